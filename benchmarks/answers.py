@@ -89,7 +89,7 @@ def large(folder: Path) -> list[Path]:
 
 
 def compared(what: str, files: list[Path], commands: list[list[str]], turns: int) -> list[str]:
-    """Give the section of some tables: each command in turns with the lines by hand."""
+    """Return the section of some tables: each command in turns with the lines by hand."""
     from benchmarks.ingest.measuring import Cost, measured, ratio
 
     asked: dict[str, list[str]] = {

@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def coverage(replicates: int, seed: int) -> Iterator[str]:
-    """Give how often both intervals hold the true ratio of two setups that converge alike."""
+    """Yield how often both intervals hold the true ratio of two setups that converge alike."""
     yield "| runs | CV | one evaluation | plain | that is shown |"
     yield "|---|---|---|---|---|"
     for cell, (sizes, spread, grids) in enumerate(product(SIZES, SPREADS, GRIDS)):
@@ -127,7 +127,7 @@ def _holds(limits: Limits | None, truth: float) -> bool:
 
 
 def interpolations(library: Library) -> Iterator[str]:
-    """Give how often a record lies in the interval of a line between its neighbours."""
+    """Yield how often a record lies in the interval of a line between its neighbours."""
     found = {
         (records[place].benchmark, records[place].values): held
         for ruleset in RULESETS
@@ -164,7 +164,7 @@ def _left_out(records: Sequence[Record], place: int) -> tuple[bool, bool] | None
 
 
 def error_rates(library: Library, draws: int, seed: int) -> Iterator[str]:
-    """Give how often runs of the reference fail the check, and truly faster ones pass it."""
+    """Yield how often runs of the reference fail the check, and truly faster ones pass it."""
     yield "| ruleset | records | fails itself: median, most, never | 5 % faster passes: median, most | 10 % faster passes: median, most |"  # noqa: E501
     yield "|---|---|---|---|---|"
     for ruleset in RULESETS:

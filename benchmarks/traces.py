@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def table(path: Path, size: int, turns: int) -> Iterator[str]:
-    """Give the table of what each way of reading costs, the median of turns."""
+    """Yield the table of what each way of reading costs, the median of turns."""
     profile = str(path.with_name("profile.parquet"))
     commands = {
         "`ttastats profile`": [sys.executable, "-m", "ttastats", "profile", str(path)],
@@ -106,7 +106,7 @@ _SHAPES = {
 
 
 def _step(number: int) -> bytes:
-    """Give the events of a step."""
+    """Return the events of a step."""
     zero = 4.4e12 + number * _LAYER * _LAYERS * 1.05
     events = [_event("user_annotation", f"ProfilerStep#{number}", zero, _LAYER * _LAYERS)]
     for layer in range(_LAYERS):
@@ -147,7 +147,7 @@ def _event(
 
 
 def _repeated(of: Path) -> tuple[bytes, Iterator[bytes], bytes]:
-    """Give the head of a trace, its events again and again, and what stands behind them."""
+    """Return the head of a trace, its events again and again, and what stands behind them."""
     data = gzip.decompress(of.read_bytes()) if of.suffix == ".gz" else of.read_bytes()
     begin = re.search(rb'"traceEvents"\s*:\s*\[', data)
     if begin is None:

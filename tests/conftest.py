@@ -62,7 +62,7 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def real_logs() -> Path:
-    """Give the folder of the public logs, or skip."""
+    """Return the folder of the public logs, or skip."""
     default = Path(os.environ.get("TMPDIR", tempfile.gettempdir()), "ttastats-data")
     folder = Path(os.environ.get("TTASTATS_DATA", default))
     if not (folder / "v0.5").is_dir():
@@ -72,7 +72,7 @@ def real_logs() -> Path:
 
 @pytest.fixture(scope="session")
 def wild(real_logs: Path) -> Path:
-    """Give the folder of the public logs of other kinds, or skip."""
+    """Return the folder of the public logs of other kinds, or skip."""
     folder = real_logs / "wild"
     if not folder.is_dir():
         pytest.skip(f"no logs of other kinds in {real_logs}")
@@ -83,7 +83,7 @@ def wild(real_logs: Path) -> Path:
 def ingested_round(
     real_logs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Account]:
-    """Give what ingests a folder of the public logs, each one once for all processes of pytest."""
+    """Return what ingests a folder of the public logs, each once for all processes."""
     from ttastats.ingestion.ingest import ingest  # tests of what may be imported come without it
 
     folder = tmp_path_factory.getbasetemp()
@@ -117,7 +117,7 @@ def _alone(lock: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def workers_say(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give where the workers that this process starts write what they say."""
+    """Return where the workers that this process starts write what they say."""
     import multiprocessing.forkserver  # of which they are forked: it imports torch for all tests
 
     from ttastats.trainer import parallel
@@ -139,7 +139,7 @@ def workers_say(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def two_systems() -> Path:
-    """Give the results folder of the embedded example."""
+    """Return the results folder of the embedded example."""
     return ROOT / "examples" / "two_systems" / "Example" / "results"
 
 
@@ -151,7 +151,7 @@ def matches_accepted(path: Path, text: str) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Give a value for JSON: numbers to six digits, of records what is not as it is by default."""
+    """Return value for JSON: numbers to six digits, of records what is not as it is by default."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else str(value)
     if dataclasses.is_dataclass(value):

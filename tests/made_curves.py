@@ -47,12 +47,12 @@ def frame(*runs: Run) -> pl.DataFrame:
 
 
 def side(ends: Sequence[float], **more: Any) -> pl.DataFrame:
-    """Give runs of 300 steps and 30 seconds that end at these losses, each a log of its own."""
+    """Return runs of 300 steps and 30 seconds that end at these losses, each a log of its own."""
     return logs([curve(5.0 + number / 8, 4.0, end, **more) for number, end in enumerate(ends)])
 
 
 def logs(runs: Sequence[Run]) -> pl.DataFrame:
-    """Give runs as logs that no other call gives again."""
+    """Return runs as logs that no other call gives again."""
     sourced = []
     for run in runs:
         number = next(_LOGS)
@@ -61,13 +61,13 @@ def logs(runs: Sequence[Run]) -> pl.DataFrame:
 
 
 def judged(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """Give a table of runs of one entry, with an accuracy of 75 % as their target."""
+    """Return a table of runs of one entry, with an accuracy of 75 % as their target."""
     columns = {"run": "id", "metric": "acc", "seconds": "t", "epoch": "epoch"}
     return tta.from_frame(pl.DataFrame(rows), target=0.75, **columns)
 
 
 def of_spans(spans: dict[str, list[float]]) -> pl.DataFrame:
-    """Give runs that were evaluated after each epoch, the epochs so long."""
+    """Return runs that were evaluated after each epoch, the epochs so long."""
     rows = [
         {"id": run, "epoch": n, "t": sum(lengths[:n]), "acc": 0.8 * (n == len(lengths))}
         for run, lengths in spans.items()

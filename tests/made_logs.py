@@ -21,7 +21,7 @@ def log(
     seed: int = 0,
     more: Mapping[str, object] | None = None,
 ) -> str:
-    """Give a log whose accuracy after epochs 1, 2, ... is `values`; the target is 0.9.
+    """Return a log whose accuracy after epochs 1, 2, ... is `values`; the target is 0.9.
 
     `after_seconds` pass between the last evaluation and the end; `more` are further events.
     Logs that are equal are copies of one run; another `seed` makes a run of another hour.
@@ -49,7 +49,7 @@ def log(
 
 
 def reaching(epochs: int, **more: Any) -> str:
-    """Give the log of a run that meets its target after so many epochs and ends there."""
+    """Return the log of a run that meets its target after so many epochs and ends there."""
     return log([0.5] * (epochs - 1) + [0.95], **more)
 
 

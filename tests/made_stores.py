@@ -28,7 +28,7 @@ def varint(value: int) -> bytes:
 
 
 def field(number: int, value: int | float | bytes | str) -> bytes:
-    """Give a field of a message; a float is a double."""
+    """Return a field of a message; a float is a double."""
     if isinstance(value, float):
         return varint(number << 3 | 1) + struct.pack("<d", value)
     if isinstance(value, int):
@@ -65,7 +65,7 @@ def first_event(time: float) -> bytes:
 
 
 def scalar(time: float, step: int, **values: float) -> bytes:
-    """Give an event as PyTorch writes scalars; `__` in a name stands for a slash."""
+    """Return an event as PyTorch writes scalars; `__` in a name stands for a slash."""
     summary = b"".join(
         field(1, field(1, tag.replace("__", "/")) + varint(2 << 3 | 5) + struct.pack("<f", value))
         for tag, value in values.items()
@@ -74,7 +74,7 @@ def scalar(time: float, step: int, **values: float) -> bytes:
 
 
 def tensor(time: float, step: int, tag: str, value: float, *, packed: bool = False) -> bytes:
-    """Give an event as TensorFlow 2 writes scalars."""
+    """Return an event as TensorFlow 2 writes scalars."""
     plain = struct.pack("<f", value)
     content = field(1, 1) + field(2, b"") + field(5 if packed else 4, plain)
     plugin = field(9, field(1, field(1, "scalars")))
@@ -100,7 +100,7 @@ BLOCK = 32 * 1024
 
 
 def items(number: int, values: Mapping[str, Any], *, nested: bool = False) -> bytes:
-    """Give the items of a history, a summary or a configuration."""
+    """Return the items of a history, a summary or a configuration."""
     found = b""
     for key, value in values.items():
         names = b"".join(field(2, part) for part in key.split(".")) if nested else field(1, key)
@@ -132,7 +132,7 @@ def exit_record(code: int, runtime: int) -> bytes:
 
 
 def wandb_store(records: Iterable[bytes]) -> bytes:
-    """Give a store: a header of seven bytes, then blocks of 32 KiB as LevelDB's logs have."""
+    """Return a store: a header of seven bytes, then blocks of 32 KiB as LevelDB's logs have."""
     store = b":W&B\xe1\xbe\x00"
     for record in records:
         rest, first = record, True
@@ -157,7 +157,7 @@ def mlflow_database(
     metrics: Sequence[tuple[Any, ...]],
     params: Sequence[tuple[str, ...]],
 ) -> bytes:
-    """Give a database with the columns that are read, and small pages."""
+    """Return a database with the columns that are read, and small pages."""
     with closing(sqlite3.connect(":memory:")) as connection:
         _fill(connection, runs, metrics, params)
         return connection.serialize()
@@ -198,7 +198,7 @@ def _fill(
 
 
 def npz(**arrays: Sequence[Any]) -> bytes:
-    """Give arrays of 64-bit numbers, whole ones where all are, as numpy lays them out."""
+    """Return arrays of 64-bit numbers, whole ones where all are, as numpy lays them out."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         for name, values in arrays.items():

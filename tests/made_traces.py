@@ -14,7 +14,7 @@ HOST, BACKWARD, DEVICE = 1, 2, 0
 
 
 def event(category: str, name: str, start: float, length: float, **args: Any) -> Event:
-    """Give an event of the host's main thread; times are microseconds."""
+    """Return an event of the host's main thread; times are microseconds."""
     return {
         "ph": "X",
         "cat": category,
@@ -28,34 +28,34 @@ def event(category: str, name: str, start: float, length: float, **args: Any) ->
 
 
 def operator(name: str, start: float, length: float, number: int, **args: Any) -> Event:
-    """Give an operator with its external id."""
+    """Return an operator with its external id."""
     return event("cpu_op", name, start, length, **{"External id": number}, **args)
 
 
 def kernel(name: str, start: float, length: float, number: int, **args: Any) -> Event:
-    """Give a kernel that the operator of an external id launched."""
+    """Return a kernel that the operator of an external id launched."""
     told = {"External id": number, "device": 0, "stream": 7, "correlation": number + 100_000}
     return event("kernel", name, start, length, **{**told, **args}) | {"pid": DEVICE, "tid": 7}
 
 
 def launch(start: float, number: int, length: float = 1.0) -> Event:
-    """Give the call of the driver that launched the kernel of a number."""
+    """Return the call of the driver that launched the kernel of a number."""
     return event("cuda_runtime", "cudaLaunchKernel", start, length, correlation=number + 100_000)
 
 
 def step(number: int, start: float, length: float) -> Event:
-    """Give the annotation of a step."""
+    """Return the annotation of a step."""
     return event("user_annotation", f"ProfilerStep#{number}", start, length)
 
 
 def collective(start: float, length: float, number: int) -> Event:
-    """Give the kernel of an all-reduce of 1,000 floats, on a stream of its own."""
+    """Return the kernel of an all-reduce of 1,000 floats, on a stream of its own."""
     told = {"Collective name": "allreduce", "In msg nelems": 1000, "dtype": "Float", "stream": 20}
     return kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", start, length, number, **told)
 
 
 def steps_on_a_device(count: int = 4, *, own_work: float = 40.0) -> list[Event]:
-    """Give steps of 100 microseconds: a product, a batch norm, and an all-reduce half hidden.
+    """Return steps of 100 microseconds: a product, a batch norm, and an all-reduce half hidden.
 
     The product takes `own_work`, batch norm 20; 10 of the 20 of the all-reduce are exposed.
     """
@@ -95,7 +95,7 @@ HEAD: Mapping[str, Any] = {
 
 
 def trace(events: Iterable[Event], rank: int | None = None, size: int = 2) -> bytes:
-    """Give a trace as Kineto writes it, with the head first."""
+    """Return a trace as Kineto writes it, with the head first."""
     told = {} if rank is None else {"distributedInfo": {"rank": rank, "world_size": size}}
     head = json.dumps({**HEAD, **told})[:-1]
     body = ",\n".join(json.dumps(one, indent=2) for one in events)

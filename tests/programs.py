@@ -22,7 +22,7 @@ PATIENCE = 600.0 * float(os.environ.get("TTASTATS_PATIENCE", "1"))
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Give the environment in which a process of its own finds the package."""
+    """Return the environment in which a process of its own finds the package."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
 
 

@@ -59,7 +59,7 @@ def told(report: Report) -> Iterator[tuple[str, Any]]:
 
 
 def in_words(report: Report) -> Iterator[tuple[str, Any]]:
-    """Give what a page says of an answer: its verdicts, and what they come to."""
+    """Yield what a page says of an answer: its verdicts, and what they come to."""
     key = {"compare": "claim", "summary": "tta_mean_seconds"}.get(report.command)
     if key and all(key in row for row in report.rows):
         told = conclusions if report.command == "compare" else leading.verdicts
@@ -85,7 +85,7 @@ def run(
     number: int, seconds: float, epochs: int, *, reaches: bool = True, timed: bool = True,
     told: bool | None = True, **more: Any,
 ) -> Run:  # fmt: skip
-    """Give a run evaluated after each epoch, slowly nearing 0.76; the target is 0.75."""
+    """Return a run evaluated after each epoch, slowly nearing 0.76; the target is 0.75."""
     evaluations = tuple(
         Evaluation(
             index=epoch - 1,
@@ -121,7 +121,7 @@ def several(
     failed: int = 0,
     **more: Any,
 ) -> list[Run]:
-    """Give runs of so many epochs and about so many seconds for each; the last of them fail."""
+    """Return runs of so many epochs and about so many seconds for each; the last of them fail."""
     spread = np.random.default_rng(draw).uniform(1 - noise, 1 + noise, len(epochs))
     return [
         run(number, float(seconds * count * spread[number]), count,
@@ -151,7 +151,7 @@ GNN = {"benchmark": "gnn", "round": "v4.1"}
 
 @cache
 def before() -> pl.DataFrame:
-    """Give the runs of one system: some failed, some never vary, some tell no epochs."""
+    """Return the runs of one system: some failed, some never vary, some tell no epochs."""
     return table(
         several(1, 20.0, VARIED, failed=1),
         several(2, 300.0, STEADY, **BERT),
@@ -168,7 +168,7 @@ def before() -> pl.DataFrame:
 
 @cache
 def after() -> pl.DataFrame:
-    """Give the runs of another system, most of them faster."""
+    """Return the runs of another system, most of them faster."""
     return table(
         several(11, 11.0, MANY, failed=2, **OTHER),
         several(12, 290.0, STEADY, **BERT, **OTHER),
@@ -191,7 +191,7 @@ def both() -> pl.DataFrame:
 
 @cache
 def odd() -> pl.DataFrame:
-    """Give runs of which some do not count, ended at once, vary, or aim at nothing."""
+    """Return runs of which some do not count, ended at once, vary, or aim at nothing."""
     mixed = several(21, 20.0, VARIED, failed=2, seed=None)
     mixed += several(22, 30.0, (5, 6), nodes=2, extra={"opt_name": "lamb"})
     mixed += several(23, 30.0, (5, 6), nodes=4, extra={"opt_name": "lars"})
@@ -213,7 +213,7 @@ def odd() -> pl.DataFrame:
 
 @cache
 def faulty() -> pl.DataFrame:
-    """Give runs far from the others, some without evaluations, and logs of which much was said."""
+    """Return runs far from the others, some without evaluations, and logs with problems."""
     far = several(61, 20.0, (5, 6, 5, 6, 5, 6, 5, 30), noise=0.01)
     far += [run(8, 900.0, 5), run(9, 100.0, 5, problems=(Problem("odd", "is odd", "info", 3),))]
     said = tuple(Problem("no_value", f"has no value {n}", line=10 - n) for n in range(6))
@@ -239,7 +239,7 @@ def faulty() -> pl.DataFrame:
 
 @cache
 def random_runs() -> pl.DataFrame:
-    """Give runs that were measured and told in any way: values, times and places may be unknown."""
+    """Return runs measured in any way: values, times and places may be unknown."""
     rng = np.random.default_rng(7)
 
     def maybe(value: Any) -> Any:
@@ -276,7 +276,7 @@ def random_runs() -> pl.DataFrame:
 
 @cache
 def scales() -> pl.DataFrame:
-    """Give three scales of one system, two of another, and runs of unknown scale."""
+    """Return three scales of one system, two of another, and runs of unknown scale."""
     return table(
         *(
             several(30 + n, 80.0 / n**0.9, tuple(3 + n // 2 + more for more in (0, 1, 0)),
@@ -296,7 +296,7 @@ MORE = tuple(range(3, 14))
 
 
 def claimed(side: int, **more: Any) -> pl.DataFrame:
-    """Give one side of pairs of groups of which each kind of claim can be made.
+    """Return one side of pairs of groups of which each kind of claim can be made.
 
     On the other side, runs are as fast, a little slower, much faster, fail more often, or never
     reach, on either side; some are of one run, and some of one number of epochs.
@@ -335,7 +335,7 @@ def claims() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 @cache
 def alike_claims() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Give the pairs of which all have a speedup, so that there is a mean of them."""
+    """Return the pairs of which all have a speedup, so that there is a mean of them."""
     names = ("alike", "slower", "faster", "steady", "steady alike", "few")
     timed = pl.col("benchmark").is_in(names)
     a, b = claims()
@@ -343,7 +343,7 @@ def alike_claims() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def speedrun(side: int, lengths: Sequence[int], ends: Sequence[float], **more: Any) -> list[Run]:
-    """Give runs that end after so many steps, at such losses; lower is better, 3.28 is asked."""
+    """Return runs that end after so many steps, at such losses; lower is better, 3.28 is asked."""
     return [
         Run(
             entry=f"record {side}", seed=number, started_at=None,
@@ -363,7 +363,7 @@ def speedrun(side: int, lengths: Sequence[int], ends: Sequence[float], **more: A
 
 
 def traced(*ranks: int, work: float = 40.0) -> pl.DataFrame:
-    """Give the profile of a training of several workers, a trace of each."""
+    """Return the profile of a training of several workers, a trace of each."""
     found = [
         kineto.read(
             [made_traces.trace(made_traces.steps_on_a_device(own_work=work - 5 * rank), rank)]
@@ -378,7 +378,7 @@ LOSSES = (3.276, 3.279, 3.2775, 3.2812, 3.278)
 
 @cache
 def speedruns() -> tuple[pl.DataFrame, ...]:
-    """Give a record, one of fewer steps, one whose runs differ in length, and single runs."""
+    """Return a record, one of fewer steps, one whose runs differ in length, and single runs."""
     return (
         table(speedrun(0, [1400] * 5, LOSSES)),
         table(speedrun(1, [1320] * 5, [one - 0.0003 for one in LOSSES])),
@@ -391,7 +391,7 @@ def speedruns() -> tuple[pl.DataFrame, ...]:
 
 @cache
 def sessions(pace: float = 1.0) -> tuple[pl.DataFrame, ...]:
-    """Give the runs of three days, each slower than the one before in all benchmarks but one."""
+    """Return the runs of three days, each slower than the one before in all benchmarks but one."""
     return tuple(
         table(
             several(90 + day, 20.0 * pace * slower, (5, 5, 6, 5, 6), noise=0.01, **when),
@@ -408,7 +408,7 @@ def sessions(pace: float = 1.0) -> tuple[pl.DataFrame, ...]:
 
 
 def with_losses(runs: pl.DataFrame, worst: float) -> pl.DataFrame:
-    """Give runs of some benchmarks that log a loss too, and an accuracy of no known direction."""
+    """Return runs of some benchmarks that log a loss too, and an accuracy of no known direction."""
     some = runs.filter(pl.col("benchmark").is_in(["resnet", "gpt", "ssd"]))
     return pl.concat(
         [
@@ -427,7 +427,7 @@ def with_losses(runs: pl.DataFrame, worst: float) -> pl.DataFrame:
 
 
 def lengths(side: int, middle: int) -> pl.DataFrame:
-    """Give runs that all reach, after about so many steps."""
+    """Return runs that all reach, after about so many steps."""
     ends = [3.27] * 6
     return table(speedrun(side, [middle + 4 * n for n in range(6)], ends))
 

@@ -44,7 +44,7 @@ MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 def tried(call: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
-    """Give what a call gives, or its error with the place and the remedy."""
+    """Return what a call gives, or its error with the place and the remedy."""
     try:
         return call(*arguments, **more)
     except TtastatsError as error:
@@ -52,12 +52,12 @@ def tried(call: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
 
 
 def settled(tables: Sequence[pl.DataFrame], unit: str) -> Any:
-    """Give the tables on the axis of a unit, refused if there is none of that name."""
+    """Return the tables on the axis of a unit, refused if there is none of that name."""
     return axis.settled(tables, axis.by_clock(unit, ""))
 
 
 def told(found: Report) -> list[Any]:
-    """Give an answer without its cells, which others are there for."""
+    """Return an answer without its cells, which others are there for."""
     rows = [{name: one for name, one in row.items() if one is not None} for row in found.rows]
     notes = [[note.code, note.text] for note in found.notes]
     gate = [found.gate.passed, found.gate.failures] if found.gate else []
@@ -72,7 +72,7 @@ def known(row: dict[str, Any], *unused: str) -> dict[str, Any]:
 
 
 def odd_curves() -> pl.DataFrame:
-    """Give runs that end early, late or nowhere, diverge, or tell nothing of where they were."""
+    """Return runs that end early, late or nowhere, diverge, or tell nothing of where they were."""
     bare = {"seconds": None, "step": None, "epoch": None}
     rising = {"metric": "acc", "higher_is_better": True}
     runs = frame(
@@ -192,7 +192,7 @@ LESS = (3.10, 3.12, 3.09, 3.11, 3.10)
 
 @cache
 def curves(number: int, length: int = 3, budget: Budget = END) -> pl.DataFrame:
-    """Give five runs of so many evaluations, of one side, as they are at a budget."""
+    """Return five runs of so many evaluations, of one side, as they are at a budget."""
     runs = [
         curve(*(5.0 + place / 8 - at / 10 for at in range(length - 1)), end, cost_per_hour=36.0)
         for place, end in enumerate(A)
@@ -201,7 +201,7 @@ def curves(number: int, length: int = 3, budget: Budget = END) -> pl.DataFrame:
 
 
 def logs_of(side: int, runs: Sequence[Run]) -> pl.DataFrame:
-    """Give logs that no other side has."""
+    """Return logs that no other side has."""
     sourced = [
         tables.SourcedRun(run, f"{side}/{n}", f"{100 * side + n:016x}{0:016x}", 0, "test")
         for n, run in enumerate(runs)
@@ -210,7 +210,7 @@ def logs_of(side: int, runs: Sequence[Run]) -> pl.DataFrame:
 
 
 def ending(runs: pl.DataFrame, ends: Sequence[float], **more: Any) -> pl.DataFrame:
-    """Give runs that end at other qualities."""
+    """Return runs that end at other qualities."""
     changed = {
         name: pl.Series(one if isinstance(one, list) else [one] * runs.height, dtype=kind)
         for name, one in more.items()
@@ -288,7 +288,7 @@ def of_qualities() -> Found:
 
 
 def of_stops() -> Found:
-    """Give the other metric of runs where their time ends."""
+    """Yield the other metric of runs where their time ends."""
 
     def both(index: int, loss: float, accuracy: float, **more: Any) -> list[Any]:
         return [
@@ -359,7 +359,7 @@ ENDS = (3.2780, 3.2790, 3.2770, 3.2785, 3.2775)
 
 @cache
 def contested(number: int, seconds: float) -> pl.DataFrame:
-    """Give five runs of a contest at their ends, of one machine, each with its own seed."""
+    """Return five runs of a contest at their ends, of one machine, each with its own seed."""
     runs = [
         of(
             evaluation(0, 4.0 + place, step=150),
@@ -457,7 +457,7 @@ def record_checks_of(a: pl.DataFrame, b: pl.DataFrame) -> list[Any]:
 
 
 def of_contests() -> Found:
-    """Give where and by which target the rules judge runs, and what they refuse."""
+    """Yield where and by which target the rules judge runs, and what they refuse."""
 
     aimed = {"target_value": 3.28}
 
@@ -551,7 +551,7 @@ def of_references() -> Found:
 
 
 def of_entries() -> Found:
-    """Give what is held against a reference of groups of runs, and which records hold."""
+    """Yield what is held against a reference of groups of runs, and which records hold."""
 
     def group(*runs: Run) -> pl.DataFrame:
         return time_to_target.runs(frame(*runs))
@@ -612,7 +612,7 @@ def of_entries() -> Found:
 
 @cache
 def timed_runs(number: int) -> pl.DataFrame:
-    """Give six runs that reach their target after 3 to 5 epochs, in about 10 s each."""
+    """Return six runs that reach their target after 3 to 5 epochs, in about 10 s each."""
     runs = [
         of(
             *(
@@ -628,7 +628,7 @@ def timed_runs(number: int) -> pl.DataFrame:
 
 
 def of_comparisons() -> Found:
-    """Give what runs come to that all reach, or fail, vary, agree, or are of several setups."""
+    """Yield what runs come to that all reach, or fail, vary, agree, or are of several setups."""
     a, same = timed_runs(0), timed_runs(1)
 
     def times(runs: pl.DataFrame, factor: float) -> pl.DataFrame:
@@ -693,7 +693,7 @@ def compared_times(one: comparison.Comparison) -> list[Any]:
 
 
 def paired(side: int, *groups: dict[str, Any]) -> Side:
-    """Give a side of two runs of each group, which reach 4.0 unless another target is told."""
+    """Return a side of two runs of each group, which reach 4.0 unless another target is told."""
     runs = []
     for number, fields in enumerate(groups):
         told = dict(fields)
@@ -767,7 +767,7 @@ def parts(found: pairing.Pairing) -> list[Any]:
 
 
 def of_fixed_lengths() -> Found:
-    """Give when it is proposed to compare qualities at the end: all were stopped at one length."""
+    """Yield when it is proposed to compare qualities at the end: all were stopped at one length."""
     short, met, long = (5.0, 4.1, 4.05), (5.0, 4.2, 3.9), (5.0, 4.2, 4.1, 3.9)
     x = {"benchmark": "x"}
     groups: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -796,7 +796,7 @@ def of_fixed_lengths() -> Found:
 
 
 def gated(low: float | None, high: float | None, **changed: Any) -> list[Any]:
-    """Give what the gate finds of a row where 25 % slower is allowed."""
+    """Return what the gate finds of a row where 25 % slower is allowed."""
     row = test_gate.row(low, high, **changed)
     found = test_gate.judged(row, fail_on="slower:25%", require="not-slower:25%")
     told = [[one.outcome, one.code, one.text, one.runs_needed] for one in found.findings]
@@ -804,7 +804,7 @@ def gated(low: float | None, high: float | None, **changed: Any) -> list[Any]:
 
 
 def of_gates() -> Found:
-    """Give what the gate makes of rows at its limit: 25 % slower is a speedup of 0.8 exactly."""
+    """Yield what the gate makes of rows at its limit: 25 % slower is a speedup of 0.8 exactly."""
     at, more, less = 0.8, 0.81, 0.79
     no_cv, many = {"planning_cv": None}, {"n_a": 400, "n_b": 400}
     slower = {"verdict": "slower"}
@@ -837,7 +837,7 @@ def of_gates() -> Found:
 
 
 def metrics_logged() -> pl.DataFrame:
-    """Give benchmarks of one metric, of several, of a fraction, and of nothing that is a number."""
+    """Return benchmarks of one metric, of several, of a fraction, and of no number."""
 
     def measured(metric: str, *values: float, up: bool | None = True, **more: Any) -> list[Any]:
         return [
@@ -941,7 +941,7 @@ def of_axes() -> Found:
 
 
 def of_numbers() -> Found:
-    """Give numbers of logs at the largest and the smallest that can be meant."""
+    """Yield numbers of logs at the largest and the smallest that can be meant."""
     sizes = [1e-9, 9.9e-10, -1e-9, 0.0, 1e12, 1e12 + 0.5, -1e12, math.nan, math.inf, None]
     yield "finite", pl.DataFrame({"x": sizes}).select(x=time_to_target.finite("x"))["x"].to_list()
     lengths_of = pl.DataFrame({"run_seconds": [-1.0, 0.0, 5.0, None, math.nan, 1e13]})

@@ -41,7 +41,7 @@ Pieces = Iterator[tuple[Any, Any]]
 
 
 def of(call: Callable[..., Any], *arguments: Any) -> tuple[Any, Any]:
-    """Give what a call gives, or the kind of its error and, where the words are ours, these."""
+    """Return what a call gives, or the kind of its error and, where the words are ours, these."""
     about = [getattr(call, "__name__", "?"), *map(shortened, arguments)]
     try:
         return about, shortened(call(*arguments))
@@ -173,7 +173,7 @@ def of_yaml() -> Pieces:
 
 
 def fields(message: bytes) -> list[Any]:
-    """Give the fields up to the first that cannot be read, and why."""
+    """Return the fields up to the first that cannot be read, and why."""
     found: list[Any] = []
     try:
         for number, value in protobuf.fields(message):
@@ -266,7 +266,7 @@ CELLS = (
 
 
 def of_units() -> Pieces:
-    """Give targets that are held against values of the same unit, or of another one."""
+    """Yield targets that are held against values of the same unit, or of another one."""
     values: tuple[list[float], ...] = (
         [], [0.5], [1.0], [0.2, 1.0], [0.0, 1.01], [20.0, 97.0], [-1.0, 0.5], [-1.0, 50.0],
     )  # fmt: skip
@@ -287,7 +287,7 @@ FORMS = (None, "unix", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S,%f", "%Y-%m-%d
 
 
 def of_columns() -> Pieces:
-    """Give what columns of stamps and of any type tell, and problems of cells."""
+    """Yield what columns of stamps and of any type tell, and problems of cells."""
     for form in FORMS:
         clock = TimeColumn("t", 60.0, form)
         yield (

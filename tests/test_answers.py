@@ -23,7 +23,7 @@ SLOWER: list[Outcome] = [(2 * seconds, epochs) for seconds, epochs in reversed(A
 
 
 def untimed(runs: pl.DataFrame) -> pl.DataFrame:
-    """Give the runs as if nobody knew when those that failed ended."""
+    """Return the runs as if nobody knew when those that failed ended."""
     return runs.with_columns(
         pl.when("reached").then(name).alias(name) for name in ("run_seconds", "observed_seconds")
     )

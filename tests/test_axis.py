@@ -23,7 +23,7 @@ _B = ((3.2, 2.9, 2.8, 2.7), (3.1, 2.95, 2.9, 2.8), (3.2, 2.9, 2.9, 2.8), (3.2, 2
 
 
 def losses(runs: Sequence[Sequence[float]], **columns: Any) -> pl.DataFrame:
-    """Give a table of runs that tell no time."""
+    """Return a table of runs that tell no time."""
     return tta.from_frame(
         pl.DataFrame(
             [
@@ -43,7 +43,7 @@ def losses(runs: Sequence[Sequence[float]], **columns: Any) -> pl.DataFrame:
 
 
 def timed(seconds: Sequence[float], **columns: Any) -> pl.DataFrame:
-    """Give a table of runs that reach their target after so many seconds and 3 epochs."""
+    """Return a table of runs that reach their target after so many seconds and 3 epochs."""
     return tta.from_frame(
         pl.DataFrame(
             [

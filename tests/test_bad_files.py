@@ -37,7 +37,7 @@ LOGS = 10
 
 @pytest.fixture
 def tree(two_systems: Path, tmp_path: Path) -> Path:
-    """Give a folder with ten good logs, to which a test adds a bad one."""
+    """Return a folder with ten good logs, to which a test adds a bad one."""
     shutil.copytree(two_systems / "one_gpu", tmp_path / "tree" / "one_gpu")
     return tmp_path / "tree"
 
@@ -52,7 +52,7 @@ def read(tree: Path) -> Account:
 
 
 def rejected(account: Account) -> dict[str, str]:
-    """Give the messages by the names of the files."""
+    """Return the messages by the names of the files."""
     return {str(p.source).rsplit("/", 1)[-1]: p.message for p in account.rejected}
 
 

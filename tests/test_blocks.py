@@ -29,7 +29,7 @@ NOISE = (0.000, 0.004, -0.003, 0.002, -0.004, 0.001)
 
 
 def timed(speed: float, runs: Sequence[int], hour: int = 0, **more: Any) -> pl.DataFrame:
-    """Give so many runs on each day, of times that the day makes longer or shorter."""
+    """Return so many runs on each day, of times that the day makes longer or shorter."""
     made = []
     for day, count in enumerate(runs):
         for number in range(count):

@@ -40,7 +40,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def logs(two_systems: Path, tmp_path: Path) -> Path:
-    """Give a folder with folders of logs, `a` and `b`, which tests may change."""
+    """Return a folder with folders of logs, `a` and `b`, which tests may change."""
     shutil.copytree(two_systems / "one_gpu", tmp_path / "a")
     shutil.copytree(two_systems / "eight_gpus", tmp_path / "b")
     return tmp_path

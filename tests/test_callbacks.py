@@ -20,7 +20,7 @@ quiet = pytest.mark.filterwarnings("ignore")
 
 
 def rows(logs: Path) -> list[dict[str, Any]]:
-    """Give the evaluations of all runs, in their order."""
+    """Return the evaluations of all runs, in their order."""
     output = logs.parent / "runs.parquet"
     tta.ingest([logs], output)
     table = tta.read(output).collect().sort("source", "eval_index", "metric")

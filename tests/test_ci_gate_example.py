@@ -31,7 +31,7 @@ def steps() -> dict[str, Mapping[str, Any]]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Give a folder with programs `ttastats` and `gh`, as a job finds them."""
+    """Return a folder with programs `ttastats` and `gh`, as a job finds them."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, line in (

@@ -27,7 +27,7 @@ _LOGS = itertools.count()
 
 
 def side(outcomes: Sequence[Outcome], benchmark: str = "resnet", **more: Any) -> pl.DataFrame:
-    """Give runs with these times and epochs; an evaluation ends each epoch."""
+    """Return runs with these times and epochs; an evaluation ends each epoch."""
     sourced = []
     for number, (seconds, epochs) in enumerate(outcomes):
         last = int(epochs or 10)

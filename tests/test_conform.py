@@ -33,7 +33,7 @@ SMALL = pl.DataFrame(
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the table of the example's two systems."""
+    """Return the table of the example's two systems."""
     logs = Path(__file__).parent.parent / "examples" / "two_systems"
     return tta.ingest([logs], tmp_path_factory.mktemp("made") / "x.parquet").output
 

@@ -25,7 +25,7 @@ def notes(report: Report) -> dict[str, str]:
 
 @pytest.fixture
 def submission(tmp_path: Path) -> Path:
-    """Give a submission of three results, with a worker's log of nine times the time of each."""
+    """Return a submission of three results, with a worker's log of nine times the time of each."""
     return submitted(tmp_path)
 
 
@@ -98,7 +98,7 @@ def test_copies_count_once_in_every_group_and_again_in_another(tmp_path: Path) -
 
 @pytest.fixture
 def dawnbench(tmp_path: Path) -> Path:
-    """Give one training and one inference entry of DAWNBench."""
+    """Return one training and one inference entry of DAWNBench."""
     fields = {"author": "x", "framework": "y", "hardware": "z"}
     curve = "epoch\thours\ttop1Accuracy\ttop5Accuracy\n1\t0.5\t95.0\t99.0\n"
     logs = {
@@ -128,7 +128,7 @@ def test_a_table_in_which_nothing_counts_is_answered(
 
 
 def with_a_crash(folder: Path, first_seed: int) -> Path:
-    """Give five runs, one of which ended when it started."""
+    """Return five runs, one of which ended when it started."""
     seeds = range(first_seed, first_seed + 4)
     logs = {f"{seed}.log": made_logs.reaching(3 + seed % 2, seed=seed) for seed in seeds}
     logs["crashed.log"] = made_logs.log([], status="aborted", seed=first_seed)

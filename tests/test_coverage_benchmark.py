@@ -88,7 +88,7 @@ HELD = (
 
 
 def frame(runs: Runs) -> pl.DataFrame:
-    """Give the table of runs that `compare` would be given for one side."""
+    """Return the table of runs that `compare` would be given for one side."""
     n = runs.times.size
     epochs = [None] * n if runs.epochs is None else runs.epochs.tolist()
     unknown = pl.Series([None] * n, dtype=pl.Int64)
@@ -319,7 +319,7 @@ def test_a_cell_does_not_depend_on_which_others_are_measured() -> None:
 
 
 def _halved(a: Runs, b: Runs, margin: float) -> Shown:
-    """Give the intervals half their width: what a wrong standard error would do."""
+    """Return the intervals half their width: what a wrong standard error would do."""
     shown = judge(a, b, margin)
 
     def half(limits: tuple[float, float] | None) -> tuple[float, float] | None:

@@ -42,7 +42,7 @@ def names(requirements: Sequence[str]) -> set[str]:
 
 
 def mentioned(*places: str) -> Iterator[str]:
-    """Give what is imported, and what texts name: modules found without importing, programs."""
+    """Yield what is imported, and what texts name: modules found without importing, programs."""
     for place in places:
         for path in sorted(ROOT.glob(place)):
             if path != Path(__file__):

@@ -298,7 +298,7 @@ UNITS = {"axis": "unit of `axis`", "metric": "unit of the metric", "unit": "`uni
 
 
 def keys_of(kind: type[Row]) -> Iterator[str]:
-    """Give the lines of a page for the keys of a row."""
+    """Yield the lines of a page for the keys of a row."""
     about, before = described(kind), ""
     yield from (
         "",

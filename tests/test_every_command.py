@@ -61,7 +61,7 @@ ENDINGS = ("", "/", ".html", ".parquet", ".csv", ".jsonl")
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the same log in two folders of different systems."""
+    """Return the same log in two folders of different systems."""
     example = Path(__file__).parent.parent / "examples" / "two_systems" / "Example" / "results"
     folder = tmp_path_factory.mktemp("every") / "logs"
     for name in ("one", "other"):

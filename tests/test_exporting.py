@@ -37,7 +37,7 @@ def ingested(logs: Path, folder: Path, name: str = "runs.parquet") -> Path:
 
 
 def content(parquet: Path) -> pl.DataFrame:
-    """Give what a table tells, with times to the microsecond that logs can hold."""
+    """Return what a table tells, with times to the microsecond that logs can hold."""
     table = pl.read_parquet(parquet).filter(schema.of_runs()).select(KEPT)
     times = [name for name in table.columns if name.endswith("seconds")]
     rounded = table.with_columns(pl.col(times).round(5))
@@ -45,13 +45,13 @@ def content(parquet: Path) -> pl.DataFrame:
 
 
 def round_trip(first: Path, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Give what a table tells, and what the logs exported from it tell."""
+    """Return what a table tells, and what the logs exported from it tell."""
     api.export(first, folder / "exported")
     return content(first), content(ingested(folder / "exported", folder, "again.parquet"))
 
 
 def some_runs(whole: Path, path: Path) -> Path:
-    """Give a table of every fourth log, or all of them where TTASTATS_LONG is set."""
+    """Return a table of every fourth log, or all of them where TTASTATS_LONG is set."""
     if os.environ.get("TTASTATS_LONG"):
         return whole
     table = pl.read_parquet(whole)

@@ -20,7 +20,7 @@ LOGS = 10
 
 @pytest.fixture
 def logs(two_systems: Path, tmp_path: Path) -> Path:
-    """Give the logs of two systems, one log cut, one there twice, and a file that is no run."""
+    """Return the logs of two systems, one log cut, one there twice, and a file that is no run."""
     shutil.copytree(two_systems, tmp_path / "logs")
     folder = tmp_path / "logs" / "one_gpu" / "digits"
     lines = (folder / "result_0.txt").read_bytes().splitlines(keepends=True)

@@ -56,7 +56,7 @@ def dialect_of(path: Path) -> str:
 
 
 def around(path: Path) -> Path:
-    """Give the folder that holds all there is to a file: that of its case, or of its dialect."""
+    """Return the folder that holds all there is to a file: that of its case, or of its dialect."""
     return (
         FIXTURES.joinpath(*path.relative_to(FIXTURES).parts[:2]) if not_flat(path) else path.parent
     )
@@ -97,7 +97,7 @@ def parsed(case: Path, change: Callable[[bytes], bytes] = lambda data: data) -> 
 
 @cache
 def logs_of(case: Path) -> tuple[Path, ...]:
-    """Give the files of a case that are logs: in a folder, others may lie beside them."""
+    """Return the files of a case that are logs: in a folder, others may lie beside them."""
     files = files_of(case)
     if case.is_file():
         return tuple(files)
@@ -116,7 +116,7 @@ def plain(item: Run | Problem) -> dict[str, Any]:
 
 
 def without_lines(items: list[Run | Problem]) -> str:
-    """Give the items as text without line numbers, which noise lines shift."""
+    """Return the items as text without line numbers, which noise lines shift."""
 
     def strip(value: Any) -> Any:
         if isinstance(value, dict):
@@ -183,7 +183,7 @@ NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def mutilated(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Give a log with a line left out, repeated or moved, with odd numbers, or with wrong bytes."""
+    """Yield log with a line left out, repeated or moved, with odd numbers, or with wrong bytes."""
     data, draw = path.read_bytes(), random.Random(path.name)
     for _ in range(24 if dialect_of(path) in BINARY else 1):
         place, byte = draw.randrange(len(data)), draw.randrange(256)
@@ -206,7 +206,7 @@ def mutilated(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def in_short(items: Sequence[Run | Problem]) -> str:
-    """Give what was read in a line, with a digest of all of it but messages."""
+    """Return what was read in a line, with a digest of all of it but messages."""
     said = []
     for item in items:
         if isinstance(item, Problem):

@@ -63,7 +63,7 @@ odd_values = st.sampled_from(
 
 @st.composite
 def mutilated(draw: st.DrawFn, logs: list[bytes]) -> bytes:
-    """Give a fixture after a few misfortunes."""
+    """Return a fixture after a few misfortunes."""
     log = draw(st.sampled_from(logs))
     for _ in range(draw(st.integers(1, 4))):
         start, length = draw(positions) % (len(log) + 1), draw(st.integers(0, 200))
@@ -100,7 +100,7 @@ def read(name: str, content: bytes) -> list[Run | Problem]:
 
 
 def made_up(runs: list[Run], content: bytes) -> list[float]:
-    """Give the scores that are not written in the text."""
+    """Return the scores that are not written in the text."""
     written = {float(text) for text in NUMBER.findall(content)}
     logged = (e.logged_value for run in runs for e in run.evaluations)
     return [value for value in logged if value is not None and abs(value) not in written]

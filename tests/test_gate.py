@@ -48,7 +48,7 @@ def codes(found: Gate) -> list[str]:
 
 
 def row(low: float | None, high: float | None, **more: Any) -> dict[str, Any]:
-    """Give a row of `compare` as far as the gate looks at it."""
+    """Return a row of `compare` as far as the gate looks at it."""
     return {
         "suite": "mlperf", "round": "v4.0", "benchmark": "resnet", "a": "main", "b": "branch",
         "n_a": 5, "n_b": 5, "reached_a": 5, "reached_b": 5,

@@ -30,14 +30,14 @@ def csv_of(*rows: str) -> str:
 
 
 def rows_of(header: str, number: int, row: str) -> str:
-    """Give a table whose rows are made of `{n}` and `{down}`, which gets smaller."""
+    """Return a table whose rows are made of `{n}` and `{down}`, which gets smaller."""
     made = (row.format(n=n, down=round(4 - n / 10, 3)) for n in range(1, number + 1))
     return csv_of(header, *made)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give logs of many kinds, with what is none."""
+    """Return logs of many kinds, with what is none."""
     top = tmp_path / "logs"
     files = {
         **{

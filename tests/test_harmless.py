@@ -50,7 +50,7 @@ HOSTILE = (
 
 
 def report(name: str, number: float = -1.5) -> Report:
-    """Give a report that holds a name wherever one may stand."""
+    """Return a report that holds a name wherever one may stand."""
     row = Line((Text(name), Quantity(number)), (name,))
     table = Table((Column("name", names=True), Column("number", "right")), (row,), name)
     rows = (Row(keys={"name": name, "number": number, "flags": [name, name]}),)
@@ -147,7 +147,7 @@ TAGS = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", 
 
 
 def page(name: str) -> str:
-    """Give what a reader of Markdown makes of a report."""
+    """Return what a reader of Markdown makes of a report."""
     return str(MARKDOWN.render(as_markdown.render(report(name))))
 
 

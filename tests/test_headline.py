@@ -171,7 +171,7 @@ FLAGS = ("pooled", "one_run", "few_runs", "no_stragglers")
 
 
 def drawn(draw: random.Random, axis: str) -> tuple[TimesRow, ...]:
-    """Give rows that need not agree with each other, some of which tell little."""
+    """Return rows that need not agree with each other, some of which tell little."""
     rows = []
     for n in range(draw.choice([1, 1, 2, 3, 4])):
         ratio = draw.choice([None, 0.4, 0.97, 1.0, 1.03, 1.1, 2.0])

@@ -42,7 +42,7 @@ COMMAND = ("-m", "ttastats", "ingest")
 
 @pytest.fixture
 def logs(two_systems: Path, tmp_path: Path) -> Path:
-    """Give a copy of the example's logs that may be changed."""
+    """Return a copy of the example's logs that may be changed."""
     shutil.copytree(two_systems.parent, tmp_path / "Example")
     return tmp_path / "Example" / "results" / "one_gpu"
 
@@ -441,7 +441,7 @@ class TestManyRows:
 
     @pytest.fixture
     def copies(self, logs: Path) -> Path:
-        """Give the logs with copies, in folders whose order is not that of their names."""
+        """Return the logs with copies, in folders whose order is not that of their names."""
         shutil.copytree(logs, logs.with_name("one"))
         return logs.parent
 
@@ -646,7 +646,7 @@ def _refuse(*_: object) -> None:
 
 
 def _is_there(group: int) -> bool:
-    """Tell whether a process of a group lives."""
+    """Return whether a process of a group lives."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:

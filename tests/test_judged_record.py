@@ -79,7 +79,7 @@ def test_runs_of_two_machines_in_an_entry_are_not_one_setup() -> None:
 
 
 def of_times(*times: float, evaluations: int = 2) -> pl.DataFrame:
-    """Give runs that took these seconds and log neither steps, samples nor epochs."""
+    """Return runs that took these seconds and log neither steps, samples nor epochs."""
     runs = [
         of(
             *(
@@ -314,7 +314,7 @@ def test_runs_that_were_broken_off_leave_it_undecided() -> None:
 
 
 def studies(times: Sequence[Sequence[float]]) -> pl.DataFrame:
-    """Give studies of trials that reach the target after these times, or never if infinite."""
+    """Return studies of trials that reach the target after these times, or never if infinite."""
     runs, fields = [], []
     for study, trials in enumerate(times):
         for time in trials:

@@ -25,7 +25,7 @@ CRASH: Outcome = (0.5, None)
 
 
 def note(report: Report, code: str) -> str:
-    """Give the one note of a code, or nothing."""
+    """Return the one note of a code, or nothing."""
     found = [each.text for each in report.notes if each.code == code]
     assert len(found) < 2
     return found[0] if found else ""
@@ -235,7 +235,7 @@ class TestPlan:
 
 
 def needed(ratio: float, cv: float, alpha: float) -> int:
-    """Give the runs per side by simulation of the power: independent of the noncentral t."""
+    """Return the runs per side by simulation of the power: independent of the noncentral t."""
     from scipy import stats
 
     rng = np.random.default_rng(1)

@@ -46,7 +46,7 @@ def write_log(path: Path, example: Path, megabytes: int) -> None:
 
 
 def peak_bytes(log: Path, output: Path) -> tuple[int, int]:
-    """Give the peak memory of an interpreter, and of an ingest, in a fresh process."""
+    """Return the peak memory of an interpreter, and of an ingest, in a fresh process."""
     done = python("-c", MEASURED, log, output)
     assert done.returncode == 0, done.stderr
     base, peak = (1024 * int(word) for word in done.stdout.split())

@@ -20,7 +20,7 @@ from ttastats.sides.pairing import Pair
 
 
 def made(paces: dict[str, list[float]], accelerators: dict[str, int] | None = None) -> pl.DataFrame:
-    """Give runs of entries that took three times these seconds; a negative one failed then."""
+    """Return runs of entries that took three times these seconds; a negative one failed then."""
     parts = []
     for entry, own in paces.items():
         table = rows([entry], runs=1)

@@ -26,7 +26,7 @@ OOM = "RuntimeError: CUDA out of memory"
 
 
 def log(seed: int, seconds: float, *, end: str = "target") -> str:
-    """Give the log of a recorded run that takes so long to its target, or ends before."""
+    """Return the log of a recorded run that takes so long to its target, or ends before."""
     time = 1.7e12 + seed * 1e6
     lines = [
         mllog.line("POINT_IN_TIME", time, mllog.RECORDER, "ttastats 0.2", {}),
@@ -57,7 +57,7 @@ def side(
     damaged: Collection[int] = (),
     gone: Collection[int] = (),
 ) -> Path:
-    """Give the table of n runs of one entry, of which some ended early or left no log."""
+    """Return the table of n runs of one entry, of which some ended early or left no log."""
     place = folder / "local" / "results" / "box" / "digits"
     place.mkdir(parents=True)
     spread = np.random.default_rng(ord(folder.name[0])).normal(1.0, 0.03, n)

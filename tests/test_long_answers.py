@@ -36,7 +36,7 @@ BENCHMARKS = ("bert", "rgat", "unet")
 
 
 def report(entries: int = ENTRIES, stem: str = "Example/machine") -> Report:
-    """Give a summary of some benchmarks, as many entries each; the times of one are unknown."""
+    """Return a summary of some benchmarks, as many entries each; the times of one are unknown."""
     rows = [
         {
             "suite": "mlperf",

@@ -21,7 +21,7 @@ EXAMPLE = ROOT / "examples" / "notebook" / "two_systems.ipynb"
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Give the example as it is after a run in a copy of its folders."""
+    """Return the example as it is after a run in a copy of its folders."""
     root = tmp_path_factory.mktemp("examples")
     shutil.copytree(ROOT / "examples" / "two_systems", root / "two_systems")
     folder = root / "notebook"
@@ -51,7 +51,7 @@ def without_traces(book: Any) -> Any:
 
 
 def outputs(book: Any, kind: str) -> list[str]:
-    """Give what the cells of a notebook show in one of the types they offer."""
+    """Return what the cells of a notebook show in one of the types they offer."""
     found = [output for cell in book.cells for output in cell.get("outputs", ())]
     return [output.data[kind] for output in found if kind in output.get("data", {})]
 
@@ -96,7 +96,7 @@ class TestExample:
 
 
 def reports(book: Any, kind: str) -> list[str]:
-    """Give the reports among the outputs of a notebook."""
+    """Return the reports among the outputs of a notebook."""
     sign = {"text/html": '<table class="report">', "text/plain": " mlperf"}[kind]
     return [text for text in outputs(book, kind) if sign in text]
 

@@ -52,7 +52,7 @@ def as_it_is(found: list[Event]) -> list[Event]:
 
 
 def of_2021(found: list[Event]) -> list[Event]:
-    """Give categories in capitals, ids in small letters, and steps that are operators."""
+    """Return categories in capitals, ids in small letters, and steps that are operators."""
     for one in found:
         one["cat"] = OF_2021.get(one["cat"], one["cat"])
         if one["name"].startswith("ProfilerStep"):
@@ -63,7 +63,7 @@ def of_2021(found: list[Event]) -> list[Event]:
 
 
 def of_2022(found: list[Event]) -> list[Event]:
-    """Give kernels whose external id repeats their correlation, which others have as theirs."""
+    """Return kernels whose external id repeats their correlation, which others have as theirs."""
     for one in found:
         if isinstance(one["args"].get("correlation"), int):
             one["args"]["correlation"] -= 99_999
@@ -73,7 +73,7 @@ def of_2022(found: list[Event]) -> list[Event]:
 
 
 def before_kineto(found: list[Event]) -> list[Event]:
-    """Give events without categories, by the machine that they are of."""
+    """Return events without categories, by the machine that they are of."""
     for one in found:
         kind = one.pop("cat")
         one["pid"] = {"cpu_op": "CPU functions", "kernel": "CUDA functions"}.get(kind, "other")
@@ -84,7 +84,7 @@ YEARS = (as_it_is, as_it_is, as_it_is, of_2021, of_2021, of_2022, before_kineto)
 
 
 def more(draw: random.Random) -> Iterator[Event]:
-    """Give notes, copies, collectives, memory and counted instructions as odd as they come."""
+    """Yield notes, copies, collectives, memory and counted instructions as odd as they come."""
     for words in draw.sample(["ProfilerStep#x", "7", "ProfilerStep", "Optimizer.zero", "DataLoader",
                               "enumerate(DataLoader)"], 2):  # fmt: skip
         told = draw.choice([{}, {"stack": [{"f": 1}], "more": 2}])
@@ -127,7 +127,7 @@ def spoiled(draw: random.Random, one: Event) -> None:
 
 
 def disturbed(draw: random.Random, found: list[Event]) -> list[Event]:
-    """Give events of which some are of other threads, late, spoiled, or not there at all."""
+    """Return events of which some are of other threads, late, spoiled, or not there at all."""
     other = {one["args"].get("External id") for one in found if draw.random() < 0.2}
     for one in found:
         if one["cat"] != "kernel" and one["args"].get("External id") in other:
@@ -150,7 +150,7 @@ def disturbed(draw: random.Random, found: list[Event]) -> list[Event]:
 
 
 def head(draw: random.Random) -> dict[str, Any]:
-    """Give what stands before the events; any of it may be odd."""
+    """Return what stands before the events; any of it may be odd."""
     device = {"id": draw.choice([0, 1, 2, None]), "name": draw.choice(["Example GPU", 3]),
               "totalGlobalMem": draw.choice([1000, 2.5, "x"])}  # fmt: skip
     known = {name: one for name, one in device.items() if draw.random() < 0.9}
@@ -162,7 +162,7 @@ def head(draw: random.Random) -> dict[str, Any]:
 
 
 def written(draw: random.Random, found: list[Event]) -> bytes:
-    """Give a trace, compact or not, whose bytes may be damaged anywhere."""
+    """Return a trace, compact or not, whose bytes may be damaged anywhere."""
     indent, between = draw.choice([(None, (",", ":")), (2, (",", ": ")), (None, (" , ", ": "))])
     before = head(draw) | draw.choice([{}, {}, {"told": "x" * 2000}])
     told = before | {"traceEvents": found} | draw.choice([{}, {"after": [{"a": 1}], "b": "}]"}])
@@ -178,7 +178,7 @@ def written(draw: random.Random, found: list[Event]) -> bytes:
 
 
 def streamed(draw: random.Random, data: bytes) -> Iterator[bytes]:
-    """Give bytes in parts of any size, which may end with an error."""
+    """Yield bytes in parts of any size, which may end with an error."""
     size, fails = draw.choice([9_999_999, 97, 4000]), draw.choice([0.0, 0.5, 0.5, *[1.0] * 27])
     for begin in range(0, len(data), size):
         if begin >= fails * len(data):
@@ -223,7 +223,7 @@ Floats = Any
 
 
 def some(draw: random.Random, count: int) -> tuple[Floats, Floats]:
-    """Give starts and ends of intervals, whole numbers below 20, in any order."""
+    """Return starts and ends of intervals, whole numbers below 20, in any order."""
     start = np.array(draw.choices(range(16), k=count), float)
     return start, start + np.array(draw.choices(range(5), k=count), float)
 
@@ -257,7 +257,7 @@ def test_sets_of_intervals_hold_the_moments_they_should(
 
 
 def listed(value: Any) -> Any:
-    """Give what a function gives, arrays as lists."""
+    """Return what a function gives, arrays as lists."""
     if isinstance(value, np.ndarray | pl.Series):
         return listed(value.tolist())
     if isinstance(value, nesting.Nest | steps.Steps):
@@ -266,7 +266,7 @@ def listed(value: Any) -> Any:
 
 
 def of_nests(draw: random.Random) -> Iterator[Any]:
-    """Give operators within each other, and such as overlap as they should not."""
+    """Yield operators within each other, and such as overlap as they should not."""
     start, end = some(draw, draw.randrange(1, 9))
     order = np.lexsort((-end, start))
     start, length = start[order], (end - start)[order]
@@ -282,7 +282,7 @@ def of_nests(draw: random.Random) -> Iterator[Any]:
 
 
 def of_steps(draw: random.Random) -> Iterator[Any]:
-    """Give steps that annotations mark, which may be far apart, slow at first, or left behind."""
+    """Yield steps that annotations mark, which may be far apart, slow at first, or left behind."""
     count = draw.randrange(7)
     numbers = np.array(draw.choices(range(4), k=count) if draw.random() < 0.2 else range(count))
     length = np.array(draw.choices([10.0, 10.0, 15.0, 15.5, 30.0], k=count))
@@ -303,7 +303,7 @@ def of_steps(draw: random.Random) -> Iterator[Any]:
 
 
 def of_numbers(draw: random.Random) -> Iterator[Any]:
-    """Give what a column holds of any number, and what a name or a size says."""
+    """Yield what a column holds of any number, and what a name or a size says."""
     whole = [one for one in ODD if not isinstance(one, float)]
     values = draw.choices([*whole, 2**31 - 1, -(2**31), 2**63 - 1, 2**63, 2**15], k=5)
     yield values
@@ -320,7 +320,7 @@ def of_numbers(draw: random.Random) -> Iterator[Any]:
 
 
 def of_calls(draw: random.Random) -> Iterator[Any]:
-    """Give what calls come to whose inputs are told in part, or cannot be."""
+    """Yield what calls come to whose inputs are told in part, or cannot be."""
     known = ["aten::mm", "aten::add_", "aten::view", "aten::cudnn_convolution"]
     shapes = [[4, 16], [16, 8], [], [1], [2, 3, 9, 9], [10**9, 10**9], [10**9, 10**10], [-1], "x"]
     kinds = ["float", "c10::Half", "c10::complex<double>", "signed char", "Long", "Scalar", 3]

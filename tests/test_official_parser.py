@@ -47,7 +47,7 @@ class Reading(NamedTuple):
 
 
 def official_seconds(path: Path, ruleset: str, unit: float) -> float | None:
-    """Give the time between the first start and stop that the official parser finds."""
+    """Return the time between the first start and stop that the official parser finds."""
     try:
         lines, _ = mlp_parser.parse_file(str(path), ruleset=ruleset)
     except KeyError:  # it raises where a line has no `time_ms`

@@ -27,7 +27,7 @@ FASTER = (50.0, 52.0, 48.0, 54.0, 46.0)
 
 
 def table(seconds: Sequence[float] = FIVE, *, values: Sequence[float] = (), **facts: Any) -> Any:
-    """Give the tidy table of dated runs, evaluated at equal steps, the last time at their end.
+    """Return the tidy table of dated runs, evaluated at equal steps, the last time at their end.
 
     `values` are the qualities seen, by default 0.7 and then the target or a little more.
     """

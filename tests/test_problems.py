@@ -28,7 +28,7 @@ LOGS = 10
 
 @pytest.fixture
 def logs(two_systems: Path, tmp_path: Path) -> Path:
-    """Give ten logs, two of them mutilated, and a file with benchmark lines that is no run."""
+    """Return ten logs, two of them mutilated, and a file with benchmark lines that is no run."""
     shutil.copytree(two_systems / "one_gpu", tmp_path / "logs" / "one_gpu")
     folder = tmp_path / "logs" / "one_gpu" / "digits"
     lines = (folder / "result_0.txt").read_bytes().splitlines(keepends=True)

@@ -16,7 +16,7 @@ from ttastats.stats.multiplicity import adjusted
 
 
 def steps(products: Sequence[float], norm: float = 20.0) -> list[Event]:
-    """Give steps of a product of some lengths and a batch norm, 30 longer than both."""
+    """Return steps of a product of some lengths and a batch norm, 30 longer than both."""
     found: list[Event] = []
     zero = 0.0
     for number, product in enumerate(products):

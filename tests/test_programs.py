@@ -17,7 +17,7 @@ WAITING = {"wait", "communicate"}
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[int, str, str, bool]]:
-    """Give line, object, method and whether anything is passed of every call of a method."""
+    """Yield line, object, method and whether anything is passed of every call of a method."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             given = bool(node.args or node.keywords)
@@ -25,7 +25,7 @@ def calls(tree: ast.AST) -> Iterator[tuple[int, str, str, bool]]:
 
 
 def endless(text: str) -> list[int]:
-    """Give the lines that may wait for ever, or for a time."""
+    """Return the lines that may wait for ever, or for a time."""
     return [
         line
         for line, of, method, limited in calls(ast.parse(text))

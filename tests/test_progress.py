@@ -18,7 +18,7 @@ pty = pytest.importorskip("pty", reason="a terminal is made with it")
 
 
 def everything(watched: FileIO) -> str:
-    """Give what a terminal showed until it was closed, which Linux tells by an error."""
+    """Return what a terminal showed until it was closed, which Linux tells by an error."""
     said = b""
     with suppress(OSError):
         while part := watched.read(10_000):

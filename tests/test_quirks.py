@@ -20,7 +20,7 @@ PLACE = "/x/v4.0/Org/results/big/resnet/result_0.txt"
 
 
 def line(key: str, seconds: float, value: Any = None, **metadata: Any) -> bytes:
-    """Give one line of the JSON dialect, its time in seconds after the start of the run."""
+    """Return one line of the JSON dialect, its time in seconds after the start of the run."""
     stamp = START + round(seconds * 1000)
     fields = {"time_ms": stamp, "key": key, "value": value, "metadata": metadata}
     return f":::MLLOG {json.dumps(fields)}\n".encode()
@@ -45,7 +45,7 @@ def read(data: bytes, path: str = PLACE, companions: dict[str, bytes] | None = N
 
 
 def row(run: Run) -> dict[str, Any]:
-    """Give the row of a run as commands see it."""
+    """Return the row of a run as commands see it."""
     frame = tables.frame_of([tables.SourcedRun(run, "a", "0" * 32, 0, "mlperf-mllog")])
     return time_to_target.runs(frame).row(0, named=True)
 

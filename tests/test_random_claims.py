@@ -31,7 +31,7 @@ MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 def frame(runs: Sequence[tuple[int, Run]]) -> pl.DataFrame:
-    """Give runs as the logs of these numbers; equal numbers are copies."""
+    """Return runs as the logs of these numbers; equal numbers are copies."""
     return tables.frame_of(
         [
             tables.SourcedRun(one, f"log_{place}", f"{number:032x}", 0, "test")
@@ -62,7 +62,7 @@ CONTESTS: tuple[tuple[str, float, float, str, dict[str, Any]], ...] = (
 
 def ended(metric: str, ends: Sequence[float | None], length: int, seconds: float | None,
           **more: Any) -> Run:  # fmt: skip
-    """Give a run with three evaluations, of which the last is at its end."""
+    """Return a run with three evaluations, of which the last is at its end."""
     up = metric in {"core", "accuracy"}
     evaluations = tuple(
         Evaluation(
@@ -78,7 +78,7 @@ def ended(metric: str, ends: Sequence[float | None], length: int, seconds: float
 
 def side(draw: random.Random, contest: str, metric: str, middle: float, spread: float,
          letter: str) -> pl.DataFrame:  # fmt: skip
-    """Give the runs of a side: most are alike, and few of them lack or repeat something."""
+    """Return the runs of a side: most are alike, and few of them lack or repeat something."""
     pace = draw.choice([0.2, 0.21]) if letter == "A" else draw.choice([0.19, 0.2, 0.199])
     length = 300 if letter == "A" else draw.choice([280, 300])
     better = (1 if metric in {"core", "accuracy"} else -1) * draw.choice([-1, 0.5, 1, 1.5, 8])
@@ -237,7 +237,7 @@ def records(draw: random.Random, folder: Path, benchmark: str) -> None:
 
 
 def entries(draw: random.Random, benchmark: str, number: int) -> pl.DataFrame:
-    """Give entries of which some train more, some on another grid, and some in unknown ways."""
+    """Return entries of which some train more, some on another grid, and some in unknown ways."""
     found: list[tuple[int, Run]] = []
     for name in range(number):
         size = draw.choice([4, 8, 8, 8, 16, 16, 32, 64, 128, None])

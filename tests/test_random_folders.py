@@ -27,7 +27,7 @@ Files = dict[str, bytes]
 
 
 def session(draw: random.Random, first: int, clock: float, *, timed: bool) -> bytes:
-    """Give a session of a run: its rows from a step on, by a clock of its own or going on."""
+    """Return a session of a run: its rows from a step on, by a clock of its own or going on."""
     config = {"lr": 0.1, "seed": 3} if draw.random() < 0.7 else {}
     group = {"group": "g"} if draw.random() < 0.5 else {}
     begun = draw.choice([0, 1_700_000_000])
@@ -55,7 +55,7 @@ def session(draw: random.Random, first: int, clock: float, *, timed: bool) -> by
 
 
 def sessions(draw: random.Random) -> Files:
-    """Give the folders of the sessions of a run, and of another run."""
+    """Return the folders of the sessions of a run, and of another run."""
     files: Files = {}
     timed, goes_on = draw.random() < 0.8, draw.random() < 0.5
     first = 1
@@ -99,7 +99,7 @@ def scalars(draw: random.Random, begun: float, first: int) -> bytes:
 
 
 def halves(draw: random.Random) -> Files:
-    """Give event files in folders side by side, which are halves of a run or runs of their own."""
+    """Return event files in folders side by side: halves of a run, or separate runs."""
     files: Files = {}
     for folder in draw.sample(["", "train/", "validation/", "Val/", "test/", "other/"], 3):
         for number in range(draw.choice([1, 1, 2])):
@@ -131,7 +131,7 @@ TOPS = ("training_results_v4.0", "training_results_v5.0", "hpc_results_v1.0", "r
 
 
 def places(draw: random.Random) -> Files:
-    """Give results of a round, and of no round, with what describes them."""
+    """Return results of a round, and of no round, with what describes them."""
     files: Files = {}
     for _ in range(3):
         top, owner = f"/r/{draw.choice(TOPS)}", draw.choice(["/Lab", "/Lab/entry", ""])
@@ -161,7 +161,7 @@ def places(draw: random.Random) -> Files:
 
 
 def checkpoints(draw: random.Random) -> Files:
-    """Give states of a trainer: in the folder of a run, in its checkpoints, and of another run."""
+    """Return states of a trainer: of a run, of its checkpoints, and of another run."""
     entries = [{"step": 10 * n, "epoch": 0.5 * n, "eval_accuracy": 0.1 * n} for n in range(1, 6)]
     files: Files = {}
     for folder in draw.sample(["", "checkpoint-9/", "checkpoint-30/", "checkpoint-200/",
@@ -177,7 +177,7 @@ def checkpoints(draw: random.Random) -> Files:
 
 
 def mlruns(draw: random.Random) -> Files:
-    """Give the folder of an MLflow run, whose description may be missing, and files of no run."""
+    """Return the folder of an MLflow run, whose description may be missing, and files of no run."""
     run = f"/m/mlruns/1/{'0123456789abcdef' * 2}"
     files = {
         f"{run}/meta.yaml": b"run_id: a\nlifecycle_stage: active\nstatus: 3\n"
@@ -196,7 +196,7 @@ MAKERS: tuple[tuple[Callable[[random.Random], Files], int], ...] = (
 
 
 def read(files: Files, round_: str | None) -> Iterator[str]:
-    """Give what each of some files tells, with its name; blank if it is of no kind."""
+    """Yield what each of some files tells, with its name; blank if it is of no kind."""
     for path, data in files.items():
         dialect = registry.recognise(data, path)
         if dialect is not None:

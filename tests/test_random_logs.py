@@ -50,7 +50,7 @@ def odd(draw: random.Random, value: Any, chance: float = 0.06) -> Any:
 
 
 def mllog(draw: random.Random) -> Made:
-    """Give a log of MLPerf; every part may be missing or odd."""
+    """Return a log of MLPerf; every part may be missing or odd."""
     benchmark = draw.choice(list(BENCHMARKS))
     round_, metrics = BENCHMARKS[benchmark]
     lines: list[str] = []
@@ -89,7 +89,7 @@ def mllog(draw: random.Random) -> Made:
 
 
 def old_score(draw: random.Random, place: int, low: float) -> Any:
-    """Give a score of any of the first two rounds: alone, as text, in pairs or by name."""
+    """Return a score of any of the first two rounds: alone, as text, in pairs or by name."""
     value = round(low * (0.5 + 0.1 * place), 4)
     alone = [value, value, value, str(value), [value, value / 2], [value], value * 100]
     named = [{"BBOX": value, "SEGM": 0.3}, {"accuracy": value}, {"accuracy": {"SEGM": value}}]
@@ -97,7 +97,7 @@ def old_score(draw: random.Random, place: int, low: float) -> Any:
 
 
 def old_mllog(draw: random.Random) -> Made:
-    """Give a log of the first two rounds: of several ranks, whose epochs may begin at -1."""
+    """Return a log of the first two rounds: of several ranks, whose epochs may begin at -1."""
     edition, benchmark = draw.choice(["v0.5", "v0.6"]), draw.choice(
         ["gnmt", "gnmt", "resnet", "mask", "minigo", "transformer", "ncf", "ssd"])  # fmt: skip
     clock, first, low = 1_550_000_000.0, draw.choice([-1, 0, 0, 1]), draw.choice([0.25, 25.0, 1.0])
@@ -140,7 +140,7 @@ def old_mllog(draw: random.Random) -> Made:
 
 
 def row_of(draw: random.Random, step: int) -> dict[str, Any]:
-    """Give a row of a history: numbers, nested ones, plots, and what is no number."""
+    """Return a row of a history: numbers, nested ones, plots, and what is no number."""
     row: dict[str, Any] = {
         "_step": odd(draw, step), "_runtime": odd(draw, 2.5 * step),
         "val/acc": odd(draw, 0.1 * step),
@@ -156,7 +156,7 @@ def row_of(draw: random.Random, step: int) -> dict[str, Any]:
 
 
 def wandb(draw: random.Random) -> Made:
-    """Give a store, perhaps without an end, with a summary and a configuration beside it."""
+    """Return a store, perhaps without an end, with a summary and a configuration beside it."""
     config = {"lr": odd(draw, 0.1), "seed": odd(draw, 3), "batch_size": odd(draw, 64)}
     start, nanos = draw.choice([0, 1_700_000_000]), draw.choice([0, 5**12])
     about = stores.run_record("abc", "proj", config, start, nanos, group="g", run_name="n")
@@ -182,7 +182,7 @@ def wandb(draw: random.Random) -> Made:
 
 
 def wandb_history(draw: random.Random) -> Made:
-    """Give a history of the oldest kind, and what lies beside it."""
+    """Return a history of the oldest kind, and what lies beside it."""
     rows = [json.dumps(row_of(draw, step)) for step in range(draw.randrange(6))]
     beside = {"wandb-summary.json": json.dumps(row_of(draw, 9)).encode(),
               "wandb-metadata.json": json.dumps({"startedAt": "2019-03-01T10:10:10",
@@ -194,7 +194,7 @@ def wandb_history(draw: random.Random) -> Made:
 
 
 def tfevents(draw: random.Random) -> Made:
-    """Give an event file, perhaps with another of its run or with those of its settings below."""
+    """Return an event file, perhaps with another of its run or with those of its settings below."""
     name, later = (f"events.out.tfevents.17000{minute}0000.host" for minute in (0, 1))
     beside = {later: events(draw)} if draw.random() < 0.3 else {}
     if draw.random() < 0.2:
@@ -206,7 +206,7 @@ def tfevents(draw: random.Random) -> Made:
 
 
 def events(draw: random.Random) -> bytes:
-    """Give events that go back, start again, or are damaged."""
+    """Return events that go back, start again, or are damaged."""
     data, time, step = stores.first_event(1.7e9), 1.7e9, 0
     for _ in range(draw.randrange(1, 9)):
         time += draw.choice([0.0, 1.5, 60.0, -5.0])
@@ -234,7 +234,7 @@ def events(draw: random.Random) -> bytes:
 
 
 def a_tensor(draw: random.Random) -> bytes:
-    """Give a summary that holds a tensor of any type, in any of the places for its number."""
+    """Return a summary that holds a tensor of any type, in any of the places for its number."""
     kind, number = draw.choice([1, 1, 2, 3, 9, 9, 7]), draw.choice([-3, 0, 5, 2**40])
     place = draw.choice([4, 4, 5, 6, 7, 10])
     plain = {1: "<f", 2: "<d", 3: "<i", 9: "<q", 7: "<q"}[kind]
@@ -254,7 +254,7 @@ def a_tensor(draw: random.Random) -> bytes:
 
 
 def hf_trainer(draw: random.Random) -> Made:
-    """Give the state of a trainer; entries may lack anything."""
+    """Return the state of a trainer; entries may lack anything."""
     entries = []
     for step in range(1, draw.randrange(2, 8)):
         entry = {
@@ -276,7 +276,7 @@ def hf_trainer(draw: random.Random) -> Made:
 
 
 def mlflow_db(draw: random.Random) -> Made:
-    """Give a database of a few runs."""
+    """Return a database of a few runs."""
     runs = [
         {"run_uuid": f"{n:032x}", "name": f"r{n}",
          "status": draw.choice(["FINISHED", "FAILED", "x"]),
@@ -303,7 +303,7 @@ def mlflow_db(draw: random.Random) -> Made:
 
 
 def mlflow_files(draw: random.Random) -> Made:
-    """Give the description of a run, with its metrics, parameters and tags in files beside."""
+    """Return the description of a run, with its metrics, parameters and tags in files beside."""
     run = "0123456789abcdef" * 2
     about = {
         "run_id": odd(draw, run), "run_name": odd(draw, "r"), "status": odd(draw, 3, 0.3),
@@ -335,7 +335,7 @@ def mlflow_files(draw: random.Random) -> Made:
 
 
 def monitor(draw: random.Random) -> bytes:
-    """Give episodes of an environment, with sessions appended, perhaps with other columns."""
+    """Return episodes of an environment, with sessions appended, perhaps with other columns."""
     lines = []
     for session in range(draw.choice([1, 1, 1, 2])):
         header = {"t_start": odd(draw, 1.7e9 + 500 * session), "env_id": odd(draw, "CartPole", 0.1)}
@@ -349,7 +349,7 @@ def monitor(draw: random.Random) -> bytes:
 
 
 def monitors(draw: random.Random) -> Made:
-    """Give the monitor of one environment, perhaps among those of others."""
+    """Return the monitor of one environment, perhaps among those of others."""
     names = draw.choice([["monitor.csv"], ["0.monitor.csv", "1.monitor.csv", "10.monitor.csv"],
                          ["env_1.monitor.csv", "env_0.monitor.csv"],
                          ["x.monitor.csv", "0.monitor.csv"]])  # fmt: skip
@@ -360,7 +360,7 @@ def monitors(draw: random.Random) -> Made:
 
 
 def evaluations(draw: random.Random) -> Made:
-    """Give arrays of evaluations, of any shape, with monitors beside."""
+    """Return arrays of evaluations, of any shape, with monitors beside."""
     count, episodes = draw.randrange(4), draw.choice([1, 3])
     random_state = np.random.default_rng(draw.randrange(1000))
     shape: Any = draw.choice([(count, episodes), (count, episodes), (count,), (count, 2, 2), (2,)])
@@ -414,7 +414,7 @@ def read(made: Made, metrics: Metrics = "evaluations", block: Block | None = Non
 
 
 def told(item: Run | Problem) -> str:
-    """Give all of a run but what is unknown; its evaluations as rows, without names."""
+    """Return all of a run but what is unknown; its evaluations as rows, without names."""
     found = shorter(plain(item))
     if isinstance(item, Run):
         rows = [list(map(shorter, msgspec.structs.astuple(one))) for one in item.evaluations]
@@ -438,7 +438,7 @@ def shorter(value: Any) -> Any:
 
 
 def lines_of(make: Callable[[random.Random], Made], number: int) -> Iterator[str]:
-    """Give what is read of so many logs; every third with its metrics of training."""
+    """Yield what is read of so many logs; every third with its metrics of training."""
     for seed in range(number):
         metrics: Metrics = "evaluations" if seed % 3 else "all"
         made, block = make(random.Random(f"{make.__name__} {seed}")), None if seed % 5 else BLOCK

@@ -51,7 +51,7 @@ BUDGETS: tuple[Asked, ...] = (
 
 
 def asked(draw: random.Random, *more: str) -> Asked:
-    """Give some keywords that all questions share, and some of those that few have."""
+    """Return some keywords that all questions share, and some of those that few have."""
     found: Asked = {}
     if draw.random() < 0.5:
         found["by"] = draw.sample(KEYS, draw.randrange(1, 4))
@@ -103,7 +103,7 @@ COMMANDS: dict[str, Callable[[random.Random], Asked]] = {
 
 
 def question(draw: random.Random) -> tuple[str, Asked, Callable[[], Report]]:
-    """Give the name of a command, its keywords, and the call."""
+    """Return the name of a command, its keywords, and the call."""
     name = draw.choice([*COMMANDS, *["compare"] * 3])
     keywords = COMMANDS[name](draw)
     sided = name == "compare" or (name == "targets" and draw.random() < 0.5)

@@ -37,7 +37,7 @@ EPOCH_0 = 1_600_000_000_000
 
 
 def story(draw: random.Random, benchmark: str) -> Iterator[Event]:
-    """Give the events of a run in the order of the file, which need not be that of time."""
+    """Yield the events of a run in the order of the file, which need not be that of time."""
     clock = draw.choice([EPOCH_0, EPOCH_0, EPOCH_0, 5_000])
 
     def event(key: str, value: Any = None, chance: float = 0.95, **about: Any) -> Iterator[Event]:
@@ -114,7 +114,7 @@ def scored(
 
 
 def payload(draw: random.Random, value: Any) -> str:
-    """Give a value as JSON, in Python's notation, without quotes, torn, or with a rest behind."""
+    """Return a value as JSON, in Python's notation, without quotes, torn, or with a rest behind."""
     text = json.dumps(value)
     form = draw.randrange(24)
     if form == 0:
@@ -180,7 +180,7 @@ SYSTEMS = (
 
 
 def round_of(draw: random.Random) -> Made:
-    """Give a log in one of the formats, where a round has it or elsewhere."""
+    """Return a log in one of the formats, where a round has it or elsewhere."""
     benchmark = draw.choice(list(METRICS))
     events = list(story(draw, benchmark))
     while draw.random() < 0.2 and events:
@@ -205,7 +205,7 @@ def round_of(draw: random.Random) -> Made:
 
 
 def watts(draw: random.Random) -> bytes:
-    """Give the log of a meter, which may begin late, end early, or tell a constant alone."""
+    """Return the log of a meter, which may begin late, end early, or tell a constant alone."""
     first = draw.choice([-5_000, 0, 0, 4_000, 300_000])
     times = [EPOCH_0 + first + 15_000 * n for n in range(draw.choice([0, 1, 9, 30]))]
     draw.shuffle(times)
@@ -222,7 +222,7 @@ def watts(draw: random.Random) -> bytes:
 
 
 def recorded(draw: random.Random) -> Made:
-    """Give a log of somebody's own run, which tells clocks and any metrics."""
+    """Return a log of somebody's own run, which tells clocks and any metrics."""
     events = [Event(EPOCH_0, "recorder", odd(draw, "ttastats", 0.1), {})]
     for event in story(draw, draw.choice(["own", "own", "resnet"])):
         about = dict(event.about)
@@ -239,7 +239,7 @@ def recorded(draw: random.Random) -> Made:
 
 
 def dawnbench(draw: random.Random) -> Made:
-    """Give a table with its description, or a description alone."""
+    """Return a table with its description, or a description alone."""
     described = json.dumps({
         "author": odd(draw, " Ann "), "hardware": odd(draw, "8 x V100"), "framework": "torch",
         "costPerHour": odd(draw, 24.48), "timestamp": draw.choice(["2018-4-20", "2018-13-1", 5]),

@@ -49,7 +49,7 @@ NOWHERE = {"none", "nothing"}
 
 
 def said(draw: random.Random, columns: Collection[str]) -> dict[str, Any]:
-    """Give what a block says: any of its keys, few at once, of columns that mostly are there."""
+    """Return what a block says: any of its keys, few at once, of columns that mostly are there."""
     every: dict[str, tuple[Any, ...]] = {
         "metric": METRICS, "seconds": CLOCKS,
         "step": ("step", "step + 1", "sum n", ["none", "step"], ""),
@@ -77,7 +77,7 @@ def words(value: Any) -> set[str]:
 
 
 def rows_of(draw: random.Random) -> list[Row]:
-    """Give the rows of some runs, one behind the other, whose steps may go back."""
+    """Return the rows of some runs, one behind the other, whose steps may go back."""
     rows = []
     for number in range(draw.choice([1, 1, 2, 3])):
         name, step, clock, scale = draw.choice("abx"), 0, 0.0, draw.choice([1, 1, 1, 100])
@@ -119,7 +119,7 @@ def delimited(draw: random.Random) -> Made:
 
 
 def nested(draw: random.Random) -> Made:
-    """Give JSON: a value in each line, a list of objects, or columns, perhaps inside an object."""
+    """Return JSON: a value a line, a list of objects, or columns, perhaps in an object."""
     rows = rows_of(draw)
     for row in rows:
         if draw.random() < 0.2:
@@ -153,7 +153,7 @@ def parquet(draw: random.Random) -> Made:
 
 
 def panel(draw: random.Random) -> Made:
-    """Give a column for each run, as a panel of Weights & Biases is exported."""
+    """Return a column for each run, as a panel of Weights & Biases is exported."""
     axis = draw.choice(["Step", "epoch", "trainer/global_step", "Relative Time (Process)",
                         "train/epochs", "my iterations", "axis"])  # fmt: skip
     runs = ["a - b", "c"][: draw.randrange(1, 3)]
@@ -183,7 +183,7 @@ PATTERNS = (
 
 
 def lines(draw: random.Random) -> Made:
-    """Give a log whose lines tell one thing or several, in colours, or of ranks."""
+    """Return a log whose lines tell one thing or several, in colours, or of ranks."""
     text = ["preamble acc 0.01"] if draw.random() < 0.3 else []
     before = None
     for row in rows_of(draw):

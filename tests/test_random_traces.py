@@ -56,7 +56,7 @@ WORK: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
 
 
 def work_of(draw: random.Random, start: float, number: int) -> Iterator[Event]:
-    """Give an operator, perhaps with one that it calls, and what it launches."""
+    """Yield an operator, perhaps with one that it calls, and what it launches."""
     name, told, kernels = draw.choice(WORK)
     length = draw.choice([4, 8, 10])
     yield operator(name, start, length, number, **told)
@@ -80,7 +80,7 @@ def work_of(draw: random.Random, start: float, number: int) -> Iterator[Event]:
 
 
 def step_of(draw: random.Random, zero: float, first: int, *, on_device: bool) -> Iterator[Event]:
-    """Give what happens in a step of 100 microseconds."""
+    """Yield what happens in a step of 100 microseconds."""
     for place in range(draw.randrange(2, 5)):
         for one in work_of(draw, zero + 2 + 12 * place, first + place):
             if on_device or one["cat"] == "cpu_op":
@@ -106,7 +106,7 @@ def step_of(draw: random.Random, zero: float, first: int, *, on_device: bool) ->
 
 
 def events(draw: random.Random) -> list[Event]:
-    """Give the events of some steps, the first of which may be long; a host may run ahead."""
+    """Return the events of some steps, the first of which may be long; a host may run ahead."""
     on_device, ahead = draw.random() < 0.7, draw.choice([0, 0, 0, 150])
     found: list[Event] = []
     zero = draw.choice([0.0, 1e6])
@@ -156,7 +156,7 @@ def read(draw: random.Random) -> kineto.ReadTrace:
 
 
 def told(found: kineto.ReadTrace) -> Iterator[Any]:
-    """Give what a trace says: its rows in a fixed order, without what is not known."""
+    """Yield what a trace says: its rows in a fixed order, without what is not known."""
     yield [found.rank, found.world_size, found.origin]
     for problem in found.problems:
         yield [problem.code, problem.message]
@@ -184,7 +184,7 @@ def test_random_traces_are_read_as_accepted(part: int) -> None:
 
 
 def measured(draw: random.Random) -> Iterator[Mapping[str, Any]]:
-    """Give what a profiler may have measured beside a trace."""
+    """Yield what a profiler may have measured beside a trace."""
     said = "by CPU time of the thread"
     every = [
         measure("uninstrumented_step_seconds", draw.choice([2e-5, 1e-4, 1.2e-4]), text=said),
@@ -214,7 +214,7 @@ def measured(draw: random.Random) -> Iterator[Mapping[str, Any]]:
 
 
 def profiled(draw: random.Random, name: str) -> pl.DataFrame:
-    """Give a profile of one rank or some, with what was measured beside."""
+    """Return a profile of one rank or some, with what was measured beside."""
     count = draw.choice([0, 0, 2, 3])
     none = [None] if draw.random() < 0.9 else []
     numbers = pl.Series("rank", range(count) if count else none, dtype=pl.Int64)
@@ -239,7 +239,7 @@ def test_random_profiles_are_answered_as_accepted(seed: int) -> None:
 
 
 def pace(draw: random.Random, side: str) -> pl.DataFrame:
-    """Give runs that tell any of epochs, samples and steps, of the profiled work or of other."""
+    """Return runs that tell any of epochs, samples and steps, of the profiled work or of other."""
     told = draw.choice([True, True, None, False])
     facts: dict[str, Any] = {
         "benchmark": draw.choice(["made", "lm"]), "accelerators": draw.choice([1, 1, 2, None]),

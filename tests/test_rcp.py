@@ -43,7 +43,7 @@ def record(batch_size: int, *values: float) -> Record:
 
 
 def flat(batch_size: int, value: float) -> Record:
-    """Give a record whose runs all need the same."""
+    """Return a record whose runs all need the same."""
     return record(batch_size, *[value] * 20)
 
 
@@ -270,7 +270,7 @@ class TestAgainstTheOfficialChecker:
 
 
 def made_records(rng: np.random.Generator) -> dict[str, Any]:
-    """Give records at a few batch sizes, some of them bent, some without variance."""
+    """Return records at a few batch sizes, some of them bent, some without variance."""
     sizes = sorted(rng.choice(range(4, 65), int(rng.integers(1, 7)), replace=False).tolist())
     return {
         f"bert_{size}": {
@@ -471,7 +471,7 @@ def records(tmp_path: Path) -> Path:
 
 
 def lora(samples: float, batch_size: int | None = 8, **more: Any) -> Run:
-    """Give a run that reaches its target after so many samples, evaluated every 384."""
+    """Return a run that reaches its target after so many samples, evaluated every 384."""
     evaluations = tuple(
         Evaluation(
             index=number,

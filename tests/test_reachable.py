@@ -83,7 +83,7 @@ def read(source: str) -> Module:
 
 
 def imported(nodes: Iterable[ast.AST]) -> dict[str, str]:
-    """Give what the names stand for that import statements bind."""
+    """Return what the names stand for that import statements bind."""
     found = {}
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -97,7 +97,7 @@ def imported(nodes: Iterable[ast.AST]) -> dict[str, str]:
 
 
 def _outside(node: ast.stmt) -> Iterator[ast.AST]:
-    """Give the statements of a module that are in no function or class."""
+    """Yield the statements of a module that are in no function or class."""
     if not isinstance(node, Function | ast.ClassDef):
         yield from ast.walk(node)
 
@@ -122,7 +122,7 @@ def _registers_itself(node: Function, module: Module) -> bool:
 
 
 def members(node: ast.AST, module: Module) -> dict[str, ast.AST]:
-    """Give the methods and fields of a class that only the product can use.
+    """Return the methods and fields of a class that only the product can use.
 
     Python calls names such as `__eq__`, and a class from elsewhere those of its heirs.
     """
@@ -174,7 +174,7 @@ class Search:
             waiting = list(self._next())
 
     def _next(self) -> Iterator[tuple[str, ast.AST]]:
-        """Give the code of definitions, then of members, that are reached and not yet read."""
+        """Yield the code of definitions, then of members, that are reached and not yet read."""
         for name in sorted(self._open):
             module, _, own = name.rpartition(":")
             for node in self.modules[module].definitions[own]:
@@ -194,7 +194,7 @@ class Search:
                         yield module, parts[member]
 
     def _readers(self) -> Mapping[str, set[str]]:
-        """Give the words that are read where each class is seen; a protocol stands for any."""
+        """Return the words that are read where each class is seen; a protocol stands for any."""
         found: dict[str, set[str]] = defaultdict(set, {ANY: set(self.everywhere)})
         for module, words in self.words.items():
             for name in self.seen(module):
@@ -206,7 +206,7 @@ class Search:
         return found
 
     def seen(self, module: str) -> set[str]:
-        """Give the definitions that a module names, and those of their annotations and so on."""
+        """Return the definitions that a module names, and those of their annotations and so on."""
         if module not in self._seen:
             own = self.modules[module]
             waiting = [*own.executed, *(node for each in own.definitions.values() for node in each)]
@@ -262,7 +262,7 @@ class Search:
     def _found(
         self, module: str, chain: list[str], within: Mapping[str, str] = MappingProxyType({})
     ) -> str | None:
-        """Give the definition of the product that a name stands for."""
+        """Return the definition of the product that a name stands for."""
         own = self.modules[module]
         if chain[0] in within:
             return self._at([*within[chain[0]].split("."), *chain[1:]])
@@ -299,7 +299,7 @@ def _is_row(node: ast.AST) -> bool:
 
 
 def _annotations(node: ast.AST) -> Iterator[ast.AST]:
-    """Give what tells the types of a definition: its annotations, its bases, what it stands for."""
+    """Yield what gives the types of a definition: annotations, bases, its value."""
     if isinstance(node, ast.Assign):
         yield node.value
     if isinstance(node, ast.ClassDef):
@@ -338,7 +338,7 @@ def _imports(node: ast.AST) -> Mapping[str, str]:
 
 
 def _chain(node: ast.expr) -> list[str]:
-    """Give `a.b.c` as its names; empty where it does not begin with a name."""
+    """Return `a.b.c` as its names; empty where it does not begin with a name."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)
@@ -349,7 +349,7 @@ def _chain(node: ast.expr) -> list[str]:
 def unreached(
     product: Mapping[str, str], programs: Mapping[str, str], templates: Iterable[str] = ()
 ) -> list[str]:
-    """Give the definitions of the product that nothing reaches, from the modules' sources."""
+    """Return the definitions of the product that nothing reaches, from the modules' sources."""
     modules = {name: read(source) for name, source in {**product, **programs}.items()}
     filled = "".join(part for each in templates for part in FILLED.findall(each))
     search = Search(modules, set(re.findall(r"\w+", filled)))
@@ -395,7 +395,7 @@ def _is_called(module: str, own: str, modules: Mapping[str, Module]) -> bool:
 
 
 def _asked_of(module: str, modules: Mapping[str, Module]) -> set[str]:
-    """Give the names that a contract asks of a module."""
+    """Return the names that a contract asks of a module."""
     asked: set[str] = set()
     for package, home, holders in CONTRACTS:
         if not module.startswith(f"{package}.") or home not in modules:
@@ -421,7 +421,7 @@ def sources(folders: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
 
 
 def programs() -> dict[str, str]:
-    """Give the sources of the programs, and of the Python in the documentation."""
+    """Return the sources of the programs, and of the Python in the documentation."""
     found = sources({".": PROGRAMS[:2]})
     found |= {name: (ROOT / name).read_text("utf-8") for name in PROGRAMS[2:]}
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
@@ -444,7 +444,7 @@ OFFERED = (
 
 
 def never_passed(product: Mapping[str, str], programs: Mapping[str, str]) -> list[str]:
-    """Give the parameters with a default that no call of a function of that name passes."""
+    """Return the parameters with a default that no call of a function of that name passes."""
     trees = {name: ast.parse(source) for name, source in {**product, **programs}.items()}
     calls: dict[str, list[ast.Call]] = defaultdict(list)
     for node in (node for tree in trees.values() for node in ast.walk(tree)):
@@ -470,7 +470,7 @@ def _last(node: ast.Name | ast.Attribute) -> str:
 
 
 def _with_default(node: Function) -> Iterator[tuple[str, int | None]]:
-    """Give parameters with a default and their place, None for those that only have a name."""
+    """Yield parameters with a default and their place, None for those that only have a name."""
     positional = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
     positional = [name for name in positional if name not in ("self", "cls")]
     first = len(positional) - len(node.args.defaults)

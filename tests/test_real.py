@@ -43,7 +43,7 @@ def runs(accounts: dict[str, Account]) -> dict[str, pl.DataFrame]:
 
 
 def lines_with(real_logs: Path, token: bytes) -> Iterator[tuple[Path, bytes]]:
-    """Give every file that holds a token, found without any parser."""
+    """Yield every file that holds a token, found without any parser."""
     for path in sorted(real_logs.rglob("*")):
         if path.is_file() and token in (content := path.read_bytes()):
             yield path, content

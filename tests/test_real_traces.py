@@ -33,7 +33,7 @@ def read(path: Path) -> pl.DataFrame:
 
 
 def shares(rows: pl.DataFrame) -> dict[str, float]:
-    """Give the parts of all steps together as percentages."""
+    """Return the parts of all steps together as percentages."""
     steps = answers.steps(rows)
     whole = steps["step_seconds"].sum()
     return {

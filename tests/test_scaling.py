@@ -15,7 +15,7 @@ from ttastats.report.answer import Report
 
 
 def entry(name: str, accelerators: int, seconds: float, **more: Any) -> pl.DataFrame:
-    """Give three runs of about so many seconds on so many accelerators."""
+    """Return three runs of about so many seconds on so many accelerators."""
     times: Sequence[made.Outcome] = [(seconds * spread, 5) for spread in (0.99, 1.0, 1.01)]
     setup = {"accelerators": accelerators, "hardware": "old", "framework": "one"}
     return made.rows(times, entry=name, **(setup | more))

@@ -24,7 +24,7 @@ FOLDER = "round/Example/results/box/bert"
 
 
 def run(minutes: float | None, **more: Any) -> Run:
-    """Give a BERT run of v5.0 that reaches its target after so many minutes."""
+    """Return a BERT run of v5.0 that reaches its target after so many minutes."""
     seconds = None if minutes is None else minutes * 60
     defaults: dict[str, Any] = {
         "suite": "mlperf",
@@ -62,7 +62,7 @@ def slow_init(minutes: float, init_minutes: float, **more: Any) -> Run:
 
 
 def table(runs: Sequence[Run], names: Sequence[str] = ()) -> pl.DataFrame:
-    """Give the run table of some runs, in files named result_0.txt and so on."""
+    """Return the run table of some runs, in files named result_0.txt and so on."""
     files = names or [f"{FOLDER}/result_{number}.txt" for number in range(len(runs))]
     sourced = [
         tables.SourcedRun(one, name, f"{number:032x}", 0, "test")
@@ -212,7 +212,7 @@ class TestFirstThatConverge:
 
     @staticmethod
     def ncf(converge: int) -> list[Run]:
-        """Give 100 runs of 1, 2, ... minutes, in their order; the first ones fail."""
+        """Return 100 runs of 1, 2, ... minutes, in their order; the first ones fail."""
         hit = Evaluation(
             index=0, metric="hit_rate_at_10", value=0.64, logged_value=0.64, seconds=60.0,
             higher_is_better=True, target_value=0.635,

@@ -24,7 +24,7 @@ PACE_A, PACE_B = (20.0, 20.4, 19.8, 20.2), (16.0, 16.3, 15.9, 16.1)
 
 
 def runs(pace: tuple[float, ...], **more: Any) -> pl.DataFrame:
-    """Give runs of two epochs that end at the target after so many seconds."""
+    """Return runs of two epochs that end at the target after so many seconds."""
     own = {"run_status": "success", "benchmark": "lm", "global_batch_size": 10} | more
     own = {"train_samples": 1000} | own
     return logs(

@@ -83,7 +83,7 @@ def rows(*runs: Run) -> pl.LazyFrame:
 
 
 def curve(benchmark: str, metric: str, *values: float, **more: Any) -> Run:
-    """Give a run that was evaluated every ten seconds."""
+    """Return a run that was evaluated every ten seconds."""
     evaluations = [
         evaluation(
             index,

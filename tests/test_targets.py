@@ -41,7 +41,7 @@ def table(*runs: Run) -> pl.DataFrame:
 
 
 def diffusion(*fid_and_clip: tuple[float, float], pace: float = 10.0, **more: Any) -> Run:
-    """Give a run evaluated after its end, whose two metrics must be met at one checkpoint."""
+    """Return a run evaluated after its end, whose two metrics must be met at one checkpoint."""
     metrics: dict[str, dict[str, Any]] = {
         "fid": {"higher_is_better": False, "target_value": 90.0},
         "clip": {"higher_is_better": True, "target_value": 0.15},
@@ -128,7 +128,7 @@ def test_sides_with_different_targets_have_no_official_row() -> None:
 
 @pytest.fixture
 def systems(tmp_path: Path) -> Path:
-    """Give three runs of each of two systems; one run lies there twice."""
+    """Return three runs of each of two systems; one run lies there twice."""
     logs = {
         f"{system}/{n}.log": made_logs.reaching(
             epochs + n, seed=10 * epochs + n, more={"global_batch_size": 32 * epochs}

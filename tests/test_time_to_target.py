@@ -193,7 +193,7 @@ def test_the_table_is_lazy_or_not() -> None:
 
 
 def trained(*epochs: float | None, met: int, **more: Any) -> Run:
-    """Give a run evaluated after so many epochs, which first meets its target at one of them."""
+    """Return a run evaluated after so many epochs, which first meets its target at one of them."""
     found = [
         evaluation(n, 0.76 if n >= met else 0.7, 10.0 * (n + 1), epoch=epoch)
         for n, epoch in enumerate(epochs)

@@ -33,7 +33,7 @@ def rows_of(data: bytes) -> pl.DataFrame:
 
 
 def parts(rows: pl.DataFrame, at: int | None = None) -> dict[str, float]:
-    """Give the parts of a step in microseconds."""
+    """Return the parts of a step in microseconds."""
     found = rows.filter(pl.col("kind") == "measure", pl.col("name").str.ends_with("_seconds"))
     first = found["step"].min() if at is None else at
     own = found.filter(pl.col("step") == first)

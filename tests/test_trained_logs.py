@@ -34,7 +34,7 @@ def log(
     wall: float = 10.0,
     **values: Any,
 ) -> str:
-    """Give the log of a run: of the seconds of an epoch half are training, a fifth CPU time."""
+    """Return the log of a run: of the seconds of an epoch half are training, a fifth CPU time."""
     lines = [
         mllog.line("POINT_IN_TIME", begun, mllog.RECORDER, "ttastats 0", {}),
         mllog.line("POINT_IN_TIME", begun, "submission_benchmark", "mine", {}),

@@ -53,14 +53,14 @@ def rows(wild: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def guessed(wild: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
-    """Give what is read of the wild files without a word of configuration."""
+    """Return what is read of the wild files without a word of configuration."""
     table = tmp_path_factory.mktemp("guessed") / "wild.parquet"
     tta.ingest([wild], table)
     return pl.read_parquet(table).filter(pl.col("dialect").is_in(["table", "lines"]))
 
 
 def read_runs(rows: pl.DataFrame, wild: Path) -> dict[tuple[str, str], list[pl.DataFrame]]:
-    """Give the evaluations of each run by file and metric, in the order of the file."""
+    """Return the evaluations of each run by file and metric, in the order of the file."""
     found: dict[tuple[str, str], list[pl.DataFrame]] = {}
     for run in rows.partition_by("source", "run_id", "metric", maintain_order=True):
         place = str(Path(run["source"][0]).relative_to(wild))
@@ -71,7 +71,7 @@ def read_runs(rows: pl.DataFrame, wild: Path) -> dict[tuple[str, str], list[pl.D
 
 
 def told(run: pl.DataFrame, truth: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what was read of a run, as the truth says it."""
+    """Return what was read of a run, as the truth says it."""
     last = run.row(-1, named=True)
     known = run.filter(pl.col("value").is_not_null())
     better = pl.col("value") >= truth.get("target", 0.0)
@@ -201,7 +201,7 @@ def order_of(
     runs: Mapping[tuple[str, str], list[pl.DataFrame]],
     taken: dict[tuple[str, str], int],
 ) -> int | None:
-    """Give which run of a file is meant: by seed and name where it is named, else the next."""
+    """Return which run of a file is meant: by seed and name where it is named, else the next."""
     found = runs.get(key, [])
     seed = truth["run"].rpartition("seed ")[2]
     if "seed " in truth["run"]:

@@ -53,7 +53,7 @@ def around_of(file: Path) -> Path:
 
 
 def teller(run: dict[str, Any], wild: Path) -> str:
-    """Give the file that tells a run: the description of an MLflow run, the store of W&B."""
+    """Return the file that tells a run: the description of an MLflow run, the store of W&B."""
     file: str = run["file"]
     if "/metrics/" in file:
         return f"{file.partition('/metrics/')[0]}/meta.yaml"

@@ -32,7 +32,7 @@ COPIES = 6
 
 @pytest.fixture
 def logs(two_systems: Path, tmp_path: Path) -> Path:
-    """Give many logs, in one unit of work each."""
+    """Return many logs, in one unit of work each."""
     for number in range(COPIES):
         shutil.copytree(two_systems.parent, tmp_path / "logs" / f"v{number}" / "Example")
     return tmp_path / "logs"
@@ -173,7 +173,7 @@ def _die(_unit: object, _reading: Reading, _place: object = None) -> Result:
 
 @contextmanager
 def _never() -> Iterator[Executor]:
-    """Give an executor that begins nothing."""
+    """Return an executor that begins nothing."""
     executor = Mock()
     executor.submit.side_effect = lambda *_: Future()
     yield executor

@@ -55,7 +55,7 @@ class Blocked:
 
     @property
     def name(self) -> str:
-        """Give the shapes, and what blocks do to them."""
+        """Return the shapes, and what blocks do to them."""
         shapes = self.a.name if self.a == self.b else f"{self.a.name} / {self.b.name}"
         fails = f", {self.failing:.0%} fail" if self.failing else ""
         apart = f", the difference {self.apart:g}×" if self.apart else ""
@@ -63,7 +63,7 @@ class Blocked:
 
     @property
     def sigma(self) -> float:
-        """Give the deviation of the log of one run, the larger of both sides'."""
+        """Return the deviation of the log of one run, the larger of both sides'."""
         return max(float(np.sqrt(np.log1p(one.cv**2))) for one in (self.a, self.b))
 
 
@@ -84,7 +84,7 @@ def _labels(layout: Layout) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 def _drawn(
     case: Blocked, layout: Layout, plan: Plan, ratio: float = 1.0
 ) -> Iterator[tuple[Runs, Runs]]:
-    """Give replicate after replicate of two sides in common blocks."""
+    """Yield replicate after replicate of two sides in common blocks."""
     rng = generator(plan.seed, "blocks", case.name, str(layout), f"{ratio:g}")
     labels = _labels(layout)
     size = (plan.replicates, len(layout))
@@ -147,7 +147,7 @@ Test = Callable[[Floats, Floats, tuple[NDArray[np.intp], NDArray[np.intp]]], flo
 
 
 def _one_variance(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
-    """Give the p of least squares with one variance for both sides."""
+    """Return the p of least squares with one variance for both sides."""
     gap, part_a, part_b = of_values(a, b, blocks)
     n_a, n_b = (np.bincount(one, minlength=int(blocks[0].max()) + 1) for one in blocks)
     df = a.size + b.size - n_a.size - 1
@@ -157,7 +157,7 @@ def _one_variance(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[
 
 
 def _hc2(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
-    """Give the p of each run's own squared residual (MacKinnon and White 1985; Bell, McCaffrey)."""
+    """Return p of each run's own squared residual (MacKinnon and White 1985; Bell, McCaffrey)."""
     gap, *parts = of_values(a, b, blocks)
     variances, dfs = [], []
     for part in parts:
@@ -174,7 +174,7 @@ def _shipped(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.in
 
 
 def _of_blocks(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
-    """Give the p of a t test of the differences of each block's means."""
+    """Return the p of a t test of the differences of each block's means."""
     gaps = [a[blocks[0] == k].mean() - b[blocks[1] == k].mean() for k in np.unique(blocks[0])]
     return float(stats.ttest_1samp(gaps, 0.0).pvalue)
 
@@ -190,7 +190,7 @@ def _dealt(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp
 
 
 def _mixed(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
-    """Give Wald's p of a mixed model with a random intercept for blocks (REML)."""
+    """Return Wald's p of a mixed model with a random intercept for blocks (REML)."""
     import warnings
 
     import statsmodels.api as sm

@@ -48,13 +48,13 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Give the names of both sources, and how they fail."""
+        """Return the names of both sources, and how they fail."""
         sides = self.a.name if self.a == self.b else f"{self.a.name} / {self.b.name}"
         return f"{sides}{_failing(*self.failing)}"
 
     @property
     def ratio(self) -> float:
-        """Give the mean time of a success of A over that of B which makes both sides equal."""
+        """Return the mean time of a success of A over that of B which makes both sides equal."""
         a, b = self.failing
         return b.expected_time / a.expected_time
 
@@ -75,7 +75,7 @@ def _straggling(shape: Shape) -> Shape:
 
 
 def _evaluated(name: str, epochs: float, cv: float, evaluation_interval: float) -> Shape:
-    """Give lognormal epochs of that median, rounded up to the next evaluation."""
+    """Return lognormal epochs of that median, rounded up to the next evaluation."""
     last = math.ceil(epochs * math.exp(6 * cv) / evaluation_interval)
     grid = evaluation_interval * np.arange(1, last + 1)
     chances = np.diff(special.ndtr(np.log(grid / epochs) / cv), prepend=0.0)
@@ -174,7 +174,7 @@ def cases(plan: Plan, judge_runs: Judge = judge) -> Iterator[Figure]:
 
 
 def _row(case: Case, runs: str, shown: Sequence[Shown]) -> Iterator[Figure]:
-    """Give intervals and claims; the one interval that leaves no condition is to cover 1."""
+    """Yield intervals and claims; the one interval that leaves no condition is to cover 1."""
     group, setup = case.group, case.name
     for name in ("printed", "deciding"):
         hits = hit_rate([getattr(one, name) for one in shown], 1.0)

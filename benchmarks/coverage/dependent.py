@@ -18,12 +18,12 @@ class StartUp:
 
     @property
     def name(self) -> str:
-        """Give its name."""
+        """Return its name."""
         return f"{self.run.name}, start-up of {self.epochs:g} epochs"
 
     @property
     def evaluation_interval(self) -> float:
-        """Give the epochs between two evaluations."""
+        """Return the epochs between two evaluations."""
         return self.run.evaluation_interval
 
     def successes(self, size: Size, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
@@ -43,12 +43,12 @@ class Throttled:
 
     @property
     def name(self) -> str:
-        """Give its name."""
+        """Return its name."""
         return f"{self.run.name}, epochs {self.growth:.0%} slower per epoch more"
 
     @property
     def evaluation_interval(self) -> float:
-        """Give the epochs between two evaluations."""
+        """Return the epochs between two evaluations."""
         return self.run.evaluation_interval
 
     def successes(self, size: Size, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
@@ -74,12 +74,12 @@ class Session:
 
     @property
     def name(self) -> str:
-        """Give its name."""
+        """Return its name."""
         return f"{self.run.name}, runs vary by {self.run.cv_epoch_time:.1%}, sessions {self.cv:.1%}"
 
     @property
     def evaluation_interval(self) -> float:
-        """Give the epochs between two evaluations."""
+        """Return the epochs between two evaluations."""
         return self.run.evaluation_interval
 
     def successes(self, size: Size, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
@@ -98,12 +98,12 @@ class Systems:
 
     @property
     def name(self) -> str:
-        """Give its name."""
+        """Return its name."""
         return f"{self.systems} systems"
 
     @property
     def evaluation_interval(self) -> float:
-        """Give the epochs between two evaluations."""
+        """Return the epochs between two evaluations."""
         return self.run.evaluation_interval
 
     def successes(self, size: Size, rng: np.random.Generator) -> tuple[Floats, Floats | None]:

@@ -50,7 +50,7 @@ class Figure:
 
 
 def rate(hits: int, trials: int) -> Rate | None:
-    """Give the rate of independent trials; None of none."""
+    """Return the rate of independent trials; None of none."""
     if not trials:
         return None
     value = hits / trials
@@ -65,7 +65,7 @@ def by_mark(
     said: Callable[[Decision], bool],
     kinds: Mapping[Mark, Kind] = UNMARKED,
 ) -> Iterator[Figure]:
-    """Give how often something was said without a mark, with ‡ alone and with †."""
+    """Yield how often something was said without a mark, with ‡ alone and with †."""
     marks = [mark(verdict) for verdict in verdicts if said(verdict)]
     for one, kind in kinds.items():
         hits = rate(marks.count(one), len(verdicts))
@@ -73,7 +73,7 @@ def by_mark(
 
 
 def clustered_rate(hits: Sequence[int], trials: Sequence[int]) -> Rate | None:
-    """Give the mean rate of groups whose trials share their data; its error is that of groups.
+    """Return the mean rate of groups whose trials share their data; its error is that of groups.
 
     Of a few groups that happen to agree it is not less than that of independent trials.
     """

@@ -69,14 +69,14 @@ def not_slower(verdict: Decision) -> bool:
 
 
 def mark(verdict: Decision) -> Mark:
-    """Give the mark that says most of what a claim depends on."""
+    """Return the mark that says most of what a claim depends on."""
     if verdict.dagger:
         return "†"
     return "‡" if verdict.conditions else ""
 
 
 def side(runs: Runs) -> Outcomes:
-    """Give one side as `compare` makes it from a table."""
+    """Return one side as `compare` makes it from a table."""
     if runs.epochs is None:
         return outcomes(runs.times, runs.reached, clusters=runs.clusters, blocks=runs.blocks)
     progress = Epochs(runs.epochs[runs.reached], runs.evaluation_interval)
@@ -102,5 +102,5 @@ def _numbers(runs: Runs) -> SideNumbers:
 
 
 def limits(ratio: Ratio) -> Limits | None:
-    """Give the ends of an interval, None where there is none."""
+    """Return the ends of an interval, None where there is none."""
     return None if ratio.low is None or ratio.high is None else (ratio.low, ratio.high)

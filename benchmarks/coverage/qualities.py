@@ -43,7 +43,7 @@ class Quality:
         return self.step * np.round(values / self.step) if self.step else values
 
     def mean(self, offset: Floats) -> Floats:
-        """Give the mean of what is logged, of shape (replicates,)."""
+        """Return the mean of what is logged, of shape (replicates,)."""
         centre = offset[:, 0] + self.sd * self.bad * self.far
         if not self.step:
             return centre
@@ -108,7 +108,7 @@ def differences(plan: Plan) -> Iterator[Figure]:
 
 
 def _around(found: MeanDifference, truth: float) -> tuple[float, float] | None:
-    """Give the interval of what is left of a difference without the true one."""
+    """Return the interval of what is left of a difference without the true one."""
     if found.low is None or found.high is None:
         return None
     return float(found.low - truth), float(found.high - truth)

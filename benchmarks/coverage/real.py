@@ -28,7 +28,7 @@ SIZES = (5, 10, 20, 30)
 
 
 def splits_of(plan: Plan) -> Plan:
-    """Give the plan whose replicates are splits of one entry: there are many entries."""
+    """Return the plan whose replicates are splits of one entry: there are many entries."""
     return plan.few(20)
 
 
@@ -41,11 +41,11 @@ class Entry:
     intervals: Floats
 
     def successes(self) -> Entry:
-        """Give the entry without its failed runs."""
+        """Return the entry without its failed runs."""
         return self.chosen(np.flatnonzero(self.runs.reached))
 
     def chosen(self, places: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Entry:
-        """Give some of the runs, with the evaluation interval that these tell."""
+        """Return some of the runs, with the evaluation interval that these tell."""
         runs, intervals = self.runs, self.intervals[places]
         told = intervals[runs.reached[places]]
         evaluation_interval = float(told.max()) if told.size and not np.isnan(told).any() else None

@@ -52,7 +52,7 @@ class Sample:
     evaluation_interval: float
 
     def first(self, n: int) -> Sample:
-        """Give the first runs of every replicate."""
+        """Return the first runs of every replicate."""
         return Sample(self.times[:, :n], self.epochs[:, :n], self.evaluation_interval)
 
 
@@ -115,7 +115,7 @@ def _half_widths(side: Sample, level: float) -> tuple[Floats, Floats]:
 def stops(
     a: Sample, b: Sample, most: int, level: Level, *, epoch_safe: bool = True
 ) -> tuple[Floats, Bools]:
-    """Give the runs a side at which each replicate stops, and whether it was decided by then."""
+    """Return the runs a side at which each replicate stops, and whether it was decided by then."""
     found = np.full(a.times.shape[0], float(most))
     decided = np.zeros(found.size, dtype=np.bool_)
     for n in range(FIRST_LOOK, most + 1):
@@ -136,7 +136,7 @@ def planned(n: int, most: int) -> float:
 
 
 def mixture(scale: float) -> Level:
-    """Give the levels of a test valid for ever: Student's t mixed over normal effects.
+    """Return the levels of a test valid for ever: Student's t mixed over normal effects.
 
     The Bayes factor of the two-sample t statistic with effects ~ N(0, scale) in deviations of one
     run is a martingale under the null (Lai 1976; Hendriksen, de Heide and Gruenwald 2021); it

@@ -30,12 +30,12 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """Give its name."""
+        """Return its name."""
         ...
 
     @property
     def evaluation_interval(self) -> float:
-        """Give the epochs between two evaluations where a run ends."""
+        """Return the epochs between two evaluations where a run ends."""
         ...
 
     def successes(self, size: Size, rng: np.random.Generator) -> tuple[Floats, Floats | None]:
@@ -63,17 +63,17 @@ class Shape:
 
     @property
     def mean_epochs(self) -> float:
-        """Give the expected epochs to the target."""
+        """Return the expected epochs to the target."""
         return self._mean(self.epochs)
 
     @property
     def sigma(self) -> float:
-        """Give the standard deviation of the log of the time per epoch."""
+        """Return the standard deviation of the log of the time per epoch."""
         return _sigma(self.cv_epoch_time)
 
     @property
     def cv(self) -> float:
-        """Give the CV of the time to the target."""
+        """Return the CV of the time to the target."""
         second = self._mean(tuple(e**2 for e in self.epochs)) / self.mean_epochs**2
         second *= (1 + self.cv_epochs**2) * (1 + self.cv_epoch_time**2)
         slow = (1 + self.stragglers * (STRAGGLER**2 - 1)) / self._slowness**2
@@ -81,14 +81,14 @@ class Shape:
 
     @property
     def log_mean(self) -> float:
-        """Give the expected log of the time to the target, whose mean is 1."""
+        """Return the expected log of the time to the target, whose mean is 1."""
         spread = self.sigma**2 / 2 + _sigma(self.cv_epochs) ** 2 / 2
         slow = self.stragglers * math.log(STRAGGLER) - math.log(self._slowness)
         return self._mean_log() - math.log(self.mean_epochs) - spread + slow
 
     @property
     def share_epochs(self) -> float:
-        """Give the share of the variance of log time that is due to epochs."""
+        """Return the share of the variance of log time that is due to epochs."""
         squares = self._mean(tuple(math.log(e) ** 2 for e in self.epochs))
         epochs = squares - self._mean_log() ** 2 + _sigma(self.cv_epochs) ** 2
         slow = self.stragglers * (1 - self.stragglers) * math.log(STRAGGLER) ** 2
@@ -119,7 +119,7 @@ class Shape:
 
 
 def _sigma(cv: float) -> float:
-    """Give the standard deviation of the log of a lognormal variable."""
+    """Return the standard deviation of the log of a lognormal variable."""
     return math.sqrt(math.log1p(cv**2))
 
 
@@ -141,22 +141,22 @@ class Sides(Protocol):
 
     @property
     def name(self) -> str:
-        """Give the name of the two."""
+        """Return the name of the two."""
         ...
 
     @property
     def a(self) -> Source:
-        """Give what runs of A come from."""
+        """Return what runs of A come from."""
         ...
 
     @property
     def b(self) -> Source:
-        """Give what runs of B come from."""
+        """Return what runs of B come from."""
         ...
 
     @property
     def ratio(self) -> float:
-        """Give the mean time of a success of A over that of B."""
+        """Return the mean time of a success of A over that of B."""
         ...
 
 
@@ -170,22 +170,22 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """Give the names of both shapes, or of the one they share."""
+        """Return the names of both shapes, or of the one they share."""
         return self.a.name if self.a == self.b else f"{self.a.name} / {self.b.name}"
 
     @property
     def throughput(self) -> float:
-        """Give the true ratio of mean times per epoch."""
+        """Return the true ratio of mean times per epoch."""
         return self.ratio / self.epochs
 
     @property
     def epochs(self) -> float:
-        """Give the true ratio of mean epochs."""
+        """Return the true ratio of mean epochs."""
         return self.a.mean_epochs / self.b.mean_epochs
 
     @property
     def geometric(self) -> float:
-        """Give the true ratio of geometric mean times."""
+        """Return the true ratio of geometric mean times."""
         return self.ratio * math.exp(self.a.log_mean - self.b.log_mean)
 
 
@@ -203,7 +203,7 @@ class Failing:
 
     @property
     def expected_time(self) -> float:
-        """Give the expected time to a success, in mean times of a success."""
+        """Return the expected time to a success, in mean times of a success."""
         return 1.0 + self.share * self.stopped_at / (1.0 - self.share)
 
 
@@ -219,7 +219,7 @@ class Runs:
     blocks: NDArray[np.intp] | None = None
 
     def row(self, index: int) -> Runs:
-        """Give one replicate of many."""
+        """Return one replicate of many."""
         epochs = None if self.epochs is None else self.epochs[index]
         return Runs(self.times[index], self.reached[index], epochs, self.evaluation_interval)
 
@@ -241,5 +241,5 @@ def draw(
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
-    """Give the random numbers of one cell, the same whichever other cells are measured."""
+    """Return the random numbers of one cell, the same whichever other cells are measured."""
     return np.random.default_rng([seed, zlib.crc32("|".join(names).encode())])

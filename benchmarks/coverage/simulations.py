@@ -37,7 +37,7 @@ from ttastats.stats.speedup import ratio_between
 
 
 def sizes(*names: str) -> dict[str, tuple[int, int]]:
-    """Give the runs of A and of B by what a column is called: "5", or "5+30"."""
+    """Return the runs of A and of B by what a column is called: "5", or "5+30"."""
     found = {}
     for name in names:
         a, _, b = name.partition("+")
@@ -59,7 +59,7 @@ class Plan:
     seed: int
 
     def few(self, share: int) -> Plan:
-        """Give a plan for what costs more, with a part of the replicates but at least two."""
+        """Return a plan for what costs more, with a part of the replicates but at least two."""
         return replace(self, replicates=max(2, self.replicates // share))
 
 
@@ -70,7 +70,7 @@ def samples(
     *names: str,
     failing: tuple[Failing, Failing] | None = None,
 ) -> Iterator[tuple[Runs, Runs]]:
-    """Give replicate after replicate of two sides; `names` tell the cells that draw alike."""
+    """Yield replicate after replicate of two sides; `names` tell the cells that draw alike."""
     rng = generator(plan.seed, pair.name, f"{pair.ratio:g}", str(size), *names)
     fail_a, fail_b = failing or (Failing(), Failing())
     a = draw(pair.a, (plan.replicates, size[0]), rng, mean=pair.ratio, failing=fail_a)
@@ -80,7 +80,7 @@ def samples(
 
 
 def hit_rate(intervals: Sequence[Limits | None], truth: float) -> Rate | None:
-    """Give the share of the intervals, where there is one, that hold the truth."""
+    """Return the share of the intervals, where there is one, that hold the truth."""
     known = [interval for interval in intervals if interval is not None]
     return rate(sum(covers(interval, truth) for interval in known), len(known))
 

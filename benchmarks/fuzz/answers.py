@@ -82,7 +82,7 @@ def run(words: Sequence[str]) -> Done:
 
 
 def wrong(words: Sequence[str], done: Done) -> Iterator[str]:
-    """Say what is wrong with an answer, by its code, on the screen or in its file."""
+    """Yield what is wrong with an answer, by its code, on the screen or in its file."""
     yield from done.warnings
     if done.code not in CODES:
         yield f"exit code {done.code}"
@@ -102,7 +102,7 @@ def wrong(words: Sequence[str], done: Done) -> Iterator[str]:
 
 
 def escaped(error: BaseException) -> str:
-    """Give an exception by what raised it, and the last of our own lines on the way there."""
+    """Return an exception by what raised it, and the last of our own lines on the way there."""
     steps = traceback.extract_tb(error.__traceback__)
     ours = [step for step in steps if "/ttastats/" in step.filename]
     places = " < ".join(f"{Path(s.filename).name}:{s.lineno}" for s in reversed(ours[-4:]))
@@ -111,20 +111,20 @@ def escaped(error: BaseException) -> str:
 
 
 def steering(text: str) -> Iterator[str]:
-    """Say which characters a terminal would take for something other than letters."""
+    """Yield which characters a terminal would take for something other than letters."""
     odd = {letter for letter in text if not letter.isprintable()} - {"\n"}
     if odd:
         yield f"prints {sorted(odd)!r}"
 
 
 def markup(text: str) -> Iterator[str]:
-    """Say what of a name in Markdown would be markup of a page."""
+    """Yield what of a name in Markdown would be markup of a page."""
     html = str(_MARKDOWN.render(text))
     yield from (f"Markdown holds {raw!r}" for raw in RAW if raw in html)
 
 
 def no_json(text: str) -> Iterator[str]:
-    """Say why a text is not JSON, which knows neither NaN nor Infinity."""
+    """Yield why a text is not JSON, which knows neither NaN nor Infinity."""
     try:
         json.loads(text, parse_constant=not_json)
     except ValueError as error:
@@ -136,7 +136,7 @@ def not_json(name: str) -> None:
 
 
 def wrong_file(path: Path) -> Iterator[str]:
-    """Say what is wrong with a file that was written, if it is there."""
+    """Yield what is wrong with a file that was written, if it is there."""
     if path.suffix == ".html" and path.exists():
         text = path.read_text("utf-8")
         yield from (f"{path.name} holds {raw!r}" for raw in RAW if raw in text)

@@ -234,7 +234,7 @@ def companions(rng: random.Random, folder: Path, drawn: Drawn) -> None:
 
 
 def is_log(name: str) -> bool:
-    """Tell whether a file of a case is a log, not what lies beside one."""
+    """Return whether a file of a case is a log, not what lies beside one."""
     last = name.rpartition("/")[2]
     return last.endswith((".txt", ".wandb", ".tsv", ".npz")) or "tfevents" in last
 

@@ -53,7 +53,7 @@ class Asked:
         self.found = other.found | self.found
 
     def text(self, seed: int) -> str:
-        """Give the page."""
+        """Return the page."""
         codes = ", ".join(f"{code} {n:,}" for code, n in sorted(self.codes.items(), key=str))
         origins = ", ".join(f"{n:,} of {origin}" for origin, n in sorted(self.origins.items()))
         lines = [

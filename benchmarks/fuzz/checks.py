@@ -21,7 +21,7 @@ PLACE = "/x/v5.0/Org/results/system/benchmark/result_0.txt"
 
 
 def findings(content: bytes, runs: list[Run]) -> Iterator[str]:
-    """Say what goes wrong with some bytes; the runs in them are added to `runs`."""
+    """Yield what goes wrong with some bytes; the runs in them are added to `runs`."""
     present: set[float] | None = None
     for name, dialect in registry.dialects().items():
         begun = time.process_time()
@@ -49,7 +49,7 @@ def _ask_all(content: bytes) -> None:
 
 
 def made_up(run: Run, present: set[float]) -> Iterator[str]:
-    """Say which scores are not in the text, and which figures no run can have."""
+    """Yield which scores are not in the text, and which figures no run can have."""
     for evaluation in run.evaluations:
         if evaluation.logged_value is not None and evaluation.logged_value not in present:
             yield f"the score {evaluation.logged_value} is not in the text"
@@ -58,7 +58,7 @@ def made_up(run: Run, present: set[float]) -> Iterator[str]:
 
 
 def numbers(content: bytes) -> set[float]:
-    """Give every number that is written in a text."""
+    """Return every number that is written in a text."""
     return {number for text in NUMBER.findall(content) for number in both_signs(float(text))}
 
 
@@ -67,7 +67,7 @@ def both_signs(number: float) -> tuple[float, float]:
 
 
 def cannot_be_stored(runs: list[Run]) -> str | None:
-    """Say why runs make no table, or None if they do."""
+    """Return why runs make no table, or None if they do."""
     sourced = [tables.SourcedRun(run, "a", "0" * 32, i, "fuzz") for i, run in enumerate(runs)]
     try:
         tables.frame_of(sourced)

@@ -91,7 +91,7 @@ WORDS: dict[str, Sequence[str]] = {
 
 
 def value(rng: random.Random, name: str) -> Any:
-    """Give any value that a column may hold; what does not identify a run may be null."""
+    """Return any value that a column may hold; what does not identify a run may be null."""
     if name not in schema.RUN and rng.random() < 0.25:
         return None
     dtype = schema.POLARS[name]
@@ -134,7 +134,7 @@ QUALITIES = (
 
 
 def setups(rng: random.Random) -> list[Row]:
-    """Give what runs of a table share: one to five entries of one to three benchmarks.
+    """Return what runs of a table share: one to five entries of one to three benchmarks.
 
     Some are a curve over numbers of accelerators, systems that all ran the same benchmarks, or a
     leaderboard of entries of one run each, so that there is something to answer for all commands.
@@ -160,7 +160,7 @@ def of_quality(quality: Quality) -> Row:
 
 
 def setup(rng: random.Random, quality: Quality, letter: str) -> Row:
-    """Give one entry: its names, its size, and how fast it is."""
+    """Return one entry: its names, its size, and how fast it is."""
     system = rng.choice((f"dgx_{letter}", f"dgx_{letter}", "tpu", rng.choice(HOSTILE)))
     return {
         **of_quality(quality),
@@ -188,7 +188,7 @@ def setup(rng: random.Random, quality: Quality, letter: str) -> Row:
 
 
 def run(rng: random.Random, setup: Row, number: int, side: str) -> list[Row]:
-    """Give the rows of one run, which mostly meets its target in its last epoch."""
+    """Return the rows of one run, which mostly meets its target in its last epoch."""
     epochs = max(0, setup["epochs"] + rng.choice((-1, 0, 0, 0, 1)))
     fails = rng.random() < 0.15
     pace = setup["epoch_seconds"] * rng.lognormvariate(0, setup["spread"])
@@ -222,7 +222,7 @@ def evaluation(
     *,
     met: bool,
 ) -> Row:
-    """Give what one metric says of one checkpoint."""
+    """Return what one metric says of one checkpoint."""
     aim = 0.5 if target is None else target
     better = 1.01 if higher is not False else 0.99
     measured = aim * better if met else aim / better * (0.9 if higher is not False else 1.1)
@@ -336,7 +336,7 @@ FAULTS: tuple[Fault, ...] = (
 
 
 def table(rng: random.Random, shared: Sequence[Row], side: str) -> tuple[str, pl.DataFrame]:
-    """Give a table of up to forty runs of some setups, and the names of what befell it."""
+    """Return a table of up to forty runs of some setups, and the names of what befell it."""
     runs = [
         run(rng, setup, number, side)
         for setup in shared
@@ -352,7 +352,7 @@ def table(rng: random.Random, shared: Sequence[Row], side: str) -> tuple[str, pl
 
 
 def frame(rows: Sequence[Row]) -> pl.DataFrame:
-    """Give rows as a table of the schema."""
+    """Return rows as a table of the schema."""
     return pl.DataFrame(
         {name: [row.get(name) for row in rows] for name in schema.NAMES},
         schema=schema.POLARS,

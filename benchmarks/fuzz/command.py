@@ -82,7 +82,7 @@ def answered(options: argparse.Namespace, logs: list[bytes]) -> Iterator[asking.
 
 
 def parser() -> argparse.ArgumentParser:
-    """Give the options."""
+    """Return the options."""
     options = argparse.ArgumentParser(prog="benchmarks/fuzz", description=__doc__)
     options.add_argument("--count", type=int, default=100_000, help="mutilated logs to read")
     options.add_argument(
@@ -145,7 +145,7 @@ class Page:
             self.found += [f"up to {number}: {reason}" for reason in reasons]
 
     def text(self, seconds: float) -> str:
-        """Give the page."""
+        """Return the page."""
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         ways = ", ".join(f"{name} {number:,}" for name, number in self.ways.most_common())
         lines = [
@@ -162,7 +162,7 @@ class Page:
 
 
 def large_text(cases: list[large.Large]) -> str:
-    """Give the table of the long lines."""
+    """Return the table of the long lines."""
     rows = [
         f"| {case.name} | {case.seconds:.1f} | {case.megabytes:,.0f} | {len(case.findings)} |"
         for case in cases

@@ -11,21 +11,21 @@ LONGEST = 2_000
 
 
 def fixtures(root: Path) -> list[bytes]:
-    """Give the fixtures of every dialect whose logs are text."""
+    """Return the fixtures of every dialect whose logs are text."""
     paths = sorted(path for path in (root / "fixtures").rglob("*") if path.is_file())
     logs = (path.read_bytes() for path in paths if not path.name.endswith(".expected.jsonl"))
     return [log for log in logs if b"\0" not in log]
 
 
 def cuttings(data: Path, rng: random.Random, number: int) -> list[bytes]:
-    """Give short versions of some public logs, chosen at random."""
+    """Return short versions of some public logs, chosen at random."""
     files = sorted(path for path in data.rglob("*") if path.is_file())
     found = (cutting(path.read_bytes(), rng) for path in rng.sample(files, min(number, len(files))))
     return [text for text in found if text]
 
 
 def cutting(content: bytes, rng: random.Random) -> bytes:
-    """Give the lines that make a run, some others, and a little of the output between them."""
+    """Return the lines that make a run, some others, and a little of the output between them."""
     lines = [line[:LONGEST] for line in content.split(b"\n")]
     telling = [i for i, line in enumerate(lines) if b"run_st" in line or b"submission_b" in line]
     scores = [i for i, line in enumerate(lines) if b"eval_acc" in line][:10]

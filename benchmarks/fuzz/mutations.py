@@ -122,7 +122,7 @@ WAYS: tuple[Mutation, ...] = (
 
 
 def mutilate(rng: random.Random, logs: list[bytes]) -> tuple[str, bytes]:
-    """Give a log after one to three misfortunes, and their names."""
+    """Return a log after one to three misfortunes, and their names."""
     log, names = rng.choice(logs), []
     for _ in range(rng.choice((1, 1, 2, 3))):
         way = rng.choice(WAYS)

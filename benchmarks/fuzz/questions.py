@@ -60,7 +60,7 @@ SIDES = (
 def questions(
     rng: random.Random, paths: Sequence[Path], folder: Path, *, draw: bool
 ) -> list[list[str]]:
-    """Give a command line for each command, two plots and the report, of one table or two.
+    """Return a command line for each command, two plots and the report, of one table or two.
 
     With `draw` plots become SVG, which takes long; else a page that draws them when opened.
     """
@@ -96,7 +96,7 @@ def questions(
 def files_of(
     rng: random.Random, files: Sequence[str], folder: Path, *, draw: bool
 ) -> list[list[str]]:
-    """Give the command lines that write files."""
+    """Return the command lines that write files."""
     ours = files[:1]
     shown = [
         ["plot", kind, *given, "-o", f"{folder}/{kind}.{'svg' if draw else 'html'}"]
@@ -121,7 +121,7 @@ def report(rng: random.Random, files: Sequence[str], folder: Path) -> list[str]:
 
 
 def chosen(rng: random.Random, kinds: Sequence[str]) -> list[str]:
-    """Give some of the options of a command; most questions are plain ones."""
+    """Return some of the options of a command; most questions are plain ones."""
     words = {
         "by": ["--by", rng.choice(GROUPS)],
         "where": ["--where", rng.choice(CONDITIONS)],
@@ -138,30 +138,30 @@ def chosen(rng: random.Random, kinds: Sequence[str]) -> list[str]:
 
 
 def claimed(rng: random.Random) -> list[str]:
-    """Give what may be claimed of runs."""
+    """Return what may be claimed of runs."""
     return rng.choice((["--quality", rng.choice(TARGETS)], ["--seconds", "100"], ["--steps", "50"]))
 
 
 def ruled(rng: random.Random) -> list[str]:
-    """Give rules of a contest, mostly those that any table may be judged by."""
+    """Return rules of a contest, mostly those that any table may be judged by."""
     rules = rng.choice(("plain", "plain", *contest_rules.known()))
     return ["--rules", rules, *chosen(rng, ("target", "metric"))]
 
 
 def in_order(rng: random.Random, command: str) -> list[str]:
-    """Give an order of the rows, for the commands that take one."""
+    """Return an order of the rows, for the commands that take one."""
     if command not in SORTED or rng.random() < 0.7:
         return []
     return ["--sort", rng.choice(SORTED[command]), "--top", rng.choice(("0", "1"))]
 
 
 def sides(rng: random.Random) -> list[str]:
-    """Give some of the options of a comparison."""
+    """Return some of the options of a comparison."""
     return rng.sample(SIDES, rng.choice((0, 1, 2)))
 
 
 def parts(rng: random.Random, path: Path) -> list[str]:
-    """Give two parts of one file by the values of one of its columns."""
+    """Return two parts of one file by the values of one of its columns."""
     names = ("system", "submitter", "hardware", "accelerators", "benchmark", "run_status")
     found = {name: values(path, name) for name in names}
     several = [name for name in names if len(found[name]) > 1]
@@ -172,7 +172,7 @@ def parts(rng: random.Random, path: Path) -> list[str]:
 
 
 def values(path: Path, name: str) -> list[str]:
-    """Give the values of a column, in no order; none where it cannot be read."""
+    """Return the values of a column, in no order; none where it cannot be read."""
     try:
         column = pl.read_parquet(path, columns=[name]).get_column(name)
     except (pl.exceptions.PolarsError, OSError):

@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _above(page: Path) -> str:
-    """Give what a person wrote on a page, which is kept."""
+    """Return what a person wrote on a page, which is kept."""
     if not page.exists():
         return ""
     written, mark, _ = page.read_text("utf-8").partition(_MARK)

@@ -34,7 +34,7 @@ def repeated(folder: Path, target: Path, times: int) -> int:
 
 
 def _event(index: int, offset: int, key: str, value: object = None, **labels: object) -> str:
-    """Give one event; the millisecond is that of a clock on which `index` counts 100 seconds."""
+    """Return one event; the millisecond is that of a clock on which `index` counts 100 seconds."""
     before, after = _around_time(key, value, **labels)
     return f"{before}17{index:06}{offset:05}{after}"
 
@@ -44,7 +44,7 @@ _STATS = {"tracked_stats": {"throughput": 12345.6}}
 
 @lru_cache(4_096)
 def _around_time(key: str, value: object, **labels: object) -> tuple[str, str]:
-    """Give what stands around the time of an event: most of millions differ in no more."""
+    """Return what stands around the time of an event: most of millions differ in no more."""
     about = {"file": "/workspace/train.py", "lineno": 100, **labels}
     before, after = mllog.line("POINT_IN_TIME", 0, key, _STATS.get(key, value), about).split(
         '"time_ms": 0', 1
@@ -79,7 +79,7 @@ _EPOCHS = 8
 
 
 def _body(index: int, first: int, last_score: float) -> str:
-    """Give eight epochs: each a block, a score, and two lines of program output."""
+    """Return eight epochs: each a block, a score, and two lines of program output."""
     lines = []
     for step in range(_EPOCHS):
         epoch = first + step

@@ -66,7 +66,7 @@ def measured(command: Sequence[str], cwd: Path | None = None) -> Cost:
 
 
 def _stolen() -> float:
-    """Give the seconds a virtual machine had to wait for its host; 0 where nothing tells."""
+    """Return the seconds a virtual machine had to wait for its host; 0 where nothing tells."""
     try:
         fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     except OSError:
@@ -75,27 +75,27 @@ def _stolen() -> float:
 
 
 def reader(name: str, *arguments: str | Path) -> list[str]:
-    """Give the command that runs one function of the module `readers`."""
+    """Return the command that runs one function of the module `readers`."""
     return [sys.executable, "-m", "benchmarks.ingest.readers", name, *map(str, arguments)]
 
 
 def grep(folder: Path) -> list[str]:
-    """Give the command that finds every line with the token and prints it."""
+    """Return the command that finds every line with the token and prints it."""
     return ["grep", "-rhaF", ":::ML", str(folder)]
 
 
 def ours(folder: Path, output: Path, *options: str, afresh: bool = True) -> list[str]:
-    """Give the command a user types; an output of an earlier turn would spare the reading."""
+    """Return the command a user types; an output of an earlier turn would spare the reading."""
     if afresh:
         output.unlink(missing_ok=True)
     return [sys.executable, "-m", "ttastats", "ingest", str(folder), "-o", str(output), *options]
 
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Give the ratios of what was measured in the same turn, the least first."""
+    """Return the ratios of what was measured in the same turn, the least first."""
     return sorted(one / other for one, other in zip(ours, theirs, strict=True))
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Give the median of the ratios of turns."""
+    """Return the median of the ratios of turns."""
     return median(ratios(ours, theirs))

@@ -122,7 +122,7 @@ def _judged(
 
 
 def _when(evaluation: tuple[float, float]) -> tuple[int, float]:
-    """Give what evaluations are sorted by: those of one moment by their value."""
+    """Return what evaluations are sorted by: those of one moment by their value."""
     value, seconds = evaluation
     return round(seconds * 1e3), value
 
@@ -132,7 +132,7 @@ def _same(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 
 def _evaluations(events: list[Any]) -> list[tuple[float, float]]:
-    """Give value and seconds since the start of every evaluation of one number."""
+    """Return value and seconds since the start of every evaluation of one number."""
     start = next((event.timestamp for event in events if event.key == "run_start"), None)
     found = [event for event in events if event.key == "eval_accuracy"]
     if start is None or not all(isinstance(e.value["value"], int | float) for e in found):

@@ -31,7 +31,7 @@ GOALS = (
 
 
 def compared(folder: Path, scratch: Path, turns: int, with_summarizer: bool) -> list[str]:
-    """Give the section of one round.
+    """Return the section of one round.
 
     Raises
     ------
@@ -95,14 +95,14 @@ def _cpu(costs: Sequence[Cost]) -> list[float]:
 
 
 def _ratio(ours: Sequence[Cost], theirs: Sequence[Cost]) -> float:
-    """Give the ratio of CPU times; what was run once is held against the median."""
+    """Return the ratio of CPU times; what was run once is held against the median."""
     if len(ours) != len(theirs):
         return median(_cpu(ours)) / median(_cpu(theirs))
     return ratio(_cpu(ours), _cpu(theirs))
 
 
 def _spread(ours: Sequence[Cost], theirs: Sequence[Cost]) -> str:
-    """Give the least and largest ratio of a turn."""
+    """Return the least and largest ratio of a turn."""
     if len(ours) != len(theirs) or len(ours) < 2:
         return ""
     found = ratios(_cpu(ours), _cpu(theirs))
@@ -139,7 +139,7 @@ def _goals(costs: dict[str, list[Cost]]) -> list[str]:
 
 
 def _checks(ruleset: str, table: Path, costs: dict[str, list[Cost]]) -> list[str]:
-    """Say whether the readers found the same."""
+    """Return whether the readers found the same."""
     plain, official = (_said(costs[name][-1]) for name in (PLAIN, OFFICIAL))
     same = _said(measured(reader("agreement", ruleset, table)))
     lines = [

@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Give the options."""
+    """Return the options."""
     options = argparse.ArgumentParser(prog="benchmarks/mutation", description=__doc__)
     options.add_argument("--count", type=int, default=300, help="mutants to try, of all groups")
     options.add_argument("--seed", type=int, default=1, help="the same seed, the same mutants")
@@ -120,7 +120,7 @@ def _share(counts: Counter[Outcome]) -> float:
 
 
 def table(counts: dict[str, Counter[Outcome]]) -> str:
-    """Give the counts in Markdown."""
+    """Return the counts in Markdown."""
     lines = ["| | mutants | killed | survived | not tested |", "| --- | --- | --- | --- | --- |"]
     every = sum(counts.values(), Counter[Outcome]())
     for name, found in (*counts.items(), ("all", every)):

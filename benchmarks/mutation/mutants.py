@@ -53,7 +53,7 @@ class Mutant:
 
 
 def mutants(path: str, source: str) -> list[Mutant]:
-    """Give every change of a source, in the order of its text."""
+    """Return every change of a source, in the order of its text."""
     tree = ast.parse(source)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return [
@@ -63,13 +63,13 @@ def mutants(path: str, source: str) -> list[Mutant]:
 
 
 def _function(functions: Sequence[ast.FunctionDef], line: int) -> int:
-    """Give the line of the innermost function around a line; a default is part of none."""
+    """Return the line of the innermost function around a line; a default is part of none."""
     inside = (one for one in functions if one.body[0].lineno <= line <= (one.end_lineno or 0))
     return max((one.lineno for one in inside), default=0)
 
 
 def mutated(source: str, number: int) -> ast.Module:
-    """Give a source with one of its changes made."""
+    """Return a source with one of its changes made."""
     tree = ast.parse(source)
     for place, (_, _, change) in enumerate(_changes(tree)):
         if place == number:
@@ -86,7 +86,7 @@ def _changes(tree: ast.Module) -> Iterator[tuple[int, str, Change]]:
 
 
 def _code(node: ast.AST) -> Iterator[ast.AST]:
-    """Give the nodes that do something: no types, no decorators, no docstrings."""
+    """Yield the nodes that do something: no types, no decorators, no docstrings."""
     yield node
     for name, value in ast.iter_fields(node):
         if name in {"annotation", "returns", "decorator_list", "format_spec"}:
@@ -106,7 +106,7 @@ def _is_silent(node: ast.AST) -> bool:
 
 
 def _of(node: ast.AST) -> Iterator[tuple[str, Change]]:
-    """Give the changes of a node itself, each with what it becomes."""
+    """Yield the changes of a node itself, each with what it becomes."""
     yield from _of_operation(node)
     yield from _of_name_or_branch(node)
 

@@ -44,7 +44,7 @@ class Map:
         setattr(builtins, _NOTE, lambda path, line: self._now.add((path, line)))
 
     def code(self, path: str) -> CodeType | None:
-        """Give the code of a file that notes each call, None for other files."""
+        """Return the code of a file that notes each call, None for other files."""
         if path not in self._files:
             return None
         tree = ast.parse(Path(path).read_text("utf-8"))
@@ -81,7 +81,7 @@ class Map:
             self._failed.add(report.nodeid)
 
     def calls(self) -> Calls:
-        """Give the tests of each function, quickest first, without those that did not pass."""
+        """Return the tests of each function, quickest first, without those that did not pass."""
         found: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
         for name, calls in self._calls.items():
             tests = {test for test in self.seconds if name in (test, test.split("::")[0])}
@@ -100,7 +100,7 @@ class Map:
 def mapped(
     files: Sequence[str], tests: Sequence[str], kept: Path
 ) -> tuple[Calls, dict[str, float]]:
-    """Give the tests of each function of some files, and their seconds.
+    """Return the tests of each function of some files, and their seconds.
 
     They are kept in a file for next time. The tests run in a process of their own, so that nothing
     of the product is imported here.

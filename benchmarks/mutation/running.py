@@ -34,13 +34,13 @@ def judged(mutant: Mutant, tests: Sequence[str], seconds: dict[str, float]) -> O
 
 
 def passes(calls: Calls, seconds: dict[str, float]) -> bool:
-    """Tell whether the quickest test of each file passes as the code is, as it has to."""
+    """Return whether the quickest test of each file passes as the code is, as it has to."""
     tests = sorted({of_file[0][0] for of_file in calls.values() if of_file[0]})
     return _in_a_process(None, tests, int(600 + sum(seconds.values()))) == 0
 
 
 def _in_a_process(mutant: Mutant | None, tests: Sequence[str], limit: int) -> int:
-    """Give the exit code of pytest; negative where the time was up."""
+    """Return the exit code of pytest; negative where the time was up."""
     child = os.fork()
     if not child:
         _run(mutant, tests, limit=limit)
@@ -49,7 +49,7 @@ def _in_a_process(mutant: Mutant | None, tests: Sequence[str], limit: int) -> in
 
 
 def within_budget(tests: Sequence[str], seconds: dict[str, float]) -> list[str]:
-    """Give the quickest tests whose time together is within the budget; one at least."""
+    """Return the quickest tests whose time together is within the budget; one at least."""
     spent, chosen = 0.0, []
     for test in tests:
         spent += seconds[test]
@@ -60,7 +60,7 @@ def within_budget(tests: Sequence[str], seconds: dict[str, float]) -> list[str]:
 
 
 def wide(tests: Sequence[str], seconds: dict[str, float]) -> list[str]:
-    """Give the quick ones that notice most: whole answers, against accepted ones.
+    """Return the quick ones that notice most: whole answers, against accepted ones.
 
     They are asked apart, as it takes longer to collect many tests than to run these.
     """

@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def tables(runs: pl.DataFrame) -> tuple[Table, ...]:
-    """Give a leaderboard per task, and the table of the blog's claims."""
+    """Return a leaderboard per task, and the table of the blog's claims."""
     tasks = ("imagenet", "cifar10", "squad")
     return (*(leaderboard(runs, task) for task in tasks), claims(runs))
 
@@ -110,14 +110,14 @@ def claims(runs: pl.DataFrame) -> Table:
 
 
 def measured(claim: Mapping[str, Any], by_name: Mapping[tuple[str, str], Entry]) -> float:
-    """Give the number a claim is about, from the entries."""
+    """Return the number a claim is about, from the entries."""
     entry = by_name[claim["benchmark"], claim["entry"]]
     over = by_name[claim["benchmark"], claim.get("over", claim["entry"])]
     return _MEASURES[claim["measure"]](entry, over)
 
 
 def agrees(claim: Mapping[str, Any], number: float) -> bool:
-    """Tell whether a number prints as claimed; some claims drop the last digits."""
+    """Return whether a number prints as claimed; some claims drop the last digits."""
     rounded = round(number, claim["digits"])
     dropped = claim.get("rounds_down", False) and int(number) == claim["value"]
     return bool(rounded == claim["value"]) or dropped

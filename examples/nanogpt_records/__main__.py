@@ -45,7 +45,7 @@ class Judged:
 
 
 def units(root: Path) -> dict[str, list[Path]]:
-    """Give the logs of each record by its name: those of a folder, or one log in `results`."""
+    """Return the logs of each record by its name: those of a folder, or one log in `results`."""
     found: dict[str, list[Path]] = {}
     logs = (path for path in root.rglob("*") if path.suffix in {".txt", ".log"})
     for path in sorted(logs):
@@ -90,7 +90,7 @@ def judged(found: Mapping[str, Path]) -> Iterator[Judged]:
 
 
 def line(one: Judged) -> str:
-    """Give the line of a record in the table of all."""
+    """Return the line of a record in the table of all."""
     if isinstance(one.answer, str):
         return f"| {one.name} | | | | | | not judged: {one.answer.splitlines()[0]} |\n"
     (row,) = one.answer.rows
@@ -111,7 +111,7 @@ def line(one: Judged) -> str:
 
 
 def page(found: Sequence[Judged]) -> str:
-    """Give the page: a line for each folder, then the checks of each."""
+    """Return the page: a line for each folder, then the checks of each."""
     parts = [HEAD, *map(line, found)]
     for one in found:
         against = f" against {one.against}" if one.against else ""

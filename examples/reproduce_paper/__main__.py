@@ -117,18 +117,18 @@ def _by_entry(report: Report) -> dict[tuple[str, str], Mapping[str, Any]]:
 
 
 def _ours(row: Mapping[str, Any], found: Mapping[tuple[str, str], Mapping[str, Any]]) -> Any:
-    """Give our row for one of the paper's, or None where its logs are not public."""
+    """Return our row for one of the paper's, or None where its logs are not public."""
     return found.get((row.get("benchmark", ""), row.get("entry", "")))
 
 
 def _printed(number: float, like: float) -> str:
-    """Give a number with the decimals the paper prints."""
+    """Return a number with the decimals the paper prints."""
     decimals = len(str(like).partition(".")[2])
     return f"{number:.{decimals}f}"
 
 
 def _match(pairs: list[tuple[float, float]], remark: str) -> Text:
-    """Tell whether our numbers print as the paper's do."""
+    """Return whether our numbers print as the paper's do."""
     same = all(float(_printed(ours, paper)) == paper for ours, paper in pairs)
     return Text("yes" if same else f"no: {remark}")
 

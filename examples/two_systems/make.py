@@ -48,7 +48,7 @@ def main() -> None:
 def log(
     rng: random.Random, number: int, batch: int, epoch_seconds: float, needed: int | None
 ) -> list[str]:
-    """Give the lines of one run that meets its target after `needed` epochs, or never."""
+    """Return the lines of one run that meets its target after `needed` epochs, or never."""
     clock = START_MS + number * 3_600_000
 
     def event(key: str, value: object = None, **metadata: object) -> str:
@@ -73,7 +73,7 @@ def log(
 
 
 def quality(rng: random.Random, epoch: int, needed: int | None) -> float:
-    """Give an accuracy that rises towards the target and meets it in epoch `needed` only."""
+    """Return an accuracy that rises towards the target and meets it in epoch `needed` only."""
     if epoch == needed:
         return round(TARGET + rng.uniform(0.0005, 0.003), 4)
     risen = TARGET - 0.6 * 0.7**epoch - 0.004

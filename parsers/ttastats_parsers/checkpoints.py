@@ -28,7 +28,7 @@ class Measured(NamedTuple):
 def evaluations_of(
     measured: Sequence[Measured], log: Log
 ) -> tuple[tuple[Evaluation, ...], tuple[Problem, ...]]:
-    """Give the evaluations of a run, and what is to be said of them.
+    """Return the evaluations of a run, and what is to be said of them.
 
     Those of the metrics that the log's block names; without one, of those whose names say so.
     Values of one step share a checkpoint; a metric that is measured again at a step belongs to
@@ -51,7 +51,7 @@ def evaluations_of(
 
 
 def _said(log: Log) -> dict[str, Metric]:
-    """Give the metrics by name that the block of the log asks for."""
+    """Return the metrics by name that the block of the log asks for."""
     metrics = log.block.metrics if log.block else ()
     benchmark = log.named.get("benchmark")
     return {one.name: one for one in metrics if one.benchmark in {None, benchmark}}
@@ -65,7 +65,7 @@ def _without(name: str, logged: Collection[str]) -> Problem:
 def _in_one_unit(
     measured: Iterable[Measured], said: Mapping[str, Metric]
 ) -> tuple[dict[str, Metric], list[Problem]]:
-    """Give the metrics that were asked for, without targets in another unit than the values."""
+    """Return the metrics that were asked for, without targets in another unit than the values."""
     if not any(metric.target is not None for metric in said.values()):
         return dict(said), []
     from ttastats_parsers.own_numbers import in_one_unit  # only a target needs it
@@ -82,7 +82,7 @@ def _in_one_unit(
 def _numbered(
     measured: Sequence[Measured], start: int | None, said: Mapping[str, Metric]
 ) -> Iterable[Evaluation]:
-    """Give rows, numbered upwards from `start`, or so that the last one is -1."""
+    """Yield rows, numbered upwards from `start`, or so that the last one is -1."""
     checkpoints: dict[tuple[int | None, int], list[Measured]] = {}
     times = Counter[tuple[str, int | None]]()
     for item in measured:

@@ -46,7 +46,7 @@ def recognises(head: bytes) -> bool:
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the run of a table, or of an inference entry's JSON."""
+    """Yield the run of a table, or of an inference entry's JSON."""
     text = log.read().decode("utf-8-sig", "replace")
     if not text.lstrip().startswith("{"):
         columns = _columns(text)
@@ -104,7 +104,7 @@ def _training(text: str, columns: dict[str, int], log: Log) -> Run:
 
 
 def _own(run: Run, told: dict[str, Any]) -> Run:
-    """Give a run of `ttastats train` as what it is: its benchmark, entry, target and clock."""
+    """Return a run of `ttastats train` as what it is: its benchmark, entry, target and clock."""
     target, settings = as_float(told.get("target")), as_mapping(told.get("settings"))
     evaluations = [
         replace(one, metric="accuracy", target_value=target, target_source="log")
@@ -136,7 +136,7 @@ def _without_curve(text: str, log: Log) -> Run:
 
 
 def _columns(text: str) -> dict[str, int] | None:
-    """Give the positions of the columns by lower-case name, or None for another kind of text."""
+    """Return the positions of the columns by lower-case name, or None for another kind of text."""
     header = text.split("\n", 1)[0].strip().lower().split("\t")
     names = {word.strip(): position for position, word in enumerate(header)}
     complete = {"epoch", "hours"} <= names.keys() and bool(_METRICS.keys() & names.keys())
@@ -146,7 +146,7 @@ def _columns(text: str) -> dict[str, int] | None:
 def _row(
     line: str, columns: dict[str, int]
 ) -> tuple[float, float, list[tuple[str, float, float]]] | None:
-    """Give epoch, seconds and (metric, logged value, scale) of one line, or None."""
+    """Return epoch, seconds and (metric, logged value, scale) of one line, or None."""
     if len(line) > _LONGEST_ROW:
         return None
     cells = [cell.strip() for cell in line.strip("\r").split("\t")]
@@ -190,7 +190,7 @@ def _starts_untrained(evaluations: list[Evaluation]) -> bool:
 
 
 def _task(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[Problem]]:
-    """Give the task from the folders, else from the metric, which is said."""
+    """Return the task from the folders, else from the metric, which is said."""
     for folder in reversed(path.parts):
         if folder.lower() in _TASKS:
             return _TASKS[folder.lower()], []
@@ -245,7 +245,7 @@ def _date(value: Any) -> datetime | None:
 
 
 def _text(value: Any) -> str | None:
-    """Give a text without spaces around it; lone surrogates, no text, are replaced."""
+    """Return a text without spaces around it; lone surrogates, no text, are replaced."""
     if not isinstance(value, str):
         return None
     return value.strip().encode("utf-8", "replace").decode() or None

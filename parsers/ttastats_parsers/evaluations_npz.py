@@ -22,7 +22,7 @@ def recognises(head: bytes, path: str) -> bool:
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the runs of a file."""
+    """Yield the runs of a file."""
     from ttastats_parsers import evaluations_npz_reading  # only such files need it
 
     yield from evaluations_npz_reading.parse(log)

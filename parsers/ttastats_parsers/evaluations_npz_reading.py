@@ -35,7 +35,7 @@ _UNREADABLE = (
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the run."""
+    """Yield the run."""
     try:
         arrays = _arrays(log.read())
     except _UNREADABLE as error:
@@ -65,7 +65,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _arrays(content: bytes) -> dict[str, NDArray[np.float64]]:
-    """Give the arrays as numbers; objects, which could run any code, are refused by numpy."""
+    """Return the arrays as numbers; objects, which could run any code, are refused by numpy."""
     import numpy as np  # only these files need it
 
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -84,7 +84,7 @@ def _arrays(content: bytes) -> dict[str, NDArray[np.float64]]:
 
 
 def _means(values: NDArray[np.float64]) -> list[Any]:
-    """Give the mean of each row: an evaluation's episodes."""
+    """Return the mean of each row: an evaluation's episodes."""
     if values.ndim == 1 or not values.size:
         return values.ravel().tolist() if values.size else []
     means: list[Any] = values.reshape(len(values), -1).mean(axis=1).tolist()
@@ -92,7 +92,7 @@ def _means(values: NDArray[np.float64]) -> list[Any]:
 
 
 def _monitored(log: Log) -> tuple[str | None, dict[str, Any]]:
-    """Give the environment that the monitors beside name, and what they count."""
+    """Return the environment that the monitors beside name, and what they count."""
     names = [word for word in log.listing(log.folder) if word.endswith("monitor.csv")]
     monitors = [sb3_monitor.read(log.companion(log.folder / word) or b"") for word in names]
     begun = min((one.begun for one in monitors), default=0.0)

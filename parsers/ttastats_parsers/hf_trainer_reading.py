@@ -29,7 +29,7 @@ _ABOUT = (
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the run, unless another file of it holds a longer history."""
+    """Yield the run, unless another file of it holds a longer history."""
     state, error = _state(log.read())
     if state is None:
         yield Problem("unreadable_file", f"not a trainer state: {error}", "error")
@@ -43,7 +43,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _state(content: bytes) -> tuple[dict[str, Any] | None, str]:
-    """Give the fields of a state; NaN, which is no JSON but is written, becomes None."""
+    """Return the fields of a state; NaN, which is no JSON but is written, becomes None."""
     try:
         fields = json.loads(content.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:
@@ -58,7 +58,7 @@ def _history(state: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _teller(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | None:
-    """Give another file whose history begins with this one, longest first; None if there is none.
+    """Return another file whose history begins with this one, longest first; None if there is none.
 
     Of equal ones the file that stands first tells the run.
     """
@@ -74,7 +74,7 @@ def _teller(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | None:
 
 
 def _candidates(log: Log) -> Iterator[PurePosixPath]:
-    """Give the states of the same training: around a checkpoint, or in the checkpoints below."""
+    """Yield the states of the same training: around a checkpoint, or in the checkpoints below."""
     top = _top(log)
     folders = [top / word[:-1] for word in log.listing(top) if _CHECKPOINT.fullmatch(word[:-1])]
     ordered = sorted(folders, key=lambda folder: _number(folder.name), reverse=True)
@@ -82,12 +82,12 @@ def _candidates(log: Log) -> Iterator[PurePosixPath]:
 
 
 def _top(log: Log) -> PurePosixPath:
-    """Give the folder of the run: that around a checkpoint's."""
+    """Return the folder of the run: that around a checkpoint's."""
     return log.folder.parent if _CHECKPOINT.fullmatch(log.folder.name) else log.folder
 
 
 def _number(folder: str) -> float:
-    """Give the step that a checkpoint's name tells; one called the last is."""
+    """Return the step that a checkpoint's name tells; one called the last is."""
     match = _CHECKPOINT.fullmatch(folder)
     return float(match[1]) if match and match[1] else float("inf")
 
@@ -114,7 +114,7 @@ _NO_EVALUATION = Problem("no_evaluation", "the run has no evaluation", "warning"
 
 
 def _measured(history: list[dict[str, Any]]) -> list[Measured]:
-    """Give the values of all entries but those that sum up the whole training."""
+    """Return the values of all entries but those that sum up the whole training."""
     found = []
     for entry in history:
         if "train_runtime" in entry:
@@ -138,7 +138,7 @@ def _status(state: Mapping[str, Any], whole: Mapping[str, Any]) -> RunStatus:
 def _extra(
     state: Mapping[str, Any], history: list[dict[str, Any]], whole: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Give what has no column; `eval_runtime` is the sum over all evaluations."""
+    """Return what has no column; `eval_runtime` is the sum over all evaluations."""
     extra = {word: storable(state[word]) for word in _ABOUT if state.get(word) is not None}
     extra |= {word: storable(whole[word]) for word in _WHOLE if word in whole}
     spent = [

@@ -26,7 +26,7 @@ class _Piece(NamedTuple):
 
 
 def records_of(content: bytes, start: int) -> Records:
-    """Give the records of a file behind `start` bytes; those with a damaged piece are left out."""
+    """Return records of a file behind `start` bytes; those with a damaged piece are left out."""
     data: list[bytes] = []
     damaged: list[int] = []
     torn: int | None = None
@@ -53,7 +53,7 @@ def records_of(content: bytes, start: int) -> Records:
 
 
 def _pieces(content: bytes, place: int) -> Iterator[_Piece]:
-    """Give the pieces up to the end; behind a damaged one reading goes on at the next block."""
+    """Yield the pieces up to the end; behind a damaged one reading goes on at the next block."""
     while place < len(content):
         left = _BLOCK - place % _BLOCK
         if left < _HEADER.size:  # too little for a header: zeros

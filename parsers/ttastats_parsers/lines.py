@@ -17,7 +17,7 @@ def recognises(_head: bytes) -> bool:
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the runs that the lines tell which match."""
+    """Yield the runs that the lines tell which match."""
     from ttastats_parsers.own_choice import UnfitError  # only own logs need these
     from ttastats_parsers.own_lines import rows_of
     from ttastats_parsers.own_runs import runs_of

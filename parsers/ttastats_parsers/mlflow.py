@@ -19,7 +19,7 @@ def recognises(head: bytes, path: str) -> bool:
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the runs of a file."""
+    """Yield the runs of a file."""
     from ttastats_parsers import mlflow_reading  # only such files need it
 
     yield from mlflow_reading.parse(log)

@@ -24,7 +24,7 @@ _WRITE_AHEAD = b"\2\2"
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give all runs of the database, those that were begun first first."""
+    """Yield all runs of the database, those that were begun first first."""
     import sqlite3  # only these files need it
 
     content = bytearray(log.read())
@@ -48,7 +48,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _told(connection: sqlite3.Connection) -> Iterator[StoredRun]:
-    """Give what the tables tell of each run. A view may stand for anything, so it is no table."""
+    """Yield what the tables tell of each run. A view may stand for anything, so it is no table."""
     connection.row_factory = lambda cursor, row: {
         column[0]: value for column, value in zip(cursor.description, row, strict=True)
     }
@@ -98,7 +98,7 @@ def _pairs(connection: sqlite3.Connection, table: str, run: str) -> dict[str, An
 
 
 def _logged(connection: sqlite3.Connection, run: str) -> list[Logged]:
-    """Give the values of a run; one that was no number is stored as 0 and marked."""
+    """Return the values of a run; one that was no number is stored as 0 and marked."""
     query = "SELECT * FROM metrics WHERE run_uuid = ? ORDER BY key, timestamp, step"
     return [
         Logged(

@@ -11,7 +11,7 @@ _ID_LETTERS = frozenset("0123456789abcdef")
 
 
 def run_folder(path: str) -> PurePosixPath | None:
-    """Give the folder of the run that a metric, a parameter or a tag belongs to."""
+    """Return the folder of the run that a metric, a parameter or a tag belongs to."""
     if not ("/metrics/" in path or "/params/" in path or "/tags/" in path):  # asked of every file
         return None
     parts = PurePosixPath(path).parts

@@ -19,7 +19,7 @@ _DEEPEST = 10
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the run from its description; all other files are parts of it."""
+    """Yield the run from its description; all other files are parts of it."""
     if log.name == META:
         about = plain_yaml.mapping(log.read())
         if "run_id" in about or "run_uuid" in about:
@@ -57,7 +57,7 @@ def _told(log: Log, about: dict[str, object]) -> StoredRun:
 
 
 def _files(log: Log, kind: str) -> Iterator[tuple[str, bytes]]:
-    """Give the names and contents of all files of a kind; folders are parts of names."""
+    """Yield the names and contents of all files of a kind; folders are parts of names."""
     waiting = [(log.folder / kind, "", 0)]
     while waiting:
         folder, prefix, depth = waiting.pop()
@@ -69,7 +69,7 @@ def _files(log: Log, kind: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _values(metric: str, content: bytes) -> tuple[list[Logged], int]:
-    """Give the values of a metric, and how many of its lines are none.
+    """Return the values of a metric, and how many of its lines are none.
 
     A line has a time and a value; then the step, and the name and digest of a data set.
     """

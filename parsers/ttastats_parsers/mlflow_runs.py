@@ -40,7 +40,7 @@ class StoredRun(NamedTuple):
 
 
 def run_of(told: StoredRun, log: Log) -> Iterator[Run | Problem]:
-    """Give the run, or the problem that it was deleted in MLflow."""
+    """Yield the run, or the problem that it was deleted in MLflow."""
     name = told.tags.get("mlflow.runName") or told.about.get("run_name") or told.about.get("name")
     if told.about.get("lifecycle_stage") == "deleted":
         yield Problem("deleted_run", f"the run {shown(name)} was deleted in MLflow: excluded")
@@ -87,7 +87,7 @@ _BEFORE_START = Problem(
 
 
 def _seconds(begun: float | None, time_ms: float | None) -> float | None:
-    """Give the time since the start; None where it is not known, or lies before the start."""
+    """Return the time since the start; None where it is not known, or lies before the start."""
     if begun is None or time_ms is None or time_ms < begun:
         return None
     return round((time_ms - begun) / 1e3, 6)

@@ -30,12 +30,12 @@ class Metadata(msgspec.Struct, gc=False):
 
     @classmethod
     def of(cls, value: Any) -> Metadata:
-        """Give the metadata a mapping holds; it is sometimes an empty string, which holds none."""
+        """Return metadata a mapping holds; it is sometimes an empty string, which holds none."""
         known = as_mapping(value)
         return cls(**{word: known.get(word) for word in cls.__struct_fields__})
 
     def labels(self) -> tuple[Any, Any, Any]:
-        """Give what may tell how far training was, the most exact first."""
+        """Return what may tell how far training was, the most exact first."""
         return self.samples_count, self.step_num, self.epoch_num
 
 
@@ -72,7 +72,7 @@ _COMPLETE_TOKEN = re.compile(rb":::ML(?:Pv0\.5|L[ \t]|LOG)")
 
 
 def first_token(head: bytes) -> bytes:
-    """Give the first complete MLPerf token of a block, or nothing: a line may be cut inside it.
+    """Return the first complete MLPerf token of a block, or nothing: a line may be cut inside it.
 
     Each of the dialects asks, one after the other, about the same block.
     """

@@ -60,14 +60,14 @@ class Style:
 
 
 def listed(log: Log) -> Sequence[str]:
-    """Give the keys of which every event counts because training metrics are wanted."""
+    """Return the keys of which every event counts because training metrics are wanted."""
     return () if log.metrics == "evaluations" else mlperf_training.KEYS
 
 
 def runs_of(
     trace: Trace, log: Log, style: Style, benchmark: str | None = None
 ) -> Iterator[Run | Problem]:
-    """Give the run of a log, or the problem that says why there is none.
+    """Yield the run of a log, or the problem that says why there is none.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def _unreadable_lines(trace: Trace) -> Iterator[Problem]:
 
 
 def _clock(by_key: dict[str, list[Event]]) -> tuple[Event, Event | None]:
-    """Give the earliest run_start, and the first run_stop of the file that is not before it."""
+    """Return the earliest run_start, and the first run_stop of the file that is not before it."""
     starts = by_key["run_start"]
     start = next((event for event in starts if event.time is not None), starts[0])
     zero = start.time or 0.0
@@ -216,7 +216,7 @@ def _end(
     benchmark: str | None,
     round_: str | None,
 ) -> tuple[RunStatus, float | None]:
-    """Give how the run ended, and its length in seconds."""
+    """Return how the run ended, and its length in seconds."""
     if benchmark == "minigo" and round_ == "v0.6" and "eval_result" in by_key:
         # Checkpoints are scored after the run; the score is the moment the winning one was saved.
         scored = as_float(by_key["eval_result"][0].metadata.timestamp)
@@ -230,7 +230,7 @@ def _end(
 
 
 def _status(stop: Event) -> RunStatus:
-    """Give the first word of `run_stop` that says how the run ended."""
+    """Return the first word of `run_stop` that says how the run ended."""
     value, metadata = stop.value, stop.metadata
     inner = as_mapping(value)
     words = (metadata.status, metadata.success, inner.get("success"), inner.get("status"), value)
@@ -242,12 +242,12 @@ def _status(stop: Event) -> RunStatus:
 
 
 def _scored(by_key: dict[str, list[Event]]) -> Sequence[Event]:
-    """Give the evaluations; benchmarks of MLPerf HPC that measure an error name them so."""
+    """Return the evaluations; benchmarks of MLPerf HPC that measure an error name them so."""
     return by_key.get("eval_accuracy", ()) or by_key.get("eval_error", ())
 
 
 def _trained_samples(by_key: dict[str, list[Event]]) -> int | None:
-    """Give `train_samples` where it says what was trained: logged at the start, it is a plan."""
+    """Return `train_samples` where it says what was trained: logged at the start, it is a plan."""
     scores = _scored(by_key)
     last = (scores[-1].time or 0.0) if scores else 0.0
     for event in by_key.get("train_samples", ()):
@@ -273,7 +273,7 @@ def _end_problems(
 def _targets(
     by_key: dict[str, list[Event]], suite: str, benchmark: str | None, round_: str | None
 ) -> dict[str, quality.Target]:
-    """Give the targets by metric: the rules', and the log's own where it names one."""
+    """Return the targets by metric: the rules', and the log's own where it names one."""
     known = benchmarks.targets(suite, benchmark or "", round_)
     logged = by_key.get("eval_target", ())
     if len(known) <= 1 and any(as_float(event.value) is not None for event in logged):
@@ -300,7 +300,7 @@ def _no_target(suite: str, benchmark: str | None, round_: str | None) -> Problem
 def _logged_target(
     events: Sequence[Event], known: Sequence[quality.Target]
 ) -> Iterator[quality.Target]:
-    """Give the target the log names itself, with its metric and direction where it says them."""
+    """Yield the target the log names itself, with its metric and direction where it says them."""
     event = next(event for event in events if as_float(event.value) is not None)
     metric, higher = event.metadata.metric, event.metadata.higher_is_better
     if metric is None:
@@ -342,7 +342,7 @@ def _extra(by_key: dict[str, list[Event]], joules: float | None) -> dict[str, An
 
 
 def _first_value(by_key: dict[str, list[Event]], key: str) -> Any:
-    """Give the first value of a key that is not empty, in the order of the file."""
+    """Return the first value of a key that is not empty, in the order of the file."""
     told = [event for event in by_key.get(key, ()) if event.value is not None]
     return min(told, key=_line).value if told else None
 

@@ -58,7 +58,7 @@ class LogPlace:
 
 
 def place_of(log: Log, round_: str | None) -> LogPlace:
-    """Give what the path of a log says.
+    """Return what the path of a log says.
 
     Folders count as an official results tree only where something else agrees: a round among
     them, or a system description in its place. A person's own `results/` folder is not one.
@@ -70,7 +70,7 @@ def place_of(log: Log, round_: str | None) -> LogPlace:
 def _place(
     folder: PurePosixPath, round_: str | None, user_round: str | None, companion: Companion
 ) -> LogPlace:
-    """Give the place of every log in a folder: they share it."""
+    """Return the place of every log in a folder: they share it."""
     folders = folder.parts
     results = max((i for i, one in enumerate(folders) if one == "results"), default=None)
     above = enumerate(folders[:results])
@@ -113,12 +113,12 @@ def _place(
 
 
 def outside_rounds(place: LogPlace) -> LogPlace:
-    """Give the place of somebody's own run: no round and none of its rules hold for it."""
+    """Return the place of somebody's own run: no round and none of its rules hold for it."""
     return replace(place, suite="", round=None)
 
 
 def benchmark_name(logged: str | None, place: LogPlace) -> tuple[str | None, list[Problem]]:
-    """Give the canonical name of the benchmark; what the log says wins over its folder."""
+    """Return the canonical name of the benchmark; what the log says wins over its folder."""
 
     def canonical(name: str | None) -> str | None:
         return benchmarks.canonical_name(place.suite, name, place.round) if name else None
@@ -140,7 +140,7 @@ _LARGEST = 1024 * 1024
 def _described(
     system: str, file: PurePosixPath | None, companion: Companion
 ) -> tuple[System, tuple[Problem, ...]]:
-    """Give the description of a system, with a problem where its file cannot be used."""
+    """Return the description of a system, with a problem where its file cannot be used."""
     if file is None:
         return System(), (Problem("no_system_file", f"no description of system {system}", "info"),)
     content = companion(file) or b""
@@ -161,7 +161,7 @@ def _scaling_factor(folder: PurePosixPath, companion: Companion) -> float | None
 
 
 def _is_metered(folder: PurePosixPath, companion: Companion) -> bool:
-    """Tell whether power logs lie below; one look at a folder that has none."""
+    """Return whether power logs lie below; one look at a folder that has none."""
     first = ("power/result_0/node_0.txt", "power/result_1/node_0.txt")
     return any(companion(folder / path) is not None for path in first)
 
@@ -182,7 +182,7 @@ def _round_problems(named: str | None, logged: str | None) -> tuple[Problem, ...
 def _description(
     companion: Companion, folders: Sequence[str], results: int, system: str
 ) -> PurePosixPath | None:
-    """Give the file that describes the system, in the place of either layout."""
+    """Return the file that describes the system, in the place of either layout."""
     above = PurePosixPath(*folders[:results])
     candidates = (
         above / "systems" / f"{system}.json",
@@ -193,7 +193,7 @@ def _description(
 
 @lru_cache(maxsize=1024)
 def _mapping_of(content: bytes) -> dict[str, Any] | None:
-    """Give a JSON object; a comma before the closing brace, a common slip, is forgiven."""
+    """Return a JSON object; a comma before the closing brace, a common slip, is forgiven."""
     try:
         value = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

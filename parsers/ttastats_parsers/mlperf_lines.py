@@ -28,7 +28,7 @@ class Lines:
         self._block, self._place = block, 0
 
     def at(self, match: re.Match[bytes]) -> int:
-        """Give the line of a match; matches are asked about in their order."""
+        """Return the line of a match; matches are asked about in their order."""
         self._line += self._block.count(b"\n", self._place, match.start())
         self._place = match.start()
         return self._line
@@ -37,7 +37,7 @@ class Lines:
 def matches(
     blocks: Iterator[bytes], pattern: re.Pattern[bytes], lines: Lines
 ) -> Iterator[re.Match[bytes]]:
-    """Give every match of `pattern`; `lines` follows, so that it can be asked for their lines."""
+    """Yield every match of `pattern`; `lines` follows, so that it can be asked for their lines."""
     for block in blocks:
         lines.enter(block)
         yield from pattern.finditer(block)

@@ -21,12 +21,12 @@ _STYLE = Style(round="v0.6")
 
 
 def recognises(head: bytes) -> bool:
-    """Tell whether the first MLPerf token is v0.6's."""
+    """Return whether the first MLPerf token is v0.6's."""
     return first_token(head) in {b":::MLL ", b":::MLL\t"}
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the one run of a v0.6 log."""
+    """Yield the one run of a v0.6 log."""
     trace = Trace(mlperf_grammar.listed(log))
     lines = Lines()
     for match in matches(log.blocks(), _TORN, lines):

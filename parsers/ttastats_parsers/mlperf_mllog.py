@@ -30,12 +30,12 @@ _decode_lines = msgspec.json.Decoder(Event).decode_lines
 
 
 def recognises(head: bytes) -> bool:
-    """Tell whether the first MLPerf token is the JSON one."""
+    """Return whether the first MLPerf token is the JSON one."""
     return first_token(head).startswith(TOKEN)
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the one run of a log."""
+    """Yield the one run of a log."""
     trace = Trace(mlperf_grammar.listed(log))
     left_out = LEFT_OUT if log.metrics == "evaluations" else WITHOUT_TRAINING
     line = 1
@@ -80,7 +80,7 @@ def _add_leniently(trace: Trace, line: int, content: bytes) -> None:
 
 
 def _event(payload: bytes) -> Event | None:
-    """Give the event of a payload, or None where it is no plain JSON."""
+    """Return the event of a payload, or None where it is no plain JSON."""
     try:
         event: Event = _decode(payload)
     except NO_JSON:
@@ -89,7 +89,7 @@ def _event(payload: bytes) -> Event | None:
 
 
 def _lenient_event(payload: bytes) -> Event | None:
-    """Give the event of a payload in Python's or nobody's notation, or None."""
+    """Return the event of a payload in Python's or nobody's notation, or None."""
     try:
         fields = decode(payload) if payload.startswith(b"{") else None
     except ValueError:

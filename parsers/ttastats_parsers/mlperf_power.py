@@ -54,12 +54,12 @@ _time = itemgetter(0)
 
 
 def folder_of(log: Log) -> PurePosixPath:
-    """Give where the power logs of a result lie."""
+    """Return where the power logs of a result lie."""
     return log.folder / "power" / log.name.partition(".")[0]
 
 
 def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Problem, ...]]:
-    """Give the joules of all nodes and switches from start to stop, in seconds since 1970.
+    """Return the joules of all nodes and switches from start to stop, in seconds since 1970.
 
     None with a problem where the logs of a part do not cover the run: a sum without it is no sum.
     """
@@ -82,7 +82,7 @@ def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Pro
 
 
 def _of_part(content: bytes, start: float, stop: float) -> float | None:
-    """Give the joules of a node or a switch."""
+    """Return the joules of a node or a switch."""
     readings: list[Reading] = []
     constants: dict[str, float] = {}
     for event in _events(content):
@@ -116,7 +116,7 @@ def _one_by_one(payloads: bytes) -> Iterator[_Event]:
 
 
 def integral(readings: Sequence[Reading], start: float, stop: float) -> float | None:
-    """Give the joules between two moments, by trapezoids; None where readings cover too little.
+    """Return the joules between two moments, by trapezoids; None where readings cover too little.
 
     Between a moment and the nearest reading beyond it power changes evenly; before the first
     reading and after the last it is taken to be theirs.
@@ -138,7 +138,7 @@ def integral(readings: Sequence[Reading], start: float, stop: float) -> float | 
 
 
 def _at(ordered: Sequence[Reading], moment: float) -> float:
-    """Give the power at a moment."""
+    """Return the power at a moment."""
     after = bisect_left(ordered, moment, key=_time)
     if after in {0, len(ordered)}:
         return ordered[max(0, after - 1)][1]

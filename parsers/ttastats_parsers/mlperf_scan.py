@@ -59,7 +59,7 @@ def _init_or_line(left_out: tuple[bytes, ...]) -> re.Pattern[bytes]:
 def found_in(
     block: bytes, line: int, *, with_init: bool, left_out: tuple[bytes, ...] = LEFT_OUT
 ) -> Found:
-    """Give the payloads that matter of a block that begins on a line, and where they lie.
+    """Return the payloads that matter of a block that begins on a line, and where they lie.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def found_in(
 def found_in_python(
     block: bytes, line: int, *, with_init: bool, left_out: tuple[bytes, ...] = LEFT_OUT
 ) -> Found:
-    """Give what `found_in` gives, without a compiler's help."""
+    """Return what `found_in` gives, without a compiler's help."""
     payloads: list[bytes] = []
     lines: list[int] = []
     place = 0
@@ -109,7 +109,7 @@ NO_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 def decoded_at_once(
     decode_lines: Callable[[bytes], list[_AnEvent]], payloads: bytes, count: int
 ) -> list[_AnEvent] | None:
-    """Give the events of payloads, which is twice as fast as one by one.
+    """Return the events of payloads, which is twice as fast as one by one.
 
     None where one is torn or glued, which spoils it or changes how many there are.
     """

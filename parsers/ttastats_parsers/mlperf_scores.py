@@ -47,7 +47,7 @@ def evaluations_of(
     global_batch_size: int | None,
     trained: int | None,
 ) -> tuple[tuple[Evaluation, ...], list[Problem]]:
-    """Give the evaluations of a run in the order of time, and what had to be resolved.
+    """Return the evaluations of a run in the order of time, and what had to be resolved.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _measures(
 
 
 def _with_samples_at_end(found: list[Evaluation], trained: int) -> list[Evaluation]:
-    """Give the last evaluation the samples of the run, where none says how far it is."""
+    """Return the last evaluation the samples of the run, where none says how far it is."""
     if not found or any(evaluation.samples is not None for evaluation in found):
         return found
     return [*found[:-1], replace(found[-1], samples=trained)]
@@ -145,7 +145,7 @@ def _all_scores(
 
 
 def _scores(event: Event, benchmark: Benchmark | None, only_metric: str) -> list[_Score]:
-    """Give the metrics of one event: a number, text, a pair, or a mapping of names to numbers."""
+    """Return the metrics of one event: a number, text, a pair, or a mapping of names to numbers."""
     value, label = event.value, _label(event)
     if isinstance(value, dict):
         inner = value.get("accuracy", value)
@@ -204,7 +204,7 @@ def _dropped(scores: Sequence[_Score], kept: Sequence[_Score]) -> Iterable[Probl
 
 
 def _label_shift(scores: Sequence[_Score], labels_epoch_just_trained: bool) -> float:
-    """Give what turns an evaluation's label into epochs trained.
+    """Return what turns an evaluation's label into epochs trained.
 
     v0.5 labels an evaluation with the epoch just trained, counted from 0, and in some systems from
     -1. Later formats log epochs trained.
@@ -231,7 +231,7 @@ def _checkpoints(scores: Sequence[_Score]) -> list[int]:
 
 
 def _labels_are_steps(scores: Sequence[_Score], start: Event, benchmark: Benchmark | None) -> bool:
-    """Tell whether a benchmark that counts samples labels its evaluations with training steps.
+    """Return whether a benchmark that counts samples labels its evaluations with training steps.
 
     Most systems label them all alike, and some number them, which tells nothing.
     """
@@ -272,7 +272,7 @@ def _progress(
 
 
 def _ready(score: _Score, ready: Ready) -> float | None:
-    """Give when the evaluated weights existed, by the best evidence that is not later.
+    """Return when the evaluated weights existed, by the best evidence that is not later.
 
     Where every evaluation bears the same label, the latest stretch before it is its own.
     """

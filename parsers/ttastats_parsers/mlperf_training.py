@@ -16,7 +16,7 @@ KEYS = ("train_loss", "tracked_stats")
 
 
 def training_of(by_key: Mapping[str, Sequence[Event]], start: Event) -> list[Evaluation]:
-    """Give the training metrics in the order of time, with numbers below 0: they evaluate nothing.
+    """Return training metrics in the order of time, with numbers below 0: they evaluate nothing.
 
     The key `step` of `tracked_stats` is left out: it counts samples, steps or epochs.
     """

@@ -29,12 +29,12 @@ _STYLE = Style(round="v0.5", counts_cache_clears=True, labels_epoch_just_trained
 
 
 def recognises(head: bytes) -> bool:
-    """Tell whether the first MLPerf token is v0.5's."""
+    """Return whether the first MLPerf token is v0.5's."""
     return first_token(head).startswith(b":::MLPv0.5")
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the one run of a v0.5 log."""
+    """Yield the one run of a v0.5 log."""
     trace = Trace(mlperf_grammar.listed(log))
     benchmark = None
     lines = Lines()

@@ -27,7 +27,7 @@ _MOST_LINES = 100
 
 
 def rows_of(data: bytes) -> Rows:
-    """Give the rows of a table of any of the kinds.
+    """Return the rows of a table of any of the kinds.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def _delimited(text: str) -> Rows:
 
 
 def _header(lines: Sequence[str]) -> tuple[int, list[str], str]:
-    """Give where the header is, its names and the delimiter; lines before that start with #."""
+    """Return where the header is, its names and the delimiter; lines before that start with #."""
     at = next(
         (at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), None
     )
@@ -96,7 +96,7 @@ def _is_number(text: str) -> bool:
 
 
 def _plain(lines: Sequence[str], first: int, delimiter: str) -> pl.DataFrame:
-    """Give the cells of lines without quotes, a list for each line, with the line's number."""
+    """Return the cells of lines without quotes, a list for each line, with the line's number."""
     texts = pl.Series("text", lines[first:], pl.String())
     frame = pl.DataFrame({"text": texts}).with_row_index("line", offset=first + 1)
     kept = frame.filter(pl.col("text").str.strip_chars() != "")
@@ -104,7 +104,7 @@ def _plain(lines: Sequence[str], first: int, delimiter: str) -> pl.DataFrame:
 
 
 def _quoted(lines: Sequence[str], first: int, delimiter: str) -> pl.DataFrame:
-    """Give the cells of lines with quotes; one that is torn takes no others with it."""
+    """Return the cells of lines with quotes; one that is torn takes no others with it."""
     numbers, cells = [], []
     for number, row in _records(lines, first, delimiter):
         if any(cell.strip() for cell in row):
@@ -126,7 +126,7 @@ def _records(lines: Sequence[str], first: int, delimiter: str) -> Iterator[tuple
 
 
 def _cells(text: str, delimiter: str) -> list[str]:
-    """Give the cells of a row, also of one whose quotes or line ends are none."""
+    """Return the cells of a row, also of one whose quotes or line ends are none."""
     try:
         return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
     except csv.Error:
@@ -134,7 +134,7 @@ def _cells(text: str, delimiter: str) -> list[str]:
 
 
 def _lines_of_record(lines: Sequence[str], at: int) -> int:
-    """Give how many lines a row takes; one whose quote is never closed takes only its own."""
+    """Return how many lines a row takes; one whose quote is never closed takes only its own."""
     quotes = 0
     for taken, line in enumerate(lines[at : at + _MOST_LINES], start=1):
         quotes += line.count('"')
@@ -144,7 +144,7 @@ def _lines_of_record(lines: Sequence[str], at: int) -> int:
 
 
 def _in_columns(header: Sequence[str], found: pl.DataFrame, lines: Sequence[str]) -> Rows:
-    """Give columns by their names, without rows that repeat the header or are of another width."""
+    """Return columns by name, without rows that repeat the header or differ in width."""
     problems: list[Problem] = []
     names = _unique(header, problems)
     width = len(names)
@@ -176,7 +176,7 @@ def _in_columns(header: Sequence[str], found: pl.DataFrame, lines: Sequence[str]
 
 
 def _unique(header: Sequence[str], problems: list[Problem]) -> list[str]:
-    """Give names that differ: a second column of a name is called `name (2)`."""
+    """Return names that differ: a second column of a name is called `name (2)`."""
     found: list[str] = []
     for number, given in enumerate(header, start=1):
         name = base = given or f"column {number}"
@@ -207,7 +207,7 @@ def _wrong_width(rows: pl.DataFrame, width: int, lines: int) -> list[Problem]:
 
 
 def _json(text: str) -> Rows:
-    """Give the rows of JSON lines, or of one JSON value that holds a table."""
+    """Return the rows of JSON lines, or of one JSON value that holds a table."""
     lines = [line for line in text.split("\n") if line.strip()]
     first = _value(lines[0])
     if isinstance(first, dict) and (len(lines) > 1 or not _holds_table(first)):
@@ -226,7 +226,7 @@ def _json(text: str) -> Rows:
 
 
 def _value(text: str) -> Any:
-    """Give a JSON value, also one with NaN and Infinity in it, or None."""
+    """Return a JSON value, also one with NaN and Infinity in it, or None."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -267,7 +267,7 @@ def _holds_table(value: Mapping[str, Any]) -> bool:
 
 
 def _table_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Give the rows of a list of objects, of an object of columns, or of one that holds a list."""
+    """Yield the rows of a list of objects, of an object of columns, or of one that holds a list."""
     if isinstance(value, list):
         yield from (row for row in value if isinstance(row, dict))
         return
@@ -286,7 +286,7 @@ def _table_in(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _columns_in(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Give the rows of an object whose members are columns: lists, or objects by index.
+    """Return the rows of an object whose members are columns: lists, or objects by index.
 
     The index, as pandas writes it, becomes the column `index`. The values of a column may stand
     one level deeper, under `values`.
@@ -317,7 +317,7 @@ def _column(value: Any) -> dict[str, Any] | None:
 def _of_records(
     records: Sequence[Mapping[str, Any]], lines: Sequence[int | None], problems: list[Problem]
 ) -> Rows:
-    """Give columns of objects; those inside objects are called `outer.inner`."""
+    """Return columns of objects; those inside objects are called `outer.inner`."""
     flat = [_flattened(record) for record in records]
     names: dict[str, None] = {}
     for record in flat:
@@ -337,7 +337,7 @@ def _flattened(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _series(name: str, values: Iterable[Any]) -> pl.Series:
-    """Give a column of floats where all are numbers, else of texts."""
+    """Return a column of floats where all are numbers, else of texts."""
     cells = list(values)
     if all(
         one is None or (isinstance(one, float | int) and not isinstance(one, bool)) for one in cells

@@ -36,7 +36,7 @@ class ChosenColumns(msgspec.Struct):
 
 
 def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
-    """Give the columns that a block means in a file that has some.
+    """Return the columns that a block means in a file that has some.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> t
 
 
 def directions(metrics: Sequence[Metric]) -> list[Problem]:
-    """Say which directions are guessed, and where one is not known."""
+    """Return which directions are guessed, and where one is not known."""
     found = []
     for better, word in ((True, "higher"), (False, "lower")):
         those = [m.name for m in metrics if m.guessed and m.higher_is_better is better]
@@ -141,7 +141,7 @@ def _first(
     block: Block,
     column_of: Callable[[_T], str],
 ) -> _T | None:
-    """Give the first that the file has; it must have one unless the block says otherwise."""
+    """Return the first that the file has; it must have one unless the block says otherwise."""
     for one in said:
         if column_of(one) in columns:
             return one

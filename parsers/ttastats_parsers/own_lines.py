@@ -20,7 +20,7 @@ _AT = "\0at"
 
 
 def rows_of(log: Log, block: Block) -> Rows:
-    """Give the lines that match, as rows: a column for each name of a group.
+    """Return the lines that match, as rows: a column for each name of a group.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def rows_of(log: Log, block: Block) -> Rows:
 
 
 def _lines(data: bytes, first: int) -> pl.DataFrame:
-    r"""Give the lines of some bytes with their numbers; what a lone `\r` parts is matched apart."""
+    r"""Return lines of some bytes with their numbers; what a lone `\r` parts is matched apart."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
     lines = pl.DataFrame({"text": pl.Series(text.split("\n"), dtype=pl.String())}).with_row_index(
         _LINE, offset=first
@@ -62,7 +62,7 @@ def _lines(data: bytes, first: int) -> pl.DataFrame:
 
 
 def _matched(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
-    """Give a row for each line in which an expression matches, or a run begins."""
+    """Return a row for each line in which an expression matches, or a run begins."""
     parts = []
     for pattern in block.line:
         hits = lines.filter(pl.col("text").str.contains(pattern))
@@ -78,7 +78,7 @@ def _matched(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
 
 
 def _merged(frame: pl.DataFrame) -> pl.DataFrame:
-    """Give one row for each line: what several expressions found in it stands together."""
+    """Return one row for each line: what several expressions found in it stands together."""
     if frame[_AT].is_unique().all():
         return frame
     others = [name for name in frame.columns if name not in {_AT, _LINE, _BEGINS}]

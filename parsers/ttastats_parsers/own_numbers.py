@@ -18,7 +18,7 @@ _LARGEST = 2.0**62
 
 
 def texts(cells: pl.Series) -> pl.Series:
-    """Give cells as texts without blanks around them, null where they say nothing."""
+    """Return cells as texts without blanks around them, null where they say nothing."""
     if cells.dtype.is_nested():
         return pl.Series(cells.name, [None] * len(cells), pl.String())
     found = cells.cast(pl.String(), strict=False).str.strip_chars()
@@ -26,19 +26,19 @@ def texts(cells: pl.Series) -> pl.Series:
 
 
 def numbers(cells: pl.Series) -> pl.Series:
-    """Give cells as floats, null where they are no number; NaN and infinite ones stay."""
+    """Return cells as floats, null where they are no number; NaN and infinite ones stay."""
     if cells.dtype.is_numeric():
         return cells.cast(pl.Float64())
     return texts(cells).str.strip_suffix("%").str.strip_chars().cast(pl.Float64(), strict=False)
 
 
 def whole(number: float | None) -> int | None:
-    """Give a count as a whole number that a table can hold, or None."""
+    """Return a count as a whole number that a table can hold, or None."""
     return int(number) if number is not None and abs(number) < _LARGEST else None
 
 
 def not_numbers(cells: pl.Series, found: pl.Series, lines: pl.Series) -> list[Problem]:
-    """Say which cells of a column are texts where a number belongs, NaN or infinite."""
+    """Return which cells of a column are texts where a number belongs, NaN or infinite."""
     problems = []
     if not cells.dtype.is_numeric():
         said = texts(cells)
@@ -65,7 +65,7 @@ def _named(
 
 
 def in_one_unit(metric: Metric, values: Sequence[float]) -> tuple[Metric, Problem | None]:
-    """Give a metric, without a target that is a fraction where percentages are logged.
+    """Return a metric, without a target that is a fraction where percentages are logged.
 
     Values above 1 would all meet a target such as 0.97, and values below 1 never one of 97.
     """
@@ -107,7 +107,7 @@ def _unit_slip(metric: Metric, values: Sequence[float]) -> str | None:
 
 
 def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
-    """Give the seconds that a column of a clock tells; those of stamps count from 1970."""
+    """Return the seconds that a column of a clock tells; those of stamps count from 1970."""
     if clock.format is None or clock.format == "unix":
         seconds = numbers(cells).cast(pl.Float64) * clock.seconds
         return pl.select(pl.when(seconds.is_finite()).then(seconds)).to_series()
@@ -115,7 +115,7 @@ def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
 
 
 def is_dated(clock: TimeColumn | None) -> bool:
-    """Tell whether a clock tells the date, so that the start of a run is known."""
+    """Return whether a clock tells the date, so that the start of a run is known."""
     if clock is None or clock.format is None:
         return False
     return clock.format == "unix" or any(one in clock.format for one in ("%Y", "%y", "%F", "%s"))

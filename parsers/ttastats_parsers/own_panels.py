@@ -16,7 +16,7 @@ _LIMITS = ("__MIN", "__MAX")
 
 
 def unpivoted(rows: Rows, block: Block) -> Rows:
-    """Give a row for each run where columns are called `run - metric`; `run` is a column then."""
+    """Return a row for each run where columns are called `run - metric`; `run` is a column then."""
     columns = [
         name
         for name in rows.frame.columns
@@ -48,7 +48,7 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
 
 
 def _averaged(frame: pl.DataFrame, columns: Sequence[str]) -> list[Problem]:
-    """Say which columns hold means: of points close together, or of the runs of a group."""
+    """Return which columns hold means: of points close together, or of the runs of a group."""
     spread = [
         column
         for column in columns
@@ -64,7 +64,7 @@ def _averaged(frame: pl.DataFrame, columns: Sequence[str]) -> list[Problem]:
 
 
 def _axis(name: str) -> str | None:
-    """Give what the axis of a panel counts, where its name says so: a user chooses any column."""
+    """Return what the axis of a panel counts, where its name says so: a user chooses any column."""
     words = set(re.findall("[a-z]+", name.lower()))
     if words & {"epoch", "epochs"}:
         return "epoch"

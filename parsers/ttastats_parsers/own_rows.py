@@ -37,7 +37,7 @@ class Rows:
 
 
 def told(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
-    """Give the frame of numbers, in the order of the file; problems go to those of `chosen`.
+    """Return the frame of numbers, in the order of the file; problems go to those of `chosen`.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def told(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
 
 
 def _numbered(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
-    """Give the columns that are meant as numbers; `of_one` counts iterations of a clock's time."""
+    """Return columns that are meant as numbers; `of_one` counts iterations of a clock's time."""
     own = rows.frame
     found = {"line": rows.lines}
     for name in _COUNTS:
@@ -122,7 +122,7 @@ def _begins(rows: Rows, frame: pl.DataFrame, new_run: str) -> pl.Expr | pl.Serie
 
 
 def _column_of(back: str, frame: pl.DataFrame) -> str:
-    """Give the column that goes back: time, or the first count of progress there is."""
+    """Return the column that goes back: time, or the first count of progress there is."""
     progress = next((one for one in _COUNTS if one in frame.columns), None)
     name = "seconds" if back == "time back" else progress
     if name is None or name not in frame.columns:

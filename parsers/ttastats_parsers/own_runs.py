@@ -21,7 +21,7 @@ from ttastats_parsers.own_training import training_of
 
 
 def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
-    """Give the runs that some rows tell by the log's block, and what is wrong or was guessed."""
+    """Yield the runs that some rows tell by the log's block, and what is wrong or was guessed."""
     block = log.block or Block("")
     if block.carry:
         rows = replace(rows, carried=True)
@@ -57,7 +57,7 @@ def _of_a_preset(problem: Problem, block: Block) -> Problem:
 
 
 def _is_preamble(part: pl.DataFrame, rows: Rows, block: Block) -> bool:
-    """Tell whether these rows stand before the first line that begins a run, or names one."""
+    """Return whether these rows stand before the first line that begins a run, or names one."""
     if not rows.carried or part["run"][0] != 0:
         return False
     if rows.begins is not None and block.new_run not in {None, "row", "step back", "time back"}:
@@ -115,7 +115,7 @@ def _run(
 
 
 def _moment(seconds: float | None) -> datetime | None:
-    """Give a date; stamps without a zone are taken for UTC."""
+    """Return a date; stamps without a zone are taken for UTC."""
     if seconds is None or not 0 < seconds < 4e9:
         return None
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
@@ -127,7 +127,7 @@ def _moment(seconds: float | None) -> datetime | None:
 def _evaluations(
     part: pl.DataFrame, metrics: Sequence[tuple[int, Metric]], block: Block
 ) -> Iterator[Evaluation]:
-    """Give the evaluations of a run; rows of equal progress share their checkpoint."""
+    """Yield the evaluations of a run; rows of equal progress share their checkpoint."""
     names = [f"m{number}" for number, _ in metrics]
     evaluated = part.filter(pl.any_horizontal(pl.col(names).is_not_null()))
     told_of = evaluated.select("line", "seconds", "epoch", "step", "samples", *names)
@@ -154,7 +154,7 @@ _UNKNOWN = (None, None, None)
 
 
 def _value(metric: Metric, logged: float, block: Block) -> dict[str, Any]:
-    """Give a value in base units, unknown where it is not finite, and what it must reach."""
+    """Return a value in base units, unknown where it is not finite, and what it must reach."""
     is_finite = abs(logged) < float("inf")  # NaN is not
     value = logged if is_finite else None
     return {
@@ -172,7 +172,7 @@ def _value(metric: Metric, logged: float, block: Block) -> dict[str, Any]:
 
 
 def _names(part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block) -> dict[str, str]:
-    """Give what a run is called: by its path, by the columns that tell runs apart, by its block."""
+    """Return the name of a run: from its path, its identifying columns, or its block."""
     meant = {*block.run, *block.fields.values()}
     meant.update(name for said in block.fields.values() for name in patterns.PLACE.findall(said))
     cells = {name: cells_of.last(name, part) for name in cells_of.columns if name in meant}
@@ -191,7 +191,7 @@ class _Cells:
         self.columns = rows.frame.columns
 
     def last(self, column: str, part: pl.DataFrame) -> str | None:
-        """Give the last text of a column in a run."""
+        """Return the last text of a column in a run."""
         if column not in self._texts:
             self._texts[column] = texts(self.rows.frame[column]).to_list()
         own = self._texts[column]
@@ -205,7 +205,7 @@ def _extra(
     block: Block,
     chosen: ChosenColumns,
 ) -> dict[str, Any]:
-    """Give what has no column: names from the path, and all cells of a run that is one row."""
+    """Return what has no column: names from the path, and all cells of a run that is one row."""
     found: dict[str, Any] = {name: value for name, value in named.items() if name not in FIELDS}
     if part.height == 1 and not cells_of.rows.carried:
         own = {metric.name for metric in chosen.metrics}

@@ -17,7 +17,7 @@ from ttastats_parsers.own_rows import Rows
 def training_of(
     part: pl.DataFrame, rows: Rows, chosen: ChosenColumns, block: Block
 ) -> Iterator[Evaluation]:
-    """Give the numbers of a run's rows that are neither metrics, nor time, nor progress.
+    """Yield the numbers of a run's rows that are neither metrics, nor time, nor progress.
 
     They evaluate nothing, so their numbers are below 0, and the last row is -1.
     """

@@ -27,7 +27,7 @@ _lenient_json = json.JSONDecoder(strict=False)
 
 
 def decode(payload: bytes) -> Any:
-    """Give the value of a payload: JSON, else a Python literal, else JSON with unquoted words.
+    """Return the value of a payload: JSON, else a Python literal, else JSON with unquoted words.
 
     Text glued behind a complete JSON value is ignored, as other programs write to the same line.
 
@@ -55,7 +55,7 @@ def decode(payload: bytes) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Give a value as text to compare; one nested too deeply for that is like no other."""
+    """Return a value as text to compare; one nested too deeply for that is like no other."""
     try:
         return value if isinstance(value, str) else repr(value)
     except (ValueError, RecursionError):
@@ -66,7 +66,7 @@ _PLAIN = {float, bool, type(None)}
 
 
 def storable(value: Any) -> Any:
-    """Give a value that a table can keep as JSON: itself, or its text where it is none."""
+    """Return a value that a table can keep as JSON: itself, or its text where it is none."""
     if type(value) in _PLAIN or (isinstance(value, str) and value.isascii()):
         return value
     try:
@@ -106,12 +106,12 @@ def _unquoted_json(text: str) -> Any:
 
 
 def as_mapping(value: Any) -> dict[str, Any]:
-    """Give `value` if it is a mapping, else an empty one."""
+    """Return `value` if it is a mapping, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def as_float(value: Any) -> float | None:
-    """Give a number that is logged as a number, as text, or as text in brackets.
+    """Return a number that is logged as a number, as text, or as text in brackets.
 
     What is not finite is no measurement: an infinite score would meet every target.
     """
@@ -133,7 +133,7 @@ def as_float(value: Any) -> float | None:
 
 
 def since(time: float | None, zero: float | None) -> float | None:
-    """Give a difference to the microsecond, which is what stamps tell; the rest is noise of floats.
+    """Return difference to the microsecond, which is what stamps tell; the rest is noise of floats.
 
     It is what `round` gives, at a fifth of its price.
     """
@@ -141,7 +141,7 @@ def since(time: float | None, zero: float | None) -> float | None:
 
 
 def date_of(seconds: float | None) -> datetime | None:
-    """Give the moment that many seconds after 1970, None where no calendar has it."""
+    """Return the moment that many seconds after 1970, None where no calendar has it."""
     try:
         return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
@@ -149,7 +149,7 @@ def date_of(seconds: float | None) -> datetime | None:
 
 
 def seconds_of(stamp: bytes) -> float:
-    """Give the number of a time stamp.
+    """Return the number of a time stamp.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def seconds_of(stamp: bytes) -> float:
 
 
 def as_int(value: Any) -> int | None:
-    """Give a whole number however it is logged: 8, 8.0 or "8"; None for anything else.
+    """Return a whole number however it is logged: 8, 8.0 or "8"; None for anything else.
 
     One beyond 64 bits is None too, as no column holds it; the digits of a long one are all kept.
     """

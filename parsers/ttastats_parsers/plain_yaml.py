@@ -24,7 +24,7 @@ class _Line(NamedTuple):
 
 
 def mapping(content: bytes) -> dict[str, Any]:
-    """Give the mapping that some bytes hold, an empty one where they hold none."""
+    """Return the mapping that some bytes hold, an empty one where they hold none."""
     lines = [
         _Line(len(line) - len(line.lstrip(" ")), line.strip())
         for line in content.decode("utf-8-sig", "replace").splitlines()
@@ -35,7 +35,7 @@ def mapping(content: bytes) -> dict[str, Any]:
 
 
 def _value(lines: list[_Line], place: int, depth: int) -> tuple[Any, int]:
-    """Give what begins at a line, and the line behind it."""
+    """Return what begins at a line, and the line behind it."""
     if place >= len(lines) or depth > _DEEPEST:
         return None, len(lines)
     indent, text = lines[place]
@@ -69,7 +69,7 @@ def _mapping(lines: list[_Line], place: int, indent: int, depth: int) -> tuple[d
 
 
 def _belongs(line: _Line, indent: int, rest: str) -> bool:
-    """Tell whether a line is the value of a key; a list may stand as far left as its key."""
+    """Return whether a line is the value of a key; a list may stand as far left as its key."""
     is_item = not rest and (line.text == "-" or line.text.startswith("- "))
     return line.indent > indent or (is_item and line.indent == indent)
 
@@ -98,7 +98,7 @@ def _folded(lines: list[_Line], place: int, indent: int) -> tuple[str, int]:
 
 
 def _scalar(text: str) -> Any:
-    """Give the value of a scalar: a word, a number, JSON, or text."""
+    """Return the value of a scalar: a word, a number, JSON, or text."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] == "'":

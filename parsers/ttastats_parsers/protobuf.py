@@ -10,7 +10,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Give number and value of each field: an integer, or bytes of whatever they mean.
+    """Yield number and value of each field: an integer, or bytes of whatever they mean.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def varint(message: bytes, place: int) -> tuple[int, int]:
-    """Give a whole number that begins at a place, and the place behind it."""
+    """Return a whole number that begins at a place, and the place behind it."""
     value = shift = 0
     while True:
         if place >= len(message) or shift > 63:
@@ -52,7 +52,7 @@ def varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 def signed(value: int | bytes) -> int:
-    """Give the signed number of 64 bits that a field means.
+    """Return the signed number of 64 bits that a field means.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def signed(value: int | bytes) -> int:
 
 
 def block(value: int | bytes, size: int | None = None) -> bytes:
-    """Give the bytes of a field.
+    """Return the bytes of a field.
 
     Raises
     ------
@@ -79,17 +79,17 @@ def block(value: int | bytes, size: int | None = None) -> bytes:
 
 
 def text(value: int | bytes) -> str:
-    """Give the text of a field; what is not UTF-8 is replaced."""
+    """Return the text of a field; what is not UTF-8 is replaced."""
     return block(value).decode("utf-8", "replace")
 
 
 def double(value: int | bytes) -> float:
-    """Give the number of a field of eight bytes."""
+    """Return the number of a field of eight bytes."""
     number: float = struct.unpack("<d", block(value, 8))[0]
     return number
 
 
 def single(value: int | bytes) -> float:
-    """Give the number of a field of four bytes."""
+    """Return the number of a field of four bytes."""
     number: float = struct.unpack("<f", block(value, 4))[0]
     return number

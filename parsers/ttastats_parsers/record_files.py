@@ -20,7 +20,7 @@ class Records(NamedTuple):
     damaged: list[int]
 
     def problems(self) -> Iterator[Problem]:
-        """Say what is wrong."""
+        """Yield what is wrong."""
         if self.torn is not None:
             text = f"the last record is truncated at byte {self.torn:,}"
             yield Problem("torn_tail", f"{text}: copied while it was written?", "warning")

@@ -43,7 +43,7 @@ def end_problems(status: RunStatus, stop: Event | None) -> list[Problem]:
 
 
 def clocks_of(events: Sequence[Event]) -> dict[str, list[float | None]]:
-    """Give what each checkpoint tells by other clocks than the wall, as far as any tells it."""
+    """Return what each checkpoint tells by other clocks than the wall, as far as any tells it."""
     numbered = zip(_checkpoints(events), events, strict=True)
     first = [next(group)[1] for _, group in groupby(numbered, key=lambda pair: pair[0])]
     told = {name: [as_float(getattr(event.metadata, name)) for event in first] for name in _CLOCKS}
@@ -53,7 +53,7 @@ def clocks_of(events: Sequence[Event]) -> dict[str, list[float | None]]:
 def evaluations_of(
     events: Sequence[Event], start: Event, targets: Mapping[str, Target]
 ) -> tuple[tuple[Evaluation, ...], list[Problem]]:
-    """Give the evaluations in the order of time, and the problem of scores that are no numbers."""
+    """Return evaluations in the order of time, and the problem of scores that are no numbers."""
     found = tuple(
         _evaluation(index, event, start, targets)
         for index, event in zip(_checkpoints(events), events, strict=True)

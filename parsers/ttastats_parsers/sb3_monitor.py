@@ -59,7 +59,7 @@ def recognises(head: bytes, path: str) -> bool:
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the run from the first file of its environments; the others are parts of it."""
+    """Yield the run from the first file of its environments; the others are parts of it."""
     names = environments(log)
     if names[0] != log.name or EVALUATIONS in log.listing(log.folder):
         return
@@ -75,7 +75,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def environments(log: Log) -> list[str]:
-    """Give the names of the monitors of a run, those of low numbers first."""
+    """Return the names of the monitors of a run, those of low numbers first."""
     if not _OF_ONE_RUN.fullmatch(log.name):
         return [log.name]
     beside = [one for one in log.listing(log.folder) if _OF_ONE_RUN.fullmatch(one)]

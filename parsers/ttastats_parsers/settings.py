@@ -18,7 +18,7 @@ _LONGEST = 120
 
 
 def entry_of(settings: Mapping[str, Any]) -> str | None:
-    """Give the name of what runs with these settings share: the settings, or a digest of many."""
+    """Return the name of what runs with these settings share: the settings, or a digest of many."""
     words = [
         f"{key}={shown(value)}"
         for key, value in sorted(flat(settings).items())
@@ -31,13 +31,13 @@ def entry_of(settings: Mapping[str, Any]) -> str | None:
 
 
 def seed_of(settings: Mapping[str, Any]) -> int | None:
-    """Give the seed that some settings name."""
+    """Return the seed that some settings name."""
     found = (as_int(settings.get(word)) for word in ("seed", "random_seed", "SEED", "train.seed"))
     return next((seed for seed in found if seed is not None), None)
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
-    """Give nested settings with their keys joined by points."""
+    """Return nested settings with their keys joined by points."""
     found: dict[str, Any] = {}
     for key, value in settings.items():
         if isinstance(value, dict) and depth < 8:

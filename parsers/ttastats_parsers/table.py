@@ -16,7 +16,7 @@ def recognises(_head: bytes) -> bool:
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the runs of a table."""
+    """Yield the runs of a table."""
     from ttastats_parsers.own_cells import rows_of  # only own logs need these
     from ttastats_parsers.own_choice import UnfitError
     from ttastats_parsers.own_panels import unpivoted

@@ -52,7 +52,7 @@ class EventFile(NamedTuple):
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the run, from its first file; the others are parts of it."""
+    """Yield the run, from its first file; the others are parts of it."""
     top, files = _files(log)
     if files[0] != log.path:
         return
@@ -86,7 +86,7 @@ _NOT_A_RUN = Problem("not_a_run", "contains settings, texts or graphs but no sca
 
 
 def _files(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
-    """Give the folder and the files of the run of a file, in the order in which they were begun."""
+    """Return folder and the files of the run of a file, in the order in which they were begun."""
     if not _NAME.search(log.name):
         return log.folder, [log.path]
     top, folders = _folders(log)
@@ -104,7 +104,7 @@ def _event_files(log: Log, folder: PurePosixPath) -> list[PurePosixPath]:
 
 
 def _folders(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
-    """Give the folder of a run, and those that hold its files: itself, or halves of it below.
+    """Return the folder of a run, and those that hold its files: itself, or halves of it below.
 
     A folder that is called `test` is a half only if another one lies beside it or files above it.
     """
@@ -117,7 +117,7 @@ def _folders(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
 
 
 def _read(content: bytes) -> EventFile:
-    """Give what a file tells, as far as it can be read."""
+    """Return what a file tells, as far as it can be read."""
     records = records_of(content)
     scalars: list[Scalar] = []
     times: list[float] = []
@@ -154,7 +154,7 @@ def _event(record: bytes) -> tuple[float | None, list[Scalar]]:
 
 
 def _values(summary: bytes) -> Iterator[tuple[str, float | None]]:
-    """Give the tags and numbers of a summary; what is no number, such as an image, is left out."""
+    """Yield the tags and numbers of a summary; what is no number, such as an image, is left out."""
     for number, value in protobuf.fields(summary):
         if number != 1:
             continue
@@ -172,7 +172,7 @@ def _values(summary: bytes) -> Iterator[tuple[str, float | None]]:
 
 
 def _tensor(content: bytes) -> list[float]:
-    """Give the number of a tensor that is one number, nothing of any other."""
+    """Return the number of a tensor that is one number, nothing of any other."""
     kind, dimensions = 0, 0
     kept: dict[int, int | bytes] = {}
     for number, value in protobuf.fields(content):
@@ -192,7 +192,7 @@ def _tensor(content: bytes) -> list[float]:
 
 
 def _whole(plain: int | bytes | None, value: int | bytes) -> int:
-    """Give a whole number that is kept as plain bytes, or as a field, alone or in a row of one."""
+    """Return whole number that is kept as plain bytes, or as a field, alone or in a row of one."""
     if plain:
         return int.from_bytes(protobuf.block(plain), "little", signed=True)
     return protobuf.signed(protobuf.varint(value, 0)[0] if isinstance(value, bytes) else value)
@@ -201,7 +201,7 @@ def _whole(plain: int | bytes | None, value: int | bytes) -> int:
 def _merged(
     read: Sequence[tuple[PurePosixPath, EventFile]], top: PurePosixPath
 ) -> tuple[list[Scalar], list[Problem]]:
-    """Give the scalars of all files; of a tag, a later file counts from its first step on."""
+    """Return the scalars of all files; of a tag, a later file counts from its first step on."""
     by_tag: dict[str, list[Scalar]] = {}
     hidden, first_hidden = 0, 0
     for place, found in read:
@@ -255,7 +255,7 @@ def _run(
 
 
 def _epoch(scalar: Scalar, epochs: dict[int, float | None]) -> float | None:
-    """Give the epochs trained, logged at the same step; Keras counts those of `epoch_` from 0."""
+    """Return the epochs trained, logged at the same step; Keras counts those of `epoch_` from 0."""
     if scalar.tag.rpartition("/")[2].startswith("epoch_"):
         return float(scalar.step + 1)
     return epochs.get(scalar.step)

@@ -26,7 +26,7 @@ LARGEST_CHECKED = 64 * 1024
 
 
 def records_of(content: bytes) -> Records:
-    """Give the records of a file as far as it goes."""
+    """Return the records of a file as far as it goes."""
     places, data, sums, torn = _cut(content)
     heads = [content[place : place + 8] for place in places]
     told = [_HEADER.unpack_from(content, place)[1] for place in places]
@@ -69,7 +69,7 @@ def _cut(content: bytes) -> tuple[list[int], list[bytes], list[int], int | None]
 
 
 def _differing(texts: Sequence[bytes], told: Sequence[int]) -> list[int]:
-    """Give the numbers of the texts whose masked checksum is not what was told."""
+    """Return the numbers of the texts whose masked checksum is not what was told."""
     if not texts:
         return []
     import numpy as np  # only these files need it
@@ -81,7 +81,7 @@ def _differing(texts: Sequence[bytes], told: Sequence[int]) -> list[int]:
 
 
 def crc32c(texts: Sequence[bytes]) -> NDArray[np.uint32]:
-    """Give the CRC-32C (Castagnoli) of each text."""
+    """Return the CRC-32C (Castagnoli) of each text."""
     import numpy as np
 
     table = _table()

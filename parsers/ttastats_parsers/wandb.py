@@ -23,7 +23,7 @@ def recognises(head: bytes, path: str) -> bool:
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the runs of a file."""
+    """Yield the runs of a file."""
     from ttastats_parsers import wandb_reading  # only such files need it
 
     yield from wandb_reading.parse(log)

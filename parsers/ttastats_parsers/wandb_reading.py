@@ -52,7 +52,7 @@ class RunFiles(NamedTuple):
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Give the run, from its store, else its history, else its summary; the others are parts.
+    """Yield the run, from its store, else its history, else its summary; the others are parts.
 
     A run that was resumed has a folder for each session: the first tells all of them.
     """
@@ -78,7 +78,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _sessions(log: Log) -> list[PurePosixPath]:
-    """Give the folders of the sessions of a store's run, in the order of time; none of others."""
+    """Return the folders of the sessions of a store's run, in the order of time; none of others."""
     match = _SESSION.fullmatch(log.folder.name)
     if match is None or log.name != f"run-{match['run']}.wandb":
         return []
@@ -127,7 +127,7 @@ def _logged(row: Row) -> int | None:
 
 
 def _later(row: Row, seconds: float) -> Row:
-    """Give a row whose time counts from the start of an earlier session."""
+    """Return a row whose time counts from the start of an earlier session."""
     runtime = as_float(row.get("_runtime"))
     return row if runtime is None else row | {"_runtime": runtime + seconds}
 
@@ -183,7 +183,7 @@ def _with_record(told: RunFiles, record: bytes) -> RunFiles:
 
 
 def _items(message: bytes) -> Row:
-    """Give the keys and values of the items of a message; nested keys are joined by points."""
+    """Return the keys and values of the items of a message; nested keys are joined by points."""
     row: Row = {}
     for number, value in protobuf.fields(message):
         if number != 1:
@@ -263,7 +263,7 @@ def _summary_alone(log: Log) -> RunFiles | None:
 
 
 def _config(log: Log, folder: PurePosixPath) -> Row:
-    """Give the settings of `config.yaml`: {key: {value: ..}}."""
+    """Return the settings of `config.yaml`: {key: {value: ..}}."""
     found = plain_yaml.mapping(log.companion(folder / "config.yaml") or b"")
     return {
         key: value.get("value") if isinstance(value, dict) and "value" in value else value
@@ -273,7 +273,7 @@ def _config(log: Log, folder: PurePosixPath) -> Row:
 
 
 def _json(content: bytes) -> Any:
-    """Give a JSON value, or None; NaN and Infinity, which are no JSON, are written all the same."""
+    """Return JSON value, or None; NaN and Infinity, which are no JSON, are written all the same."""
     try:
         text = content.decode("utf-8-sig", "replace")
         return json.loads(text, parse_constant=lambda _: None)
@@ -329,13 +329,13 @@ def _measured(told: RunFiles) -> Iterator[Measured]:
 
 
 def _zero(told: RunFiles) -> float | None:
-    """Give the start of the run, where no row says how long after it was logged."""
+    """Return the start of the run, where no row says how long after it was logged."""
     stamps = (as_float(row.get("_timestamp")) for row in told.history)
     return as_float(told.about.get("started")) or next((s for s in stamps if s is not None), None)
 
 
 def _numbers(row: Mapping[str, Any]) -> Iterable[tuple[str, float | None]]:
-    """Give the numbers of a row by name, those of nested ones joined by points."""
+    """Yield the numbers of a row by name, those of nested ones joined by points."""
     waiting: list[tuple[str, Any, int]] = [(key, row[key], 0) for key in row]
     for count, (key, value, depth) in enumerate(waiting):
         if key in _PLACE or key == "_line" or count > _MOST:
@@ -358,7 +358,7 @@ def _first(row: Mapping[str, Any], words: Iterable[str]) -> float | None:
 
 
 def _length(told: RunFiles) -> float | None:
-    """Give the seconds until the last row, or until the exit where that is later."""
+    """Return the seconds until the last row, or until the exit where that is later."""
     ends = [as_float(row.get("_runtime")) for row in (*told.history, told.summary)]
     ends += [as_float(told.about.get("runtime"))]
     ends += [as_float(as_mapping(told.summary.get("_wandb")).get("runtime"))]

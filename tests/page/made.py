@@ -41,7 +41,7 @@ def rows(
     benchmarks: Sequence[str] = ("digits",),
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Give a tidy table of runs with three evaluations each; the last run of an entry fails."""
+    """Return a tidy table of runs with three evaluations each; the last run of an entry fails."""
     rng = random.Random(seed)
     found = []
     for number, entry in enumerate(entries):
@@ -151,7 +151,7 @@ def marks(figure: Any) -> int:
 
 
 def data_of(text: str) -> dict[str, Any]:
-    """Give the data a page carries."""
+    """Return the data a page carries."""
     element = r'<script type="application/json" id="data">(.*?)</script>'
     (found,) = re.findall(element, text, re.DOTALL)
     return dict(json.loads(found))

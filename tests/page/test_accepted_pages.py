@@ -61,7 +61,7 @@ def row(draw: random.Random, pace: float, spread: float) -> FigureRow:
 
 
 def of_figures() -> Found:
-    """Give figures of few rows and of many, of times from milliseconds to years, of dollars."""
+    """Yield figures of few rows and of many, of times from milliseconds to years, of dollars."""
     for seed in range(24):
         draw = random.Random(f"figure {seed}")
         of = axis.AXES[draw.choice(["seconds"] * 4 + ["cost", "energy", "epochs"])]
@@ -81,7 +81,7 @@ def of_figures() -> Found:
 
 
 def page(report: Report, *tables: pl.DataFrame, unit: str = "", **more: Any) -> Found:
-    """Give what a page of some tables and their report says, without its tables and plots."""
+    """Yield what a page of some tables and their report says, without its tables and plots."""
     judged = (api.run_table(one) for one in tables)
     counted = [axis.on(runs, axis.AXES[unit or "seconds"]) for runs in judged]
     sides = [(f"side {n}", runs) for n, runs in enumerate(counted)]
@@ -156,7 +156,7 @@ def of_profiled() -> Found:
 
 
 def of_columns() -> Found:
-    """Give columns on either side of where their different values are shorter."""
+    """Yield columns on either side of where their different values are shorter."""
     big = 1e15
     columns: tuple[tuple[list[Any], Any], ...] = (
         (["a", "b"], pl.String), (["a", "a"], pl.String), (["a", "b", "a"], pl.String),

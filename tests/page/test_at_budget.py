@@ -21,7 +21,7 @@ LOWER = [one - 0.02 for one in A]
 
 
 def page(*sides: pl.DataFrame, **asked: Any) -> str:
-    """Give the text of a page without its programs, as a reader sees it."""
+    """Return the text of a page without its programs, as a reader sees it."""
     text = api.html_report(*sides, **asked).html
     for program in (vega.program(), script.own()):
         text = text.replace(program, "")

@@ -29,7 +29,7 @@ PAGES = ("compared_page", "many_page", "hostile_page", "profiled_page")
 
 @pytest.fixture(scope="module")
 def compared_page(browser: Browser, compared: Path) -> Iterator[Page]:
-    """Give the comparison, drawn in a wide window; each test leaves it as it was."""
+    """Yield the comparison, drawn in a wide window; each test leaves it as it was."""
     with opened(browser, compared, width=1600) as page:
         draw_all(page)
         yield page
@@ -43,7 +43,7 @@ def _hostile_page(browser: Browser, hostile: Path) -> Iterator[Page]:
 
 @pytest.fixture
 def hostile_page(_hostile_page: Page) -> Iterator[Page]:
-    """Give the page of attempts, in a wide window, with nothing chosen before and after."""
+    """Yield the page of attempts, in a wide window, with nothing chosen before and after."""
     yield _hostile_page
     show_all(_hostile_page)
 
@@ -56,14 +56,14 @@ def _many_page(browser: Browser, many: Path) -> Iterator[Page]:
 
 @pytest.fixture
 def many_page(_many_page: Page) -> Iterator[Page]:
-    """Give the page of many entries, with nothing chosen before and after."""
+    """Yield the page of many entries, with nothing chosen before and after."""
     yield _many_page
     show_all(_many_page)
 
 
 @pytest.fixture
 def profiled_page(browser: Browser, profiled: Path) -> Iterator[Page]:
-    """Give the page of two profiles."""
+    """Yield the page of two profiles."""
     with opened(browser, profiled) as page:
         yield page
 
@@ -127,7 +127,7 @@ def test_the_answer_comes_first_then_the_figure_then_the_benchmarks(compared_pag
 
 
 def outside(page: Page) -> list[str]:
-    """Give the words of the figure that is shown which reach beyond its edges."""
+    """Return the words of the figure that is shown which reach beyond its edges."""
     return page.evaluate("""() => {
         const svg = [...document.querySelectorAll('#figure svg')].find(
             (one) => one.getBoundingClientRect().width);
@@ -140,7 +140,7 @@ def outside(page: Page) -> list[str]:
 
 
 def overlapping(page: Page) -> list[list[str]]:
-    """Give the pairs of words of the figure that is shown which lie on each other."""
+    """Return the pairs of words of the figure that is shown which lie on each other."""
     return page.evaluate("""() => {
         const svg = [...document.querySelectorAll('#figure svg')].find(
             (one) => one.getBoundingClientRect().width);
@@ -456,7 +456,7 @@ def test_a_tap_opens_what_is_behind_a_mark(browser: Browser, compared: Path) -> 
 
 
 def colours(page: Page) -> tuple[str, str | None]:
-    """Give the colour behind the page, and that of the words of a plot."""
+    """Return the colour behind the page, and that of the words of a plot."""
     label = page.locator("figure .role-axis-label text").first
     behind = page.evaluate("getComputedStyle(document.body).backgroundColor")
     return behind, label.get_attribute("fill")
@@ -596,7 +596,7 @@ def test_what_is_shown_is_what_the_commands_print(
 
 
 def numbers(page: Page) -> list[list[float | None]]:
-    """Give the numbers that stand behind the cells of the table."""
+    """Return the numbers that stand behind the cells of the table."""
     read = "body => [...body.rows[0].cells].map(one => one.dataset.value ?? null)"
     bodies = page.locator("table.report tbody").all()
     return [[float(value) if value else None for value in body.evaluate(read)] for body in bodies]

@@ -106,7 +106,7 @@ def test_a_run_of_both_sides_is_chosen_once() -> None:
 
 
 def changed(seconds: float, *, steps: int = 2) -> Content:
-    """Give the content of a page of a profile, and of one whose steps take some other time."""
+    """Return the content of a page of a profile, and of one whose steps take some other time."""
     other = made_profiles.profile("other").filter(pl.col("step").fill_null(0) < steps)
     other = other.with_columns(pl.col("seconds", "value") * seconds)
     noise = (pl.lit(1) + pl.col("step").fill_null(0) / 1000).alias("noise")
@@ -211,7 +211,7 @@ def test_only_a_page_of_ours_is_replaced(tmp_path: Path, sides: list[Path]) -> N
 
 
 def contrast(one: str, other: str) -> float:
-    """Give the contrast ratio of WCAG 2."""
+    """Return the contrast ratio of WCAG 2."""
 
     def luminance(colour: str) -> float:
         parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def table() -> pl.DataFrame:
-    """Give entries of three submitters on 8 and on 16 accelerators; on letters only 8."""
+    """Return entries of three submitters on 8 and on 16 accelerators; on letters only 8."""
     eight = made([f"s{n % 3}/machine_{n}" for n in range(6)], runs=5)
     sixteen = made([f"s{n}/pod" for n in range(2)], runs=4, seed=1)
     other = made(["s0/machine_0"], runs=4, benchmarks=("letters",), seed=2)
@@ -38,7 +38,7 @@ def table() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def ranked(folder: Path, table: pl.DataFrame) -> Path:
-    """Give the page of that table."""
+    """Return the page of that table."""
     path = folder / "ranked.html"
     api.html_report(table, output=path)
     return path
@@ -46,13 +46,13 @@ def ranked(folder: Path, table: pl.DataFrame) -> Path:
 
 @pytest.fixture
 def page(browser: Browser, ranked: Path) -> Iterator[Page]:
-    """Give it as a reader opens it."""
+    """Yield it as a reader opens it."""
     with opened(browser, ranked) as page:
         yield page
 
 
 def shown(page: Page) -> list[str]:
-    """Give the headings of the leagues that are open."""
+    """Return the headings of the leagues that are open."""
     return page.locator(".league[open]:visible h2").all_inner_texts()
 
 

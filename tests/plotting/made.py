@@ -18,7 +18,7 @@ TARGET = 0.75
 def rows(
     outcomes: Sequence[Outcome], *, entry: str = "lab/one", epochs: bool = True, **more: Any
 ) -> pl.DataFrame:
-    """Give the tidy table of runs evaluated after each epoch, the last of which may reach."""
+    """Return the tidy table of runs evaluated after each epoch, the last of which may reach."""
     sourced = []
     for number, (seconds, reached_at) in enumerate(outcomes):
         last = reached_at or 10
@@ -56,12 +56,12 @@ FAST = [(60.0, 6), (66.0, 7), (58.0, 6), (70.0, 8), (61.0, 6)]
 
 
 def two_entries() -> pl.DataFrame:
-    """Give five runs of a slow entry, of which one failed, and five of a fast one."""
+    """Return five runs of a slow entry, of which one failed, and five of a fast one."""
     return pl.concat([rows(SLOW, entry="lab/slow"), rows(FAST, entry="lab/fast")])
 
 
 def many_kinds() -> pl.DataFrame:
-    """Give two systems of different size on two benchmarks."""
+    """Return two systems of different size on two benchmarks."""
     return pl.concat(
         rows([(seconds * factor, n) for seconds, n in times], entry=f"lab/{name}",
              benchmark=benchmark, accelerators=size, global_batch_size=32 * size)
@@ -71,7 +71,7 @@ def many_kinds() -> pl.DataFrame:
 
 
 def leaders() -> pl.DataFrame:
-    """Give five entries of one run each over two years, with their prices."""
+    """Return five entries of one run each over two years, with their prices."""
     from datetime import UTC, datetime
 
     times = (9000.0, 4000.0, 5000.0, 300.0, 60.0)

@@ -32,7 +32,7 @@ def some(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def trained() -> pl.DataFrame:
-    """Give runs that log a loss of training too, which has no target."""
+    """Return runs that log a loss of training too, which has no target."""
     runs = answers.speedruns()[0]
     own = {"metric": pl.lit("train_loss"), "eval_index": -1 - pl.col("eval_index")}
     unaimed = pl.lit(None, pl.Float64)
@@ -70,7 +70,7 @@ def of_profiles(*names: str) -> tuple[Plot, ...]:
 
 
 def told(plot: Plot) -> Iterator[object]:
-    """Give what makes a plot; of long tables some rows."""
+    """Yield what makes a plot; of long tables some rows."""
     yield [plot.kind, plot.benchmark, plot.title]
     yield plot.caption
     for name in plot.data:

@@ -30,7 +30,7 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def plots() -> tuple[Plot, ...]:
-    """Give plots of every kind."""
+    """Return plots of every kind."""
     a, b = made.rows(made.SLOW, entry="lab/slow"), made.rows(made.FAST, entry="lab/fast")
     return (
         *api.plots(made.many_kinds()),

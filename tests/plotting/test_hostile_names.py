@@ -38,7 +38,7 @@ ALL = " ".join(NAMES)
 
 
 def named(rows: pl.DataFrame, name: str = ALL, entries: Sequence[str] = NAMES) -> pl.DataFrame:
-    """Give a table of runs every name of which is hostile; what differed still does."""
+    """Return a table of runs every name of which is hostile; what differed still does."""
     old = rows["entry"].unique(maintain_order=True).to_list()
     spread = {entry: entries[n % len(entries)] + entry[-1] for n, entry in enumerate(old)}
     return rows.with_columns(
@@ -63,7 +63,7 @@ def sources(kind: str, name: str = ALL) -> tuple[list[pl.DataFrame], dict[str, A
 
 @functools.cache
 def of_all_kinds() -> dict[str, tuple[Plot, ...]]:
-    """Give the plots of every kind of runs."""
+    """Return the plots of every kind of runs."""
     found = {}
     for kind in kinds.KINDS:
         tables, more = sources(kind)

@@ -15,7 +15,7 @@ from ttastats.table import store
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
-    """Give two tables: a slow side and a fast one."""
+    """Return two tables: a slow side and a fast one."""
     paths = [tmp_path / "slow.parquet", tmp_path / "fast.parquet"]
     for path, outcomes in zip(paths, (made.SLOW, made.FAST), strict=True):
         store.write(made.rows(outcomes), path)

@@ -16,7 +16,7 @@ CPU = torch.device("cpu")
 
 
 def trained(model: nn.Module, inputs: Tensor, **sgd: Any) -> tuple[Callable[[], None], Kept]:
-    """Give a step of training, and what it keeps."""
+    """Return a step of training, and what it keeps."""
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, **sgd)
 
     def step() -> None:
@@ -57,7 +57,7 @@ class Attending(nn.Module):
 
 
 def flops_of_attending(batch: int, side: int) -> int:
-    """Give the FLOPs of a step of training by hand, two for each multiplication and addition.
+    """Return the FLOPs of a step of training by hand, two for each multiplication and addition.
 
     Convolutions and linear layers compute as much for the gradients of their weights, and again
     for those of their inputs, which the first needs not. Attention is two products forward; its

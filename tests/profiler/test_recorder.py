@@ -178,7 +178,7 @@ class NVMLError(Exception):
 
 
 def driver(**changes: Any) -> Any:
-    """Give a stand-in for NVML that tells 300 W, 80 % and counters of 10 %, 20 %, ..."""
+    """Return a stand-in for NVML that tells 300 W, 80 % and counters of 10 %, 20 %, ..."""
 
     def get(asked: Any) -> None:
         for place in range(asked.numMetrics):

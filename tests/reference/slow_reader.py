@@ -79,13 +79,13 @@ def interesting(raw: bytes) -> Line | None:
 
 
 def after(text: str, word: str) -> str:
-    """Give what follows `word:`, whatever the quotes are, or nothing."""
+    """Return what follows `word:`, whatever the quotes are, or nothing."""
     found = re.search(rf"\b{word}[\"']?: *[\"']?", text)
     return text[found.end() :] if found else ""
 
 
 def ending(text: str) -> str:
-    """Give how a `run_stop` line says that the run ended."""
+    """Return how a `run_stop` line says that the run ended."""
     said = (after(text, word) for word in ("status", "success", "value"))
     for words in said:
         word = re.split(r"\W", words, maxsplit=1)[0].lower()
@@ -95,7 +95,7 @@ def ending(text: str) -> str:
 
 
 def evaluations(lines: list[Line]) -> list[Line]:
-    """Give the evaluations once each: neither doubled loggers nor ranks count twice."""
+    """Return the evaluations once each: neither doubled loggers nor ranks count twice."""
     kept: list[Line] = []
     seen: dict[tuple[str, ...], Decimal] = {}
     for line in sorted((line for line in lines if line.key == "eval_accuracy"), key=moment):
@@ -108,7 +108,7 @@ def evaluations(lines: list[Line]) -> list[Line]:
 
 
 def label(text: str, word: str) -> str:
-    """Give a label as text, the same for 1 and 1.0."""
+    """Return a label as text, the same for 1 and 1.0."""
     said = re.split(r"[,}\s]", after(text, word), maxsplit=1)[0]
     return str(float(said)) if NUMBER.fullmatch(said) else said
 
@@ -118,7 +118,7 @@ def moment(line: Line) -> Decimal:
 
 
 def value_text(line: Line) -> str:
-    """Give the text of a value: a number, or all up to the bracket that closes it."""
+    """Return the text of a value: a number, or all up to the bracket that closes it."""
     text = after(line.text, "value")
     if text[:1] == "{":
         return text.partition("}")[0]
@@ -129,5 +129,5 @@ def value_text(line: Line) -> str:
 
 
 def numbers(line: Line) -> list[float]:
-    """Give the scores on a line: a pair of them is two metrics."""
+    """Return the scores on a line: a pair of them is two metrics."""
     return [float(text) for text in NUMBER.findall(value_text(line))]

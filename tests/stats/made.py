@@ -12,7 +12,7 @@ from ttastats.stats.speedup import Limits, Speedup, ratio_between, speedup
 
 
 def side(times: ArrayLike, reached: ArrayLike | None = None, *, name: str = "") -> Outcomes:
-    """Give one side, by default of runs that all reached."""
+    """Return one side, by default of runs that all reached."""
     return outcomes(times, reached, name=name)
 
 
@@ -23,7 +23,7 @@ def ert_ratio(
     reached_b: ArrayLike,
     **options: Any,
 ) -> Ratio:
-    """Give the ratio of expected times to a success."""
+    """Return the ratio of expected times to a success."""
     a, b = side(times_a, reached_a, name="A"), side(times_b, reached_b, name="B")
     return ratio_between(a, b, **options)
 
@@ -35,7 +35,7 @@ def compared(
     epochs_b: Epochs | None = None,
     **options: Any,
 ) -> Speedup:
-    """Give the speedup of sides that all reached; without epochs these cannot vary."""
+    """Return the speedup of sides that all reached; without epochs these cannot vary."""
     fixed = epochs_a is None and epochs_b is None
     a = outcomes(times_a, progress=epochs_a, name="A")
     b = outcomes(times_b, progress=epochs_b, name="B")
@@ -43,7 +43,7 @@ def compared(
 
 
 def safe_limits(found: Speedup, confidence: float = 0.95) -> Limits:
-    """Give the limits that allow for unseen epochs."""
+    """Return the limits that allow for unseen epochs."""
     limits = found.limits(confidence, epochs=True)
     assert limits is not None
     return limits

@@ -122,7 +122,7 @@ def of_decided_fractions() -> Numbers:
 
 
 def sides() -> dict[str, Outcomes]:
-    """Give sides of a comparison: varied or constant epochs, some failures, pooled setups."""
+    """Return sides of a comparison: varied or constant epochs, some failures, pooled setups."""
     found = {}
     for n in (1, 2, 5, 12):
         found[f"{n}"] = outcomes(times(n, 2), progress=Epochs(epochs(n, 2), 1.0))
@@ -333,7 +333,7 @@ def of_looks() -> Numbers:
 
 
 def references() -> dict[str, convergence.Reference]:
-    """Give measured and interpolated references, of runs that vary or never do."""
+    """Return measured and interpolated references, of runs that vary or never do."""
     varied = np.array([3.0, 3.0, 4.0, 4.0, 5.0, 4.0])
     more, alike = np.array([6.0, 5.0, 6.0, 7.0]), np.full(4, 5.0)
     found = {

@@ -26,7 +26,7 @@ def both() -> tuple[Outcomes, Outcomes]:
 
 
 def slow_se(y: np.ndarray) -> float:
-    """Give the standard error from whole matrices: a variance a side, from its residuals."""
+    """Return the standard error from whole matrices: a variance a side, from its residuals."""
     projection = np.linalg.pinv(DESIGN)
     left = np.eye(10) - DESIGN @ projection
     residuals, weights = left @ y, projection[0]

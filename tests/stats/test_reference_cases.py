@@ -310,7 +310,7 @@ def check_tost(inputs: Inputs) -> Found:
 
 
 def least_level(both: speedup.Speedup, margin: float, claim: str) -> float:
-    """Give the least alpha at which a claim about the margin is shown: its p value."""
+    """Return the least alpha at which a claim about the margin is shown: its p value."""
     low, high = 0.0, 0.5
     for _ in range(60):
         level = (low + high) / 2

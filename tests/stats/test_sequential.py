@@ -150,7 +150,7 @@ def test_looking_at_every_run_is_wrong_in_at_most_five_percent() -> None:
 
 
 def p_at_looks(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Give p of a t test at each look, of pairs of samples (n, runs)."""
+    """Return p of a t test at each look, of pairs of samples (n, runs)."""
     looks = range(FIRST_LOOK, a.shape[1] + 1)
     return np.stack([stats.ttest_ind(a[:, :n], b[:, :n], axis=1).pvalue for n in looks], axis=1)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Made]:
-    """Give two real runs of the small network, trained to 85 %."""
+    """Return two real runs of the small network, trained to 85 %."""
     from tests.trainer.runs import small, trained  # needs torch, which tests of the command do not
 
     root = tmp_path_factory.mktemp("two_runs")

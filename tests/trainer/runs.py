@@ -20,7 +20,7 @@ from ttastats.trainer.settings import Overrides
 
 
 def small(**changes: object) -> Overrides:
-    """Give settings that train for a fraction of a second per epoch."""
+    """Return settings that train for a fraction of a second per epoch."""
     chosen: dict[str, object] = {"width": 8, "epochs": 2.0, "device": "cpu"} | changes
     where = {name: chosen.pop(name) for name in ("device", "data") if name in chosen}
     return Overrides(chosen, **where)  # type: ignore[arg-type]
@@ -40,18 +40,18 @@ def trained(
 
 
 def summary(made: Sequence[Made]) -> Sequence[Mapping[str, Any]]:
-    """Give the rows of the summary of the folders that runs lie in."""
+    """Return the rows of the summary of the folders that runs lie in."""
     places = list(dict.fromkeys(one.log.parent for one in made))
     return api.summary(after.table_of(places)).rows
 
 
 def curve(made: Made) -> list[tuple[float, float]]:
-    """Give loss and quality of every epoch, bit for bit."""
+    """Return loss and quality of every epoch, bit for bit."""
     return [(epoch.train_loss, epoch.quality) for epoch in made.outcome.checkpoints]
 
 
 def log_of(root: Path) -> Path:
-    """Give where the first run of `request` writes."""
+    """Return where the first run of `request` writes."""
     return root / "Test" / "results" / "machine" / "digits" / "result_0.txt"
 
 
@@ -74,7 +74,7 @@ def evaluating(program: str, root: Path) -> subprocess.Popen[str]:
 
 
 def has_evaluated(root: Path) -> bool:
-    """Tell whether the first run of `request` has come to the end of an evaluation."""
+    """Return whether the first run of `request` has come to the end of an evaluation."""
     log = log_of(root)
     return log.exists() and '"key": "eval_stop"' in log.read_text()
 

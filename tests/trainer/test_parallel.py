@@ -75,7 +75,7 @@ def torchrun_of(program: Path, root: Path, said: Path) -> None:
 
 @pytest.fixture(scope="module")
 def torchrun(tmp_path_factory: pytest.TempPathFactory, workers_say: Path) -> tuple[Path, str]:
-    """Give the folder of a run by two workers that torchrun started, and what they said."""
+    """Return the folder of a run by two workers that torchrun started, and what they said."""
     root = tmp_path_factory.mktemp("shared")
     program, said = root / "run.py", root / "said"
     program.write_text(UNDER_TORCHRUN)
@@ -86,7 +86,7 @@ def torchrun(tmp_path_factory: pytest.TempPathFactory, workers_say: Path) -> tup
 
 @pytest.fixture(scope="module")
 def shared_runs(torchrun: tuple[Path, str]) -> list[Path]:
-    """Give the logs of the same run twice: its two workers were started by torchrun, then by us."""
+    """Return logs of the same run twice: its two workers were started by torchrun, then by us."""
     root, _ = torchrun
     planned = experiment.plan(request(root), small(workers=2, epochs=2), (5,)).runs
     experiment.make(planned)
@@ -177,7 +177,7 @@ def test_an_interrupt_reaches_the_worker_that_logs(tmp_path: Path, workers_say: 
 
 
 def workers() -> list[int]:
-    """Give the workers that this process has started, in their order."""
+    """Return the workers that this process has started, in their order."""
     (server,) = (one for one in children(os.getpid()) if b"forkserver" in command_line(one))
     return sorted(children(server))
 

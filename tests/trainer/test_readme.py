@@ -69,7 +69,7 @@ def cells(line: str) -> list[str]:
 
 
 def tables(text: str) -> Iterator[tuple[tuple[str, ...], list[dict[str, str]]]]:
-    """Give the columns and the rows of each table in a text."""
+    """Yield the columns and the rows of each table in a text."""
     lines = list(lines_of(text))
     for number, line in enumerate(lines):
         if set(line) == {"─"}:
@@ -83,13 +83,13 @@ def tables(text: str) -> Iterator[tuple[tuple[str, ...], list[dict[str, str]]]]:
 
 
 def counted(text: str) -> list[list[dict[str, str]]]:
-    """Give what the tables of a text say that is the same each time."""
+    """Return what the tables of a text say that is the same each time."""
     same = ("benchmark", "setup", "reached", "epochs")
     return [[{c: row[c] for c in same if c in row} for row in rows] for _, rows in tables(text)]
 
 
 def sentences(text: str) -> set[str]:
-    """Give what stands below tables without its numbers, of the machine and of too few runs."""
+    """Return what stands below tables without its numbers, of the machine and of too few runs."""
     lines = {re.sub(r"\d[\d.]*", "#", line) for line in lines_of(text) if "  " not in line}
     left_out = (
         "CPU contention",

@@ -83,7 +83,7 @@ def _mean_quality(row: QualityRow) -> str:
 
 
 def _next(timed: Sequence[tuple[str, SummaryRow, float]]) -> str:
-    """Say how far the second entry is behind, and what a summary, which tests nothing, leaves."""
+    """Return how far the second entry is behind, and what a summary leaves open."""
     (_, best, least), (label, second, mean), *_ = timed
     ratio = mean / least
     factor = units.times(ratio) if ratio < 10 else f"{ratio:.0f}×"

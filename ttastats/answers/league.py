@@ -81,12 +81,12 @@ class League:
 
     @property
     def testable(self) -> bool:
-        """Tell whether any two entries have what a verdict needs."""
+        """Return whether any two entries have what a verdict needs."""
         return _testable(self.entries)
 
     @property
     def has_leader(self) -> bool:
-        """Tell whether one entry is shown to be faster than each of the others."""
+        """Return whether one entry is shown to be faster than each of the others."""
         return len(self.entries) > 1 and not self.rivals
 
 
@@ -95,7 +95,7 @@ _Told = tuple[SummaryRow, pl.DataFrame, str]
 
 
 def leagues(report: Report, confidence: float = 0.95) -> tuple[League, ...]:
-    """Give the leagues of a summary, benchmark by benchmark, the smallest size first."""
+    """Return the leagues of a summary, benchmark by benchmark, the smallest size first."""
     rows = of_kind(report.records, SummaryRow)
     names = row_names(rows, BENCHMARK)
     labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
@@ -120,13 +120,13 @@ def _entry(told: _Told, size: int | None, confidence: float) -> Entry:
 
 
 def _mean(row: SummaryRow) -> float | None:
-    """Give the mean of a row, failed runs paid for; None without a success or a time of each."""
+    """Return the mean of a row, failed runs paid for; None without a success or a time of each."""
     mean = row.tta_mean_seconds if row.reached == row.n else row.ert_seconds
     return None if mean is None or math.isinf(mean) else mean
 
 
 def _interval(side: SideNumbers, confidence: float) -> tuple[float | None, float | None]:
-    """Give the interval of that mean, from 3 runs on."""
+    """Return the interval of that mean, from 3 runs on."""
     if side.all_reached:
         known = mean_interval(side.times, confidence=confidence)
         return known.low, known.high
@@ -184,7 +184,7 @@ def _place(row: SummaryRow) -> tuple[bool, float, float]:
 
 
 def headline(found: Sequence[League]) -> str:
-    """Give what a summary comes to, in a sentence without its full stop."""
+    """Return what a summary comes to, in a sentence without its full stop."""
     if len(found) == 1:
         return claim(found[0])
     entries = sum(len(one.entries) + one.left_out for one in found)
@@ -209,7 +209,7 @@ def headline(found: Sequence[League]) -> str:
 
 
 def claim(league: League) -> str:
-    """Say who leads a league and how sure that is, in a sentence without its full stop."""
+    """Return who leads a league and how sure that is, in a sentence without its full stop."""
     first, *others = league.entries
     on = f" on {league.name}" if league.benchmark else ""
     if first.mean is None:
@@ -229,7 +229,7 @@ def claim(league: League) -> str:
 
 
 def tied(league: League) -> str:
-    """Say which ranks cannot be told apart, and by which statistics."""
+    """Return which ranks cannot be told apart, and by which statistics."""
     count = len(league.entries)
     if not league.testable:
         return "Too few runs of each to tell any ranks apart." if count > 1 else ""
@@ -242,7 +242,7 @@ def tied(league: League) -> str:
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    """Give `2 to 4, 7`."""
+    """Return `2 to 4, 7`."""
     spans: list[list[int]] = []
     for number in numbers:
         if spans and spans[-1][-1] == number - 1:
@@ -258,7 +258,7 @@ def _span(ends: Pair) -> str:
 
 
 def hardware(entry: Entry) -> str:
-    """Give what an entry ran on: `8× NVIDIA H200`, as far as its runs agree."""
+    """Return what an entry ran on: `8× NVIDIA H200`, as far as its runs agree."""
     names = Counter(entry.runs.get_column("hardware").drop_nulls())
     words = ", ".join(names) if len(names) < 3 else f"{len(names)} kinds of hardware"
     if entry.accelerators is None:

@@ -24,7 +24,7 @@ class Rank:
 
 
 def ranks(count: int, apart: Collection[Pair]) -> tuple[Rank, ...]:
-    """Give the ranks of so many entries, which stand in the order of their means."""
+    """Return the ranks of so many entries, which stand in the order of their means."""
     faster, slower = [0] * count, [0] * count
     for one, other in apart:
         faster[other] += 1
@@ -35,7 +35,7 @@ def ranks(count: int, apart: Collection[Pair]) -> tuple[Rank, ...]:
 
 
 def ties(count: int, apart: Collection[Pair]) -> tuple[Pair, ...]:
-    """Give the longest stretches of ranks, from 1, in which no two entries are told apart.
+    """Return the longest stretches of ranks, from 1, in which no two entries are told apart.
 
     They may overlap: 1 is told apart from 3, and 2 from neither.
     """

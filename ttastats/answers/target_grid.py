@@ -42,7 +42,7 @@ def grids(
     points: int,
     metric: str | None,
 ) -> tuple[Grid, ...]:
-    """Give the grid for each group, sorted by the keys.
+    """Return the grid for each group, sorted by the keys.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _asked(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> 
 
 
 def _required(keys: Mapping[str, Any]) -> set[str]:
-    """Give the metrics that the rules ask for, where the keys tell the benchmark."""
+    """Return the metrics that the rules ask for, where the keys tell the benchmark."""
     suite, benchmark = keys.get("suite"), keys.get("benchmark")
     if suite is None or benchmark is None:
         return set()
@@ -107,7 +107,7 @@ def _required(keys: Mapping[str, Any]) -> set[str]:
 def goals(
     grids: Sequence[Grid], targets: Sequence[float | None], runs: pl.DataFrame
 ) -> pl.DataFrame:
-    """Give the goals of each grid at one target, as `time_to_target.runs_at` takes them.
+    """Return the goals of each grid at one target, as `time_to_target.runs_at` takes them.
 
     The columns of the keys are of the types they have in `runs`.
     """

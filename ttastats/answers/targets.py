@@ -323,7 +323,7 @@ def _no_official(grids: Sequence[Grid]) -> list[Note]:
 
 
 def _details(answered: Sequence[_Answered], by: Sequence[str]) -> Iterator[Note]:
-    """Say where the first run fails, and over which targets the official verdict holds."""
+    """Yield where the first run fails, and over which targets the official verdict holds."""
     if len(answered) > _NAMED:
         return
     for each in answered:

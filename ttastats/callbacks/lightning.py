@@ -43,7 +43,7 @@ class Record(Following, Callback):  # type: ignore[misc]  # the package may be a
 
 
 def _epochs(trainer: Trainer) -> float | None:
-    """Give the epochs trained, parts of one included, where an epoch has a length."""
+    """Return the epochs trained, parts of one included, where an epoch has a length."""
     batches = trainer.num_training_batches
     if not batches or math.isinf(batches):
         return None

@@ -66,7 +66,7 @@ class Log(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> PurePosixPath:
-        """Give the absolute place of the log."""
+        """Return the absolute place of the log."""
         return self.folder / self.name
 
     def read(self) -> bytes:
@@ -98,7 +98,7 @@ class Dialect(Protocol):
         ...
 
     def parse(self, log: Log, /) -> Iterable[Run | Problem]:
-        """Give the runs of a log, and problems that belong to no run. Never raises on bad bytes."""
+        """Return runs of a log, and problems that belong to no run. Never raises on bad bytes."""
         ...
 
 
@@ -112,7 +112,7 @@ def log_from_bytes(
     block: Block | None = None,
     named: Mapping[str, str] | None = None,
 ) -> Log:
-    """Give a log that lives in memory; `companions` maps absolute paths to bytes."""
+    """Return a log that lives in memory; `companions` maps absolute paths to bytes."""
     files = {PurePosixPath(name): content for name, content in (companions or {}).items()}
     place = PurePosixPath(path)
     return Log(
@@ -129,7 +129,7 @@ def log_from_bytes(
 
 
 def listed(files: Iterable[PurePosixPath], folder: PurePosixPath) -> tuple[str, ...]:
-    """Give what lies directly in a folder, of all files there are, as `Log.listing` does."""
+    """Return what lies directly in a folder, of all files there are, as `Log.listing` does."""
     depth = len(folder.parts)
     below = (file.parts for file in files if file.parts[:depth] == folder.parts)
     names = {f"{parts[depth]}/" if len(parts) > depth + 1 else parts[depth] for parts in below}

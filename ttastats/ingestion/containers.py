@@ -63,11 +63,11 @@ class Container(Protocol):
         ...
 
     def open(self, name: str, /) -> IO[bytes]:
-        """Give the bytes of a file, not decompressed."""
+        """Return the bytes of a file, not decompressed."""
         ...
 
     def folder(self, name: str, /) -> PurePosixPath:
-        """Give the absolute folder of a file: its parts may name a submitter or a system."""
+        """Return the absolute folder of a file: its parts may name a submitter or a system."""
         ...
 
     def companion(self, place: PurePosixPath, /) -> bytes | None:
@@ -81,7 +81,7 @@ class Container(Protocol):
         ...
 
     def listing(self, folder: PurePosixPath, /) -> Names:
-        """Give what lies directly in a folder but hidden files, nothing where there is none."""
+        """Return what lies directly in a folder but hidden files, nothing where there is none."""
         ...
 
 
@@ -96,15 +96,15 @@ class Disk:
         return open(f"{self.root}/{name}", "rb", buffering=0)
 
     def folder(self, name: str) -> PurePosixPath:
-        """Give the absolute folder of a file, the same object for all files in it."""
+        """Return the absolute folder of a file, the same object for all files in it."""
         return _folder(self.root, name.rpartition("/")[0])
 
     def companion(self, place: PurePosixPath) -> bytes | None:
-        """Give the bytes of a file anywhere on the disk, or None."""
+        """Return the bytes of a file anywhere on the disk, or None."""
         return _read_if_there(str(place))
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Give what lies in any folder of the disk; links to folders are left out, as by `find`."""
+        """Return what lies in any folder of the disk; links to folders are not followed."""
         try:
             with os.scandir(folder) as found:
                 names = [
@@ -133,7 +133,7 @@ def _read_if_there(path: str) -> bytes | None:
 
 
 def printable(name: str) -> str:
-    r"""Give a name as text: bytes that are not UTF-8 are shown as `\xff`."""
+    r"""Return a name as text: bytes that are not UTF-8 are shown as `\xff`."""
     if name.isascii():
         return name
     return os.fsencode(name).decode("utf-8", "backslashreplace")
@@ -145,7 +145,7 @@ class _Alone:
     __slots__ = ()
 
     def folder(self, name: str) -> PurePosixPath:
-        """Give a folder of no meaning."""
+        """Return a folder of no meaning."""
         return PurePosixPath("/", name).parent
 
     def companion(self, _place: PurePosixPath) -> bytes | None:
@@ -164,7 +164,7 @@ class Refused(_Alone):
     reason: str
 
     def open(self, _name: str) -> IO[bytes]:
-        """Say why not."""
+        """Return why not."""
         raise OSError(self.reason)
 
 
@@ -179,16 +179,16 @@ class Archive:
         return opened(self.path).open(name)
 
     def folder(self, name: str) -> PurePosixPath:
-        """Give the folder a member would have beside the archive."""
+        """Return the folder a member would have beside the archive."""
         return self.place(name).parent
 
     def place(self, name: str) -> PurePosixPath:
-        """Give the place a member would have beside the archive; `..` leads nowhere."""
+        """Return the place a member would have beside the archive; `..` leads nowhere."""
         parts = [part for part in PurePosixPath(name).parts if part not in {"..", "/"}]
         return PurePosixPath(self.path.rsplit(".", 1)[0], *parts)
 
     def companion(self, place: PurePosixPath) -> bytes | None:
-        """Give the bytes of a member, or None where there is none any more."""
+        """Return the bytes of a member, or None where there is none any more."""
         try:
             return opened(self.path).read(place)
         except limits.TooLargeError:
@@ -197,7 +197,7 @@ class Archive:
             return None
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Give the members that would lie in a folder beside the archive."""
+        """Return the members that would lie in a folder beside the archive."""
         try:
             return opened(self.path).listing(folder)
         except UNUSABLE:
@@ -293,7 +293,7 @@ class _Opened:
         return found
 
     def read(self, place: PurePosixPath) -> bytes | None:
-        """Give the bytes of the member at a place, or None where there is none."""
+        """Return the bytes of the member at a place, or None where there is none."""
         name = self._names.get(place)
         if name is None:
             return None
@@ -303,7 +303,7 @@ class _Opened:
             return limits.read(member, most)
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Give what lies directly in a folder."""
+        """Return what lies directly in a folder."""
         return tuple(sorted(name for name in self._folders.get(folder, ()) if name[0] != "."))
 
 
@@ -361,7 +361,7 @@ def _file(name: str, member: tarfile.TarInfo | zipfile.ZipInfo) -> File:
 
 
 def _unwrapped(path: str) -> tuple[IO[bytes], str]:
-    """Give a tar file that can be read in any order, and what is wrong with it if it is damaged.
+    """Return a tar file that can be read in any order, and what is wrong with it if it is damaged.
 
     Going back in a compressed stream means decompressing it from the start, for every member.
     """
@@ -385,7 +385,7 @@ def _unwrapped(path: str) -> tuple[IO[bytes], str]:
 
 
 def opened(path: str) -> _Opened:
-    """Give an archive with its members listed; several are kept open."""
+    """Return an archive with its members listed; several are kept open."""
     return _opened_as_of(path, os.stat(path).st_mtime_ns)
 
 
@@ -402,7 +402,7 @@ class Memory(_Alone):
     data: bytes
 
     def open(self, _name: str) -> IO[bytes]:
-        """Give the bytes that were read."""
+        """Return the bytes that were read."""
         return io.BytesIO(self.data)
 
 
@@ -418,11 +418,11 @@ class Remote:
         return handle
 
     def folder(self, name: str) -> PurePosixPath:
-        """Give the folder that the object's name tells."""
+        """Return the folder that the object's name tells."""
         return PurePosixPath("/", name).parent
 
     def companion(self, place: PurePosixPath) -> bytes | None:
-        """Give the bytes of another object, or None."""
+        """Return the bytes of another object, or None."""
         store = filesystem(self.url)
         for name in (str(place), str(place).lstrip("/")):
             try:
@@ -434,7 +434,7 @@ class Remote:
         return None
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Give the objects whose names begin with that of the folder."""
+        """Return the objects whose names begin with that of the folder."""
         store = filesystem(self.url)
         for name in (str(folder), str(folder).lstrip("/")):
             with suppress(OSError, ValueError):
@@ -444,7 +444,7 @@ class Remote:
 
 
 def _listed_name(found: dict[str, Any]) -> str:
-    """Give the last part of an object's name, with a slash for a folder, or nothing if hidden."""
+    """Return the last part of an object's name, with a slash for a folder, or nothing if hidden."""
     name = str(found["name"]).rstrip("/").rpartition("/")[2]
     if name.startswith("."):
         return ""
@@ -453,7 +453,7 @@ def _listed_name(found: dict[str, Any]) -> str:
 
 @lru_cache(maxsize=8)
 def filesystem(url: str):  # type: ignore[no-untyped-def]
-    """Give the store a URL names."""
+    """Return the store a URL names."""
     import fsspec  # only URLs need it
 
     return fsspec.core.url_to_fs(url)[0]

@@ -34,7 +34,7 @@ class Said:
 def gathered(
     said: Said, paths: Sequence[str], sources: Sequence[Source]
 ) -> tuple[tuple[Block, ...], list[Source]]:
-    """Give the blocks that hold for some sources, the nearest first, and the sources to read.
+    """Return the blocks that hold for some sources, the nearest first, and the sources to read.
 
     The files that hold the blocks are no logs.
 
@@ -73,7 +73,7 @@ def _option(key: str) -> str:
 
 
 def roots_of(paths: Sequence[str]) -> list[str]:
-    """Give the folders that patterns start from: those given, and those of files given.
+    """Return the folders that patterns start from: those given, and those of files given.
 
     Of `runs/*/log` they are the folders of what it means, and `runs`.
     """
@@ -125,7 +125,7 @@ def _of_sources(configs: Iterable[Source]) -> list[_Text]:
 
 
 def _above(sources: Iterable[Source]) -> list[_Text]:
-    """Give the files beside what was given, and in the folders above."""
+    """Return the files beside what was given, and in the folders above."""
     starts = {
         source.container.root if isinstance(source.container, Disk) else source.container.path
         for source in sources
@@ -149,14 +149,14 @@ def _above(sources: Iterable[Source]) -> list[_Text]:
 
 
 def digest(blocks: Sequence[Block]) -> str:
-    """Give a digest of what blocks say, so that a table knows whether that has changed."""
+    """Return a digest of what blocks say, so that a table knows whether that has changed."""
     return xxhash.xxh3_64_hexdigest(msgspec.json.encode(blocks)) if blocks else ""
 
 
 def block_for(
     place: str, blocks: Sequence[Block], *, with_pattern: bool
 ) -> tuple[Block, Mapping[str, str]] | None:
-    """Give the first block that holds for the file at an absolute place, and what it names there.
+    """Return the first block that holds for the file at an absolute place, and what it names there.
 
     Those with a pattern hold for what it matches, whatever it looks like; those without for
     everything in their folder that nothing else recognises.

@@ -59,7 +59,7 @@ class Account:
 
     @property
     def rejected(self) -> tuple[Problem, ...]:
-        """Give the problems for which something the logs should hold is missing."""
+        """Return the problems for which something the logs should hold is missing."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
     def counts(self) -> str:
@@ -77,7 +77,7 @@ class Account:
         return f"{plural(logs, 'log')} read{others}: {runs}"
 
     def problem_counts(self) -> dict[str, int]:
-        """Give how many problems of each code there are, most frequent first."""
+        """Return how many problems of each code there are, most frequent first."""
         return dict(Counter(problem.code for problem in self.problems).most_common())
 
 
@@ -259,7 +259,7 @@ def _profile(
 def _unchanged_profile(
     sources: Sequence[Source], target: Path, words: manifest.Reader
 ) -> Account | None:
-    """Give the account of a profile that is what reading its traces again would make, or None."""
+    """Return the account of a profile that is what reading its traces again would make, or None."""
     if not profile_store.is_profile(target):
         return None
     before = manifest.of(target)
@@ -304,7 +304,7 @@ def _account(
 
 
 def default_output(paths: Sequence[str | Path]) -> Path:
-    """Give the name of the one path with `.parquet`, or `runs.parquet` for several."""
+    """Return the name of the one path with `.parquet`, or `runs.parquet` for several."""
     path = Path(str(paths[0])) if len(paths) == 1 else Path("runs")
     if path.is_dir():
         return Path(f"{path.resolve().name or 'runs'}.parquet")
@@ -322,14 +322,14 @@ def _announced(sources: Iterator[Source], readers: Workers) -> Iterator[Source]:
 
 
 def _to_be_read(source: Source) -> int:
-    """Give the bytes of a file that are read for its runs: a trace is known by its first."""
+    """Return the bytes of a file that are read for its runs: a trace is known by its first."""
     size = source.file.size
     is_trace = size > _UNIT_BYTES and ".json" in source.file.name
     return 0 if is_trace else size
 
 
 def _unique(sources: Iterator[Source], target: Path) -> list[Source]:
-    """Give the sources once each, in the order of their names, which is that of the rows.
+    """Return the sources once each, in the order of their names, which is that of the rows.
 
     A pattern and a folder may mean the same file. The output is no source, wherever it lies.
     """

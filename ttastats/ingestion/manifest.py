@@ -43,7 +43,7 @@ def record(
     together: Sequence[str],
     reader: Reader,
 ) -> str:
-    """Give the manifest of an ingest as text.
+    """Return the manifest of an ingest as text.
 
     By name: `others` are no logs, `parts` belong to runs that other files tell, and `together`
     are files whose meaning depends on which files lie around them.
@@ -69,7 +69,7 @@ def of(path: Path) -> Manifest:
 def split(
     before: Manifest, sources: Sequence[Source], reader: Reader
 ) -> tuple[list[Source], frozenset[str]]:
-    """Give the sources to read, and the names of those whose rows can be kept."""
+    """Return the sources to read, and the names of those whose rows can be kept."""
     files = before.get("files", {})
     if before.get("reader") != _reader(reader):
         return list(sources), frozenset()
@@ -86,17 +86,17 @@ def split(
 
 
 def is_whole(before: Manifest, fresh: Sequence[Source], kept: frozenset[str]) -> bool:
-    """Tell whether the earlier ingest saw just these files, all of them as they are now."""
+    """Return whether the earlier ingest saw just these files, all of them as they are now."""
     return bool(kept) and not fresh and len(kept) == len(before.get("files", {}))
 
 
 def kept_of(before: Manifest, kind: Kind, kept: frozenset[str]) -> list[str]:
-    """Give the files of a kind (`others`, `parts`, `together`) among those that are kept."""
+    """Return the files of a kind (`others`, `parts`, `together`) among those that are kept."""
     return [name for name in before.get(kind, ()) if name in kept]
 
 
 def _others_are_same(before: Manifest, sources: Sequence[Source], same: set[str]) -> bool:
-    """Tell whether the files beside the logs are those of the earlier ingest.
+    """Return whether the files beside the logs are those of the earlier ingest.
 
     A new file that is no log cannot be told from a new log before it is read; it may be one.
     """
@@ -107,5 +107,5 @@ def _others_are_same(before: Manifest, sources: Sequence[Source], same: set[str]
 
 
 def _reader(reader: Reader) -> list[Any]:
-    """Give what else decides the rows: the program's version, the schema, the user's words."""
+    """Return what else decides the rows: the program's version, the schema, the user's words."""
     return [__version__, schema.RUNS.version, *reader]

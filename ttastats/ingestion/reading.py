@@ -126,7 +126,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, waiting: Waiting | None 
 
 
 def _rows(runs: Sequence[tables.SourcedRun]) -> tuple[pl.DataFrame, list[Problem]]:
-    """Give the rows of the runs that fit the table, and name those that do not.
+    """Return the rows of the runs that fit the table, and name those that do not.
 
     What comes with ttastats gives runs that fit; a dialect of another package may give anything.
     """
@@ -158,7 +158,7 @@ _CHANGED = "changed while it was read; ingest it again when it is complete"
 def _read(
     source: Source, chosen: Dialect | None, reading: Reading, surroundings: _Surroundings
 ) -> Found | None:
-    """Give the runs and problems of a file, or None for a file in a folder that is no log."""
+    """Return the runs and problems of a file, or None for a file in a folder that is no log."""
     dialect = chosen
     try:
         bytes_of = _Bytes(source)
@@ -227,7 +227,7 @@ _TOLD_BY_A_TABLE = Problem(PART_OF_A_RUN, "its run is in the CSV file beside it"
 
 
 def _lies_beside_its_table(dialect: Dialect, log: Log, reading: Reading) -> bool:
-    """Tell whether an event file lies beside a CSV file that holds the same run with its times.
+    """Return whether an event file lies beside a CSV file that holds the same run with its times.
 
     An event file that a block describes is read all the same.
     """
@@ -248,7 +248,7 @@ _DRIVEN = ("table", "lines")
 
 
 def _called(item: Run | Problem, log: Log) -> Run | Problem:
-    """Give a run what its block and its path call it. What a suite's rules name stays."""
+    """Return a run what its block and its path call it. What a suite's rules name stays."""
     block, named = log.block, log.named
     if block is None or isinstance(item, Problem) or item.suite is not None:
         return item
@@ -267,7 +267,7 @@ _Way = tuple[Dialect | None, Block | None, Mapping[str, str]]
 def way(
     head: bytes, folder: PurePosixPath, name: str, chosen: Dialect | None, reading: Reading
 ) -> _Way:
-    """Give the dialect that reads a file, with its block.
+    """Return the dialect that reads a file, with its block.
 
     A block whose pattern matches, and that says where things stand, goes before all signs. Others
     refine what is recognised: which metric counts, what the runs are called.
@@ -300,7 +300,7 @@ _NO_LOG = ("no_metric", "no_column", "no_line", "no_table", "no_header", "unread
 
 
 def _no_log_of_the_block(source: Source, items: Sequence[Run | Problem]) -> Found | None:
-    """Say why a file gave no run; where it may have been meant for none, only if it looks so."""
+    """Return why a file gave no run; where it may have been meant for none, only if it looks so."""
     last = items[-1] if items else None
     if not isinstance(last, Problem):
         return None
@@ -322,7 +322,7 @@ class _Surroundings:
         self._log = ""
 
     def of(self, source: Source) -> tuple[Companion, Listing]:
-        """Give what reads the companions of a log, and what lists the folders around it.
+        """Return what reads the companions of a log, and what lists the folders around it.
 
         Logs of one container are given the same reader, by which dialects know what they have read.
         """
@@ -370,7 +370,7 @@ class _Surroundings:
         return list(self._problems.values())
 
     def asked_by(self) -> tuple[str, ...]:
-        """Give the logs for which folders were listed: other files may change what they mean."""
+        """Return the logs for which folders were listed: other files may change what they mean."""
         return tuple(self._asked_by)
 
 
@@ -379,7 +379,7 @@ _SMALL = 1024 * 1024
 
 
 def _kept_if_small(companion: Companion) -> Companion:
-    """Give what reads a companion and keeps it for the next log, where it is small."""
+    """Return what reads a companion and keeps it for the next log, where it is small."""
     kept: dict[PurePosixPath, bytes | None] = {}
 
     def read(place: PurePosixPath) -> bytes | None:
@@ -408,11 +408,11 @@ class _Bytes:
         self._second = next(self._stream, None)
 
     def head(self) -> bytes:
-        """Give the first block."""
+        """Return the first block."""
         return self._head
 
     def blocks(self) -> Iterator[bytes]:
-        """Give all blocks; small files are never read again."""
+        """Yield all blocks; small files are never read again."""
         if self._second is None:
             yield self._head
             return
@@ -427,7 +427,7 @@ class _Bytes:
         self._digest = state.hexdigest()
 
     def digest(self) -> str:
-        """Give the digest of all bytes, reading them if nobody has to the end."""
+        """Return the digest of all bytes, reading them if nobody has to the end."""
         if self._second is None:
             return xxhash.xxh3_128_hexdigest(self._head)
         if not self._digest:

@@ -21,7 +21,7 @@ GROUP = "ttastats.dialects"
 
 @cache
 def dialects() -> Mapping[str, Dialect]:
-    """Give the dialects by name: those that come with ttastats, then those of other packages."""
+    """Return the dialects by name: those that come with ttastats, then those of other packages."""
     import ttastats_parsers  # imports ttastats itself, so not at the top
 
     found: list[Dialect] = [
@@ -46,12 +46,12 @@ def _load(point: EntryPoint) -> Dialect | None:
 
 @cache
 def _wants_path(recognises: Any) -> bool:
-    """Tell whether a dialect asks for the path of a file, which not all do."""
+    """Return whether a dialect asks for the path of a file, which not all do."""
     return len(inspect.signature(recognises).parameters) > 1
 
 
 def named(name: str) -> Dialect:
-    """Give a dialect by its name.
+    """Return a dialect by its name.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def named(name: str) -> Dialect:
 
 
 def recognise(head: bytes, path: str = "/") -> Dialect | None:
-    """Give the one dialect that recognises the first block of a file, or None.
+    """Return the one dialect that recognises the first block of a file, or None.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def recognise(head: bytes, path: str = "/") -> Dialect | None:
 
 
 def recognised_preset(head: bytes, path: str) -> tuple[Block, Mapping[str, str]] | None:
-    """Give the block of the one preset whose signs a file bears, and what it names in the path.
+    """Return the block of the one preset whose signs a file bears, and what it names in the path.
 
     Raises
     ------

@@ -46,7 +46,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
     named: bool = False
 
     def blocks(self) -> Iterator[bytes]:
-        """Give the bytes, decompressed, in blocks that end at a line feed.
+        """Yield the bytes, decompressed, in blocks that end at a line feed.
 
         Raises
         ------
@@ -60,7 +60,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
             raise UnreadableError(_reason(error)) from error
 
     def chunks(self) -> Iterator[bytes]:
-        """Give the bytes, decompressed, in any pieces: all there are before damage.
+        """Yield the bytes, decompressed, in any pieces: all there are before damage.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
             raise UnreadableError(_reason(error)) from error
 
     def is_at(self, place: str) -> bool:
-        """Tell whether this is the local file at an absolute place, or lies in the folder there."""
+        """Return whether this is the local file at an absolute path, or lies below it."""
         if not isinstance(self.container, Disk):
             return False
         root = self.container.root.rstrip("/")
@@ -85,7 +85,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         return own == place or own.startswith(f"{place}/")
 
     def has_changed(self) -> bool:
-        """Tell whether a local file has been written to since it was found."""
+        """Return whether a local file has been written to since it was found."""
         if not isinstance(self.container, Disk) or not self.file.changed:
             return False
         try:
@@ -96,7 +96,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
 
 
 def find(paths: Sequence[str]) -> Iterator[Source]:
-    """Give every file that some paths mean, in a fixed order.
+    """Yield every file that some paths mean, in a fixed order.
 
     A path is a file, a folder, an archive, a pattern, `-` for standard input, or a URL.
 
@@ -119,7 +119,7 @@ def find(paths: Sequence[str]) -> Iterator[Source]:
 
 
 def matches(path: str) -> list[str]:
-    """Give what a local path means: itself if it exists, else what it matches as a pattern."""
+    """Return what a local path means: itself if it exists, else what it matches as a pattern."""
     return [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
 
 
@@ -150,7 +150,7 @@ def _local(path: str) -> Iterator[Source]:
 
 
 def walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
-    """Give the files below a folder in the order of their names; links to folders are not followed.
+    """Yield files below a folder in the order of their names; links to folders are not followed.
 
     What cannot be listed or looked at is given with the error, so that it is said.
     """
@@ -176,7 +176,7 @@ def walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
 
 
 def _may_be_read(entry: os.DirEntry[str]) -> bool:
-    """Tell whether this is a folder or a file, or a link that leads nowhere, which is said.
+    """Return whether this is a folder or a file, or a link that leads nowhere, which is said.
 
     Pipes, sockets and devices are none, and links to folders may lead in circles.
     """
@@ -189,7 +189,7 @@ def _may_be_read(entry: os.DirEntry[str]) -> bool:
 
 
 def _stat(name: str, look: Callable[[], os.stat_result]) -> File:
-    """Give a file with size and time of change; one that is gone is named where it is read."""
+    """Return a file with size and time of change; one that is gone is named where it is read."""
     try:
         found = look()
     except OSError:
@@ -225,7 +225,7 @@ def _archive(path: str) -> Iterator[Source]:
 
 
 def _refused(reason: str, shown: str, entry: str) -> Source:
-    """Give a source that says, where it is read, why it cannot be."""
+    """Return a source that says, where it is read, why it cannot be."""
     return Source(Refused(reason), File(os.path.basename(shown)), shown, entry, named=True)
 
 

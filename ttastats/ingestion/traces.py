@@ -38,12 +38,12 @@ class Traces:
 
     @property
     def number(self) -> int:
-        """Give the number of traces that could be read."""
+        """Return the number of traces that could be read."""
         return self.rows.get_column("source").n_unique()
 
     @property
     def profiles(self) -> int:
-        """Give the number of profiles that they make."""
+        """Return the number of profiles that they make."""
         return self.rows.get_column("profile_id").n_unique()
 
 
@@ -97,7 +97,7 @@ class _Digest:
         self.looks_like_one = False
 
     def chunks(self) -> Iterator[bytes]:
-        """Give the bytes of the trace.
+        """Yield the bytes of the trace.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class _Digest:
             yield chunk
 
     def hexdigest(self) -> str:
-        """Give the digest of what was read."""
+        """Return the digest of what was read."""
         return self._state.hexdigest()
 
 
@@ -132,7 +132,7 @@ def _read(source: Source) -> _Read:
 
 
 def _profiles(found: Sequence[_Read]) -> Iterator[tuple[str, list[_Read]]]:
-    """Give the traces that are ranks of one profile together, with a name.
+    """Yield the traces that are ranks of one profile together, with a name.
 
     Ranks lie in one folder, and have names that are alike but for the rank where they tell it. Two
     traces of one rank are two profiles.
@@ -166,7 +166,7 @@ def _without_endings(name: str) -> str:
 
 
 def _rows(profile: Sequence[_Read], name: str) -> pl.DataFrame:
-    """Give the rows of one profile."""
+    """Return the rows of one profile."""
     digests = sorted(one.digest for one in profile)
     own = xxhash.xxh3_64_hexdigest(" ".join(digests).encode())
     return pl.concat(

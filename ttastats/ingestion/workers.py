@@ -111,7 +111,7 @@ def _help(
 
 @contextmanager
 def processes(number: int) -> Iterator[Executor]:
-    """Give an executor of some processes of this machine.
+    """Return an executor of some processes of this machine.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def dask(address: str) -> Iterator[Executor]:
-    """Give an executor of the Dask cluster at an address.
+    """Return an executor of the Dask cluster at an address.
 
     Raises
     ------

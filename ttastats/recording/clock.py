@@ -31,7 +31,7 @@ class Stamp:
     cpu: float
 
     def since(self, earlier: Stamp) -> Seconds:
-        """Give the time between two moments."""
+        """Return the time between two moments."""
         return Seconds(self.wall - earlier.wall, self.cpu - earlier.cpu)
 
 
@@ -59,7 +59,7 @@ class Clock:
         self._zero = self.epoch() - self.wall()
 
     def stamp(self) -> Stamp:
-        """Give the present moment, when the device is done."""
+        """Return the present moment, when the device is done."""
         self.finish_device()
         wall = self.wall()
         return Stamp(milliseconds(self._zero + wall), wall, self.cpu())
@@ -75,7 +75,7 @@ class Clock:
         return self.stopped
 
     def counted(self, until: Stamp | None = None) -> Seconds:
-        """Give the counted seconds until a moment: the end if it has come, else now."""
+        """Return the counted seconds until a moment: the end if it has come, else now."""
         if self.started is None:
             return Seconds(0.0, 0.0)
         return (until or self.stopped or self.stamp()).since(self.started)

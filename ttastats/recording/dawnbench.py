@@ -11,7 +11,7 @@ COLUMNS = {"top1_accuracy": "top1Accuracy", "top5_accuracy": "top5Accuracy", "f1
 
 
 def table(metrics: Sequence[str], rows: Iterable[Sequence[float | None]]) -> str:
-    """Give the table; a row holds epochs, seconds, and the metrics as the format counts them."""
+    """Return the table; a row holds epochs, seconds, and the metrics as the format counts them."""
     lines = ["\t".join(["epoch", "hours", *(COLUMNS[name] for name in metrics)])]
     for epoch, seconds, *qualities in rows:
         hours = None if seconds is None else seconds / 3600.0
@@ -21,5 +21,5 @@ def table(metrics: Sequence[str], rows: Iterable[Sequence[float | None]]) -> str
 
 
 def description(fields: Mapping[str, Any]) -> str:
-    """Give the text of the description."""
+    """Return the text of the description."""
     return json.dumps(fields, indent=2) + "\n"

@@ -22,7 +22,7 @@ RECORDER = "recorder"
 def line(
     event_type: EventType, time_ms: float | None, key: str, value: Any, metadata: Mapping[str, Any]
 ) -> str:
-    """Give the line of an event, which ends with a line feed; without a time it bears none.
+    """Return the line of an event, which ends with a line feed; without a time it bears none.
 
     NaN and infinity, which JSON cannot hold, are null; what is no value of JSON is its text.
     """
@@ -39,7 +39,7 @@ def line(
 
 
 def events(text: str) -> Iterator[dict[str, Any]]:
-    """Give the events that a log of our own holds; a torn last line is passed over.
+    """Yield the events that a log of our own holds; a torn last line is passed over.
 
     Logs of others are read by the parsers, which take what is no JSON, too.
     """
@@ -54,13 +54,13 @@ def events(text: str) -> Iterator[dict[str, Any]]:
 
 
 def milliseconds(seconds: float) -> float:
-    """Give them to the microsecond; whole ones without a fraction, as the official logger does."""
+    """Return them to the microsecond; whole ones as integers, as the official logger does."""
     time = round(seconds * 1e3, 3)  # infinity stays what it is
     return int(time) if time.is_integer() else time
 
 
 def _told(value: Any) -> Any:
-    """Give the number that an array or a tensor of one holds, and of anything else its text."""
+    """Return the number that an array or a tensor of one holds, and of anything else its text."""
     item = getattr(value, "item", None)
     try:
         number = item() if callable(item) else None

@@ -30,17 +30,17 @@ class ResultFolder:
 
     @property
     def results(self) -> Path:
-        """Give the folder of the logs."""
+        """Return the folder of the logs."""
         return self.root / self.org / "results" / self.system / self.benchmark
 
     @property
     def system_file(self) -> Path:
-        """Give the file that describes the system."""
+        """Return the file that describes the system."""
         return self.root / self.org / "systems" / f"{self.system}.json"
 
     @property
     def dawnbench(self) -> Path:
-        """Give the folder of DAWNBench entries."""
+        """Return the folder of DAWNBench entries."""
         return self.root / self.org / "dawnbench" / self.benchmark
 
 
@@ -85,7 +85,7 @@ def create(place: ResultFolder) -> tuple[Path, TextIO]:
 
 
 def existing(place: ResultFolder) -> list[Path]:
-    """Give the logs that are there, by number."""
+    """Return the logs that are there, by number."""
     if not place.results.is_dir():
         return []
     found = {path: number_of(path) for path in place.results.iterdir()}
@@ -94,11 +94,11 @@ def existing(place: ResultFolder) -> list[Path]:
 
 
 def names() -> Iterator[str]:
-    """Give the names of results one after the other, from `result_0.txt`."""
+    """Return the names of results one after the other, from `result_0.txt`."""
     return (f"result_{number}.txt" for number in itertools.count())
 
 
 def number_of(path: PurePath) -> int | None:
-    """Give N of `result_N.txt`; None for any other name."""
+    """Return N of `result_N.txt`; None for any other name."""
     match = _RESULT.fullmatch(path.name)
     return int(match.group(1)) if match else None

@@ -21,7 +21,7 @@ class EventLog(Protocol):
     """Takes events. `at` is the moment it happened; now, if it is left out."""
 
     def now(self) -> Stamp | None:
-        """Give this moment, for events that happen together."""
+        """Return this moment, for events that happen together."""
 
     def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
         """Say something that happened."""
@@ -57,7 +57,7 @@ class RunLog:
         self._clock = clock
 
     def now(self) -> Stamp:
-        """Give this moment, for events that happen together."""
+        """Return this moment, for events that happen together."""
         return self._clock.stamp()
 
     def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:

@@ -43,7 +43,7 @@ def write(place: ResultFolder, described: Mapping[str, Any]) -> None:
 
 
 def _holds(text: str, described: Mapping[str, Any]) -> bool:
-    """Tell whether a description says the same; it may say more."""
+    """Return whether a description says the same; it may say more."""
     try:
         there = json.loads(text)
     except ValueError:

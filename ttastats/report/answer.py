@@ -64,7 +64,7 @@ class Report:
         return pl.DataFrame([dict(row) for row in self.rows], infer_schema_length=None)
 
     def __str__(self) -> str:
-        """Give the report as the command line prints it into a pipe: however wide, no colour."""
+        """Return the report as the command line prints it into a pipe: however wide, no colour."""
         from ttastats.report.render import as_table  # costs start-up time
 
         return as_table.text(self)

@@ -124,22 +124,22 @@ class Gate:
 
     @property
     def failures(self) -> tuple[Finding, ...]:
-        """Give what fails the job."""
+        """Return what fails the job."""
         return tuple(found for found in self.findings if found.outcome == "failed")
 
     @property
     def undecided(self) -> tuple[Finding, ...]:
-        """Give what passed although nothing was shown."""
+        """Return what passed although nothing was shown."""
         return tuple(found for found in self.findings if found.outcome == "undecided")
 
     @property
     def conditional(self) -> tuple[Finding, ...]:
-        """Give what passed under a condition that the runs at hand cannot show."""
+        """Return what passed under a condition that the runs at hand cannot show."""
         return tuple(found for found in self.findings if found.outcome == "passed")
 
     @property
     def passed(self) -> bool:
-        """Tell whether the job may go on."""
+        """Return whether the job may go on."""
         return not self.failures
 
 
@@ -164,30 +164,30 @@ class Printable(Protocol):
 
     @property
     def command(self) -> str:
-        """Give the name of the command."""
+        """Return the name of the command."""
         ...
 
     @property
     def rows(self) -> tuple[Mapping[str, Any], ...]:
-        """Give the numbers, for programs."""
+        """Return the numbers, for programs."""
         ...
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """Give the same for people."""
+        """Return the same for people."""
         ...
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Give the footnotes."""
+        """Return the footnotes."""
         ...
 
     @property
     def sentence(self) -> str:
-        """Give what closes it."""
+        """Return what closes it."""
         ...
 
     @property
     def gate(self) -> Gate | None:
-        """Give the verdict of the gate, if one was asked."""
+        """Return the verdict of the gate, if one was asked."""
         ...

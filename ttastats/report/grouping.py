@@ -25,12 +25,12 @@ ENTRY = (*BENCHMARK, "entry")
 
 
 def in_order(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Give the runs that count in groups by these keys, sorted by them; unknown keys come last."""
+    """Return runs that count in groups by these keys, sorted by them; unknown keys come last."""
     return counted(runs, by).sort(by, nulls_last=True, maintain_order=True)
 
 
 def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    """Give each group's keys and runs, sorted by the keys; unknown keys come last.
+    """Yield each group's keys and runs, sorted by the keys; unknown keys come last.
 
     Only runs that count are in it: a run that a group holds several times is there once.
     """
@@ -114,7 +114,7 @@ def no_length_notes(runs: pl.DataFrame) -> Iterator[Note]:
 
 
 def row_keys(by: Sequence[str], first: Sequence[str] = BENCHMARK) -> tuple[str, ...]:
-    """Give the keys by which rows for programs tell their groups, standard ones always there."""
+    """Return the keys by which rows for programs tell their groups, standard ones always there."""
     return tuple(dict.fromkeys((*first, *by)))
 
 
@@ -252,7 +252,7 @@ def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
 
 
 def unknown_last(*values: Any) -> tuple[tuple[bool, Any], ...]:
-    """Give the place of a row among others by some of its values, where any may be unknown."""
+    """Return the place of a row among others by some of its values, where any may be unknown."""
     return tuple((value is None, value) for value in values)
 
 

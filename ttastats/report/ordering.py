@@ -19,7 +19,7 @@ _Pair = tuple[Mapping[str, Any], Row, Line]
 
 
 def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
-    """Give a report with the rows of each benchmark sorted, and only the first of them.
+    """Return a report with the rows of each benchmark sorted, and only the first of them.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ _FAILED = "×"
 def strip(
     times: Sequence[float], failed: Sequence[float], low: float, high: float, width: int = WIDTH
 ) -> str:
-    """Give a line of `width` characters from `low` to `high` seconds, a mark per place.
+    """Return a line of `width` characters from `low` to `high` seconds, a mark per place.
 
     A failed run stands where it ended, as a cross, which hides what else is there.
     """

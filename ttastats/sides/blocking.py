@@ -155,12 +155,12 @@ def _blocked(pair: Pair, names: Sequence[str]) -> Pair:
 
 
 def _number() -> pl.Expr:
-    """Give the number of a turn, or what a column of numbers holds: 8 comes before 16."""
+    """Return the number of a turn, or what a column of numbers holds: 8 comes before 16."""
     return pl.col("label").str.strip_prefix("turn ").cast(pl.Float64, strict=False)
 
 
 def _mixed(runs: pl.DataFrame) -> bool:
-    """Tell whether runs of one side and block are of several setups, so not independent."""
+    """Return whether runs of one side and block are of several setups, so not independent."""
     setups = runs.with_columns(setup=setup_names(runs))
     counts = setups.group_by("side", BLOCK).agg(pl.col("setup").n_unique(), n=pl.len())
     return bool(((counts["setup"] > 1) & (counts["setup"] < counts["n"])).any())
@@ -202,12 +202,12 @@ def _compared(shared: Sequence[tuple[str, int, int]], by: str) -> Note:
 
 
 def numbers(pair: Pair, found: ByBlock | None) -> dict[str, Any]:
-    """Give what rows for programs tell of the blocks of a difference, where there are any."""
+    """Return what rows for programs tell of the blocks of a difference, where there are any."""
     return _numbers(pair, found, {} if found is None else found.differences, "difference")
 
 
 def ratios(pair: Pair, found: ByBlock | None) -> dict[str, Any]:
-    """Give the same of a ratio, A over B, from logs of B over A."""
+    """Return the same of a ratio, A over B, from logs of B over A."""
     gaps = {} if found is None else found.differences
     return _numbers(pair, found, {block: exp(-gap) for block, gap in gaps.items()}, "speedup")
 

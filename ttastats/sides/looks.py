@@ -19,7 +19,7 @@ MAX_RUNS = 20
 
 
 def look(a: SideNumbers, b: SideNumbers, most: int) -> Look | str:
-    """Give the look at these runs in a plan of so many a side, or why the plan has none."""
+    """Return the look at these runs in a plan of so many a side, or why the plan has none."""
     if a.pooled or b.pooled:
         return "several setups are pooled, and their runs are not independent"
     if not (a.all_reached and b.all_reached):

@@ -40,27 +40,27 @@ class SideNumbers:
 
     @property
     def n_reached(self) -> int:
-        """Give the number of runs that reached the target."""
+        """Return the number of runs that reached the target."""
         return self.outcomes.n_reached
 
     @property
     def n_untimed(self) -> int:
-        """Give the number of runs of which no time is known."""
+        """Return the number of runs of which no time is known."""
         return self.n - self.outcomes.n
 
     @property
     def times(self) -> Floats:
-        """Give the times of the runs that reached the target."""
+        """Return the times of the runs that reached the target."""
         return self.outcomes.times[self.outcomes.reached]
 
     @property
     def all_reached(self) -> bool:
-        """Tell whether no run failed."""
+        """Return whether no run failed."""
         return self.n_reached == self.n
 
     @property
     def pooled(self) -> bool:
-        """Tell whether several setups are pooled, and do not have one run each."""
+        """Return whether several setups are pooled, and do not have one run each."""
         return self.outcomes.clusters is not None
 
     def multiset(self) -> Counter[float]:
@@ -76,7 +76,7 @@ def side(
     ddof: int = 1,
     confidence: float = 0.95,
 ) -> SideNumbers:
-    """Give one side from its runs (`time_to_target.runs`).
+    """Return one side from its runs (`time_to_target.runs`).
 
     Parameters
     ----------
@@ -109,13 +109,13 @@ def side(
 
 
 def brief(runs: pl.DataFrame) -> SideNumbers:
-    """Give of one side what a verdict rests on, and nothing that only describes it."""
+    """Return of one side what a verdict rests on, and nothing that only describes it."""
     made = outcomes_of(runs)
     return SideNumbers(runs.height, made, None, None, None, None, None, None, design=design(runs))
 
 
 def outcomes_of(runs: pl.DataFrame) -> Outcomes:
-    """Give what came of the runs that have a time (`time_to_target.runs`)."""
+    """Return what came of the runs that have a time (`time_to_target.runs`)."""
     timed = runs.filter(pl.col("observed_seconds").is_not_null())
     return outcomes(
         _floats(timed.get_column("observed_seconds")),
@@ -127,26 +127,26 @@ def outcomes_of(runs: pl.DataFrame) -> Outcomes:
 
 
 def blocks_of(runs: pl.DataFrame) -> NDArray[np.intp] | None:
-    """Give the number of the block of each run; None where runs are not compared within blocks."""
+    """Return number of the block of each run; None where runs are not compared within blocks."""
     return runs.get_column(BLOCK).to_numpy().astype(np.intp) if BLOCK in runs.columns else None
 
 
 def both_blocks(
     a: pl.DataFrame, b: pl.DataFrame
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-    """Give the numbers of the blocks of the runs of two sides; None without blocks."""
+    """Return the numbers of the blocks of the runs of two sides; None without blocks."""
     one, other = blocks_of(a), blocks_of(b)
     return None if one is None or other is None else (one, other)
 
 
 def share_a_block(a: pl.DataFrame, b: pl.DataFrame) -> bool:
-    """Tell whether a block has runs of both sides, as far as there are blocks."""
+    """Return whether a block has runs of both sides, as far as there are blocks."""
     blocks = both_blocks(a, b)
     return blocks is None or not set(blocks[0]).isdisjoint(blocks[1])
 
 
 def expected_seconds(runs: pl.DataFrame) -> float | None:
-    """Give the expected time to a success (ERT), failures paid for; None if a run has no time."""
+    """Return the expected time to a success (ERT), failures paid for; None if a run has no time."""
     observed = runs.get_column("observed_seconds")
     if runs.is_empty() or observed.null_count():
         return None
@@ -154,7 +154,7 @@ def expected_seconds(runs: pl.DataFrame) -> float | None:
 
 
 def _own_progress(solved: pl.DataFrame) -> Epochs | None:
-    """Give how far runs that reached had trained, in the best unit this side tells.
+    """Return how far runs that reached had trained, in the best unit this side tells.
 
     It says whether runs of this side vary, which needs no unit in common with another. A unit
     whose evaluation interval is known comes first: labels that never change (BERT's epoch 1.0)

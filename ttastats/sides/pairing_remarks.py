@@ -59,7 +59,7 @@ def setups_that_differ(groups: Sequence[Group]) -> Iterator[Note]:
 
 
 def _by_difference(found: Sequence[tuple[str, str, str]], *, everywhere: bool) -> str:
-    """Give `DGX-2 vs DGX-2H`, and of which groups if not of all."""
+    """Return `DGX-2 vs DGX-2H`, and of which groups if not of all."""
     groups: dict[str, list[str]] = {}
     for name, one, other in found:
         groups.setdefault(f"{one} vs {other}", []).append(name)
@@ -69,7 +69,7 @@ def _by_difference(found: Sequence[tuple[str, str, str]], *, everywhere: bool) -
 
 
 def targets(differing: Sequence[tuple[str, str]]) -> Iterator[Note]:
-    """Say what became of groups whose sides have different targets: their names, and what."""
+    """Yield what became of groups whose sides have different targets: their names, and what."""
     groups: dict[str, list[str]] = {}
     for name, text in differing:
         groups.setdefault(text, []).append(name)

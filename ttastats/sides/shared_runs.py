@@ -18,18 +18,18 @@ _ROW = (*RUN, "run_seconds")
 
 
 def shared(a: pl.DataFrame, b: pl.DataFrame) -> pl.Series:
-    """Give the contents that both sides have."""
+    """Return the contents that both sides have."""
     ours, theirs = (runs.select(_CONTENT.alias("content")).to_series() for runs in (a, b))
     return ours.filter(ours.is_in(theirs.implode())).drop_nulls().unique()
 
 
 def of_content(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:
-    """Give the runs of these contents."""
+    """Return the runs of these contents."""
     return runs.filter(_CONTENT.is_in(content.implode()))
 
 
 def without(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:
-    """Give the runs of other contents."""
+    """Return the runs of other contents."""
     return runs.filter(~_CONTENT.is_in(content.implode()).fill_null(value=False))
 
 
@@ -70,7 +70,7 @@ def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
 
 
 def _remedy(first: str, name: str) -> str:
-    """Say how the side that holds the other can leave it out, as conditions or in words."""
+    """Return how the side that holds the other can leave it out, as conditions or in words."""
     column, found, pattern = name.partition("=")
     if found and column.isidentifier() and "," not in name:
         return f"Exclude them from one side, for example --a {first!r} --a '{column}!={pattern}'."

@@ -43,7 +43,7 @@ class BlockedSide:
     kept: Floats
 
     def variance(self, least: float = 0.0) -> tuple[float | None, float]:
-        """Give this side's part of the variance of the difference, and degrees of freedom.
+        """Return this side's part of the variance of the difference, and degrees of freedom.
 
         ``least``: a variance of one run that none is taken to fall below. None where no run counts,
         or the fit leaves nothing of them.
@@ -189,7 +189,7 @@ def _solved(time_a: Floats, time_b: Floats, hits_a: Floats, hits_b: Floats) -> f
 
 
 def _kept(first: Labels, second: Labels) -> tuple[Floats, Floats]:
-    """Give 1 minus the leverage of every run in a fit of side plus block, runs alike."""
+    """Return 1 minus the leverage of every run in a fit of side plus block, runs alike."""
     count = int(max(first.max(), second.max())) + 1
     n_a, n_b = (np.bincount(one, minlength=count).astype(np.float64) for one in (first, second))
     n = np.maximum(n_a + n_b, 1)

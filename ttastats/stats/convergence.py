@@ -47,16 +47,16 @@ class Reference:
 
     @property
     def mean(self) -> float:
-        """Give the mean convergence."""
+        """Return the mean convergence."""
         return math.fsum(part.weight * mean(part.values) for part in self.parts)
 
     @property
     def n(self) -> int:
-        """Give the number of measured runs behind it."""
+        """Return the number of measured runs behind it."""
         return sum(part.values.size for part in self.parts)
 
     def pool(self) -> tuple[Floats, Floats]:
-        """Give runs as the reference would make them, and the probability of each.
+        """Return runs as the reference would make them, and the probability of each.
 
         Those of an interpolated one are the runs of both parts, brought to its mean.
         """

@@ -21,7 +21,7 @@ _EQUAL = 1e-6
 
 
 def factors(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> list[Ratio]:
-    """Give the factor of each term, and last that of the sum: above 1 where B has less of it.
+    """Return the factor of each term, and last that of the sum: above 1 where B has less of it.
 
     `a` has shape (n_a, terms) and `b` (n_b, terms): samples of terms that are not below 0, and
     whose sums are above. Intervals are Welch's, of the log, by the delta method; a side of one
@@ -38,7 +38,7 @@ def factors(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> list[Rat
 
 
 def rest(whole: Ratio, part: Ratio) -> Ratio:
-    """Give the factor of a ratio that another, measured apart from it, leaves unexplained."""
+    """Return the factor of a ratio that another, measured apart from it, leaves unexplained."""
     if not whole.estimate or not part.estimate:
         return Ratio(None, None, None, whole.confidence, None, None, None, whole.n_a, whole.n_b)
     terms = [
@@ -55,7 +55,7 @@ def _with_sum(terms: Floats) -> Floats:
 
 
 def _slope(own: float, other: float) -> tuple[float, float]:
-    """Give the inverse of the logarithmic mean of two sums, and its slope in the first."""
+    """Return the inverse of the logarithmic mean of two sums, and its slope in the first."""
     gap = own - other
     if abs(gap) < _EQUAL * own:
         return 2 / (own + other), -2 / (own + other) ** 2
@@ -69,7 +69,7 @@ def _logs(a: Floats, b: Floats) -> list[float]:
 
 
 def _influence(samples: Floats, own: Floats, other: Floats) -> Floats:
-    """Give what each sample adds to the log of each factor, but for a constant."""
+    """Return what each sample adds to the log of each factor, but for a constant."""
     inverse, slope = _slope(own[-1], other[-1])
     found: Floats = samples * inverse + (own - other) * slope * samples[:, -1:]
     return found

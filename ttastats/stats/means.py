@@ -55,7 +55,7 @@ class MeanDifference:
 
     @property
     def needed(self) -> int | None:
-        """Give the runs a side that show a difference as large as this one at 80 % power."""
+        """Return the runs a side that show a difference as large as this one at 80 % power."""
         if not self.se or not self.estimate:
             return None
         spread = self.se / math.sqrt(1 / self.n_a + 1 / self.n_b)
@@ -88,7 +88,7 @@ class AgainstNumber:
 
     @property
     def needed(self) -> int | None:
-        """Give the runs that show such a margin at 80 % power; None where the mean is no better."""
+        """Return runs that show such a margin at 80 % power; None where the mean is no better."""
         if not self.spread or self.margin is None or self.margin <= 0:
             return None
         return runs_for_mean(
@@ -97,7 +97,7 @@ class AgainstNumber:
 
 
 def smallest_change(values: ArrayLike) -> tuple[float, ...]:
-    """Give the smallest difference between two values, or nothing where all are the same."""
+    """Return the smallest difference between two values, or nothing where all are the same."""
     sizes = np.unique(_finite(values))
     gaps = np.diff(sizes)
     # What rounding in binary leaves is no difference.

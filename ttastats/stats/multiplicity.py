@@ -51,7 +51,7 @@ def adjusted(p_values: PValues, *, fdr: bool = False) -> tuple[float | None, ...
 def step_down(
     cases: Sequence[Case], shown: Callable[[Case, float], bool], alpha: float
 ) -> list[bool]:
-    """Tell which claims hold together at ``alpha``, by Holm's step-down without p values.
+    """Return which claims hold together at ``alpha``, by Holm's step-down without p values.
 
     ``shown(case, level)`` says whether a case's claim holds at a level; a claim that holds at
     one level holds at every larger one.

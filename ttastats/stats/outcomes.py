@@ -46,17 +46,17 @@ class Outcomes:
 
     @property
     def n(self) -> int:
-        """Give the number of runs."""
+        """Return the number of runs."""
         return int(self.times.size)
 
     @property
     def n_reached(self) -> int:
-        """Give the number of runs that reached the target."""
+        """Return the number of runs that reached the target."""
         return int(np.count_nonzero(self.reached))
 
     @property
     def all_reached(self) -> bool:
-        """Tell whether no run failed."""
+        """Return whether no run failed."""
         return self.n_reached == self.n
 
 

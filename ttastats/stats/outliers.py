@@ -22,7 +22,7 @@ _LEAST_GAP = 1.1
 
 
 def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the modified z-score of every value's logarithm; 0 where nothing can be said.
+    """Return the modified z-score of every value's logarithm; 0 where nothing can be said.
 
     It is 0.6745 (x - median) / MAD, with the median absolute deviation in the place of the
     deviation, which an outlier would widen (Iglewicz & Hoaglin 1993, How to Detect and Handle
@@ -46,7 +46,7 @@ def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which values, positive and of such shapes, are outliers by all three limits above."""
+    """Return which values, positive and of such shapes, are outliers by all three limits above."""
     if values.shape[-1] < LEAST:
         return np.zeros(values.shape, dtype=bool)
     away = np.abs(values / np.median(values, axis=-1, keepdims=True) - 1.0)
@@ -95,7 +95,7 @@ _FALSE_ALARMS = 0.01
 
 
 def has_straggler(values: NDArray[np.float64]) -> bool:
-    """Tell whether the largest value lies far above the others, all positive, shape (n,).
+    """Return whether the largest value lies far above the others, all positive, shape (n,).
 
     Grubbs' one-sided test on the logarithms (Grubbs 1969, Technometrics 11, 1-21), at 1 %, with
     the smallest difference above; False for fewer than three values.

@@ -177,7 +177,7 @@ def _all_sums(features: Floats, n: int) -> Iterator[Floats]:
 
 @lru_cache(maxsize=1)  # 15 MB at most; every row of a page asks for those of the same sizes
 def _choices(size: int, n: int) -> NDArray[np.intp]:
-    """Give every choice of ``n`` members, shape (choices, n)."""
+    """Return every choice of ``n`` members, shape (choices, n)."""
     count = math.comb(size, n)
     members = itertools.chain.from_iterable(itertools.combinations(range(size), n))
     return np.fromiter(members, dtype=np.intp, count=count * n).reshape(count, n)

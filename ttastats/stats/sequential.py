@@ -65,7 +65,7 @@ class Look:
         return 2 * float(special.ndtr(-boundaries(alpha, self.n, self.most)[-1]))
 
     def p_value(self, p_value: float) -> float:
-        """Give the smallest error of all looks together at which this p of one look decides.
+        """Return the smallest error of all looks together at which this p of one look decides.
 
         1 where none does. It is no p of one look: p values of several looks may be compared with
         alpha, each of them, and the chance that one is below it is at most alpha.
@@ -135,7 +135,7 @@ def _end(places: Floats, weights: Floats, step: float, spent_now: float) -> floa
 
 
 def _continued(places: Floats, weights: Floats, step: float, end: float) -> tuple[Floats, Floats]:
-    """Give places between the ends and the probability that each stands for after a step."""
+    """Return places between the ends and the probability that each stands for after a step."""
     nodes, shares = _gauss()
     now = end * nodes
     density = np.exp(-(((now[:, None] - places) / step) ** 2) / 2) @ weights

@@ -64,5 +64,5 @@ def _centred(logs: Floats) -> tuple[Floats, Floats]:
 
 
 def cancels(share: float) -> bool:
-    """Tell whether parts of which one has this share cancel each other."""
+    """Return whether parts of which one has this share cancel each other."""
     return math.isnan(share) or not 1 - FARTHEST_SHARE <= share <= FARTHEST_SHARE

@@ -65,7 +65,7 @@ class Speedup:
     def limits(
         self, confidence: float, *, epochs: bool = False, stragglers: bool = False
     ) -> Limits | None:
-        """Give the interval, also allowing for unseen ``epochs`` or ``stragglers`` if asked.
+        """Return the interval, also allowing for unseen ``epochs`` or ``stragglers`` if asked.
 
         The sides' own limits are combined by MOVER on the log scale (Zou and Donner 2008), and
         what allows for more is never narrower than what does not. Where evaluation intervals
@@ -132,7 +132,7 @@ def ratio_between(
 
 
 def _terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> list[LogTerm | None]:
-    """Give the mean of each side; failures have a cost, and only an arithmetic mean adds it up."""
+    """Return mean of each side; failures have a cost, and only an arithmetic mean adds it up."""
     which = estimand if a.all_reached and b.all_reached else "mean"
     if a.blocks is not None and b.blocks is not None and a.n_reached and b.n_reached:
         return [*blocks.terms(a, b, which)]
@@ -147,7 +147,7 @@ def _ratio(a: Outcomes, b: Outcomes, terms: Sequence[LogTerm | None], confidence
 
 
 def _bound(a: Outcomes, b: Outcomes, confidence: float) -> Ratio:
-    """Give what is known of a ratio when a side has no success."""
+    """Return what is known of a ratio when a side has no success."""
     bound = None
     if a.n_reached or b.n_reached:
         bound = 0.0 if a.n_reached else math.inf

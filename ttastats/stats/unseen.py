@@ -107,7 +107,7 @@ def doubts(a: Outcomes, b: Outcomes) -> tuple[Flag, ...]:
 
 @lru_cache(maxsize=128)  # a league asks of each entry beside every other
 def _straggles(side: Outcomes) -> bool:
-    """Tell whether one of the successes took far longer, or far longer per epoch if known."""
+    """Return whether one of the successes took far longer, or far longer per epoch if known."""
     times = side.times[side.reached]
     return has_straggler(times if side.progress is None else times / side.progress.epochs)
 
@@ -121,7 +121,7 @@ def unseen_share(n: int, confidence: float = 0.95) -> float:
 
 @lru_cache(maxsize=128)  # as of `time_term`
 def epoch_shift(side: Outcomes) -> float:
-    """Give what one evaluation interval more in every run would do to the mean time.
+    """Return what one evaluation interval more in every run would do to the mean time.
 
     0 where the epochs of the runs that reached vary. Of a side with failures the time of the
     successes alone can change. Infinite where epochs or their interval are unknown: to know

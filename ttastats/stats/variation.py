@@ -86,7 +86,7 @@ def _withheld(
 
 
 def has_outlier(values: Floats) -> bool:
-    """Tell whether one positive value is unlike the others, by Grubbs' test (1950) of the logs."""
+    """Return whether one positive value is an outlier, by Grubbs' test (1950) of the logs."""
     logs, n = np.log(values), values.size
     if is_constant(values):
         return False

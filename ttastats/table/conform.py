@@ -26,7 +26,7 @@ _REMEDY = (
 
 
 def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
-    """Give a table with the columns and types of the schema, in its order.
+    """Return a table with the columns and types of the schema, in its order.
 
     A frame that has them is given as it is. Of any other, columns that are missing are null, but
     `source` or `run_id` (each stands for the other), `eval_index` (the order of the evaluations),
@@ -97,7 +97,7 @@ def _expect_types(types: pl.Schema, where: str) -> None:
 
 
 def _may_become(has: pl.DataType, needs: pl.DataType) -> bool:
-    """Tell whether values of one type may all be values of another; some may turn out not to be."""
+    """Return whether values of one type may all be values of another."""
     if has == needs or has == pl.Null:
         return True
     if needs == pl.String:
@@ -136,7 +136,7 @@ def _as(name: str, has: pl.DataType) -> pl.Expr:
 
 
 def _lost(before: pl.Series, after: pl.Series) -> str | None:
-    """Give a value that its new type cannot hold, or None. Nanoseconds may be lost."""
+    """Return a value that its new type cannot hold, or None. Nanoseconds may be lost."""
     gone = before.is_not_null() & after.is_null()
     if after.dtype.is_temporal():  # Python knows no other years
         gone |= ~after.dt.year().is_between(1, 9999).fill_null(value=True)
@@ -161,7 +161,7 @@ def _expect_years(dates: pl.LazyFrame, where: str) -> None:
 
 
 def _named(frame: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Give a frame whose rows all say of which run they are."""
+    """Return a frame whose rows all say of which run they are."""
     given = [name for name in schema.RUN if name in frame.columns]
     _expect_names(frame.lazy().select(given), where)
     return frame.with_columns(
@@ -194,7 +194,7 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _checkpoint(evaluations: pl.DataFrame) -> str | None:
-    """Give the column by which the metrics of one checkpoint know each other.
+    """Return the column by which the metrics of one checkpoint know each other.
 
     They may be logged one after the other; a single metric needs none but the time. Without a time
     it is what had been trained. None where that is not told either.
@@ -238,7 +238,7 @@ def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
 
 
 def _place(row: dict[str, object]) -> str:
-    """Say when an evaluation was made, as far as its row tells."""
+    """Return when an evaluation was made, as far as its row tells."""
     if row.get("seconds") is not None:
         return f"{row['seconds']} s"
     known = [name for name in ("step", "samples", "epoch") if row.get(name) is not None]
@@ -246,7 +246,7 @@ def _place(row: dict[str, object]) -> str:
 
 
 def _identified(frame: pl.DataFrame) -> pl.DataFrame:
-    """Give runs that no log identifies a digest of what the table says of them as `run_id`."""
+    """Return runs that no log identifies a digest of what the table says of them as `run_id`."""
     if "source_digest" in frame.columns:
         return frame
     rows = pl.struct(name for name in frame.columns if name != "run_id").struct.json_encode()

@@ -20,11 +20,11 @@ class Frame(Protocol):
     """A table in memory that gives its columns to other libraries: of pandas, pyarrow, duckdb."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Give the columns as Arrow's C interface has them."""
+        """Return the columns as Arrow's C interface has them."""
 
 
 def is_frame(source: object) -> bool:
-    """Tell whether an object is a table in memory, of polars or of another library."""
+    """Return whether an object is a table in memory, of polars or of another library."""
     return isinstance(source, pl.DataFrame | pl.LazyFrame | Frame) or hasattr(
         source, "__dataframe__"
     )
@@ -137,7 +137,7 @@ def _expect_column(rows: pl.DataFrame, name: str, column: object) -> None:
 
 
 def _given(rows: pl.DataFrame, name: str, what: Any) -> pl.Expr:
-    """Give a column of the schema: a column of the frame, or one value for all rows."""
+    """Return a column of the schema: a column of the frame, or one value for all rows."""
     if name not in schema.NAMES:
         raise TtastatsError(
             f"{name} is not a column of the schema",
@@ -174,7 +174,7 @@ def _with_values(
 
 
 def _aim(metrics: pl.Series, name: str, what: Any) -> pl.Series:
-    """Give the target or the direction of each metric."""
+    """Return the target or the direction of each metric."""
     known = metrics.cast(pl.String).drop_nulls().unique().sort().to_list()
     if isinstance(what, Mapping):
         for metric in what:

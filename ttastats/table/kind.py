@@ -138,7 +138,7 @@ class Kind:
         return version
 
     def is_at(self, path: Path) -> bool:
-        """Tell whether a file or folder is such a table, written by ttastats."""
+        """Return whether a file or folder is such a table, written by ttastats."""
         try:
             return footer.table_of(self.metadata_of(path)) == self.name
         except TtastatsError:

@@ -95,7 +95,7 @@ def rows_of(path: Path, sources: Collection[str]) -> pl.LazyFrame:
 
 
 def is_logs(name: str) -> bool:
-    """Tell whether a path means logs: a folder or file that is no table, a pattern, or a URL."""
+    """Return whether a path means logs: a folder or file that is no table, a pattern, or a URL."""
     path = Path(name)
     if path.is_dir():
         return not (path / HEAD).exists()
@@ -105,14 +105,14 @@ def is_logs(name: str) -> bool:
 
 
 def is_parquet(path: Path) -> bool:
-    """Tell whether a file begins as Parquet does."""
+    """Return whether a file begins as Parquet does."""
     with suppress(OSError), path.open("rb") as file:
         return file.read(4) == b"PAR1"
     return False
 
 
 def is_ours(path: Path) -> bool:
-    """Tell whether a file or folder was written by ttastats, of whatever version."""
+    """Return whether a file or folder was written by ttastats, of whatever version."""
     try:
         return bool(footer.fields_of(RUNS.metadata_of(path)))
     except TtastatsError:

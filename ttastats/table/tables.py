@@ -27,12 +27,12 @@ class SourcedRun(msgspec.Struct, frozen=True):
 
     @property
     def run_id(self) -> str:
-        """Give the run's identity: reading the same log twice gives it twice."""
+        """Return the run's identity: reading the same log twice gives it twice."""
         return f"{self.digest[:16]}-{self.position}"
 
 
 def frame_of(runs: Iterable[SourcedRun]) -> pl.DataFrame:
-    """Give the table of some runs, in its fixed order: that of the sources and evaluations."""
+    """Return the table of some runs, in its fixed order: that of the sources and evaluations."""
     ordered = sorted(runs, key=lambda sourced: (sourced.source, sourced.run_id))
     heads = _frame(map(_run_row, ordered), schema.RUN_NAMES)
     positions: list[int] = []
@@ -107,7 +107,7 @@ _NUMBERS, _DIGITS = 4, 4
 
 
 def _is_telling(values: Iterable[float | None]) -> bool:
-    """Tell whether there are so many numbers of several digits that only copies share them."""
+    """Return whether there are so many numbers of several digits that only copies share them."""
     long = {
         value
         for value in values
@@ -117,12 +117,12 @@ def _is_telling(values: Iterable[float | None]) -> bool:
 
 
 def merged(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:
-    """Give one table of two that are in order and have no source in common."""
+    """Return one table of two that are in order and have no source in common."""
     return rows.merge_sorted(others, key="source", maintain_order=True)
 
 
 def heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
-    """Give one row per run that was read, in their order: what it is, and of which it is a copy.
+    """Return one row per run that was read, in their order: what it is, and of which it is a copy.
 
     Columns: those named, and `run_id`, `source`, `content_digest`, the number of `evaluations`,
     and `duplicate_of`, the source of the first run with the same content where that is another.
@@ -142,7 +142,7 @@ def heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
 
 
 def marked(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.LazyFrame:
-    """Give the rows with every run marked that is a copy, as their `heads` say."""
+    """Return the rows with every run marked that is a copy, as their `heads` say."""
     copies = _copies(runs)
     if copies.is_empty():
         return rows
@@ -154,7 +154,7 @@ def marked(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.LazyFrame:
 
 
 def duplicate_problems(runs: pl.DataFrame) -> list[Problem]:
-    """Say which runs are copies of another, and of which."""
+    """Return which runs are copies of another, and of which."""
     copies = _copies(runs).select("source", "duplicate_of").unique(maintain_order=True)
     return [
         Problem("duplicate_run", f"duplicate of {original}", "warning", source=source)
@@ -175,7 +175,7 @@ _NONE = (None,) * len(_FIELDS)
 
 
 def problems_of(rows: pl.LazyFrame) -> list[Problem]:
-    """Give what the column `problems` tells of each run; what is no list of ours is told as it is.
+    """Return what the column `problems` holds of each run; text that is no list is kept.
 
     Problems of files that gave no run stand in no row.
     """
@@ -199,5 +199,5 @@ def _problems_in(text: str, source: str) -> list[Problem]:
 
 
 def _json_of(value: Any) -> str | None:
-    """Give JSON text, or None for an empty value. NaN becomes null, as JSON has no such number."""
+    """Return JSON text, or None for an empty value. NaN becomes null: JSON has no NaN."""
     return _encode(value).decode() if value else None

@@ -21,7 +21,7 @@ Objects = NDArray[np.object_]
 
 
 def rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
-    """Give the rows of a profile; those of whom it is are still to be added."""
+    """Return the rows of a profile; those of whom it is are still to be added."""
     trace = together(events)
     frames = [
         _operator_rows(trace),
@@ -47,7 +47,7 @@ def _numbered(trace: SteppedTrace, position: Ints) -> pl.Series:
 
 
 def _text(values: Sequence[str] | Objects, places: Ints) -> pl.Series:
-    """Give texts by their places; NONE is null."""
+    """Return texts by their places; NONE is null."""
     known = pl.Series(list(values), dtype=pl.String)
     found = pl.Series(np.where(places == NONE, len(known), places))
     return pl.concat([known, pl.Series([None], dtype=pl.String)])[found]
@@ -73,7 +73,7 @@ def _operator_rows(trace: SteppedTrace) -> pl.DataFrame:
 
 
 def _launched(trace: SteppedTrace) -> pl.DataFrame:
-    """Give the time of what operators launched, by name and step."""
+    """Return the time of what operators launched, by name and step."""
     launches = trace.launches
     known = launches.account != NONE
     start = launches.account_start[known]
@@ -130,7 +130,7 @@ def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
 
 
 def _some_of_device(trace: SteppedTrace, part: slice, flops: Ints) -> pl.DataFrame:
-    """Give some events of the device that belong to a step."""
+    """Return some events of the device that belong to a step."""
     device, launches = trace.device, trace.launches
     in_step = trace.step_of_device[part]
     inside = np.flatnonzero(in_step != NONE) + (part.start or 0)
@@ -162,7 +162,7 @@ def _device_category(kind: str, name: str, operator: str | None, optimizes: bool
 
 
 def _range_rows(events: Events, names: Sequence[str]) -> pl.DataFrame:
-    """Give the kernels whose instructions were counted, without times."""
+    """Return the kernels whose instructions were counted, without times."""
     ranges = events.ranges.taken()
     known = ranges["flops"] != UNKNOWN
     frame = pl.DataFrame({"name": ranges["name"][known], "flops": ranges["flops"][known]})
@@ -197,7 +197,7 @@ _TIMED = {"calls": pl.Int64, "seconds": pl.Float64}
 
 
 def _slices(count: int) -> Iterator[slice]:
-    """Give the events of a kind some at a time: tables of all of them would take much memory."""
+    """Yield the events of a kind some at a time: tables of all of them would take much memory."""
     yield from (slice(begin, begin + _TOGETHER) for begin in range(0, count, _TOGETHER))
 
 
@@ -205,7 +205,7 @@ _TOGETHER = 100_000
 
 
 def _named_rows(trace: SteppedTrace, of: Numbers, kind: str) -> pl.DataFrame:
-    """Give rows of what has but a name and a time."""
+    """Return rows of what has but a name and a time."""
     frames = [pl.DataFrame(schema={"name": pl.Int32, "step": pl.Int64, **_TIMED})]
     for part in _slices(len(of["start"])):
         in_step = steps.place(of["start"][part], trace.steps.host)
@@ -234,7 +234,7 @@ def _named_rows(trace: SteppedTrace, of: Numbers, kind: str) -> pl.DataFrame:
 
 
 def _step_measures(trace: SteppedTrace) -> Iterator[pl.DataFrame]:
-    """Give what each step's time was: the parts sum to its length."""
+    """Yield what each step's time was: the parts sum to its length."""
     for name, values in parts.of_steps(trace).items():
         alike = measure(name)
         yield pl.DataFrame({"step": trace.steps.numbers, "value": values * MICRO}).with_columns(
@@ -261,7 +261,7 @@ def _told_of_steps(found: Steps) -> str:
 def _machine(
     head: Mapping[str, Any], trace: SteppedTrace, events: Events
 ) -> Iterator[Mapping[str, Any]]:
-    """Give what the trace tells of the machine."""
+    """Yield what the trace tells of the machine."""
     devices = head.get("deviceProperties")
     used = set(np.unique(trace.device["index"]).tolist())
     for one in devices if isinstance(devices, list) else ():

@@ -24,18 +24,18 @@ PARTS = {
 
 
 def profiles(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Give the rows of each profile with its name, in order."""
+    """Yield the rows of each profile with its name, in order."""
     for (_, name), own in rows.group_by("profile_id", "profile", maintain_order=True):
         yield str(name or "profile"), own
 
 
 def measures(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Give the rows of a measure."""
+    """Return the rows of a measure."""
     return rows.filter((pl.col("kind") == "measure") & (pl.col("name") == name))
 
 
 def steps(rows: pl.DataFrame) -> pl.DataFrame:
-    """Give one row per rank and step, with a column for each measure of steps."""
+    """Return one row per rank and step, with a column for each measure of steps."""
     of_steps = rows.filter((pl.col("kind") == "measure") & pl.col("step").is_not_null())
     names = ("step_seconds", "communication_seconds", *PARTS.values())
     wide = of_steps.group_by("rank", "step").agg(
@@ -45,7 +45,7 @@ def steps(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def at_work(rows: pl.DataFrame) -> pl.DataFrame:
-    """Give the rows of what computes: kernels where there are any, operators elsewhere."""
+    """Return the rows of what computes: kernels where there are any, operators elsewhere."""
     kernels = rows.filter(pl.col("kind") == "kernel")
     if kernels.get_column("seconds").count():
         return kernels
@@ -53,17 +53,17 @@ def at_work(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def runs_on_device(rows: pl.DataFrame) -> bool:
-    """Tell whether a device computes."""
+    """Return whether a device computes."""
     return bool(rows.filter(pl.col("kind").is_in(table.KERNELS))["seconds"].count())
 
 
 def count(rows: pl.DataFrame) -> int:
-    """Give the number of steps over all ranks that the rows are of."""
+    """Return the number of steps over all ranks that the rows are of."""
     return max(steps(rows).height, 1)
 
 
 def compute_bound(rows: pl.DataFrame) -> float | None:
-    """Give the share of computing time in operators whose time grows with arithmetic.
+    """Return the share of computing time in operators whose time grows with arithmetic.
 
     They are known by what they are: convolutions, matrix products, attention.
     """
@@ -74,13 +74,13 @@ def compute_bound(rows: pl.DataFrame) -> float | None:
 
 
 def mean(values: pl.Series) -> float | None:
-    """Give the mean of what is known, or None."""
+    """Return the mean of what is known, or None."""
     found = values.mean()
     return float(found) if isinstance(found, int | float) else None
 
 
 def peak(rows: pl.DataFrame, name: str) -> float | None:
-    """Give the highest of a kind of measured peaks, or None; FLOPs of its precision, if it says."""
+    """Return highest of a kind of measured peaks, or None; FLOPs of its precision, if it says."""
     known = measures(rows, name)
     precision = measures(rows, "precision")["text"].drop_nulls()
     if name == "peak_flops" and precision.len():
@@ -90,7 +90,7 @@ def peak(rows: pl.DataFrame, name: str) -> float | None:
 
 
 def operators(rows: pl.DataFrame) -> pl.DataFrame:
-    """Give one row for each operator: calls, seconds, FLOPs and bytes of a step, and its share.
+    """Return one row for each operator: calls, seconds, FLOPs and bytes of a step, and its share.
 
     On a device seconds are those of the kernels it launched; a kernel nobody is known to have
     launched stands for itself.
@@ -116,7 +116,7 @@ def operators(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rate() -> pl.Expr:
-    """Give FLOPs a second; a time of 0 was too short for its clock."""
+    """Return FLOPs a second; a time of 0 was too short for its clock."""
     known = (pl.col("flops") > 0) & (pl.col("seconds") > 0)
     return pl.when(known).then(pl.col("flops") / pl.col("seconds"))
 
@@ -134,7 +134,7 @@ def _bytes_of_operators(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_category(rows: pl.DataFrame) -> pl.DataFrame:
-    """Give one row for each category of work, as `operators` does for each operator."""
+    """Return one row for each category of work, as `operators` does for each operator."""
     number = count(rows)
     found = (
         at_work(rows)
@@ -153,7 +153,7 @@ def by_category(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def ranks(rows: pl.DataFrame) -> pl.DataFrame:
-    """Give one row for each rank: its step, what of it was its own work, what it waited for.
+    """Return one row for each rank: its step, what of it was its own work, what it waited for.
 
     Ranks wait for the slowest in their collectives, so that steps are equally long; the slowest
     is the rank that communicates least.

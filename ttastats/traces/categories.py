@@ -98,7 +98,7 @@ _COMPILED = tuple((category, re.compile(pattern)) for category, pattern in _RULE
 
 @lru_cache(maxsize=65536)
 def of(name: str) -> str:
-    """Give the category of an operator or kernel by its name."""
+    """Return the category of an operator or kernel by its name."""
     for category, pattern in _COMPILED:
         if pattern.search(name):
             return category
@@ -111,7 +111,7 @@ _VAGUE = (OTHER, ELEMENTWISE, REDUCTION, COPY, MATRIX_PRODUCT, EMBEDDING)
 
 @lru_cache(maxsize=65536)
 def of_kernel(name: str, operator: str | None) -> str:
-    """Give the category of a kernel by its name and the operator that launched it."""
+    """Return the category of a kernel by its name and the operator that launched it."""
     own = of(name)
     if operator is None or own not in _VAGUE:
         return own
@@ -129,7 +129,7 @@ _TENSOR_CORE = re.compile(
 
 @lru_cache(maxsize=65536)
 def is_tensor_core(name: str) -> bool:
-    """Tell whether a kernel's name is of one that runs on tensor cores (or matrix cores).
+    """Return whether a kernel's name is of one that runs on tensor cores (or matrix cores).
 
     A name is a sign, not a measurement: no trace says how busy the tensor cores were.
     """

@@ -22,7 +22,7 @@ WHOLE = "whole step"
 
 
 def samples(rows: pl.DataFrame, by: By = "work") -> pl.DataFrame:
-    """Give one row for each step, or for each profile where there are several.
+    """Return one row for each step, or for each profile where there are several.
 
     `whole step` is its length; the other columns sum to it: the parts of a step, and in the
     place of computing its kinds of work. Ranks are averaged; what a step does not have is 0.
@@ -32,19 +32,19 @@ def samples(rows: pl.DataFrame, by: By = "work") -> pl.DataFrame:
 
 
 def of_profiles(rows: pl.DataFrame, by: By = "work") -> pl.DataFrame:
-    """Give one row for each profile, as `samples` does."""
+    """Return one row for each profile, as `samples` does."""
     found = [_steps(own, by).mean() for _, own in answers.profiles(rows)]
     return pl.concat(found, how="diagonal").fill_null(0.0)
 
 
 def samples_of_step(rows: pl.DataFrame) -> float | None:
-    """Give the samples of a step of all workers together, where the profiles tell one number."""
+    """Return the samples of a step of all workers together, where the profiles tell one number."""
     batch = answers.measures(rows, "batch_size")["value"].drop_nulls().unique()
     return float(batch[0]) * workers(rows) if batch.len() == 1 else None
 
 
 def workers(rows: pl.DataFrame) -> int:
-    """Give how many processes share a step."""
+    """Return how many processes share a step."""
     told = answers.measures(rows, "world_size")["value"].to_list()
     shared = answers.measures(rows, "workers_step_seconds")["of"].to_list()
     ranks = rows["rank"].drop_nulls().n_unique()

@@ -100,7 +100,7 @@ class Columns:
                 column.fromlist([_fitting(one, column) for one in numbers])
 
     def taken(self) -> Numbers:
-        """Give the columns as arrays of NumPy, and keep nothing: who drops one gets its memory."""
+        """Return columns as arrays of NumPy, and keep nothing: who drops one gets its memory."""
         found = {name: np.frombuffer(one, dtype=one.typecode) for name, one in self._of.items()}
         self._of = {name: array(_TYPES[name]) for name in found}
         return found
@@ -110,7 +110,7 @@ class Columns:
 
 
 def number_of(value: Number, untold: int = UNTOLD) -> int:
-    """Give a number that may stand as text; `0x7` is 7."""
+    """Return a number that may stand as text; `0x7` is 7."""
     try:
         found = int(value, 0) if isinstance(value, str) else value
     except ValueError:
@@ -119,7 +119,7 @@ def number_of(value: Number, untold: int = UNTOLD) -> int:
 
 
 def _fitting(value: Any, column: array[Any]) -> Any:
-    """Give a number that a column can hold; of one too large, its last digits."""
+    """Return a number that a column can hold; of one too large, its last digits."""
     if column.typecode == "d":
         return value or 0.0
     found, most = number_of(value), 1 << (8 * column.itemsize - 1)
@@ -145,7 +145,7 @@ _SIZES = {
 
 
 def _moved(args: list[Args]) -> list[Number]:
-    """Give the bytes of copies, or the larger of what a collective takes and makes."""
+    """Return the bytes of copies, or the larger of what a collective takes and makes."""
     elements = [one.in_elements for one in args]
     if elements.count(UNTOLD) == len(elements):
         return [one.bytes for one in args]
@@ -184,7 +184,7 @@ class Peaks:
 
 
 def _allocated(event: FullEvent) -> tuple[str, int]:
-    """Give where memory was allocated, and how much of it was in all."""
+    """Return where memory was allocated, and how much of it was in all."""
     args = event.args
     on_host = number_of(args.device_type, 0) == 0
     place = _HOST if on_host else f"gpu {number_of(args.device_id, 0)}"
@@ -291,7 +291,7 @@ class Events:
         self.operators.add(**numbers, thread=thread, external=external, call=call)
 
     def _calls(self, events: list[Event]) -> list[int]:
-        """Give the numbers of what is told of the inputs of operators."""
+        """Return the numbers of what is told of the inputs of operators."""
         dims = [event.args.dims for event in events]
         if dims.count(NOTHING) == len(dims):
             return [0] * len(dims)
@@ -321,7 +321,7 @@ class Events:
 
 
 def _concrete(events: list[Event]) -> list[bytes]:
-    """Give the values of inputs that are no tensors, where FLOPs depend on them."""
+    """Return the values of inputs that are no tensors, where FLOPs depend on them."""
     counted = flops.COUNTED
     return [bytes(event.args.concrete) if event.name in counted else b"" for event in events]
 
@@ -337,7 +337,7 @@ def _external(args: list[Args]) -> list[Number]:
 
 
 def _counted_flops(args: Args) -> int:
-    """Give the operations of the instructions that were counted; a fused one is two."""
+    """Return the operations of the instructions that were counted; a fused one is two."""
     if not isinstance(args, MoreArgs):
         return UNTOLD
     single = (args.dadd, args.dmul, args.fadd, args.fmul, args.hadd, args.hmul)

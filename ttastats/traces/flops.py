@@ -19,7 +19,7 @@ Shape = Sequence[int]
 
 
 def _is_shape(told: Any) -> bool:
-    """Tell whether something is the shape of a tensor of one dimension or more."""
+    """Return whether something is the shape of a tensor of one dimension or more."""
     is_list = isinstance(told, list) and bool(told)
     return is_list and all(isinstance(size, int) and size >= 0 for size in told)
 
@@ -33,14 +33,14 @@ class Inputs:
     concrete: Sequence[str] = ()
 
     def shape(self, number: int) -> Shape:
-        """Give the shape of a tensor that must be there."""
+        """Return the shape of a tensor that must be there."""
         found = self.shapes[number]
         if not _is_shape(found):
             raise ValueError
         return list(found)
 
     def value(self, number: int) -> Any:
-        """Give a value: a list of numbers, a number, a truth value."""
+        """Return a value: a list of numbers, a number, a truth value."""
         return json.loads(self.concrete[number].lower())
 
 
@@ -70,19 +70,19 @@ def _linear(given: Inputs) -> Cost:
 
 
 def _convolved(x: Shape, weight: Shape, out: Shape, *, transposed: bool) -> int:
-    """Give the FLOPs of a convolution of some sizes (`conv_flop_count` of PyTorch)."""
+    """Return the FLOPs of a convolution of some sizes (`conv_flop_count` of PyTorch)."""
     points = (x if transposed else out)[2:]
     return 2 * x[0] * prod(weight) * prod(points)
 
 
 def _all(value: Any, rank: int) -> list[int]:
-    """Give one number for each dimension; a single one holds for all."""
+    """Return one number for each dimension; a single one holds for all."""
     values = value if isinstance(value, list) else [value]
     return [int(one) for one in values] * (rank if len(values) == 1 else 1)
 
 
 def _out_shape(x: Shape, weight: Shape, given: Inputs, first: int) -> tuple[list[int], bool]:
-    """Give the shape a convolution makes; its settings begin at the input number `first`.
+    """Return the shape a convolution makes; its settings begin at the input number `first`.
 
     They are stride, padding, dilation, whether it is transposed, padding of the output, groups.
     """
@@ -113,7 +113,7 @@ def _convolution(given: Inputs) -> Cost:
 
 
 def _plain_convolution(padding_first: bool) -> Callable[[Inputs], Cost]:
-    """Give the cost of the operator of a library: input, weight, then padding, stride, dilation.
+    """Return the cost of the operator of a library: input, weight, then padding, stride, dilation.
 
     One of them has a bias in the third place.
     """
@@ -142,7 +142,7 @@ def _swapped(shape: Shape) -> list[int]:
 def _gradients(
     gradient: Shape, x: Shape, weight: Shape, *, transposed: bool, mask: Sequence[bool]
 ) -> Cost:
-    """Give the cost of the gradients of a convolution (`conv_backward_flop` of PyTorch)."""
+    """Return the cost of the gradients of a convolution (`conv_backward_flop` of PyTorch)."""
     flops = output = 0
     if mask[0]:
         flops += _convolved(gradient, weight, x, transposed=not transposed)
@@ -166,13 +166,13 @@ def _convolution_backward(given: Inputs) -> Cost:
 
 
 def _library_backward(given: Inputs) -> Cost:
-    """Give the cost of the gradients as PyTorch called them until 1.10: the input stood first."""
+    """Return the cost of the gradients as PyTorch called them until 1.10: the input stood first."""
     mask = (True, True)
     return _gradients(given.shape(1), given.shape(0), given.shape(2), transposed=False, mask=mask)
 
 
 def _attended(query: Shape, key: Shape, value: Shape, products: tuple[int, int]) -> Cost:
-    """Give the cost of attention: products over the width of the keys, and over that of values."""
+    """Return cost of attention: products over the width of the keys, and over that of values."""
     batch, heads, queries, width = query
     keys, width_of_values = key[2], value[3]
     over_keys, over_values = products
@@ -193,7 +193,7 @@ def _attention_backward(given: Inputs) -> Cost:
 
 
 def _heads_third(rule: Callable[[Inputs], Cost]) -> Callable[[Inputs], Cost]:
-    """Give the cost where the heads are the third dimension, not the second."""
+    """Return the cost where the heads are the third dimension, not the second."""
 
     def cost(given: Inputs) -> Cost:
         shapes = [_heads_second(shape) for shape in given.shapes]
@@ -245,7 +245,7 @@ COUNTED = frozenset(_RULES)
 
 
 def cost(name: str, given: Inputs) -> Cost | None:
-    """Give what a call of a counted operator takes, or None where the trace does not tell."""
+    """Return what a call of a counted operator takes, or None where the trace does not tell."""
     try:
         return _RULES[name](given)
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
@@ -276,7 +276,7 @@ _NO_WORK = re.compile(
 
 
 def moved(name: str, given: Inputs, output: int | None = None) -> int | None:
-    """Give the bytes of the inputs and outputs of a call, each once; caches are ignored.
+    """Return the bytes of the inputs and outputs of a call, each once; caches are ignored.
 
     An output that is not known is taken to be as large as the largest input.
     """

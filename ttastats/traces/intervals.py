@@ -14,7 +14,7 @@ NOTHING: Floats = np.empty((0, 2))
 
 
 def union(start: Floats, end: Floats) -> Floats:
-    """Give the time in which at least one of some intervals is under way."""
+    """Return the time in which at least one of some intervals is under way."""
     if not (keep := end > start).all():
         start, end = start[keep], end[keep]
     if not len(start):
@@ -31,13 +31,13 @@ def union(start: Floats, end: Floats) -> Floats:
 
 
 def either(a: Floats, b: Floats) -> Floats:
-    """Give the time in either of two sets."""
+    """Return the time in either of two sets."""
     both = np.concatenate((a, b))
     return union(both[:, 0], both[:, 1])
 
 
 def any_of(sets: list[Floats]) -> Floats:
-    """Give the time in any of some sets, which are taken out of their list to give memory back."""
+    """Return time in any of some sets, which are taken out of their list to give memory back."""
     every = np.empty((sum(map(len, sets)), 2))
     end = len(every)
     while sets:
@@ -48,7 +48,7 @@ def any_of(sets: list[Floats]) -> Floats:
 
 
 def without(a: Floats, b: Floats) -> Floats:
-    """Give the time in `a` that is not in `b`; a part at a time, since there may be millions."""
+    """Return the time in `a` that is not in `b`; a part at a time, since there may be millions."""
     found = [NOTHING]
     for begin in range(0, len(a), _TOGETHER):
         part = a[begin : begin + _TOGETHER]
@@ -71,21 +71,21 @@ def _without(a: Floats, b: Floats) -> Floats:
 
 
 def _covered(a: Floats, moment: Floats) -> NDArray[np.bool_]:
-    """Tell which moments lie in a set, its starts included and its ends not."""
+    """Return which moments lie in a set, its starts included and its ends not."""
     place = np.searchsorted(a[:, 0], moment, side="right") - 1
     inside: NDArray[np.bool_] = (place >= 0) & (moment < a[np.maximum(place, 0), 1])
     return inside
 
 
 def within(a: Floats, windows: Floats) -> Floats:
-    """Give how long a set is under way in each of some windows."""
+    """Return how long a set is under way in each of some windows."""
     if not len(a):
         return np.zeros(len(windows))
     return _until(a, windows[:, 1]) - _until(a, windows[:, 0])
 
 
 def _until(a: Floats, moment: Floats) -> Floats:
-    """Give how long a set has been under way before each moment."""
+    """Return how long a set has been under way before each moment."""
     before = np.concatenate(([0.0], np.cumsum(a[:, 1] - a[:, 0])))
     place = np.searchsorted(a[:, 0], moment, side="right")
     last = np.maximum(place - 1, 0)

@@ -69,7 +69,7 @@ def read(chunks: Iterable[bytes]) -> ReadTrace:
 
 
 def _distributed(head: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Give the rank and the number of processes that the head of a trace tells."""
+    """Return the rank and the number of processes that the head of a trace tells."""
     told = head.get("distributedInfo")
     told = told if isinstance(told, dict) else {}
     rank, size = told.get("rank"), told.get("world_size")

@@ -69,7 +69,7 @@ def measure(
     of: str | None = None,
     text: str | None = None,
 ) -> Mapping[str, Any]:
-    """Give the row of a measure; the name must be known."""
+    """Return the row of a measure; the name must be known."""
     unit = MEASURES[name][0] or None
     return {
         "kind": "measure",

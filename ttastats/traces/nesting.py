@@ -52,14 +52,14 @@ def nest(start: Floats, length: Floats) -> Nest:
 
 
 def own_time(length: Floats, nested: Nest) -> Floats:
-    """Give the time of each operator without that of those it called."""
+    """Return the time of each operator without that of those it called."""
     called = np.flatnonzero(nested.parent != NONE)
     inside = np.bincount(nested.parent[called], weights=length[called], minlength=len(length))
     return np.maximum(length - inside, 0.0)
 
 
 def outermost(marked: Bools, nested: Nest) -> Ints:
-    """Give the outermost marked operator each lies in, which may be itself, or NONE."""
+    """Return the outermost marked operator each lies in, which may be itself, or NONE."""
     places = np.flatnonzero(marked)
     reached = np.maximum.accumulate(nested.last[places])
     is_outer = np.ones(len(places), bool)
@@ -80,7 +80,7 @@ def has_below(marked: Bools, nested: Nest) -> Bools:
 
 
 def enclosing(moment: Floats, start: Floats, length: Floats, nested: Nest) -> Ints:
-    """Give the innermost operator under way at each moment, or NONE."""
+    """Return the innermost operator under way at each moment, or NONE."""
     found = np.searchsorted(start, moment, side="right") - 1
     waiting = np.flatnonzero(found != NONE)
     while len(waiting):

@@ -42,7 +42,7 @@ class Timeline:
     reached: Floats
 
     def between(self, low: float, high: float) -> Floats:
-        """Give the time in which any is under way in a span of time."""
+        """Return the time in which any is under way in a span of time."""
         first = int(np.searchsorted(self.reached, low, side="right")) * _BLOCK
         last = int(np.searchsorted(self.start, high, side="left"))
         some = slice(first, max(first, last))
@@ -50,7 +50,7 @@ class Timeline:
 
 
 def timeline(start: Floats, length: Floats) -> Timeline:
-    """Give some intervals as a timeline."""
+    """Return some intervals as a timeline."""
     if (start[1:] < start[:-1]).any():
         order = np.argsort(start, kind="stable")
         start, length = start[order], length[order]
@@ -61,7 +61,7 @@ def timeline(start: Floats, length: Floats) -> Timeline:
 
 
 def of_set(found: Floats) -> Timeline:
-    """Give a set of intervals as a timeline."""
+    """Return a set of intervals as a timeline."""
     return timeline(found[:, 0], found[:, 1] - found[:, 0])
 
 
@@ -70,7 +70,7 @@ _Split = Callable[[float, float], Mapping[str, Floats]]
 
 
 def of_steps(trace: SteppedTrace) -> dict[str, Floats]:
-    """Give how long each part of each step is."""
+    """Return how long each part of each step is."""
     windows = trace.steps.device
     length = windows[:, 1] - windows[:, 0]
     split, starts = _on_device(trace) if len(trace.device["start"]) else _on_host(trace)
@@ -86,7 +86,7 @@ def of_steps(trace: SteppedTrace) -> dict[str, Floats]:
 
 
 def _spans(starts: Floats, windows: Floats) -> Iterator[tuple[float, float]]:
-    """Give spans of time that hold all windows, each with so many events."""
+    """Yield spans of time that hold all windows, each with so many events."""
     first, last = float(windows[:, 0].min()), float(windows[:, 1].max())
     inner = starts[_TOGETHER::_TOGETHER]
     edges = np.unique([first, *inner[(inner > first) & (inner < last)], last])
@@ -94,7 +94,7 @@ def _spans(starts: Floats, windows: Floats) -> Iterator[tuple[float, float]]:
 
 
 def _on_device(trace: SteppedTrace) -> tuple[_Split, Floats]:
-    """Give what splits time where a device computes."""
+    """Return what splits time where a device computes."""
     device, host = trace.device, trace.host
     here = device["index"] == _busiest(device)
     is_kernel = device["kind"] == DEVICE_KINDS.index("kernel")
@@ -134,7 +134,7 @@ def _chosen(of: Numbers, chosen: NDArray[np.bool_]) -> Timeline:
 
 
 def _busiest(device: Numbers) -> Any:
-    """Give the device of a process that worked longest; few processes have several."""
+    """Return the device of a process that worked longest; few processes have several."""
     found, place = np.unique(device["index"], return_inverse=True)
     return found[np.argmax(np.bincount(place, weights=device["length"]))]
 
@@ -144,7 +144,7 @@ def _loading(trace: SteppedTrace) -> Floats:
 
 
 def _on_host(trace: SteppedTrace) -> tuple[_Split, Floats]:
-    """Give what splits time where the host alone computes."""
+    """Return what splits time where the host alone computes."""
     computing, communicating = of_set(trace.done.computes), of_set(trace.done.communicates)
     loading, whole = of_set(_loading(trace)), of_set(trace.steps.device)
 

@@ -31,7 +31,7 @@ NOTHING = msgspec.Raw(b"")
 
 
 def _counter(instruction: str) -> Any:
-    """Give the field of a counter of CUPTI: how often threads executed an instruction."""
+    """Return the field of a counter of CUPTI: how often threads executed an instruction."""
     name = f"smsp__sass_thread_inst_executed_op_{instruction}_pred_on.sum"
     return msgspec.field(name=name, default=UNTOLD)
 
@@ -109,7 +109,7 @@ _MORE = {"cpu_instant_event", "cuda_profiler_range", "Operator", "Kernel", ""}
 
 
 def _decoded(array: memoryview) -> ByCategory:
-    """Give the events of an array."""
+    """Return the events of an array."""
     found = _by_category(_EVENTS.decode(array))
     return found if _MORE.isdisjoint(found) else _by_category(_FULL_EVENTS.decode(array))
 
@@ -148,7 +148,7 @@ class NoTraceError(Exception):
 
 
 def pieces(chunks: Iterable[bytes], found: Found) -> Iterator[ByCategory]:
-    """Give the events of a trace piece by piece, and note in `found` what else it says.
+    """Yield the events of a trace piece by piece, and note in `found` what else it says.
 
     Raises
     ------
@@ -197,7 +197,7 @@ class _Stream:
 
 
 def _opened(stream: _Stream, found: Found) -> bytearray:
-    """Give `[` and the bytes from the first event on."""
+    """Return `[` and the bytes from the first event on."""
     before = bytearray()
     stream.fill(before, PIECE)
     if before.startswith(b"\xef\xbb\xbf"):
@@ -213,7 +213,7 @@ def _opened(stream: _Stream, found: Found) -> bytearray:
 
 
 def _head(before: bytes) -> dict[str, Any]:
-    """Give what stands before the events: the devices, the rank."""
+    """Return what stands before the events: the devices, the rank."""
     for text in (before, _NO_NUMBER.sub(b"null", before)):
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
             return msgspec.json.decode(text + b"]}", type=dict[str, Any])
@@ -221,7 +221,7 @@ def _head(before: bytes) -> dict[str, Any]:
 
 
 def _first(piece: bytearray, found: Found) -> tuple[ByCategory, bytearray]:
-    """Give the events of a piece but the last, and `[` with the bytes from that on.
+    """Return the events of a piece but the last, and `[` with the bytes from that on.
 
     The piece begins with `[`; it is ended by `]` in its place, so that nothing is copied.
     """
@@ -246,7 +246,7 @@ _END_OF_ARRAY = ord("]")
 
 
 def _cuts(piece: bytearray) -> list[tuple[int, int]]:
-    """Give where the last events of a piece may begin, the last first, and end those before.
+    """Return where the last events of a piece may begin, the last first, and end those before.
 
     A name may look like the space between two events.
     """
@@ -263,7 +263,7 @@ _NEAR, _TAIL = 4 * 1024, 8 * 1024
 
 
 def _last(rest: bytes, found: Found) -> Iterable[Event]:
-    """Give the last events, whether or not the trace ends as it should."""
+    """Return the last events, whether or not the trace ends as it should."""
     for end in (b"", b"}"):  # an array that stands alone has no end of an object
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
             return _END.decode(b'{"traceEvents":[' + rest + end).traceEvents
@@ -278,7 +278,7 @@ _CLOSED = re.compile(rb'\}\s*\]\s*(?:\Z|\}\s*\Z|,\s*")')
 
 
 def _one_by_one(rest: bytes, found: Found, *, is_whole: bool = True) -> list[Event]:
-    """Give the events that can be read each for itself; the last may be cut off."""
+    """Return the events that can be read each for itself; the last may be cut off."""
     events: list[Event] = []
     texts = _split(rest)
     for number, text in enumerate(texts):
@@ -301,7 +301,7 @@ def _split(rest: bytes) -> list[bytes]:
 
 
 def _event(text: bytes, *, is_last: bool) -> Event | None:
-    """Give one event, mended where only a number or a byte of a name is none."""
+    """Return one event, mended where only a number or a byte of a name is none."""
     ended = [text[: end.start() + 1] for end in re.finditer(rb"\}", text)][::-1] if is_last else []
     for attempt in (text, *ended):
         for whole in (attempt, _mended(attempt)):

@@ -11,7 +11,7 @@ GAIN = 0.05
 
 
 def gains(throughputs: Mapping[int, float]) -> dict[int, float]:
-    """Give the gain of throughput per doubling up to each batch size from the next smaller one.
+    """Return the gain of throughput per doubling up to each batch size from the next smaller one.
 
     `throughputs` are samples per second by batch size; the smallest batch has no gain.
     """
@@ -22,7 +22,7 @@ def gains(throughputs: Mapping[int, float]) -> dict[int, float]:
 
 
 def point(throughputs: Mapping[int, float]) -> int | None:
-    """Give the first batch size from which doubling gains less than `GAIN`; None if none is."""
+    """Return the first batch size from which doubling gains less than `GAIN`; None if none is."""
     gained = gains(throughputs)
     steps = pairwise(sorted(throughputs))
     return next((small for small, large in steps if gained[large] < GAIN), None)

@@ -41,7 +41,7 @@ class Steps:
 
 
 def marked(numbers: Ints, start: Floats, end: Floats, whole: tuple[float, float]) -> Steps:
-    """Give the steps that annotations mark, each once, or the whole as step 0."""
+    """Return the steps that annotations mark, each once, or the whole as step 0."""
     if not len(numbers):
         window = np.array([whole])
         return Steps(np.zeros(1, np.int64), window, window, marked=False)
@@ -53,7 +53,7 @@ def marked(numbers: Ints, start: Floats, end: Floats, whole: tuple[float, float]
 
 
 def place(moment: Floats, windows: Floats) -> Ints:
-    """Give the position of the window each moment lies in, or NONE."""
+    """Return the position of the window each moment lies in, or NONE."""
     if not len(windows):
         return np.full(len(moment), NONE)
     found = np.searchsorted(windows[:, 0], moment, side="right") - 1
@@ -74,7 +74,7 @@ def chosen(steps: Steps, keep: NDArray[np.bool_]) -> Steps:
 
 
 def on_device(steps: Steps, launched_in: Ints, start: Floats, end: Floats) -> Steps:
-    """Give steps their windows on the device, by the step that each kernel was launched in.
+    """Return steps their windows on the device, by the step that each kernel was launched in.
 
     Windows are those of the host unless most steps end on the device after they end on the host.
     """

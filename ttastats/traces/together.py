@@ -106,7 +106,7 @@ def together(events: Events) -> SteppedTrace:
 def _marked(
     names: Sequence[str], notes: Numbers, columns: Numbers, host: Numbers, device: Numbers
 ) -> Steps:
-    """Give the steps that annotations mark, or the whole."""
+    """Return the steps that annotations mark, or the whole."""
     numbers = np.array([_step_number(name) for name in names], np.int64)[notes["name"]]
     marks = numbers != NONE
     start, length = notes["start"][marks], notes["length"][marks]
@@ -120,7 +120,7 @@ def _step_number(name: str) -> int:
 
 
 def _whole(*kinds: Numbers) -> tuple[float, float]:
-    """Give the time from the first event to the end of the last."""
+    """Return the time from the first event to the end of the last."""
     some = [one for one in kinds if len(one["start"])]
     first = min((float(one["start"].min()) for one in some), default=0.0)
     return first, max((float((one["start"] + one["length"]).max()) for one in some), default=0.0)
@@ -177,7 +177,7 @@ _OPERATOR_ROWS = {
 
 
 def _grouped(some: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame:
-    """Give the rows of some operators by name and step."""
+    """Return the rows of some operators by name and step."""
     inside = np.flatnonzero(in_step != NONE)
     account = some.account[inside]
     itself = account == inside
@@ -197,13 +197,13 @@ def _grouped(some: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame
 
 
 def lie_in(moment: Floats, windows: Floats) -> NDArray[np.bool_]:
-    """Tell which moments lie in some windows."""
+    """Return which moments lie in some windows."""
     found: NDArray[np.bool_] = steps.place(moment, windows) != NONE
     return found
 
 
 def under_way(names: Sequence[str], notes: Numbers, *starts: str) -> Floats:
-    """Give the time in annotations whose names begin so."""
+    """Return the time in annotations whose names begin so."""
     chosen = np.array([name.startswith(starts) for name in names], bool)[notes["name"]]
     start = notes["start"][chosen]
     return intervals.union(start, start + notes["length"][chosen])

@@ -61,14 +61,14 @@ class Costs:
 
 
 def costs(calls: Iterable[Any], names: Sequence[str]) -> Costs:
-    """Give what every kind of call takes."""
+    """Return what every kind of call takes."""
     told = np.array([_told(call) for call in calls], np.int64).reshape(-1, 2)
     counted = np.array([name in flops.COUNTED for name in names], bool)
     return Costs(told[:, 0], told[:, 1], counted)
 
 
 def _told(call: Any) -> tuple[int, int]:
-    """Give FLOPs and bytes of what is told of the inputs of a call."""
+    """Return FLOPs and bytes of what is told of the inputs of a call."""
     name, dims, types, concrete = call
     if not dims:
         return UNKNOWN, UNKNOWN
@@ -89,7 +89,7 @@ def _known(amount: int | None) -> int:
 
 
 def ordered(columns: Numbers) -> Ints:
-    """Give the operators thread by thread in the order of their starts, the longest first.
+    """Return the operators thread by thread in the order of their starts, the longest first.
 
     What starts together is sorted in small parts: sorting by two keys at once takes much memory.
     """
@@ -110,7 +110,7 @@ def ordered(columns: Numbers) -> Ints:
 
 
 def operators(columns: Numbers, order: Ints, known: Costs, grain: float) -> Iterator[Operators]:
-    """Give the operators with what each took by itself; `grain` is the smallest step of time."""
+    """Yield the operators with what each took by itself; `grain` is the smallest step of time."""
     changes = np.flatnonzero(np.diff(columns["thread"][order])) + 1
     edges = [0, *changes.tolist(), len(order)]
     for begin, end in itertools.pairwise(edges):
@@ -121,7 +121,7 @@ def operators(columns: Numbers, order: Ints, known: Costs, grain: float) -> Iter
 
 
 def _cut(columns: Numbers, order: Ints, begin: int, end: int) -> int:
-    """Give the place before which everything that has begun has ended."""
+    """Return the place before which everything that has begun has ended."""
     size = _TOGETHER
     while begin + size < end:
         part = order[begin : begin + size]
@@ -213,12 +213,12 @@ class Launches:
         self.flops[events] = some.flops[account]
 
     def moment(self, device: Numbers) -> Floats:
-        """Give the time at which the host launched each event, or at which it began."""
+        """Return the time at which the host launched each event, or at which it began."""
         by_operator = np.where(np.isnan(self.start), device["start"], self.start)
         return np.where(np.isnan(self._called), by_operator, self._called)
 
     def flops_of_kernels(self, length: Floats) -> Ints:
-        """Give each kernel FLOPs: those of an operator are of the longest kernel it launched."""
+        """Return each kernel FLOPs: those of an operator are of the longest kernel it launched."""
         found = np.zeros(len(length), np.int64)
         known = np.flatnonzero(self.account != NONE)
         order = known[np.lexsort((-length[known], self.account[known]))]
@@ -229,7 +229,7 @@ class Launches:
 
 
 def _places(device: Numbers, columns: Numbers, order: Ints) -> Ints:
-    """Give the place of the operator with the external id of each event of the device, or NONE.
+    """Return the place of the operator with the external id of each event of the device, or NONE.
 
     External ids that merely repeat the correlation lead to no operator, as in traces of 2022.
     """
@@ -240,7 +240,7 @@ def _places(device: Numbers, columns: Numbers, order: Ints) -> Ints:
 
 
 def _with(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:
-    """Give the place of each wanted id among some, or NONE; negative ones are none.
+    """Return the place of each wanted id among some, or NONE; negative ones are none.
 
     The ids are looked at some at a time, in an `order` if there is one: there may be millions.
     """
@@ -256,5 +256,5 @@ def _with(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:
 
 
 def _at(values: NDArray[Any], places: Ints) -> NDArray[Any]:
-    """Give values by place; what is given for NONE means nothing."""
+    """Return values by place; what is given for NONE means nothing."""
     return values[places] if len(values) else np.zeros(len(places), values.dtype)

@@ -16,7 +16,7 @@ from ttastats.outcomes import counted
 
 
 def table_of(places: Sequence[Path]) -> pl.DataFrame:
-    """Give the tidy table of the logs in some folders, read as `ttastats ingest` reads them."""
+    """Return the tidy table of the logs in some folders, read as `ttastats ingest` reads them."""
     with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
         file = Path(folder, "runs.parquet")
         api.ingest(list(places), file)
@@ -24,13 +24,13 @@ def table_of(places: Sequence[Path]) -> pl.DataFrame:
 
 
 def remarks(table: pl.DataFrame) -> list[str]:
-    """Give what no table of one setup says: how epochs and CPU time varied, and odd data."""
+    """Return what no table of one setup says: how epochs and CPU time varied, and odd data."""
     runs = counted.counted(api.run_table(table))
     return [*_what_varied(runs, _told(runs)), *odd_data(table)]
 
 
 def odd_data(table: pl.DataFrame) -> list[str]:
-    """Give what runs say is odd about their data."""
+    """Return what runs say is odd about their data."""
     told = _told(api.run_table(table))
     return list(dict.fromkeys(one["data_note"] for one in told if "data_note" in one))
 
@@ -40,7 +40,7 @@ def _told(runs: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def coefficient_of_variation(values: Sequence[float]) -> float | None:
-    """Give the sample standard deviation over the mean; None for fewer than two values."""
+    """Return the sample standard deviation over the mean; None for fewer than two values."""
     if len(values) < 2:
         return None
     return statistics.stdev(values) / statistics.fmean(values)

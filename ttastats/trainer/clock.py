@@ -12,14 +12,14 @@ _THREADS = Path("/proc/self/task")
 
 
 def clock_of(device: torch.device) -> Clock:
-    """Give a clock that waits for a device."""
+    """Return a clock that waits for a device."""
     if device.type == "cuda":
         return Clock(finish_device=lambda: torch.cuda.synchronize(device))
     return Clock()
 
 
 def waiting_seconds() -> float | None:
-    """Give how long the threads of this process could have run and had no core; None if unknown."""
+    """Return how long threads of this process waited for a core; None if unknown."""
     try:
         told = [path.read_text().split() for path in _THREADS.glob("*/schedstat")]
         return sum(int(waiting) for _, waiting, _ in told) / 1e9 if told else None

@@ -45,7 +45,7 @@ def write(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) 
 
 
 def _row(one: Checkpoint) -> tuple[float, float, float]:
-    """Give what the table tells of a checkpoint, to the microsecond and in percent.
+    """Return what the table tells of a checkpoint, to the microsecond and in percent.
 
     DAWNBench counts all but validation: reading and preparing the data are on its clock.
     """

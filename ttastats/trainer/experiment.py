@@ -61,7 +61,7 @@ def plan(
     seeds: Sequence[int],
     grid: Mapping[str, Sequence[Value]] | None = None,
 ) -> Plan:
-    """Give the runs of a grid, every one of them checked before the first begins.
+    """Return the runs of a grid, every one of them checked before the first begins.
 
     Parameters
     ----------
@@ -120,14 +120,14 @@ def _make_here(planned: list[Planned], write_dawnbench: bool) -> None:
 
 
 def leads() -> bool:
-    """Tell whether this process speaks for all workers."""
+    """Return whether this process speaks for all workers."""
     return parallel.rank() == 0
 
 
 def _planned(
     request: Request, options: Overrides, chosen: Mapping[str, Value], seeds: Sequence[int]
 ) -> list[Planned]:
-    """Give the runs of one setup.
+    """Return the runs of one setup.
 
     A system that the user named keeps its name, but in a sweep; a detected one also says what
     differs from the recipe, so that different setups do not end up as one entry.
@@ -149,7 +149,7 @@ def _planned(
 
 
 def _of_its_own(place: ResultFolder, setup: str) -> ResultFolder:
-    """Give a place where no runs of another setup lie, such as those of a file before a change."""
+    """Return place where no runs of another setup lie, such as those of a file before a change."""
     others = {_setup(told) for _, told, _ in _told(place)} - {setup}
     return replace(place, system=f"{place.system}-{setup[:7]}") if others else place
 
@@ -167,7 +167,7 @@ def _setup(settings: Settings | None) -> str | None:
 
 
 def _told(place: ResultFolder) -> Iterator[tuple[Path, Settings | None, str | None]]:
-    """Give the logs of a place with the settings and the end that each tells.
+    """Yield the logs of a place with the settings and the end that each tells.
 
     What was killed before its run began is no log of a run.
     """
@@ -191,7 +191,7 @@ def _told_by(path: Path, _size: int) -> tuple[bool, Settings | None, str | None]
 
 
 def _settings(told: Any) -> Settings | None:
-    """Give the settings a log names, as far as it is of this version of the trainer."""
+    """Return the settings a log names, as far as it is of this version of the trainer."""
     known = set(Settings.__dataclass_fields__)
     return Settings(**told) if isinstance(told, dict) and told.keys() == known else None
 
@@ -202,13 +202,13 @@ def _combinations(grid: Mapping[str, Sequence[Value]]) -> Iterator[dict[str, Val
 
 
 def _name(chosen: Mapping[str, Value], grid: Mapping[str, Sequence[Value]]) -> str:
-    """Give what is particular about a setup, such as `batch_size 512`."""
+    """Return what is particular about a setup, such as `batch_size 512`."""
     varied = {name: value for name, value in chosen.items() if len(grid[name]) > 1}
     return ", ".join(f"{name} {value}" for name, value in varied.items()) or "the only setup"
 
 
 def _in_turns(setups: Sequence[Sequence[Planned]]) -> Iterator[Planned]:
-    """Give run after run of all setups, beginning with another setup at each seed."""
+    """Yield run after run of all setups, beginning with another setup at each seed."""
     for number, runs in enumerate(zip(*setups, strict=True)):
         first = number % len(runs)
         yield from runs[first:] + runs[:first]

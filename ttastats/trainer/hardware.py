@@ -42,7 +42,7 @@ FIELDS = (
 
 
 def description(place: ResultFolder, settings: Settings) -> dict[str, Any]:
-    """Give the official fields, and under `ttastats` what decides how fast this machine is.
+    """Return the official fields, and under `ttastats` what decides how fast this machine is.
 
     All official values are text, as the official checker wants.
     """
@@ -70,13 +70,13 @@ def description(place: ResultFolder, settings: Settings) -> dict[str, Any]:
 
 
 def processor_name() -> str:
-    """Give the model of the processor, as far as the system tells."""
+    """Return the model of the processor, as far as the system tells."""
     names = _values(_text(_CPUINFO), "model name")
     return names[0] if names else platform.processor() or platform.machine()
 
 
 def default_system(device: str) -> str:
-    """Give a short name of this machine that can be a folder."""
+    """Return a short name of this machine that can be a folder."""
     name = torch.cuda.get_device_name() if device == "cuda" else processor_name()
     name = re.sub(r"\((?:R|TM|C)\)|@.*|\bprocessor\b|\bcpu\b", " ", name, flags=re.IGNORECASE)
     short = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
@@ -84,7 +84,7 @@ def default_system(device: str) -> str:
 
 
 def software() -> dict[str, Any]:
-    """Give the versions that decide how fast a run is and which way it takes."""
+    """Return the versions that decide how fast a run is and which way it takes."""
     on_gpu = torch.cuda.is_available()
     return {
         "ttastats": __version__,
@@ -99,7 +99,7 @@ def software() -> dict[str, Any]:
 
 
 def gpu(device: torch.device) -> dict[str, str]:
-    """Give what `nvidia-smi` tells of a GPU at this moment; nothing where it is missing."""
+    """Return what `nvidia-smi` tells of a GPU at this moment; nothing where it is missing."""
     uuid = getattr(torch.cuda.get_device_properties(device), "uuid", device.index or 0)
     name = uuid if isinstance(uuid, int) else f"GPU-{uuid}"
     command = [
@@ -116,13 +116,13 @@ def gpu(device: torch.device) -> dict[str, str]:
 
 
 def operating_system() -> str:
-    """Give the name of the distribution, or of the system."""
+    """Return the name of the distribution, or of the system."""
     match = re.search(r'^PRETTY_NAME="?([^"\n]*)', _text(_RELEASE), re.MULTILINE)
     return match.group(1) if match else f"{platform.system()} {platform.release()}"
 
 
 def available_cpus() -> int:
-    """Give the number of logical processors this process may use."""
+    """Return the number of logical processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -158,7 +158,7 @@ def _accelerator(device: str, workers_here: int) -> dict[str, str]:
 
 
 def _frequency() -> str:
-    """Give the highest frequency the system names; that of the moment would never be the same."""
+    """Return the highest frequency the system names; that of the moment would never be the same."""
     text = _text(Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")).strip()
     return f"{int(text) / 1e6:.2f} GHz" if text.isdigit() else ""
 

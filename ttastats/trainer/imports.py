@@ -17,7 +17,7 @@ _NO_WORKLOADS = frozenset({_FOLDER / "__init__.py", _FOLDER / "contract.py"})
 
 
 def imported(path: Path) -> tuple[str, ...]:
-    """Give the texts of the files that a file imports, and that those import, in a fixed order."""
+    """Return texts of the files that a file imports, and that those import, in a fixed order."""
     first = path.resolve()
     found, waiting = {first}, [first]
     while waiting:
@@ -43,7 +43,7 @@ def _imported_by(path: Path, folder: Path) -> Iterator[Path]:
 
 
 def _files(folder: Path, name: str) -> Iterator[Path]:
-    """Give the files that importing a dotted name runs; its last word need not be a module."""
+    """Yield the files that importing a dotted name runs; its last word need not be a module."""
     if name.startswith(f"{_BUILT_IN}."):
         folder, name = _FOLDER, name.removeprefix(f"{_BUILT_IN}.")
     place, words = folder, name.split(".")

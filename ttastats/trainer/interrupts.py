@@ -50,7 +50,7 @@ class StopRequest:
 
 @contextmanager
 def listening(*, obey: bool = True, alone: bool = True) -> Iterator[StopRequest]:
-    """Give a stop request that Ctrl-C and SIGTERM set, and restore what they did before.
+    """Return a stop request that Ctrl-C and SIGTERM set, and restore what they did before.
 
     `obey` False is for workers beside the one that logs: they stop when it does. `alone` tells
     that there is only one process.

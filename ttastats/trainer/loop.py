@@ -81,7 +81,7 @@ def _ready(
 
 
 def _why(error: BaseException, team: Team) -> dict[str, str]:
-    """Give why a run broke off: somebody stopped it, a worker was lost, or the code failed."""
+    """Return why a run broke off: somebody stopped it, a worker was lost, or the code failed."""
     if said := team.failure():
         return {"reason": said.partition("\n")[0]}
     if isinstance(error, Interrupted):
@@ -142,7 +142,7 @@ class _Run:
         return Outcome(reached, tuple(self._done), self._clock.counted(), dataset, data.notes)
 
     def _due(self, per_epoch: int, last: int) -> int:
-        """Give the step after which quality is asked next."""
+        """Return the step after which quality is asked next."""
         every = self._net.settings.evaluate_every
         return last if every == END else math.ceil((len(self._done) + 1) * every * per_epoch)
 
@@ -158,7 +158,7 @@ class _Run:
         return self._done[-1].step if self._done else 0
 
     def _batches(self, data: Data) -> Iterator[Batch]:
-        """Give batch after batch, epoch after epoch."""
+        """Yield batch after batch, epoch after epoch."""
         for epoch in itertools.count():
             batch = None
             for batch in self._net.batches(data, self._order, epoch):
@@ -238,5 +238,5 @@ class _Run:
 
 
 def _whole(epoch: float) -> float:
-    """Give epochs as people write them: whole ones without a fraction."""
+    """Return epochs as people write them: whole ones without a fraction."""
     return int(epoch) if epoch == int(epoch) else round(epoch, 6)

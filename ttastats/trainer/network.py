@@ -44,13 +44,13 @@ class Network:
     team: Team
 
     def given(self) -> dict[str, Any]:
-        """Give what every hook is given."""
+        """Return what every hook is given."""
         return self.settings.given(self.team.device)
 
     def batches(
         self, data: Data, rng: torch.Generator, epoch: int
     ) -> Iterator[tuple[Any, Any, int]]:
-        """Give this worker's part of each batch of an epoch, and how many samples the batch has.
+        """Yield this worker's part of each batch of an epoch, and how many samples the batch has.
 
         Every worker gets the same number: the average over workers counts them alike.
         """
@@ -97,7 +97,7 @@ class Network:
 
     @torch.no_grad()
     def quality(self, data: Data) -> float:
-        """Give the quality: one number for the evaluation samples."""
+        """Return the quality: one number for the evaluation samples."""
         self.bare.eval()
         if self.workload.evaluate is None:
             quality = self._mean_score(data.eval_inputs, data.eval_targets)
@@ -117,7 +117,7 @@ class Network:
         return float(total) / len(targets)
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """Give the context in which numbers are as precise as the settings say."""
+        """Return the context in which numbers are as precise as the settings say."""
         return torch.autocast(
             self.team.device.type, dtype=torch.bfloat16, enabled=self.settings.precision == "bf16"
         )
@@ -135,25 +135,25 @@ def set_numerics(settings: Settings) -> None:
 
 
 def steps_per_epoch(samples: int, settings: Settings) -> int:
-    """Give the number of batches of an epoch; the last one may be smaller."""
+    """Return the number of batches of an epoch; the last one may be smaller."""
     batches = samples / settings.batch_size
     return max(1, int(batches) if settings.drop_last else math.ceil(batches))
 
 
 def read(workload: Workload, settings: Settings, team: Team) -> Data:
-    """Give the data of a run, on the device."""
+    """Return the data of a run, on the device."""
     folder = Path(settings.data) if settings.data else None
     found: Data = workload.data(folder, **settings.given(team.device))
     return found.on(team.device)
 
 
 def sees_data(workload: Workload) -> bool:
-    """Tell whether nothing but the data shows the shapes of batches or the form of the model."""
+    """Return whether nothing but the data shows the shapes of batches or the form of the model."""
     return workload.dummy is None or workload.model.names("data")
 
 
 def made(workload: Workload, settings: Settings, team: Team, data: Data | None) -> nn.Module:
-    """Give the model of a run, with weights that the seed decides, and the data if it looks."""
+    """Return the model of a run, with weights that the seed decides, and the data if it looks."""
     torch.manual_seed(settings.seed)
     given = {**settings.given(team.device), "data": data}
     where: dict[str, Any] = {"device": team.device}
@@ -164,7 +164,7 @@ def made(workload: Workload, settings: Settings, team: Team, data: Data | None) 
 
 
 def build(workload: Workload, settings: Settings, team: Team, data: Data | None = None) -> Network:
-    """Give the network of a run; `data` are needed where the model looks at them."""
+    """Return the network of a run; `data` are needed where the model looks at them."""
     bare = made(workload, settings, team, data)
     if settings.channels_last:
         bare.register_forward_pre_hook(_channels_last)
@@ -200,7 +200,7 @@ def _as_it_is(model: nn.Module, *, dynamic: bool) -> nn.Module:  # noqa: ARG001 
 
 
 def _channels_last(_model: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Give images with their channels last."""
+    """Return images with their channels last."""
     return tuple(
         one.contiguous(memory_format=torch.channels_last)
         if isinstance(one, Tensor) and one.dim() == 4
@@ -236,7 +236,7 @@ def warm_up(network: Network, data: Data | None = None) -> None:
 
 
 def _samples(network: Network, data: Data | None) -> Data:
-    """Give samples that make up one batch, and one of what remains at the end of an epoch."""
+    """Return samples that make up one batch, and one of what remains at the end of an epoch."""
     settings, dummy = network.settings, network.workload.dummy
     if network.workload.batches is not None and data is not None:
         return data

@@ -21,7 +21,7 @@ class Schedule:
     epochs: float
 
     def at(self, epochs_trained: float) -> float:
-        """Give the share of the peak learning rate in the step after so many epochs."""
+        """Return the share of the peak learning rate in the step after so many epochs."""
         rising = epochs_trained / self.warmup_epochs if self.warmup_epochs else 1.0
         left = self.epochs - self.warmup_epochs
         falling = (self.epochs - epochs_trained) / left if left > 0 else 1.0
@@ -29,7 +29,7 @@ class Schedule:
 
 
 def optimizers(model: nn.Module, workload: Workload, settings: Settings) -> list[Any]:
-    """Give the optimizers of a run; each group of weights remembers its peak learning rate.
+    """Return the optimizers of a run; each group of weights remembers its peak learning rate.
 
     An optimizer is whatever has `param_groups`, `zero_grad` and `step`.
     """

@@ -53,7 +53,7 @@ class Team:
 
     @property
     def leads(self) -> bool:
-        """Tell whether this worker logs, evaluates and decides."""
+        """Return whether this worker logs, evaluates and decides."""
         return self.rank == 0
 
     def wait(self) -> None:
@@ -62,11 +62,11 @@ class Team:
             dist.barrier()
 
     def share(self, samples: Tensor) -> Tensor:
-        """Give this worker's part of a batch."""
+        """Return this worker's part of a batch."""
         return samples[self.rank :: self.size] if self.size > 1 else samples
 
     def leader_says(self, decision: bool) -> bool:
-        """Give the first worker's decision to all."""
+        """Return the first worker's decision to all."""
         if self.size == 1:
             return decision
         word = torch.tensor([int(decision)], device=self.device)
@@ -74,7 +74,7 @@ class Team:
         return bool(word.item())
 
     def total(self, *numbers: float) -> list[float]:
-        """Give the sum of each number over the workers."""
+        """Return the sum of each number over the workers."""
         if self.size == 1:
             return list(numbers)
         words = torch.tensor(numbers, dtype=torch.float64, device=self.device)
@@ -90,7 +90,7 @@ class Team:
                 _store().set(_FAILURE, text)
 
     def failure(self) -> str:
-        """Give what went wrong with a worker: one line, then its traceback; empty for nothing."""
+        """Return what went wrong with a worker: one line, then its traceback; empty for nothing."""
         if self.size > 1:
             with suppress(RuntimeError):  # the store is gone with the process that kept it
                 if _store().check([_FAILURE]):
@@ -99,24 +99,24 @@ class Team:
 
 
 def lost(error: BaseException) -> bool:
-    """Tell whether an error says that another worker can no longer be reached."""
+    """Return whether an error says that another worker can no longer be reached."""
     return isinstance(error, dist.DistError) or (
         isinstance(error, RuntimeError) and "connection" in str(error).lower()
     )
 
 
 def started_by_torchrun() -> bool:
-    """Tell whether this process is one worker of several, whoever started them."""
+    """Return whether this process is one worker of several, whoever started them."""
     return world_size() > 1
 
 
 def world_size() -> int:
-    """Give the number of workers the environment tells of."""
+    """Return the number of workers the environment tells of."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def rank() -> int:
-    """Give this worker's number, from 0."""
+    """Return this worker's number, from 0."""
     return int(os.environ.get("RANK", "0"))
 
 
@@ -184,7 +184,7 @@ def launch(workers: int, work: Callable[..., None], *given: Any) -> None:
 
 
 def _failed(number: int, failure: Any) -> TtastatsError:
-    """Say what the first worker that failed said, or how it died."""
+    """Return what the first worker that failed said, or how it died."""
     said = failure.error_file_data["message"]
     if isinstance(said, dict):
         text = str(said["message"])
@@ -209,7 +209,7 @@ def _worker(work: Callable[..., None], given: tuple[Any, ...]) -> None:
 
 
 def _starter() -> Callable[[], bool]:
-    """Give what tells whether the process that started this one, `launch` or torchrun, lives."""
+    """Return what tells whether the process that started this one, `launch` or torchrun, lives."""
     starter = multiprocessing.parent_process()  # which need not be the process this was forked of
     if starter is not None:
         return starter.is_alive
@@ -227,7 +227,7 @@ def follow(lives: Callable[[], bool]) -> None:
 
 
 def shared_by_workers(model: nn.Module, team: Team) -> DistributedDataParallel:
-    """Give a model whose gradients are averaged over the workers.
+    """Return a model whose gradients are averaged over the workers.
 
     The statistics of batch normalisation stay each worker's own, as the first worker evaluates:
     sending them before every step would be communication that training does not need.

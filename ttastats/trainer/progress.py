@@ -20,7 +20,7 @@ from ttastats.trainer.workloads.contract import Recipe
 
 @contextmanager
 def watcher() -> Iterator[Watcher]:
-    """Give a watcher that draws on stderr if a person looks at it, and otherwise does nothing."""
+    """Return a watcher that draws on stderr if a person looks at it, and otherwise does nothing."""
     console = Console(stderr=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SystemDiffers)
@@ -79,7 +79,7 @@ class _Terminal:
 
 
 def one_line(made: Made) -> str:
-    """Give a run in one line."""
+    """Return a run in one line."""
     outcome, last = made.outcome, made.outcome.checkpoints[-1]
     how = "reached" if outcome.reached else "NOT reached"
     return (

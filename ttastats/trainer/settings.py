@@ -44,28 +44,28 @@ class Settings:
     data: str | None
 
     def __getattr__(self, name: str) -> Any:
-        """Give a value of the recipe."""
+        """Return a value of the recipe."""
         try:
             return object.__getattribute__(self, "values")[name]
         except KeyError:
             raise AttributeError(name) from None
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the settings as plain values."""
+        """Return the settings as plain values."""
         return dataclasses.asdict(self)
 
     def given(self, device: torch.device | None = None) -> dict[str, Any]:
-        """Give what every hook of a workload is given: all values, the device and the seed."""
+        """Return what every hook of a workload is given: all values, the device and the seed."""
         about = {"device": device or torch.device(self.device), "seed": self.seed}
         return {**self.values, **about}
 
     def identity(self) -> dict[str, Any]:
-        """Give what makes it this run: everything but where the file and the data lie."""
+        """Return what makes it this run: everything but where the file and the data lie."""
         kept = ("sha256", "seed", "values", "device")
         return {name: getattr(self, name) for name in kept}
 
     def setup(self) -> str:
-        """Give a digest of what runs of one setup share: everything but the seed."""
+        """Return a digest of what runs of one setup share: everything but the seed."""
         shared = self.identity() | {"seed": None}
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
@@ -89,7 +89,7 @@ def settings_of(options: Overrides, workload: Workload, path: str, seed: int) ->
 
 
 def setup_suffix(options: Overrides, settings: Settings, workload: Workload) -> str:
-    """Give a short name of what was changed of the recipe, such as `-batch512-bf16`; or nothing."""
+    """Return short name of what was changed of the recipe, such as `-batch512-bf16`; or nothing."""
     usual = settings_of(Overrides(device=settings.device), workload, settings.workload, 0).values
     changed = {name: settings.values[name] for name in settings.values if name in options.values}
     return "".join(

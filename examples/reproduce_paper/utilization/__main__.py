@@ -97,7 +97,7 @@ def _record(path: Path, request: Request) -> None:
 
 
 def tables(folder: Path) -> Report:
-    """Give the tables of both papers from the profiles of a folder."""
+    """Return the tables of both papers from the profiles of a folder."""
     paper = tomllib.loads(Path(__file__).with_name("paper.toml").read_text("utf-8"))
     rows = {name: store.read([folder / f"{name}.parquet"]) for name in PROFILES}
     found = {name: api.profiled(folder / f"{name}.parquet").rows for name in PROFILES}
@@ -124,7 +124,7 @@ def _of(rows: Rows, section: str) -> list[Mapping[str, Any]]:
 
 
 def _communication(paper: Mapping[str, Any], found: Mapping[str, Rows]) -> Table:
-    """Give Tables 8 and 9, and below them ours: three ways to tell."""
+    """Return Tables 8 and 9, and below them ours: three ways to tell."""
     titles = ("Tables 8, 9: communication", "of the time", "exposed", "pure")
     columns = (Column(titles[0]), *(Column(title, "right") for title in titles[1:]))
     theirs = [
@@ -147,7 +147,7 @@ def _communication(paper: Mapping[str, Any], found: Mapping[str, Rows]) -> Table
 def _whole_steps(
     paper: Mapping[str, float], rows: Mapping[str, pl.DataFrame], found: Mapping[str, Rows]
 ) -> Table:
-    """Give the utilization of whole steps, and the time in slow operators (section 5.2)."""
+    """Return the utilization of whole steps, and the time in slow operators (section 5.2)."""
     below = paper["slow_below"] / paper["peak"]
     columns = (
         Column("Section 5.2: one worker"),
@@ -179,7 +179,7 @@ def _whole_steps(
 
 
 def _slow_share(own: pl.DataFrame, below: float) -> float:
-    """Give the share of time in operators slower than some share of the peak."""
+    """Return the share of time in operators slower than some share of the peak."""
     fastest = answers.peak(own, "peak_flops") or 0.0
     rates = pl.col("flops_per_second").fill_null(0.0)
     slow = answers.operators(own).filter(rates < below * fastest)
@@ -187,7 +187,7 @@ def _slow_share(own: pl.DataFrame, below: float) -> float:
 
 
 def _layers(rows: Rows) -> Table:
-    """Give the ablation behind Figure 11, whose variants took turns."""
+    """Return the ablation behind Figure 11, whose variants took turns."""
     titles = ("Figure 11: cifar10", "step", "speedup", "of peak")
     columns = (Column(titles[0]), *(Column(title, "right") for title in titles[1:]))
     body = (

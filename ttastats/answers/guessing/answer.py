@@ -67,7 +67,7 @@ class Guessed:
     output: str | None = None
 
     def __str__(self) -> str:
-        """Give all of it as text."""
+        """Return all of it as text."""
         number = sum(len(kind.files) for kind in self.kinds)
         lines = [
             f"{visible(self.path)}: {units.plural(number, 'log')} of "
@@ -82,7 +82,7 @@ class Guessed:
         return "\n".join(lines)
 
     def commands(self) -> Iterator[str]:
-        """Give the commands that lead from here to a verdict."""
+        """Yield the commands that lead from here to a verdict."""
         path = shlex.quote(visible(self.path))
         config = self.output or visible(str(Path(self.folder) / FILE))
         if self.config and self.output is None:
@@ -100,13 +100,13 @@ class Guessed:
 
 
 def _is_around(config: Path, path: Path) -> bool:
-    """Tell whether `ingest` finds the file by itself: in the folder, or in one above."""
+    """Return whether `ingest` finds the file by itself: in the folder, or in one above."""
     folder, place = config.resolve().parent, path.resolve()
     return folder == place or folder in place.parents or place in folder.parents
 
 
 def _target(runs: Sequence[RunSeen]) -> str:
-    """Give a target that all runs seen meet at their end, where none is known."""
+    """Return a target that all runs seen meet at their end, where none is known."""
     known = [run for run in runs if run.final is not None and math.isfinite(run.final)]
     if not known or any(run.to_target for run in runs) or known[0].higher_is_better is None:
         return ""
@@ -158,7 +158,7 @@ _COLUMNS = (
 
 
 def _table(runs: Sequence[RunSeen]) -> Iterator[str]:
-    """Give a line for each run; columns that say nothing are left out."""
+    """Yield a line for each run; columns that say nothing are left out."""
     rows = [_cells(run) for run in runs]
     said = [number for number, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
     shown = tuple(Line(tuple(Text(cells[number]) for number in said)) for cells in rows)

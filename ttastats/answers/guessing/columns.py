@@ -41,7 +41,7 @@ _MOST_METRICS = 8
 
 
 def proposal(frame: pl.DataFrame) -> Proposal:
-    """Give the keys of a block for a table, or for what the lines of a log tell.
+    """Return the keys of a block for a table, or for what the lines of a log tell.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def _metrics(
 
 
 def _may_be_one(name: str, found: Sequence[str]) -> bool:
-    """Tell whether a name is that of a quality, and not one of training that has its partner."""
+    """Return whether a name is that of a quality, and not one of training that has its partner."""
     plain = _plain(name)
     has_partner = any(_plain(one).endswith(plain) for one in found)
     known = bool(evaluated([name])) and higher_is_better(name) is True
@@ -126,7 +126,7 @@ def rank(name: str) -> int:
 
 
 def _of_training(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> tuple[list[str], str]:
-    """Give what may do for a metric where nothing is evaluated."""
+    """Return what may do for a metric where nothing is evaluated."""
     taken = {_count(key, told) for key in COUNTS} | {name for name, _ in _clocks(frame, told)}
     rest = [name for name in told if name not in taken]
     known = [name for name in rest if higher_is_better(name) is not None]
@@ -158,7 +158,7 @@ def _directions(found: Sequence[str], told: Mapping[str, pl.Series]) -> Iterator
 
 
 def _count(key: str, told: Mapping[str, pl.Series]) -> str | None:
-    """Give the column that counts training: by the names read without a word, then by others."""
+    """Return the column that counts training: by the names read without a word, then by others."""
     others = (name for name in told if _plain(name) in COUNTS[key])
     return names.first_of(names.COUNTS[key], told) or next(others, None)
 
@@ -170,7 +170,7 @@ def _progress(
     counts: Mapping[str, str | None],
     reasons: list[Reason],
 ) -> str:
-    """Give a count, with what to add where each row is an epoch and the first is called 0."""
+    """Return a count, with what to add where each row is an epoch and the first is called 0."""
     if column != key:
         reasons.append(Reason(key, f"read from {column}"))
     alone = key == "epoch" and counts["step"] is None and counts["samples"] is None
@@ -182,7 +182,7 @@ def _progress(
 
 
 def _clocks(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> list[tuple[str, str]]:
-    """Give what may be the clock, as a block says it: by names, then stamps by their look."""
+    """Return what may be the clock, as a block says it: by names, then stamps by their look."""
     found = [
         (name, names.UNITS[_CLOCKS[_plain(name)]])
         for name in told
@@ -196,7 +196,7 @@ def _clocks(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> list[tuple[st
 
 
 def unit_of(name: str) -> str | None:
-    """Give the unit of a column that has a word of time in its name, and none of a part of it."""
+    """Return the unit of a column that has a word of time in its name, and none of a part of it."""
     words = set(_plain(name).split("_"))
     if not words & _TIME or words & _OF_A_PART:
         return None
@@ -235,7 +235,7 @@ _STAMP = re.compile(
 
 
 def form_of(cells: pl.Series) -> str | None:
-    """Give the form of stamps such as `2024-01-31 12:00:00,123` or `12:00:00`, or None."""
+    """Return the form of stamps such as `2024-01-31 12:00:00,123` or `12:00:00`, or None."""
     match = _STAMP.fullmatch("".join(texts(cells).drop_nulls().head(1)))
     if match is None or (match["zone"] and match["zone"] != "Z"):
         return None
@@ -248,7 +248,7 @@ def form_of(cells: pl.Series) -> str | None:
 def _seconds(
     frame: pl.DataFrame, told: Mapping[str, pl.Series], runs: Sequence[str], reasons: list[Reason]
 ) -> str | None:
-    """Give the one clock that goes forward; an empty text says that there is none."""
+    """Return the one clock that goes forward; an empty text says that there is none."""
     found = _clocks(frame, told)
     forward = [
         (name, unit)
@@ -283,7 +283,7 @@ def _seconds(
 
 
 def _goes_forward(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> bool:
-    """Tell whether a column is a clock: seldom back, where a run begins, and mostly forward."""
+    """Return whether a column is a clock: seldom back, where a run begins, and mostly forward."""
     steps = _steps(frame, values, runs)
     if steps.is_empty():
         return True
@@ -292,7 +292,7 @@ def _goes_forward(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -
 
 
 def _steps(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> pl.Series:
-    """Give by how much a column rises from row to row within each run."""
+    """Return by how much a column rises from row to row within each run."""
     keys = [texts(frame[name]).fill_null("").alias(f"r{at}") for at, name in enumerate(runs)]
     known = pl.DataFrame([values.alias("v"), *keys]).filter(pl.col("v").is_finite())
     rise = pl.col("v").diff()
@@ -305,7 +305,7 @@ def _runs(
     counts: Mapping[str, str | None],
     reasons: list[Reason],
 ) -> tuple[str, ...]:
-    """Give the columns that tell runs apart: names, and a seed where it does what they do not."""
+    """Return the columns that tell runs apart: names, and a seed where it does what they do not."""
     varying = [
         name
         for name in frame.columns

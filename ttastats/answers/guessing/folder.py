@@ -85,7 +85,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
 
 
 def _config(proposals: Sequence[Proposal], prefix: str) -> str:
-    """Give the whole `ttastats.toml`; `prefix` leads from its folder to that of the logs."""
+    """Return the whole `ttastats.toml`; `prefix` leads from its folder to that of the logs."""
     if not proposals:
         return ""
     said = [{**one.said, "files": f"{prefix}{one.said['files']}"} for one in proposals]
@@ -94,7 +94,7 @@ def _config(proposals: Sequence[Proposal], prefix: str) -> str:
 
 
 def _root(path: str, sources: Sequence[Source]) -> tuple[str, str]:
-    """Give the folder that patterns start from, and as the user would name it."""
+    """Return the folder that patterns start from, and as the user would name it."""
     if Path(path).exists() or "://" in path or not sources:
         (root,) = described.roots_of([path])
         return root, path if Path(path).is_dir() else str(Path(path).parent)
@@ -108,7 +108,7 @@ def _place(source: Source) -> PurePosixPath:
 
 
 def _prefix(root: str, output: str | Path | None) -> str:
-    """Give what a pattern starts with in a file that lies in a folder above the logs."""
+    """Return what a pattern starts with in a file that lies in a folder above the logs."""
     if output is None:
         return ""
     above = atomic.above(Path(output))
@@ -206,7 +206,7 @@ _Proposed = tuple[str, list[File], Proposal | None]
 
 
 def _proposed(found: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
-    """Give what each kind is, its files, and the block proposed where one is needed."""
+    """Yield what each kind is, its files, and the block proposed where one is needed."""
     for title, own in found.read.items():
         yield title, own, None
     unfit = {name for names in found.left.values() for name in names}
@@ -221,7 +221,7 @@ def _proposed(found: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
 
 
 def _of_a_preset(own: Sequence[str], proposal: Proposal) -> list[FilePattern]:
-    """Give the pattern that a preset has for its files, where it matches all of them."""
+    """Return the pattern that a preset has for its files, where it matches all of them."""
     preset = presets.presets().get(str(proposal.said.get("preset")))
     for pattern in preset.signs.path if preset and preset.signs else ():
         if all(patterns.matched(f"**/{pattern}", path) for path in own):
@@ -238,7 +238,7 @@ class _Apart:
     runs_inside: bool
 
     def layouts(self, own: Sequence[str], *, by_folder: bool = True) -> Iterator[FilePattern]:
-        """Give as few patterns as can be: of all files, of those of a folder, of one file each."""
+        """Yield as few patterns as can be: of all files, of those of a folder, of one file each."""
         for layout in layouts(own, runs_inside=self.runs_inside):
             also = [path for path in self.unfit if patterns.matched(layout.pattern, path)]
             fits = not any(patterns.matched(layout.pattern, path) for path in self.others)

@@ -43,7 +43,7 @@ class Seen:
         self._alike: dict[tuple[str, int, bytes], list[Sketch]] = defaultdict(list)
 
     def sketch(self, head: bytes, path: str) -> Sketch:
-        """Give what a file is taken for.
+        """Return what a file is taken for.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class Seen:
 
 
 def _is_like(known: Sketch, head: bytes) -> bool:
-    """Tell whether the lines of a text are those of another; a table with its header is."""
+    """Return whether the lines of a text are those of another; a table with its header is."""
     text = _cut(head).decode("utf-8", "replace")
     return all(
         re.search(pattern, text, re.MULTILINE) for pattern in known.proposal.said.get("line", ())
@@ -71,7 +71,7 @@ def _is_like(known: Sketch, head: bytes) -> bool:
 
 
 def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
-    """Give what a file is whose signs a preset knows: what the preset leaves open is guessed."""
+    """Return what a file is whose signs a preset knows: what the preset leaves open is guessed."""
     preset = block.preset or ""
     said: dict[str, str | tuple[str, ...]] = {"preset": preset}
     text = f"recognised: preset {preset}; needs no block, this one adds a target and names"
@@ -110,7 +110,7 @@ def _expect_text(head: bytes, path: str) -> None:
 
 
 def sketched(head: bytes, path: str) -> Sketch:
-    """Give what a file is taken for: a table, else lines that tell something.
+    """Return what a file is taken for: a table, else lines that tell something.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def _is_json(head: bytes) -> bool:
 
 
 def _cut(head: bytes) -> bytes:
-    """Give whole lines of the beginning."""
+    """Return whole lines of the beginning."""
     if len(head) <= _LOOKED_AT:
         return head
     return head[: head.rfind(b"\n", 0, _LOOKED_AT) + 1 or _LOOKED_AT]

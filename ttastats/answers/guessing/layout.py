@@ -40,7 +40,7 @@ class FilePattern:
 
 
 def layouts(paths: Iterable[str], *, runs_inside: bool) -> list[FilePattern]:
-    """Give patterns for paths below a folder, one for those of each depth and ending.
+    """Return patterns for paths below a folder, one for those of each depth and ending.
 
     With `runs_inside`, a column of each file tells runs apart.
     """
@@ -52,7 +52,7 @@ def layouts(paths: Iterable[str], *, runs_inside: bool) -> list[FilePattern]:
 
 
 def literal(path: str) -> str:
-    """Give the pattern of one file alone."""
+    """Return the pattern of one file alone."""
     return _MEANT.sub("?", path)
 
 
@@ -115,7 +115,7 @@ def _part(values: Sequence[str], ending: str) -> _Part:
 
 
 def _numbered(found: Sequence[re.Match[str]], ending: str) -> _Part | None:
-    """Give a part whose numbers count: the same word stands before all of them."""
+    """Return a part whose numbers count: the same word stands before all of them."""
     words = {(match["word"], match["mark"]) for match in found}
     before = sorted({match["before"] for match in found})
     numbers = {match["number"] for match in found}
@@ -136,7 +136,7 @@ def _numbered(found: Sequence[re.Match[str]], ending: str) -> _Part | None:
 
 
 def _whole(stems: Sequence[str], ending: str) -> _Part:
-    """Give a part that varies as a whole, but for words that all start or end with."""
+    """Return a part that varies as a whole, but for words that all start or end with."""
     start = _common(stems)
     end = _common([stem[::-1] for stem in stems])[::-1]
     start = start[: _last_separator(start)]

@@ -62,7 +62,7 @@ def _mark(mark: str) -> str:
 
 
 def proposal(text: str, path: str) -> Proposal:
-    """Give the keys of a block for the lines of a text.
+    """Return the keys of a block for the lines of a text.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def proposal(text: str, path: str) -> Proposal:
 
 
 def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Give expressions with an example each: those with a metric, then what they lack."""
+    """Yield expressions with an example each: those with a metric, then what they lack."""
     kinds: Counter[tuple[_Told, ...]] = Counter()
     examples: dict[tuple[_Told, ...], str] = {}
     for line in lines:
@@ -128,7 +128,7 @@ def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _stamped(lines: Sequence[str], found: Iterable[str]) -> str | None:
-    """Give a line with a stamp where nearly all evaluations have one since the last of them."""
+    """Return a line with a stamp where nearly all evaluations have one since the last of them."""
     evaluated = [re.compile(pattern) for pattern in found]
     examples: dict[str, str] = {}
     since: set[str] = set()
@@ -158,7 +158,7 @@ def _metrics(kinds: Counter[tuple[_Told, ...]]) -> frozenset[str]:
 
 
 def _kept(kinds: Counter[tuple[_Told, ...]], metrics: frozenset[str]) -> list[tuple[_Told, ...]]:
-    """Give the lines with a metric, without rare ones that lack what most have, as of the end."""
+    """Return the lines with a metric, without rare ones that lack what most have, as of the end."""
     those = [(told, n) for told, n in kinds.most_common() if any(o.group in metrics for o in told)]
     if not those:
         return []
@@ -179,7 +179,7 @@ def _joined(told: Sequence[_Told]) -> str:
 
 
 def _stamp(line: str) -> str:
-    """Give the expression of stamps of the shape that a line begins with."""
+    """Return the expression of stamps of the shape that a line begins with."""
     stamp = _STAMP.match(line)
     assert stamp is not None  # noqa: S101 - for the type checker
     written = re.sub(r"\d+", lambda digits: rf"\d{{{len(digits[0])}}}", stamp[1])
@@ -188,7 +188,7 @@ def _stamp(line: str) -> str:
 
 
 def _told(line: str) -> tuple[_Told, ...]:
-    """Give the numbers that a line calls by a name, once each."""
+    """Return the numbers that a line calls by a name, once each."""
     found: dict[str, _Told] = {}
     for match in _PAIR.finditer(line):
         one = _one(match)
@@ -229,7 +229,7 @@ _CELLS = re.compile(rf"^\s*(?:{_NUMBER})(?:\s+(?:{_NUMBER}))+\s*$")
 
 
 def _of_numbers(lines: Sequence[str], path: str) -> list[tuple[str, str]]:
-    """Give one expression for lines of numbers alone, called as a line above them says."""
+    """Return one expression for lines of numbers alone, called as a line above them says."""
     rows = [line for line in lines if _CELLS.match(line)]
     if len(rows) < 2 or len(rows) < 0.8 * len(lines):
         return []

@@ -36,7 +36,7 @@ class NoLogError(Exception):
 
 
 def written(proposal: Proposal) -> str:
-    """Give a block as TOML, with what is unsure as comments."""
+    """Return a block as TOML, with what is unsure as comments."""
     lines = ["[[logs]]"]
     for key in KEYS:
         doubts = [one.text for one in proposal.reasons if one.key == key and not one.sure]
@@ -61,7 +61,7 @@ def _value(said: str | tuple[str, ...]) -> str:
 
 
 def _text(said: str) -> str:
-    """Give a text of TOML: one with a backslash as it is, in single quotes, where it can be."""
+    """Return a text of TOML: one with a backslash as it is, in single quotes, where it can be."""
     if "\\" in said and said.isprintable() and "'''" not in said and said[-1] != "'":
         return f"'''{said}'''" if "'" in said else f"'{said}'"
     return json.dumps(said, ensure_ascii=not said.isprintable()).replace("\x7f", "\\u007f")

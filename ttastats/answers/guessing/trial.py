@@ -42,7 +42,7 @@ class _Beginning(Source, frozen=True, gc=False):
     """A file of which no more is read than a guess needs."""
 
     def blocks(self) -> Iterator[bytes]:
-        """Give the first blocks, the last of them cut behind a line."""
+        """Yield the first blocks, the last of them cut behind a line."""
         room = _MOST_READ
         for block in super().blocks():
             yield block if len(block) <= room else block[: block.rfind(b"\n", 0, room) + 1 or room]
@@ -117,13 +117,13 @@ def _told(problem: Problem, file: File) -> str:
 
 
 def _spread(own: Sequence[File]) -> list[File]:
-    """Give files from the beginning, the middle and the end, then others that may hold a run."""
+    """Return files from the beginning, the middle and the end, then others that may hold a run."""
     at = dict.fromkeys([0, len(own) // 2, len(own) - 1, *range(min(len(own), _MOST_FILES))])
     return [own[one] for one in at]
 
 
 def _entries(own: Sequence[File], reading: Reading) -> tuple[str, ...]:
-    """Give what blocks call an entry in all files by their paths, those with most files first."""
+    """Return what blocks call an entry in all files by their paths, those with most files first."""
     found = []
     for file in own:
         hit = described.block_for(str(file.place), reading.blocks, with_pattern=True)
@@ -133,7 +133,7 @@ def _entries(own: Sequence[File], reading: Reading) -> tuple[str, ...]:
 
 
 def _shown(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
-    """Give what a run would become, judged as any table is; `first` are its metrics in order."""
+    """Return what a run would become, judged as any table is; `first` are its metrics in order."""
     row = time_to_target.runs(run).row(0, named=True)
     own = run.filter(pl.col("eval_index") >= 0)
     known = sorted(own["metric"].drop_nulls().unique().sort(), key=rank)
@@ -156,7 +156,7 @@ def _shown(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
 
 
 def _metrics_of(proposal: Proposal | None) -> Sequence[str]:
-    """Give the metrics in the order in which a block or its preset names them."""
+    """Return the metrics in the order in which a block or its preset names them."""
     said = proposal.said if proposal else {}
     if "metric" in said or "preset" not in said:
         return [metric_of(text).name for text in said.get("metric", ())]

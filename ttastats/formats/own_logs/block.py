@@ -116,12 +116,12 @@ class Block(msgspec.Struct, frozen=True):
 
     @property
     def dialect(self) -> str:
-        """Give the name of the dialect that reads such logs."""
+        """Return the name of the dialect that reads such logs."""
         return "lines" if self.line else "table"
 
 
 def fields_of(named: Mapping[str, str]) -> dict[str, Any]:
-    """Give the columns of the table that some names fill; those that count are whole numbers."""
+    """Return the columns of the table that some names fill; those that count are whole numbers."""
     return {
         name: _whole(named[name]) if name in patterns.COUNTS else named[name]
         for name in FIELDS
@@ -143,7 +143,7 @@ _ROWS = ("seconds", "step", "epoch", "samples", *_APART, "carry", "failed")
 
 
 def is_layout(block: Block) -> bool:
-    """Tell whether a block says where things stand in a file, not only which of them count."""
+    """Return whether a block says where things stand in a file, not only which of them count."""
     return bool(block.line or block.preset or _said(block, _ROWS))
 
 
@@ -155,7 +155,7 @@ _SILENT = Block("")
 
 
 def refined(preset: Block, block: Block) -> Block:
-    """Give the block of a preset whose signs a file bears, with what was said of the file."""
+    """Return the block of a preset whose signs a file bears, with what was said of the file."""
     own = _said(block, (*_ROWS, "clock"))
     apart = _APART if any(name in own for name in _APART) else ()
     said = {name: getattr(block, name) for name in (*own, *apart)}
@@ -180,7 +180,7 @@ Said = Mapping[str, Any]
 
 
 def block_of(said: Said, where: Callable[[str], str], **more: Any) -> Block:
-    """Give the block that some keys describe; `where` tells where a key is written.
+    """Return the block that some keys describe; `where` tells where a key is written.
 
     Raises
     ------
@@ -233,7 +233,7 @@ class _Reader:
         raise self.refuse(key, f"{key} is not a string: {value!r}", f'Write {key} = "...".')
 
     def words(self, key: str) -> str:
-        """Give a text; a number may be written bare."""
+        """Return a text; a number may be written bare."""
         value = self.said[key]
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
@@ -282,7 +282,7 @@ class _Reader:
         raise self.refuse(key, f"invalid value: {key} = {text!r}", f"Write {named}.")
 
     def each(self, key: str, read: Callable[[str], Any]) -> Any:
-        """Give what each text says, None where the key is absent; an empty text says: none."""
+        """Return what each text says, None where the key is absent; an empty text says: none."""
         if key not in self.said:
             return None
         try:

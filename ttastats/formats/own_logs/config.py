@@ -17,7 +17,7 @@ _HEADER = re.compile(r"^[ \t]*\[\[\s*logs\s*\]\]", re.MULTILINE)
 
 
 def blocks(text: str, shown: str, root: str) -> tuple[Block, ...]:
-    """Give the blocks of a file; `shown` names it, and its patterns start at the folder `root`.
+    """Return the blocks of a file; `shown` names it, and its patterns start at the folder `root`.
 
     Raises
     ------
@@ -53,7 +53,7 @@ _QUOTES = (
 
 
 def described(said: Said, where: Callable[[str], str], root: str, *, quiet: bool = False) -> Block:
-    """Give one block, what its preset says included; what it says itself goes first.
+    """Return one block, what its preset says included; what it says itself goes first.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def described(said: Said, where: Callable[[str], str], root: str, *, quiet: bool
 
 
 def _place(shown: str, text: str, start: int, key: str) -> str:
-    """Give the file and the line of a key of the table that starts there, or that of the table."""
+    """Return file and the line of a key of the table that starts there, or that of the table."""
     end = next((match.start() for match in _HEADER.finditer(text, start + 1)), len(text))
     end = end if end > start else len(text)
     found = re.compile(rf"""^\s*["']?{re.escape(key)}["']?\s*[=\]]""", re.MULTILINE)

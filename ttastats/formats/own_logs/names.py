@@ -42,11 +42,11 @@ def metrics(columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def clocks(columns: Iterable[str]) -> tuple[tuple[str, float], ...]:
-    """Give the columns that may be a clock by their names, each with the seconds of its unit."""
+    """Return the columns that may be a clock by their names, each with the seconds of its unit."""
     return tuple((name, CLOCKS[name]) for name in columns if name in CLOCKS)
 
 
 def first_of(known: Sequence[str], columns: Iterable[str]) -> str | None:
-    """Give the first of some known names that is a column."""
+    """Return the first of some known names that is a column."""
     present = set(columns)
     return next((name for name in known if name in present), None)

@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Give a pattern of paths as a regular expression.
+    """Return a pattern of paths as a regular expression.
 
     `{name}` stands for one or more characters within a part of the path and names them; the first
     of two takes as much as it can. `{_}` names nothing, `*` and `?` are as in a shell, and `**`
@@ -62,7 +62,7 @@ def _named(pattern: str, name: str | None, seen: set[str]) -> str:
 
 
 def matched(pattern: str, path: str) -> Mapping[str, str] | None:
-    """Give what a pattern names in a path below its folder, or None where it does not match.
+    """Return what a pattern names in a path below its folder, or None where it does not match.
 
     The ending of a compressed file may be left out of the pattern.
     """
@@ -74,7 +74,7 @@ def matched(pattern: str, path: str) -> Mapping[str, str] | None:
 
 
 def filled(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
-    """Give texts with what the names in their braces stand for, and none where one is unknown.
+    """Return texts with what the names in their braces stand for, and none where one is unknown.
 
     A text that is such a name itself means what it stands for.
     """

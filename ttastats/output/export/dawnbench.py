@@ -18,7 +18,7 @@ _INFERENCE = "_inference"
 
 
 def files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
-    """Give the files of one run; one without evaluations is an inference entry's JSON alone."""
+    """Return the files of one run; one without evaluations is an inference entry's JSON alone."""
     run = rows[0]
     benchmark = str(run["benchmark"] or "unknown")
     kind = "inference" if benchmark.endswith(_INFERENCE) else "train"
@@ -36,7 +36,7 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _numbers(rows: Sequence[Row], metrics: Sequence[str]) -> Iterator[list[float | None]]:
-    """Give one row for each evaluated checkpoint."""
+    """Yield one row for each evaluated checkpoint."""
     for _, group in groupby(rows, key=itemgetter("eval_index")):
         scores = {row["metric"]: row for row in group}
         first = next(iter(scores.values()))

@@ -61,14 +61,14 @@ def write(table: pl.LazyFrame, output: Path) -> Exported:
 
 
 def _runs(table: pl.LazyFrame) -> Iterator[list[Row]]:
-    """Give the rows of each run; a log that was rejected has nothing to write."""
+    """Yield the rows of each run; a log that was rejected has nothing to write."""
     rows = table.filter(schema.of_runs()).collect().sort(schema.ORDER, maintain_order=True)
     for _, group in groupby(rows.iter_rows(named=True), key=itemgetter(*schema.RUN)):
         yield list(group)
 
 
 def _files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosixPath, str]:
-    """Give the files of one run under names that no run before it has; none for other suites."""
+    """Return the files of one run under names that no run before it has; none for other suites."""
     run = rows[0]
     if run["suite"] in _MLPERF or mlperf.was_recorded(run):
         log = _free(mlperf.folder(run), str(run["source"]).rsplit("/", 1)[-1], taken)
@@ -83,7 +83,7 @@ def _files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosixPath
 
 
 def _free(folder: PurePosixPath, name: str, taken: set[PurePosixPath]) -> PurePosixPath:
-    """Give a log its own name if it is that of a result, or the first number that is free."""
+    """Return a log its own name if it is that of a result, or the first number that is free."""
     own = folder / name
     if result_files.number_of(own) is not None and own not in taken:
         return own

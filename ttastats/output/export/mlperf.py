@@ -25,12 +25,12 @@ _LABELS = (("samples_count", "samples"), ("step_num", "step"), ("epoch_num", "ep
 
 
 def was_recorded(run: Row) -> bool:
-    """Tell whether a run is somebody's own, of which a recorder wrote such a log."""
+    """Return whether a run is somebody's own, of which a recorder wrote such a log."""
     return mllog.RECORDER in recorded(run["extra"])
 
 
 def folder(run: Row) -> PurePosixPath:
-    """Give the place of a run's log in a tree of official results: `v5.0/ORG/results/SYSTEM/..`."""
+    """Return place of a run's log in a tree of official results: `v5.0/ORG/results/SYSTEM/..`."""
     *owner, system = str(run["entry"] or run["system"] or "unknown").split("/")
     round_ = run["round"]
     if round_ is not None and run["suite"] == "mlperf_hpc":
@@ -41,7 +41,7 @@ def folder(run: Row) -> PurePosixPath:
 
 
 def companions(run: Row) -> dict[PurePosixPath, str]:
-    """Give what stands beside the log: the description of the system, the official scaling."""
+    """Return what stands beside the log: the description of the system, the official scaling."""
     place = folder(run)
     system = place.parent.name
     files = {place.parents[2] / "systems" / f"{system}.json": _json(_system(run))}
@@ -65,7 +65,7 @@ def _system(run: Row) -> dict[str, Any]:
 
 
 def log(rows: Sequence[Row]) -> str:
-    """Give the log of one run, whose rows are its evaluations in their order."""
+    """Return the log of one run, whose rows are its evaluations in their order."""
     run = rows[0]
     extra = recorded(run["extra"])
     init = _number(extra.get("init_seconds"))
@@ -88,7 +88,7 @@ def _point(seconds: float | None, key: str, value: Any, **metadata: Any) -> _Eve
 
 
 def _head(run: Row, extra: Mapping[str, Any], init: float | None) -> Iterator[_Event]:
-    """Give what is said before the first evaluation."""
+    """Yield what is said before the first evaluation."""
     if init is not None:
         yield -init, "INTERVAL_START", "init_start", None, {}
     said = {
@@ -111,12 +111,12 @@ def _head(run: Row, extra: Mapping[str, Any], init: float | None) -> Iterator[_E
 
 
 def _unless_folder(name: str | None) -> str | None:
-    """Give a name that the folders do not tell."""
+    """Return a name that the folders do not tell."""
     return None if name is None or file_name(name) == name else name
 
 
 def _targets(rows: Iterable[Row]) -> Iterator[_Event]:
-    """Give the targets that the log itself had named; the rules' are known by the round."""
+    """Yield the targets that the log itself had named; the rules' are known by the round."""
     named = {row["metric"]: row for row in rows if row["target_source"] == "log"}
     for metric, row in named.items():
         higher = row["higher_is_better"]
@@ -140,7 +140,7 @@ def _scores(rows: Sequence[Row]) -> Iterator[_Event]:
 
 
 def _end(run: Row) -> Iterator[_Event]:
-    """Give the end of the run; a log that was cut off only shows how long it was seen."""
+    """Yield the end of the run; a log that was cut off only shows how long it was seen."""
     seconds, status = run["run_seconds"], run["run_status"]
     if status == "truncated":
         yield _point(seconds, "log_end", None)
@@ -150,7 +150,7 @@ def _end(run: Row) -> Iterator[_Event]:
 
 
 def _number(value: object) -> float | None:
-    """Give a number that a log can hold, None for anything else."""
+    """Return a number that a log can hold, None for anything else."""
     if isinstance(value, int | float) and math.isfinite(value):
         return float(value)
     return None

@@ -43,7 +43,7 @@ _OTHER_TABLES = {".parquet": "Use `ttastats filter` to write Parquet."} | dict.f
 
 
 def takes_rows(output: Path) -> bool:
-    """Tell whether a name stands for rows, not for logs."""
+    """Return whether a name stands for rows, not for logs."""
     return output.suffix.lower() in _WRITERS
 
 

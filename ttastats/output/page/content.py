@@ -85,7 +85,7 @@ def content(
     command: str = "",
     looks: Sequence[Look] = (),
 ) -> Content:
-    """Give the content of a page from labelled tables of runs, their report and their plots.
+    """Return the content of a page from labelled tables of runs, their report and their plots.
 
     `conditions` are the words by which runs and target were chosen, `command` is what a shell
     was told.
@@ -153,7 +153,7 @@ def _at_budget(report: Report) -> str:
 
 
 def capped(report: Report, most: int = MOST_ROWS) -> Report:
-    """Give a report with so many rows in its tables as a page can show, and say what is left out.
+    """Return a report with so many rows in its tables as a page can show, and say what is left out.
 
     The rows for programs stay as they are.
     """

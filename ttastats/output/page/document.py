@@ -36,7 +36,7 @@ class Page:
 
     @property
     def size(self) -> int:
-        """Give the size of the file in bytes."""
+        """Return the size of the file in bytes."""
         return len(self.html.encode())
 
     def __repr__(self) -> str:
@@ -51,12 +51,12 @@ class Page:
 
 
 def page(content: Content) -> Page:
-    """Give the page of some content."""
+    """Return the page of some content."""
     return Page(html(content), content.counted, len(content.plots), content.report.gate)
 
 
 def html(content: Content) -> str:
-    """Give the text of the page: the same content gives the same bytes."""
+    """Return the text of the page: the same content gives the same bytes."""
     style, own, drawing = script.part("page.css"), script.own(), vega.program()
     sections = _sections(content)
     return as_html.filled(
@@ -79,7 +79,7 @@ def html(content: Content) -> str:
 
 
 def _policy(style: str, scripts: Sequence[str]) -> str:
-    """Give the content security policy: these scripts and this style, and no network at all."""
+    """Return the content security policy: these scripts and this style, and no network at all."""
     rules = {
         "default-src": "'none'",
         "script-src": " ".join(map(script.digest, scripts)),
@@ -114,7 +114,7 @@ _FIRST = 3
 
 
 def _sections(content: Content) -> list[Section]:
-    """Give what there is of each benchmark, that of several first."""
+    """Return what there is of each benchmark, that of several first."""
     told = content.verdicts if content.answer or content.leagues else ()
     names = dict.fromkeys(one.benchmark for one in content.plots)
     names |= dict.fromkeys(one.benchmark for one in told)
@@ -146,7 +146,7 @@ def _rank(kind: str) -> int:
 
 
 def _linked(looks: Sequence[Look], sections: Sequence[Section]) -> Iterator[tuple[Look, str]]:
-    """Give each sentence with its plot, or else with the curves or the section of its benchmark."""
+    """Yield each sentence with its plot, or with the curves or section of its benchmark."""
     found = {one.benchmark: one for one in sections}
     for look in looks:
         section = found.get(look.benchmark)
@@ -158,7 +158,7 @@ def _linked(looks: Sequence[Look], sections: Sequence[Section]) -> Iterator[tupl
 
 
 def _figure(content: Content, sections: Sequence[Section]) -> str:
-    """Give the figure of a comparison; nothing where there is none."""
+    """Return the figure of a comparison; nothing where there is none."""
     answer = content.answer
     if answer is None:
         return ""
@@ -169,18 +169,18 @@ def _figure(content: Content, sections: Sequence[Section]) -> str:
 
 
 def _counted(content: Content) -> str:
-    """Give how many rows have which verdict, where each has but a line."""
+    """Return how many rows have which verdict, where each has but a line."""
     rows = content.answer.rows if content.answer else ()
     return figure_rows.counted(rows) if len(rows) >= figure_rows.THIN_FROM else ""
 
 
 def _csv(report: Report) -> str:
-    """Give the rows for programs as the address of a file to save."""
+    """Return the rows for programs as the address of a file to save."""
     return f"data:text/csv;charset=utf-8,{quote(as_csv.render(report))}"
 
 
 def _data(content: Content) -> str:
-    """Give what the program of the page reads: tables, charts, themes and choices, as JSON."""
+    """Return what the program of the page reads: tables, charts, themes and choices, as JSON."""
     tables, places = embedded.shared([plot.data for plot in content.plots])
     charts = [
         {"chart": plot.chart, "tables": mine}

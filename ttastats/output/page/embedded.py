@@ -11,18 +11,18 @@ from ttastats.base.json_safe import plain, script_text
 
 
 def tables(frames: Sequence[pl.DataFrame]) -> str:
-    """Give tables as a JSON list: of each the columns, as `column` writes them."""
+    """Return tables as a JSON list: of each the columns, as `column` writes them."""
     return f"[{','.join(map(table, frames))}]"
 
 
 def table(frame: pl.DataFrame) -> str:
-    """Give a table as JSON text."""
+    """Return a table as JSON text."""
     columns = (f"{script_text(each.name)}:{column(each)}" for each in frame.get_columns())
     return f'{{"height":{frame.height},"columns":{{{",".join(columns)}}}}}'
 
 
 def column(values: pl.Series) -> str:
-    """Give a column: its values, or, where they repeat, what differs and indices into that.
+    """Return a column: its values, or, where they repeat, what differs and indices into that.
 
     An index stands for as many rows in succession as `lengths` says beside it.
     Unknown and infinite are null; else the shortest digits that give back the same number.
@@ -41,14 +41,14 @@ def column(values: pl.Series) -> str:
 
 
 def _repeats(values: pl.Series, stretches: int) -> bool:
-    """Tell whether a column is shorter by its different values: names, and counts in stretches."""
+    """Return whether a column is shorter as its distinct values and run lengths."""
     if values.dtype == pl.String:
         return values.n_unique() * 2 <= len(values)
     return not values.dtype.is_float() and stretches * 4 <= len(values)
 
 
 def _shortest(value: Any) -> Any:
-    """Give a whole number without its `.0`."""
+    """Return a whole number without its `.0`."""
     whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
     return int(value) if whole else value
 
@@ -56,7 +56,7 @@ def _shortest(value: Any) -> Any:
 def shared(
     plots: Sequence[Mapping[str, pl.DataFrame]],
 ) -> tuple[list[pl.DataFrame], list[dict[str, int]]]:
-    """Give the different tables of some plots, and where in them each plot finds its own.
+    """Return the different tables of some plots, and where in them each plot finds its own.
 
     A table that plots share under one name is there once.
     """

@@ -21,7 +21,7 @@ class Fact:
 
 
 def facts(sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]) -> tuple[Fact, ...]:
-    """Give the facts of labelled tables of runs, and of the conditions they were chosen by."""
+    """Return the facts of labelled tables of runs, and of the conditions they were chosen by."""
     runs = together(sides)
     known = [
         *_sides(sides),
@@ -36,13 +36,13 @@ def facts(sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]) 
 
 
 def choices(sides: Sequence[tuple[str, pl.DataFrame]], by: Sequence[str] = FILTERS) -> pl.DataFrame:
-    """Give the combinations of benchmark, system and entry there are, with their runs."""
+    """Return the combinations of benchmark, system and entry there are, with their runs."""
     counted = together(sides).group_by(by).agg(pl.len().alias("runs"))
     return counted.sort(by, nulls_last=True)
 
 
 def together(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
-    """Give the runs of all sides; a run that several of them hold counts once."""
+    """Return the runs of all sides; a run that several of them hold counts once."""
     columns = [*schema.RUN, "content_digest", "reached", "suite", "round", *FILTERS]
     columns += ["started_at", "problems", "submitter", "hardware", "accelerators"]
     frames = [runs.select(columns) for _, runs in sides]
@@ -80,7 +80,7 @@ def _breadth(runs: pl.DataFrame) -> str:
 
 
 def _alone(sides: Sequence[tuple[str, pl.DataFrame]]) -> str:
-    """Say how many benchmarks are those of one side, and so are not compared."""
+    """Return how many benchmarks are those of one side, and so are not compared."""
     held = [set(runs.get_column("benchmark")) for _, runs in sides]
     if len(held) < 2:
         return ""
@@ -98,7 +98,7 @@ def _dates(runs: pl.DataFrame) -> str:
 
 
 def _blemishes(runs: pl.DataFrame) -> str:
-    """Say how many runs carry problems, and how many are copies of others."""
+    """Return how many runs carry problems, and how many are copies of others."""
     said = []
     if troubled := int(runs.get_column("problems").is_not_null().sum()):
         said.append(f"{units.plural(troubled, 'run')} with problems, see `ttastats problems`")

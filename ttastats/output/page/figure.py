@@ -82,7 +82,7 @@ def figure(
     confidence: float,
     links: Mapping[str | None, str],
 ) -> str:
-    """Give the figure in both layouts; a page shows the one that fits.
+    """Return the figure in both layouts; a page shows the one that fits.
 
     `links` are the addresses of what else there is of a benchmark.
     """
@@ -138,7 +138,7 @@ def _about(row: FigureRow) -> str:
 
 
 def _times(rows: Sequence[FigureRow], unit: Amount) -> Scale:
-    """Give the axis that all times stand on."""
+    """Return the axis that all times stand on."""
     times = [time for row in rows for runs in (row.a, row.b) for time in runs.times]
     return scales.of(times, unit)
 
@@ -161,7 +161,7 @@ _ROOM = 52.0
 
 
 def _ticks(scale: Scale, place: Place, y: float) -> Iterator[str]:
-    """Give the words of the ticks that do not touch each other; 1 has the first right to stand."""
+    """Yield the words of the ticks that do not touch each other; 1 has the first right to stand."""
     taken: list[float] = []
     for value, words in sorted(scale.ticks, key=lambda tick: tick[0] != 1.0):
         x = _x(scale, value, place)
@@ -181,7 +181,7 @@ def _grid(scale: Scale, place: Place, top: float, height: float) -> str:
 
 
 def _legend(sides: tuple[str, str], rows: Sequence[FigureRow], layout: RowLayout) -> Iterator[str]:
-    """Say which marks are whose; a wide figure has one line for it."""
+    """Yield which marks are whose; a wide figure has one line for it."""
     marks = [("A", sides[0], "a"), ("B", sides[1], "b")]
     x, y = layout.a.x, 13.0
     for letter, name, kind in marks:
@@ -211,7 +211,7 @@ def _titles(axis: Axis, interval: str, layout: RowLayout) -> Iterator[str]:
 
 
 def _names(rows: Sequence[FigureRow], layout: RowLayout) -> list[tuple[str, str]]:
-    """Give the name and the setup of each row, cut so that no two rows become the same."""
+    """Return the name and the setup of each row, cut so that no two rows become the same."""
     if layout.setup is None:
         whole = [visible(f"{row.name} {row.setup}".strip()) for row in rows]
         return [(name, "") for name in _cut(whole, layout.letters[0])]
@@ -242,7 +242,7 @@ def _row(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator[str]:
 
 
 def _bands(layout: RowLayout) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Give the top and the height of the lines behind times and behind speedups."""
+    """Return the top and the height of the lines behind times and behind speedups."""
     if layout.name == "wide":
         return (0, layout.height), (0, layout.height)
     bars = (layout.bars or layout.ratio).y
@@ -267,7 +267,7 @@ _LANES = (-4.0, 0.0, 4.0)
 
 
 def _dots(runs: Runs, kind: str, place: Place, frame: _Frame) -> Iterator[str]:
-    """Give every run as a dot, or a cross where it failed, and the mean in words beside them."""
+    """Yield every run as a dot, or a cross where it failed, and the mean in words beside them."""
     thin, times = frame.layout.setup is None, frame.times
     lanes = _LANES[1:2] if thin else _LANES
     marks = []
@@ -285,7 +285,7 @@ def _dots(runs: Runs, kind: str, place: Place, frame: _Frame) -> Iterator[str]:
 
 
 def _amount(mean: float, unit: Amount) -> str:
-    """Give a mean as short as it fits beside the last run; the axis says what is counted."""
+    """Return a mean as short as it fits beside the last run; the axis says what is counted."""
     own = unit in {"seconds", "dollars", "joules"}
     return units.amount(mean, unit) if own else units.amount(mean, unit).split(" ")[0]
 
@@ -319,7 +319,7 @@ def _speedup(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
 
 
 def _bars(row: FigureRow, ratios: Scale, place: Place, thin: bool) -> Iterator[str]:
-    """Give the parts as bars, the second from where the first ends: their lengths add up."""
+    """Yield the parts as bars, the second from where the first ends: their lengths add up."""
     start, height = 1.0, 3.0 if thin else 5.0
     for n, (_, ratio) in enumerate(row.parts):
         ends = sorted(_x(ratios, value, place) for value in (start, start * ratio))

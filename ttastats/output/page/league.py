@@ -73,7 +73,7 @@ class Table:
 
 
 def tables(found: Sequence[League], choices: pl.DataFrame) -> list[Table]:
-    """Give the table of each league; the largest of the first benchmark is there at first."""
+    """Return the table of each league; the largest of the first benchmark is there at first."""
     if not found:
         return []
     places = _places(choices)
@@ -119,7 +119,7 @@ def _table(
 
 
 def _usual(one: League) -> str:
-    """Give how many runs most entries have, all of which reached."""
+    """Return how many runs most entries have, all of which reached."""
     counts = Counter(_count(entry.side) for entry in one.entries if entry.side.all_reached)
     return counts.most_common(1)[0][0] if counts else ""
 
@@ -147,14 +147,14 @@ _FAR = 3.0
 
 
 def _near(entries: Sequence[Entry]) -> list[Entry]:
-    """Give the entries that an axis is made for: not those that would leave no room for others."""
+    """Return entries that an axis is made for: not those that would leave no room for others."""
     means = [entry.mean for entry in entries if entry.mean is not None]
     most = _FAR * median(means) if means else math.inf
     return [entry for entry in entries if entry.mean is None or entry.mean <= most]
 
 
 def _names(labels: Sequence[str]) -> list[str]:
-    """Give names that are short enough to stand in a column, and tell entries apart."""
+    """Return names that are short enough to stand in a column, and tell entries apart."""
     shown = [names.label([label]) for label in labels]
     short = shortened(shown, _LONGEST) or {}
     return [short.get(name, name) for name in shown]
@@ -189,7 +189,7 @@ def _row(
 
 
 def _limits(entry: Entry, unit: units.Amount) -> str:
-    """Give the ends of an interval, in the unit of its mean where it is that of both."""
+    """Return the ends of an interval, in the unit of its mean where it is that of both."""
     if entry.mean is None or entry.low is None or entry.high is None:
         return ""
     ends = [units.amount(max(end, 0.0), unit) for end in (entry.low, entry.high)]
@@ -203,7 +203,7 @@ def _limits(entry: Entry, unit: units.Amount) -> str:
 
 
 def _brackets(ties: Sequence[Pair], count: int) -> list[tuple[str, ...]]:
-    """Give for each rank what stands in each lane: nothing, or `from`, `on` or `to` of a tie."""
+    """Return for each rank what stands in each lane: nothing, or `from`, `on` or `to` of a tie."""
     lanes: list[list[str]] = []
     for first, last in ties:
         free = (lane for lane in lanes if not any(lane[first - 1 : last]))
@@ -226,7 +226,7 @@ _WIDTH = 1000
 
 
 def _strip(entry: Entry, ticks: Scale) -> str:
-    """Give every run as a dot or, where it failed, a cross, below them mean and interval."""
+    """Return every run as a dot or, where it failed, a cross, below them mean and interval."""
     found = entry.side.outcomes
     reached, failed = (found.times[some].tolist() for some in (found.reached, ~found.reached))
     parts = "".join((*_mean(entry, ticks), *_dots(reached, ticks)))
@@ -266,7 +266,7 @@ def _dots(times: Sequence[float], ticks: Scale) -> Iterator[str]:
 
 
 def _axis(ticks: Scale) -> str:
-    """Give the words of the ticks that stand far enough from each other."""
+    """Return the words of the ticks that stand far enough from each other."""
     words, last = [], -1.0
     for value, text in ticks.ticks:
         x = ticks.share(value)
@@ -278,7 +278,7 @@ def _axis(ticks: Scale) -> str:
 
 
 def _grid(ticks: Scale) -> str:
-    """Give the lines of the ticks as a background of CSS."""
+    """Return the lines of the ticks as a background of CSS."""
     return ",".join(
         f"linear-gradient(var(--line) 0 0) {100 * ticks.share(value):.1f}% 0/1px 100% no-repeat"
         for value, _ in ticks.ticks

@@ -39,7 +39,7 @@ Side = tuple[str, pl.DataFrame]
 def content(
     sides: Sequence[Side], told: Sequence[Note], *, title: str = "", confidence: float = 0.95
 ) -> Content:
-    """Give the content of a page from tables of profiles; others are compared with the first.
+    """Return the content of a page from tables of profiles; others are compared with the first.
 
     `told` is what else is to be noted, `confidence` that of the intervals of changes.
 
@@ -69,7 +69,7 @@ def content(
 
 
 def _name(side: Side, profiles: Profiles) -> str:
-    """Give the name of the one profile of a side, or that of its file."""
+    """Return the name of the one profile of a side, or that of its file."""
     label, rows = side
     ids = rows["profile_id"].unique()
     names = [name for name, own in profiles.items() if own["profile_id"][0] in ids]
@@ -77,7 +77,7 @@ def _name(side: Side, profiles: Profiles) -> str:
 
 
 def _first_of_each(sides: Sequence[Side]) -> Profiles:
-    """Give one profile of each side, as many as a plot holds."""
+    """Return one profile of each side, as many as a plot holds."""
     first = ((label, next(answers.profiles(rows))[1]) for label, rows in sides[: kinds.MOST])
     return shared.by_name(first)
 
@@ -89,7 +89,7 @@ def _left_out(profiles: Profiles, drawn: Profiles) -> list[Note]:
 
 
 def _together(profiles: Profiles, changes: Sequence[Change], told: Sequence[Note]) -> Report:
-    """Give the report of all profiles, what changed before it."""
+    """Return the report of all profiles, what changed before it."""
     named = (own.with_columns(profile=pl.lit(name)) for name, own in profiles.items())
     found = profile_report.report(pl.concat(named))
     tables = [table for *_, change in changes for table in change.tables]
@@ -113,7 +113,7 @@ def _facts(profiles: Profiles) -> tuple[Fact, ...]:
 
 
 def _of(profiles: Profiles, measure: str) -> list[str]:
-    """Give what profiles tell of something, each answer once."""
+    """Return what profiles tell of something, each answer once."""
     rows = [answers.measures(own, measure).select("text", "value") for own in profiles.values()]
     said = (
         text if value is None else units.count(value) for text, value in pl.concat(rows).iter_rows()

@@ -19,7 +19,7 @@ class Scale:
     ticks: tuple[tuple[float, str], ...]
 
     def share(self, value: float) -> float:
-        """Give where a value stands, from 0 to 1; at the end of the axis where it is beyond."""
+        """Return where a value stands, from 0 to 1; at the end of the axis where it is beyond."""
         if value <= 0:
             return 0.0
         share = math.log(value / self.low) / math.log(self.high / self.low)
@@ -27,7 +27,7 @@ class Scale:
 
 
 def of(amounts: Sequence[float], unit: Amount) -> Scale:
-    """Give the axis that all amounts stand on, with a little room at its ends."""
+    """Return the axis that all amounts stand on, with a little room at its ends."""
     known = [amount for amount in amounts if amount > 0]
     low, high = min(known, default=1.0), max(known, default=1.0)
     room = max(1.02, (high / low) ** 0.04)
@@ -39,7 +39,7 @@ _STEPS = (1.0, 2.0, 5.0)
 
 
 def _round(low: float, high: float, unit: Amount) -> list[float]:
-    """Give round values between two ends: of times 1, 2, 5, 10, 20, 30 of a unit."""
+    """Return round values between two ends: of times 1, 2, 5, 10, 20, 30 of a unit."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [step * 10.0**power for power in decades for step in _STEPS]
     if unit == "seconds" and high >= 60:
@@ -53,7 +53,7 @@ def _round(low: float, high: float, unit: Amount) -> list[float]:
 
 
 def _even(low: float, high: float, unit: Amount) -> list[float]:
-    """Give values at even distances where the ends are close to each other."""
+    """Return values at even distances where the ends are close to each other."""
     scale = 1.0
     if unit == "seconds":
         scale = next((size for size in (86400.0, 3600.0, 60.0) if high >= 2 * size), 1.0)
@@ -74,5 +74,5 @@ def _tick(value: float, unit: Amount) -> str:
 
 
 def _is_short(number: float) -> bool:
-    """Tell whether one decimal says it: 90 seconds are 1.5 minutes, 70 stay seconds."""
+    """Return whether one decimal says it: 90 seconds are 1.5 minutes, 70 stay seconds."""
     return abs(number - round(number, 1)) < 1e-9 * number

@@ -14,15 +14,15 @@ _OWN = (
 
 
 def part(name: str) -> str:
-    """Give a file of this package that becomes part of every page."""
+    """Return a file of this package that becomes part of every page."""
     return files("ttastats.output.page").joinpath("parts", name).read_text("utf-8")
 
 
 def own() -> str:
-    """Give our own program: its parts in one function, so that they see each other only."""
+    """Return our own program: its parts in one function, so that they see each other only."""
     return "(() => {\n'use strict';\n" + "\n".join(map(part, _OWN)) + "})();\n"
 
 
 def digest(text: str) -> str:
-    """Give what the content security policy of a page calls an inline script or style."""
+    """Return what the content security policy of a page calls an inline script or style."""
     return "'sha256-" + b64encode(sha256(text.encode()).digest()).decode() + "'"

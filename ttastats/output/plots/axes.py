@@ -36,14 +36,14 @@ class TimeAxis:
     axis: dict[str, Any]
 
     def shown(self, field: str) -> str:
-        """Give the expression of a field of seconds as the axis counts it."""
+        """Return the expression of a field of seconds as the axis counts it."""
         return f"datum['{field}'] / {self.divisor:g}"
 
 
 def time_axis(
     times: Iterable[float], what: str, *, log_from: float = LOG_FROM, from_zero: bool = False
 ) -> TimeAxis:
-    """Give the axis that suits some times in seconds, logarithmic where they differ widely."""
+    """Return the axis that suits some times in seconds, logarithmic where they differ widely."""
     known = sorted(time for time in times if time > 0 and math.isfinite(time))
     low, high = (known[0], known[-1]) if known else (1.0, 1.0)
     if high / low > log_from:
@@ -61,7 +61,7 @@ def time_axis(
 def amount_axis(
     amounts: Iterable[float], of: Axis, what: str, *, log_from: float = LOG_FROM
 ) -> TimeAxis:
-    """Give the axis that suits amounts of whatever is counted to the target; `time_axis` of time.
+    """Return the axis that suits amounts of whatever is counted to the target; `time_axis` of time.
 
     `what` is that of `time_axis`, and names what is counted.
     """
@@ -79,7 +79,7 @@ def amount_axis(
 
 
 def said(value: str, of: Axis, *, named: bool = True) -> str:
-    """Give the Vega expression of an amount in words, as `units.amount` writes it.
+    """Return the Vega expression of an amount in words, as `units.amount` writes it.
 
     A count is not `named` where the title of an axis says what is counted.
     """
@@ -108,7 +108,7 @@ def _log_ticks(low: float, high: float) -> dict[str, Any]:
 
 
 def duration(value: str, form: str = ".3r") -> str:
-    """Give the Vega expression of a duration in words, as `units.seconds` writes it.
+    """Return the Vega expression of a duration in words, as `units.seconds` writes it.
 
     `value` is an expression of seconds; `g` leaves round numbers bare.
     """
@@ -138,7 +138,7 @@ _FARTHEST = 16.0
 
 
 def ratio_axis(ratios: Iterable[float], more: Iterable[float] = ()) -> dict[str, dict[str, Any]]:
-    """Give scale and axis of ratios, logarithmic with 1 in sight.
+    """Return scale and axis of ratios, logarithmic with 1 in sight.
 
     `ratios` are all in sight, `more` (ends of intervals) unless they are far away.
     """
@@ -159,7 +159,7 @@ _MONEY = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1
 
 
 def money_axis(amounts: Iterable[float]) -> TimeAxis:
-    """Give the logarithmic axis of amounts of money."""
+    """Return the logarithmic axis of amounts of money."""
     known = [amount for amount in amounts if amount > 0]
     low, high = min(known, default=1.0), max(known, default=1.0)
     values = [value for value in _MONEY if low <= value <= high]

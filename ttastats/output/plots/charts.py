@@ -15,7 +15,7 @@ from ttastats.report.render.harmless import visible, visible_frame, visible_in
 
 
 def table_of_runs(panel: Panel) -> pl.DataFrame:
-    """Give what charts and tooltips need of each run."""
+    """Return what charts and tooltips need of each run."""
     return panel.runs.select(
         "run", "benchmark", "system", "entry", "series", "colour", "order", "seed", "reached",
         "tta_seconds", "observed_seconds", "epochs", pl.col("value_final").round_sig_figs(6),
@@ -24,12 +24,12 @@ def table_of_runs(panel: Panel) -> pl.DataFrame:
 
 
 def runs_name(panel: Panel) -> str:
-    """Give the name under which plots share a panel's runs."""
+    """Return the name under which plots share a panel's runs."""
     return f"runs: {panel.name}"
 
 
 def colour_scale(labels: Sequence[str]) -> tuple[alt.Scale, alt.Scale]:
-    """Give the scales of colour and shape of some series; the others are grey and small."""
+    """Return the scales of colour and shape of some series; the others are grey and small."""
     some = [label for label in labels if label != OTHERS]
     colours = [theme.COLOURS[n % theme.HIGHLIGHTS] for n in range(len(some))]
     shapes = [theme.SHAPES[n % theme.HIGHLIGHTS] for n in range(len(some))]
@@ -41,14 +41,14 @@ def colour_scale(labels: Sequence[str]) -> tuple[alt.Scale, alt.Scale]:
 
 
 def dash_scale(labels: Sequence[str]) -> alt.Scale:
-    """Give the scale of the dashes of some series, a second cue beside colour."""
+    """Return the scale of the dashes of some series, a second cue beside colour."""
     dashes = [theme.DASHES[n % len(theme.DASHES)] for n in range(len(labels))]
     ranged = [[1, 0] if label == OTHERS else own for label, own in zip(labels, dashes, strict=True)]
     return alt.Scale(domain=list(labels), range=ranged)
 
 
 def legend(labels: Sequence[str]) -> Any:
-    """Give the legend of some series, none for one; long names stand in few columns."""
+    """Return the legend of some series, none for one; long names stand in few columns."""
     if len(labels) < 2:
         return None
     longest = max(len(label) for label in labels)
@@ -64,7 +64,7 @@ _WHOLE = 560
 
 
 def x(axis: axes.TimeAxis, field: str = "at") -> alt.X:
-    """Give the horizontal encoding of a field already counted as the axis counts."""
+    """Return the horizontal encoding of a field already counted as the axis counts."""
     return alt.X(
         f"{field}:Q",
         title=axis.title,
@@ -85,7 +85,7 @@ def y(field: str, metric: str, scale: alt.Scale, **axis: Any) -> alt.Y:
 
 
 def tooltips(*fields: str | tuple[str, ...]) -> list[alt.Tooltip]:
-    """Give what a mark says when it is pointed at: fields, with a title and a format if any."""
+    """Return what a mark says when it is pointed at: fields, with a title and a format if any."""
     keys = ("shorthand", "title", "format")
     said = ((field,) if isinstance(field, str) else field for field in fields)
     found: list[dict[str, Any]] = [dict(zip(keys, words, strict=False)) for words in said]
@@ -93,7 +93,7 @@ def tooltips(*fields: str | tuple[str, ...]) -> list[alt.Tooltip]:
 
 
 def run_tooltip() -> list[alt.Tooltip]:
-    """Say which run a mark stands for; see `said` for the fields."""
+    """Return which run a mark stands for; see `said` for the fields."""
     return tooltips(
         ("entry_:N", "entry"), ("source:N", "log"), ("seed_:N", "seed"), ("outcome:N", "target"),
         ("epochs_:N", "epochs"), ("quality_:N", "quality"),
@@ -101,7 +101,7 @@ def run_tooltip() -> list[alt.Tooltip]:
 
 
 def said(panel: Panel) -> dict[str, str]:
-    """Give the expressions that say to people what a run is and came to; the unknown is empty."""
+    """Return the expressions that say to people what a run is and came to; the unknown is empty."""
     amount = axes.said("datum.observed_seconds", panel.axis)
     reached, missed = "reached after", "not reached in"
     if panel.at_budget:
@@ -126,7 +126,7 @@ def fastest_above() -> alt.Order:
 
 
 def opening(text: str) -> str:
-    """Give a text as the start of a title; words such as `mAP` stay as they are written."""
+    """Return a text as the start of a title; words such as `mAP` stay as they are written."""
     first = text.split(" ")[0]
     return text if first != first.lower() else text[:1].upper() + text[1:]
 
@@ -136,7 +136,7 @@ Drawn = alt.Chart | Sequence[alt.Chart]
 
 
 def _finished(chart: Drawn, *, height: float, description: str) -> dict[str, Any]:
-    """Give the chart as a Vega-Lite specification without configuration.
+    """Return the chart as a Vega-Lite specification without configuration.
 
     The width is that of the whole plot: labels take what they need, the plot has the rest.
     """
@@ -151,7 +151,7 @@ def _finished(chart: Drawn, *, height: float, description: str) -> dict[str, Any
 
 
 def _layered(charts: Sequence[alt.Chart]) -> dict[str, Any]:
-    """Give layers as `alt.layer` does, which copies every part of each four times."""
+    """Return layers as `alt.layer` does, which copies every part of each four times."""
     layers = [_unit(chart) for chart in charts]
     if any(chart.data is not charts[0].data for chart in charts):
         return {"layer": layers}
@@ -167,7 +167,7 @@ def _unit(chart: alt.Chart) -> dict[str, Any]:
 
 
 def bands(base: alt.Chart, metric: str, scale: alt.Scale, *opacities: float) -> list[alt.Chart]:
-    """Give the band of nearly all, and that of the middle half, of what has quantiles."""
+    """Return the band of nearly all, and that of the middle half, of what has quantiles."""
     return [
         base.mark_area(opacity=opacity, clip=True).encode(
             y=y(low, metric, scale), y2=alt.Y2(f"{high}:Q")
@@ -190,7 +190,7 @@ def plot(
     height: float,
     described: str = "",
 ) -> Plot:
-    """Give a plot of a panel, of a benchmark or of several; empty sentences are left out.
+    """Return a plot of a panel, of a benchmark or of several; empty sentences are left out.
 
     It is `described` to those who cannot see it by its title and, by default, its runs or caption.
     """

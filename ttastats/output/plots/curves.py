@@ -26,7 +26,7 @@ class DrawnMetric:
 
 
 def evaluations(panel: Panel, metric: str = "") -> pl.LazyFrame:
-    """Give the evaluations of a panel's runs, or all that was logged of one metric.
+    """Return the evaluations of a panel's runs, or all that was logged of one metric.
 
     Columns: `run`, `series`, `order`, `colour`, `metric`, `value`, `higher_is_better`,
     `target_value`, `epoch`, `step`, `samples`, `evaluation` (from 1), and `seconds`: when the
@@ -52,7 +52,7 @@ def evaluations(panel: Panel, metric: str = "") -> pl.LazyFrame:
 
 
 def metrics(panel: Panel, rows: pl.LazyFrame, asked: str = "") -> tuple[DrawnMetric, ...]:
-    """Give the metric asked for, or those that have a target; the first of all where none has."""
+    """Return the metric asked for, or those that have a target; the first of all where none has."""
     found = (
         rows.group_by("metric")
         .agg(
@@ -82,7 +82,7 @@ def metrics(panel: Panel, rows: pl.LazyFrame, asked: str = "") -> tuple[DrawnMet
 
 
 def _targets(panel: Panel) -> dict[str, float]:
-    """Give the targets by which the runs were judged, those of the user before all."""
+    """Return the targets by which the runs were judged, those of the user before all."""
     judged = panel.runs.select("target_metric", "target_value").drop_nulls().unique()
     known = dict(judged.iter_rows()) if judged.height == 1 else {}
     only = next(iter(known), None)
@@ -93,7 +93,7 @@ def _targets(panel: Panel) -> dict[str, float]:
 def table(
     rows: pl.LazyFrame, metric: DrawnMetric, over: str = "seconds"
 ) -> tuple[pl.DataFrame, str]:
-    """Give one metric's evaluations in order, thinned if they are many, and what was left out.
+    """Return one metric's evaluations in order, thinned if they are many, and what was left out.
 
     Of each run the first, the last, the best and evenly spaced evaluations between are kept.
     """
@@ -118,12 +118,12 @@ def table(
 
 
 def too_many(panel: Panel) -> bool:
-    """Tell whether runs are so many that they must be drawn together."""
+    """Return whether runs are so many that they must be drawn together."""
     return panel.runs.height > MOST_RUNS
 
 
 def spans(rows: pl.LazyFrame, metric: DrawnMetric, over: str, *, log: bool) -> pl.DataFrame:
-    """Give quantiles of the quality of each series in spans of time or epochs.
+    """Return quantiles of the quality of each series in spans of time or epochs.
 
     Columns: `series`, `colour`, `at` (the middle of the span), `low`, `lower`, `median`, `upper`,
     `high` (5, 25, 50, 75 and 95 % of the evaluations), `n`.
@@ -152,7 +152,7 @@ def spans(rows: pl.LazyFrame, metric: DrawnMetric, over: str, *, log: bool) -> p
 
 
 def evenly(most: int, over: Sequence[str]) -> pl.Expr:
-    """Tell which rows stay: of each group the first, the last, and evenly spaced ones between.
+    """Return which rows stay: of each group the first, the last, and evenly spaced ones between.
 
     About `most` stay of each group, all of one that has no more; the rows are in order.
     """

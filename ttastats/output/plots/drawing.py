@@ -22,16 +22,16 @@ class Drawable(Protocol):
 
     @property
     def title(self) -> str:
-        """Give what stands above it."""
+        """Return what stands above it."""
         ...
 
     @property
     def caption(self) -> str:
-        """Give what its marks mean."""
+        """Return what its marks mean."""
         ...
 
     def specification(self, **config: Any) -> dict[str, Any]:
-        """Give the specification; `config` is what `theme.config` takes."""
+        """Return the specification; `config` is what `theme.config` takes."""
         ...
 
 
@@ -45,13 +45,13 @@ class Style:
 
 
 def svg(plots: Sequence[Drawable], look: Style | None = None) -> str:
-    """Give SVG of the true size with the letters it needs in it; several stand below each other."""
+    """Return SVG of the true size with the glyphs it needs; several are stacked."""
     stacked = _on_white(_stacked(plots, look or Style()))
     return fonts.embedded(_sized(stacked, 1 / _PIXELS, "in"))
 
 
 def png(plots: Sequence[Drawable], look: Style | None = None) -> bytes:
-    """Give PNG."""
+    """Return PNG."""
     look = look or Style()
     stacked = _on_white(_stacked(plots, look))
     # ppi is written into the file; the number of dots is the product of both over 72.
@@ -59,7 +59,7 @@ def png(plots: Sequence[Drawable], look: Style | None = None) -> bytes:
 
 
 def pdf(plots: Sequence[Drawable], look: Style | None = None) -> bytes:
-    """Give PDF of the true size, its fonts embedded."""
+    """Return PDF of the true size, its fonts embedded."""
     # The converter takes a pixel for a point, so the size is said in points.
     stacked = _sized(_stacked(plots, look or Style()), _POINTS / _PIXELS, "")
     return renderer.call("svg_to_pdf", stacked)
@@ -72,7 +72,7 @@ def _on_white(drawn: str) -> str:
 
 
 def _stacked(plots: Sequence[Drawable], look: Style) -> str:
-    """Give one SVG of plots below each other, sizes in pixels."""
+    """Return one SVG of plots below each other, sizes in pixels."""
     drawn = [
         # Every clip and gradient gets a name that no other plot of the file has.
         _NAME.sub(rf"\g<1>p{n}-", _laid_out(plot, look))
@@ -100,7 +100,7 @@ _GAP = 10.0
 
 
 def html(plots: Sequence[Drawable], look: Style | None = None) -> str:
-    """Give a page with some plots that needs no network: programs and data are in it."""
+    """Return a page with some plots that needs no network: programs and data are in it."""
     look = look or Style()
     return as_html.filled(
         "output/plots/page.html",
@@ -119,7 +119,7 @@ plots.forEach((plot, n) => vegaEmbed(`#plot-${n}`, plot, how));
 
 
 def specification(plot: Drawable, look: Style) -> dict[str, Any]:
-    """Give the specification for one width; a narrow plot has smaller letters."""
+    """Return the specification for one width; a narrow plot has smaller letters."""
     narrow = look.width < 1.5 * theme.COLUMN
     found = plot.specification(font_size=9.5 if narrow else 11.0)
     found["width"] = look.width
@@ -131,7 +131,7 @@ def specification(plot: Drawable, look: Style) -> dict[str, Any]:
 
 
 def _narrowed(specification: dict[str, Any], width: float) -> dict[str, Any]:
-    """Give a specification whose names and titles fit a column of a paper."""
+    """Return a specification whose names and titles fit a column of a paper."""
     config = specification["config"]
     fitting: dict[str, dict[str, Any]] = {
         "legend": {"labelLimit": width - 40},
@@ -148,7 +148,7 @@ def _narrowed(specification: dict[str, Any], width: float) -> dict[str, Any]:
 
 
 def _fewer_columns(view: dict[str, Any], width: float) -> dict[str, Any]:
-    """Give a view whose legends have so few columns that the longest name fits each."""
+    """Return a view whose legends have so few columns that the longest name fits each."""
     encoding = dict(view.get("encoding", {}))
     for channel, how in encoding.items():
         legend = how.get("legend") if isinstance(how, dict) else None
@@ -161,7 +161,7 @@ def _fewer_columns(view: dict[str, Any], width: float) -> dict[str, Any]:
 
 
 def _longest(how: Any) -> int:
-    """Give the length of the longest name that a channel shows, 0 where it shows none."""
+    """Return the length of the longest name that a channel shows, 0 where it shows none."""
     domain = how.get("scale", {}).get("domain", ()) if isinstance(how, dict) else ()
     return max((len(name) for name in domain if isinstance(name, str)), default=0)
 
@@ -181,7 +181,7 @@ def _sized(drawn: str, factor: float, unit: str) -> str:
 
 
 def _described(drawn: str, plot: Drawable) -> str:
-    """Give an SVG what programs that read aloud look for."""
+    """Return an SVG what programs that read aloud look for."""
     head = drawn.index(">")
     texts = f"<title>{escape(plot.title)}</title><desc>{escape(plot.caption)}</desc>"
     return f'{drawn[:head]} role="img">{texts}{drawn[head + 1 :]}'

@@ -17,12 +17,12 @@ class Filed(Drawable, Protocol):
 
     @property
     def kind(self) -> str:
-        """Give the kind of plot."""
+        """Return the kind of plot."""
         ...
 
     @property
     def benchmark(self) -> str | None:
-        """Give the one benchmark it shows, None for several."""
+        """Return the one benchmark it shows, None for several."""
         ...
 
 

@@ -30,7 +30,7 @@ def folder() -> Path:
 
 
 def embedded(svg: str) -> str:
-    """Give an SVG with the letters that it shows as part of it."""
+    """Return an SVG with the letters that it shows as part of it."""
     shown = html.unescape(re.sub(r"<[^>]+>", "", "".join(_TEXT.findall(svg))))
     letters = "".join(sorted(set(shown)))
     if not letters.strip():
@@ -55,7 +55,7 @@ def _face(weight: int, font: bytes) -> str:
 
 @cache
 def subset(name: str, letters: str) -> bytes:
-    """Give the font reduced to some letters, as WOFF; what it lacks is left to other fonts."""
+    """Return the font reduced to some letters, as WOFF; what it lacks is left to other fonts."""
     from fontTools import subset as tools  # costs start-up time
 
     options = tools.Options(flavor="woff", layout_features=["kern", "liga"], notdef_outline=True)

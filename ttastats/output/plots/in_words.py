@@ -16,7 +16,7 @@ KINDS = (tta.KIND, solved.KIND)
 
 
 def lines(material: Material, *, width: int = 100) -> Iterator[str]:
-    """Give the runs of each benchmark, a line per series, failed runs as crosses."""
+    """Yield the runs of each benchmark, a line per series, failed runs as crosses."""
     for panel in material.panels:
         timed = panel.runs.filter(pl.col("observed_seconds") > 0)
         if timed.height:

@@ -65,7 +65,7 @@ def all_plots(
     without: Sequence[str] = (),
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Plot, ...]:
-    """Give every plot but some kinds: by benchmark first, then those of several benchmarks.
+    """Return every plot but some kinds: by benchmark first, then those of several benchmarks.
 
     At a budget these are the curves: the others are about times to a target.
     """
@@ -94,7 +94,7 @@ def _too_slow(material: Material) -> tuple[str, ...]:
 
 
 def of(kind: str, metric: str = "") -> Draw:
-    """Give the function of a kind, which is to draw the metric if one is named.
+    """Return the function of a kind, which is to draw the metric if one is named.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def of(kind: str, metric: str = "") -> Draw:
 
 
 def described() -> list[tuple[str, str]]:
-    """Give each kind, those of profiles last, with the question it answers."""
+    """Return each kind, those of profiles last, with the question it answers."""
     of_profiles = [
         (kind, (sys.modules[draw.__module__].__doc__ or "").splitlines()[0])
         for kind, draw in profiled.KINDS.items()

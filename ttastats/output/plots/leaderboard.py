@@ -23,7 +23,7 @@ _FEWEST_DAYS = 60
 
 
 def boards(material: Material) -> tuple[Plot, ...]:
-    """Give a plot by time, and one by cost where it is known, for each such benchmark.
+    """Return a plot by time, and one by cost where it is known, for each such benchmark.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def boards(material: Material) -> tuple[Plot, ...]:
 
 
 def records(material: Material) -> tuple[Plot, ...]:
-    """Give a plot of the fastest time so far over the dates of the entries, per benchmark.
+    """Return a plot of the fastest time so far over the dates of the entries, per benchmark.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def _single(panel: Panel) -> bool:
 
 
 def _entries(panel: Panel) -> pl.DataFrame:
-    """Give the runs that reached, with what people know them by."""
+    """Return the runs that reached, with what people know them by."""
     return panel.runs.filter("reached").select(
         "benchmark", "system", "entry", "series", "submitter", "hardware", "started_at",
         "tta_seconds", "epochs", "cost", pl.col("source").map_elements(names.file_of, pl.String),
@@ -85,7 +85,7 @@ def _entries(panel: Panel) -> pl.DataFrame:
 
 
 def board(panel: Panel, measure: str) -> pl.DataFrame:
-    """Give the entries by rank in time (`tta_seconds`) or `cost`; ties share a rank."""
+    """Return the entries by rank in time (`tta_seconds`) or `cost`; ties share a rank."""
     ranked = _entries(panel).drop_nulls(measure).sort(measure, "entry")
     rank = pl.col(measure).rank("min").cast(pl.Int32)
     ranked = ranked.with_columns(rank=rank)
@@ -118,7 +118,7 @@ def _board(panel: Panel, measure: str) -> Plot:
 
 
 def _with_room(times: pl.Series) -> list[float]:
-    """Give the amounts and one beyond them, so that words fit right of the last mark."""
+    """Return the amounts and one beyond them, so that words fit right of the last mark."""
     known = sorted(times)
     return [*known, known[-1] * (known[-1] / known[0]) ** 0.4]
 
@@ -158,7 +158,7 @@ def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> Any:
 
 
 def _dated(panel: Panel) -> pl.DataFrame:
-    """Give the entries by date; `record` marks those faster than all before."""
+    """Return the entries by date; `record` marks those faster than all before."""
     dated = _entries(panel).drop_nulls("started_at").sort("started_at", "tta_seconds", "entry")
     best = pl.col("tta_seconds").cum_min()
     new = best.shift(1).is_null() | (pl.col("tta_seconds") < best.shift(1))
@@ -167,7 +167,7 @@ def _dated(panel: Panel) -> pl.DataFrame:
 
 
 def _spoken(dated: pl.DataFrame) -> list[bool]:
-    """Tell which records have their time beside them: not those close to one that has."""
+    """Return which records have their time beside them: not those close to one that has."""
     spoken, last = [], float("inf")
     for time, record in dated.select("tta_seconds", "record").iter_rows():
         spoken.append(record and time < last / 1.2)
@@ -205,7 +205,7 @@ def _record(panel: Panel, dated: pl.DataFrame) -> Plot:
 
 
 def _span(dated: pl.DataFrame) -> list[dict[str, Any]]:
-    """Give a day before the first date and one beyond the last, which has words beside it.
+    """Return a day before the first date and one beyond the last, which has words beside it.
 
     In parts, since the interpreter of Vega's expressions takes a number for a year.
     """
@@ -216,7 +216,7 @@ def _span(dated: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _beside(left: str | int, right: str | int) -> Any:
-    """Give how words stand `left` of a mark that is far on the right, and `right` of others."""
+    """Return how words stand `left` of a mark that is far on the right, and `right` of others."""
     return alt.ExprRef(f"scale('x', datum.started_at) > 0.8 * width ? {left} : {right}")
 
 

@@ -70,23 +70,23 @@ class Panel:
 
     @property
     def axis(self) -> Axis:
-        """Give what the runs count to their target."""
+        """Return what the runs count to their target."""
         return axes.of(self.runs)
 
     @property
     def at_budget(self) -> bool:
-        """Tell whether a run is judged by its quality at a budget: `reached` is to have one."""
+        """Return whether a run is judged by its quality at a budget: `reached` is to have one."""
         return self.sides[0].at_budget
 
     @property
     def benchmark(self) -> str | None:
-        """Give the benchmark's name."""
+        """Return the benchmark's name."""
         value = self.keys.get("benchmark")
         return None if value is None else str(value)
 
     @property
     def colours(self) -> tuple[str, ...]:
-        """Give the labels of series that have a colour, and `others` if some have none.
+        """Return the labels of series that have a colour, and `others` if some have none.
 
         All sides of a comparison are among them, so that each has one colour everywhere.
         """
@@ -99,7 +99,7 @@ class Panel:
 
     @property
     def owners(self) -> pl.DataFrame:
-        """Give the `system` and `entry` of each series by its `order`, null where it has several.
+        """Return the `system` and `entry` of each series by its `order`, null where it has several.
 
         What is drawn of a whole series can be filtered by these.
         """
@@ -111,7 +111,7 @@ class Panel:
 
     @property
     def counted(self) -> str:
-        """Give n in words: `70 runs of 14 entries: 68 reached the target, 2 failed.`"""
+        """Return n in words: `70 runs of 14 entries: 68 reached the target, 2 failed.`"""
         n, reached = self.runs.height, int(self.runs.get_column("reached").sum())
         does, does_not = "reached the target", "failed"
         if self.at_budget:
@@ -127,7 +127,7 @@ class Panel:
 
     @property
     def highlighted(self) -> str:
-        """Say which series have a colour, where not all have."""
+        """Return which series have a colour, where not all have."""
         if len(self.series) <= theme.HIGHLIGHTS:
             return ""
         which = "first" if len(self.sides) > 1 else "fastest"
@@ -156,17 +156,17 @@ class Material:
 
     @property
     def axis(self) -> Axis:
-        """Give what the runs count to their target."""
+        """Return what the runs count to their target."""
         return axes.of(self.sides[0].runs)
 
     @property
     def at_budget(self) -> bool:
-        """Tell whether it is of qualities at a budget, not of times to a target."""
+        """Return whether it is of qualities at a budget, not of times to a target."""
         return self.sides[0].at_budget
 
     @property
     def compares(self) -> bool:
-        """Tell whether there are two sides or more."""
+        """Return whether there are two sides or more."""
         return len(self.sides) > 1
 
 
@@ -213,7 +213,7 @@ def _benchmarks(runs: pl.DataFrame) -> list[tuple[dict[str, Any], pl.DataFrame]]
 def _paired(
     sides: Sequence[Side], by: Sequence[str], *, pool: bool
 ) -> list[tuple[dict[str, Any], pl.DataFrame]]:
-    """Give the runs of all sides that are compared with each other, by benchmark."""
+    """Return the runs of all sides that are compared with each other, by benchmark."""
     found: dict[tuple[Any, ...], tuple[dict[str, Any], list[pl.DataFrame]]] = {}
     for number, pairing in enumerate(pairings(sides[0], sides[1:], by, pool=pool), 1):
         for pair in pairing.pairs:
@@ -276,7 +276,7 @@ def _panel(
 
 
 def _joined(runs: pl.DataFrame, shown: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Give the runs of the series shown, in their order."""
+    """Return the runs of the series shown, in their order."""
     series = shown.select(*keys, "series", "order")
     if not keys:
         return runs.join(series, how="cross")
@@ -297,7 +297,7 @@ def _colour(count: int) -> pl.Expr:
 
 
 def _ranked(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Give the series, fastest first, as `summary` sorts them; sides keep their order."""
+    """Return the series, fastest first, as `summary` sorts them; sides keep their order."""
     mean = pl.col("tta_seconds").filter("reached").mean().alias("mean")
     if not by:
         return runs.select(mean)
@@ -316,7 +316,7 @@ def _labels(shown: pl.DataFrame, series_keys: Sequence[str], sides: Sequence[Sid
 
 
 def side_labels(sides: Sequence[Side]) -> list[str]:
-    """Give `A: one_gpu.parquet` and so on."""
+    """Return `A: one_gpu.parquet` and so on."""
     shown = [names.label([side.label]) for side in sides]
     short = names.short(shown)
     return [f"{chr(ord('A') + n)}: {short[label]}" for n, label in enumerate(shown)]

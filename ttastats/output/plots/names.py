@@ -15,7 +15,7 @@ _LONGEST = 34
 
 
 def label(values: Sequence[Any]) -> str:
-    """Give one line for the values of some keys; unknown is said."""
+    """Return one line for the values of some keys; unknown is said."""
     parts = [
         "unknown" if value is None else visible(" ".join(str(value).split())) for value in values
     ]
@@ -23,7 +23,7 @@ def label(values: Sequence[Any]) -> str:
 
 
 def short(names: Sequence[str]) -> dict[str, str]:
-    """Give each name without what all share, cut in the middle; different names stay different."""
+    """Return each name without what all share, cut in the middle; names stay distinct."""
     kept = [_without_noise(name) for name in names]
     shared = _shared_folders(kept)
     bare = ["/".join(parts[shared:]) for parts in kept]
@@ -33,7 +33,7 @@ def short(names: Sequence[str]) -> dict[str, str]:
 
 
 def _cut(names: Sequence[str], widths: Sequence[int]) -> dict[str, str]:
-    """Give each name without its middle, rather wider than without another part of it."""
+    """Return each name without its middle, rather wider than without another part of it."""
     found: dict[str, str] = {}
     for width in widths:
         found = {name: middle_cut(name, width) for name in names}
@@ -60,7 +60,7 @@ def _shared_folders(names: Sequence[list[str]]) -> int:
 
 
 def numbered(names: Iterable[str]) -> list[str]:
-    """Give names, of those that are equal the later ones with a number."""
+    """Return names, of those that are equal the later ones with a number."""
     seen: Counter[str] = Counter()
     found = []
     for name in names:
@@ -70,5 +70,5 @@ def numbered(names: Iterable[str]) -> list[str]:
 
 
 def file_of(source: str) -> str:
-    """Give the last folders and the name of a log: enough to find it."""
+    """Return the last folders and the name of a log: enough to find it."""
     return "/".join(source.split("/")[-3:])

@@ -43,11 +43,11 @@ class Plot:
     benchmark: str | None = None
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """Give the rows of a table as JSON can hold them: no NaN, no infinity, times in UTC."""
+        """Return the rows of a table as JSON can hold them: no NaN, no infinity, times in UTC."""
         return [plain(row) for row in self.data[name].iter_rows(named=True)]
 
     def specification(self, **config: Any) -> dict[str, Any]:
-        """Give the Vega-Lite specification with its data in it.
+        """Return the Vega-Lite specification with its data in it.
 
         `config` is what `theme.config` takes.
         """
@@ -60,7 +60,7 @@ class Plot:
         }
 
     def altair(self) -> alt.Chart | alt.LayerChart:
-        """Give an Altair chart with the data in it, to be changed and shown."""
+        """Return an Altair chart with the data in it, to be changed and shown."""
         import altair as alt  # costs start-up time
 
         chart = alt.Chart.from_dict(self.specification())
@@ -69,7 +69,7 @@ class Plot:
         return chart
 
     def to_svg(self, *, width: float = 640.0, title: bool = True) -> str:
-        """Give the plot as SVG with its font in it; `width` in CSS pixels, of all there is."""
+        """Return the plot as SVG with its font in it; `width` in CSS pixels, of all there is."""
         from ttastats.output.plots import drawing  # costs start-up time
 
         return drawing.svg([self], drawing.Style(width, title))
@@ -118,7 +118,7 @@ class Plots(tuple[Plot, ...]):
 
 
 def drawable(draw: Callable[[_Of], tuple[Plot, ...]], of: _Of) -> tuple[Plot, ...]:
-    """Give the plots of a kind, none where there is nothing to draw."""
+    """Return the plots of a kind, none where there is nothing to draw."""
     from altair.utils.schemapi import debug_mode  # costs start-up time
 
     try:

@@ -22,7 +22,7 @@ _HEIGHT = 200.0
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Give one plot, of the systems of one size: those of as many accelerators as most have.
+    """Return one plot, of the systems of one size: those of as many accelerators as most have.
 
     Systems of 8 and of 512 accelerators are no rivals, and sides are what `speedups` shows.
 
@@ -67,7 +67,7 @@ Times = Mapping[str, Mapping[str, float]]
 
 
 def _largest_class(panels: Sequence[Panel]) -> tuple[int, Times]:
-    """Give the number of accelerators that most systems have, and the times of these."""
+    """Return the number of accelerators that most systems have, and the times of these."""
     found: dict[int, dict[str, dict[str, float]]] = {}
     for panel in panels:
         known = panel.runs.drop_nulls(["system", "accelerators", "observed_seconds"])
@@ -102,7 +102,7 @@ def _profiled(times: Times) -> tuple[pl.DataFrame, list[float], list[str]]:
 
 
 def _factors(matrix: Any) -> Any:
-    """Give the factors at which a line rises."""
+    """Return the factors at which a line rises."""
     ratios = matrix / matrix.min(axis=0)
     return ratios[np.isfinite(ratios) & (ratios <= TAU_MAX)]
 

@@ -31,7 +31,7 @@ _START = 0.05
 
 
 def over_time(material: Material) -> tuple[Plot, ...]:
-    """Give one plot per benchmark and metric, over time, or over the steps or samples asked for.
+    """Return one plot per benchmark and metric, over time, or over the steps or samples asked for.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def over_time(material: Material) -> tuple[Plot, ...]:
 
 
 def over_epochs(material: Material) -> tuple[Plot, ...]:
-    """Give one plot per benchmark and metric, over epochs.
+    """Return one plot per benchmark and metric, over epochs.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def _mark(panel: Panel, over: str) -> str:
 
 
 def _judged_by(panel: Panel, metric: DrawnMetric) -> bool:
-    """Tell whether a run's end has a place among the values: it is that of its target's metric."""
+    """Return whether a run's end belongs among the values: its target is of this metric."""
     known = panel.runs.get_column("target_metric").drop_nulls().unique().to_list()
     return known == [metric.name]
 
@@ -148,12 +148,12 @@ _WRITTEN = {
 
 
 def words(metric: DrawnMetric) -> str:
-    """Give the name of a metric for people, inside a sentence."""
+    """Return the name of a metric for people, inside a sentence."""
     return " ".join(_WRITTEN.get(word, word) for word in metric.name.split("_"))
 
 
 def target_words(metric: DrawnMetric) -> str:
-    """Say what the dotted line is."""
+    """Return what the dotted line is."""
     if metric.target is None:
         return ""
     better = "; lower is better" if metric.higher_is_better is False else ""
@@ -189,7 +189,7 @@ def value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
 def _in_sight(
     lowest: str, highest: str, first: str, axis: axes.TimeAxis, limits: dict[str, Any]
 ) -> str:
-    """Give the expression of points, or of whole runs, inside the axes."""
+    """Return the expression of points, or of whole runs, inside the axes."""
     low, high = limits["domain"]
     inside = f"datum['{lowest}'] >= {low} && datum['{highest}'] <= {high}"
     start, _ = axis.scale.get("domain", (None, None))
@@ -197,7 +197,7 @@ def _in_sight(
 
 
 def _outside(metric: DrawnMetric, drawn: pl.DataFrame, axis: axes.TimeAxis, over: str) -> str:
-    """Say how many values lie beyond the frame, where lines are cut, and how far."""
+    """Return how many values lie beyond the frame, where lines are cut, and how far."""
     low, high = value_scale(metric, drawn)["domain"]
     value, start = pl.col("value"), axis.scale.get("domain", (0.0, 0.0))[0] * axis.divisor
     beyond = drawn.filter((value < low) | (value > high) | (pl.col(over) < start))
@@ -292,7 +292,7 @@ def _line_chart(
 
 
 def target_table(panel: Panel, metric: DrawnMetric) -> dict[str, pl.DataFrame]:
-    """Give the table of the target, by its name; none where no target is known."""
+    """Return the table of the target, by its name; none where no target is known."""
     if metric.target is None:
         return {}
     row = {"benchmark": panel.benchmark, "metric": metric.name, "target": metric.target}
@@ -304,7 +304,7 @@ def _target_name(panel: Panel, metric: DrawnMetric) -> str:
 
 
 def target_layers(panel: Panel, metric: DrawnMetric, scale: Any) -> list[Any]:
-    """Give the line of the target and its label; nothing where no target is known."""
+    """Return the line of the target and its label; nothing where no target is known."""
     if metric.target is None:
         return []
     base = alt.Chart(alt.NamedData(name=_target_name(panel, metric))).encode(

@@ -23,7 +23,7 @@ _BOTH_UP_TO = 2
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Give one plot per benchmark that was run on several numbers of accelerators.
+    """Return one plot per benchmark that was run on several numbers of accelerators.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
 
 
 def table(rows: pl.DataFrame) -> pl.DataFrame:
-    """Give a row per entry and measure: the numbers of the report, and the growth they belong to.
+    """Return a row per entry and measure: the numbers of the report, and the growth they belong to.
 
     `best` marks the points a curve goes through: the fastest at each number of accelerators.
     """

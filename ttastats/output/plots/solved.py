@@ -27,7 +27,7 @@ _LOG_FROM = 1.5
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Give one plot per benchmark.
+    """Return one plot per benchmark.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
 
 
 def table(panel: Panel) -> pl.DataFrame:
-    """Give the steps of each series: `share` of all its runs, done within `seconds`.
+    """Return the steps of each series: `share` of all its runs, done within `seconds`.
 
     A series ends where its longest run does, so that a flat end shows how long it was watched.
     Runs that failed count among all and never reach, so they keep the share below 1. That is no
@@ -116,7 +116,7 @@ def _plot(panel: Panel) -> Plot:
 
 
 def _ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
-    """Give where the lines with a colour end, and at which `level` above them their names stand.
+    """Return where the lines with a colour end, and at which `level` above them their names stand.
 
     A name begins (`left`) or ends where its line does. Those that begin stand lowest, the last to
     end first, so that what joins a line with its name crosses few of the others.
@@ -133,7 +133,7 @@ def _ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
 
 
 def _room(of: str) -> Any:
-    """Give the expression of the pixels that a name has, of the place where its line ends."""
+    """Return the expression of the pixels that a name has, of the place where its line ends."""
     return alt.ExprRef(of.format("scale('x', datum.at)"))
 
 

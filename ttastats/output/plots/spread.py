@@ -18,7 +18,7 @@ _MOST = 3
 
 
 def table(rows: pl.LazyFrame, metric: DrawnMetric) -> pl.DataFrame:
-    """Give the quality of runs after each epoch at which three or more were evaluated.
+    """Return the quality of runs after each epoch at which three or more were evaluated.
 
     Columns: `series`, `colour`, `epoch`, `n`, `low` and `high` (all runs), `lower`, `median` and
     `upper` (quartiles), `std` (ddof 1); of the series with the most runs.
@@ -60,7 +60,7 @@ def owned(bands: pl.DataFrame, panel: Panel) -> pl.DataFrame:
 
 
 def caption(bands: pl.DataFrame) -> str:
-    """Say what is drawn over the lines of runs; nothing where nothing is."""
+    """Return what is drawn over the lines of runs; nothing where nothing is."""
     if bands.is_empty():
         return ""
     counts = bands.get_column("n").sort()
@@ -75,7 +75,7 @@ def caption(bands: pl.DataFrame) -> str:
 def layers(
     panel: Panel, names: Sequence[str], axes: tuple[alt.X, str, alt.Scale], color: alt.Color
 ) -> Sequence[alt.Chart]:
-    """Give band, line and points of medians over the data of each name; `axes` are those below.
+    """Return band, line and points of medians over the data of each name; `axes` are those below.
 
     Series without a colour of their own are left out.
     """

@@ -21,7 +21,7 @@ _HEIGHT = 190.0
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Give one plot per benchmark: of two sides the speedup, of one setup the expected time.
+    """Return one plot per benchmark: of two sides the speedup, of one setup the expected time.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _speedups(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
 
 
 def _words(of: Axis) -> dict[str, str]:
-    """Give the verdicts as a legend says them."""
+    """Return the verdicts as a legend says them."""
     same = "as fast" if of.is_time else "as much"
     none = {"unavailable": "no verdict"}
     return {"faster": f"B {of.less}", "slower": f"B {of.more}", "same": same} | none
@@ -161,7 +161,7 @@ def _speedup_chart(
 
 
 def _x(metric: str) -> Any:
-    """Give the horizontal encoding of quality targets."""
+    """Return the horizontal encoding of quality targets."""
     return alt.X(
         "target:Q",
         title="quality target",

@@ -28,7 +28,7 @@ _FARTHEST = 4.0
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Give one plot per benchmark.
+    """Return one plot per benchmark.
 
     Raises
     ------
@@ -77,13 +77,13 @@ def _plot(panel: Panel, level: str) -> Plot:
 
 
 def _pools(panel: Panel) -> bool:
-    """Tell whether a row holds runs of several setups."""
+    """Return whether a row holds runs of several setups."""
     setups = panel.runs.select("series", setup=setup_names(panel.runs)).unique()
     return setups.height > setups.get_column("series").n_unique()
 
 
 def _ends(means: pl.DataFrame) -> list[float]:
-    """Give the ends of the intervals that the axis is to hold: a low one not far below its mean."""
+    """Return ends of the intervals that the axis is to hold: a low one not far below its mean."""
     low = pl.max_horizontal("low", pl.col("mean") / _FARTHEST)
     ends = means.filter(pl.col("reached_runs") > 1).select(low.alias("low"), "high").drop_nulls()
     return [*ends.get_column("low"), *ends.get_column("high")]
@@ -97,7 +97,7 @@ def _failures(timed: pl.DataFrame, of: Axis) -> str:
 
 
 def mean_table(panel: Panel) -> pl.DataFrame:
-    """Give mean and interval of each series in which a run reached; exact, in base units."""
+    """Return mean and interval of each series in which a run reached; exact, in base units."""
     owners = panel.owners.rows_by_key("order", named=True, unique=True)
     rows = [
         {
@@ -138,7 +138,7 @@ def _thinned(timed: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 
 
 def _offsets(dots: pl.DataFrame) -> pl.Series:
-    """Give the place of each dot across its row, -0.5 to 0.5: near times stand apart."""
+    """Return the place of each dot across its row, -0.5 to 0.5: near times stand apart."""
     offsets = np.zeros(dots.height)
     times = dots.get_column("observed_seconds").log().to_numpy()
     span = float(np.ptp(times)) or 1.0

@@ -27,7 +27,7 @@ _MOST_GROUPS = 2_000
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Give one plot of all entries, or one per benchmark where they are many.
+    """Return one plot of all entries, or one per benchmark where they are many.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def _tables(material: Material) -> list[tuple[str | None, pl.DataFrame]]:
 
 
 def _rows(material: Material, number: int) -> list[dict[str, Any]]:
-    """Give the rows of the report that have shares, with the names of their groups."""
+    """Return the rows of the report that have shares, with the names of their groups."""
     side = material.sides[number]
     by = material.by or ENTRY
     if side.runs.select(by).unique().height > _MOST_GROUPS:
@@ -73,7 +73,7 @@ def _rows(material: Material, number: int) -> list[dict[str, Any]]:
 
 
 def _labels(rows: Sequence[VarianceRow], by: Sequence[str]) -> list[str]:
-    """Give the groups' names; where there are several benchmarks, with theirs."""
+    """Return the groups' names; where there are several benchmarks, with theirs."""
     keys = [key for key in shown_keys(rows, by) if key not in {"benchmark", "suite", "round"}]
     full = [names.label([row.get(key) for key in keys]) if keys else "all runs" for row in rows]
     short = names.short(list(dict.fromkeys(full)))

@@ -9,7 +9,7 @@ from ttastats.output.plots import renderer
 
 @cache
 def program() -> str:
-    """Give what defines `vegaEmbed` for the programs of a page; to put it together takes a second.
+    """Return what defines `vegaEmbed` for the scripts of a page; building it takes a second.
 
     Raises
     ------

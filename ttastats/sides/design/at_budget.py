@@ -60,7 +60,7 @@ def _of_other_places(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterat
 
 
 def evaluated_there(runs: pl.DataFrame, budget: Budget) -> bool:
-    """Tell whether all runs were evaluated at a budget, and not only before it."""
+    """Return whether all runs were evaluated at a budget, and not only before it."""
     amount = budget.amount or 0.0
     most = _SAME_PLACE * (_interval(runs) or amount)
     return bool(((amount - runs["taken_at"]) <= most).all())

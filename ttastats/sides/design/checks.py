@@ -121,7 +121,7 @@ def _separate_sessions(a: Design, b: Design) -> Iterator[Finding]:
 
 
 def _one_machine(a: Design, b: Design) -> bool:
-    """Tell whether both sides may have run on one machine."""
+    """Return whether both sides may have run on one machine."""
     systems = [set(side.runs["system"].drop_nulls()) for side in (a, b)]
     return not all(systems) or bool(systems[0] & systems[1])
 

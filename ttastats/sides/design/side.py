@@ -157,7 +157,7 @@ def starts(runs: pl.DataFrame) -> Starts | None:
 
 
 def in_separate_sessions(a: Starts | None, b: Starts | None) -> bool:
-    """Tell whether all runs of one side are known to be started before the first of the other."""
+    """Return whether all runs of one side are known to be started before the first of the other."""
     return a is not None and b is not None and (a[1] < b[0] or b[1] < a[0])
 
 
@@ -166,7 +166,7 @@ TOGETHER_SECONDS = 10.0
 
 
 def _parallel(runs: pl.DataFrame) -> bool:
-    """Tell whether most runs of one system started together, and none is as short as that."""
+    """Return whether most runs of one system started together, and none is as short as that."""
     if runs["started_at"].null_count() > runs.height - 2:
         return False
     runs = runs.drop_nulls(["started_at", "run_seconds"])

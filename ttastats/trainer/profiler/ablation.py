@@ -63,7 +63,7 @@ class Ablated:
 
 
 def measured(make: Callable[[], Subject], steps: int) -> list[Ablated]:
-    """Give the step of each variant, all taken in turns; nothing where there are no such layers.
+    """Return the step of each variant, all taken in turns; nothing where there are no such layers.
 
     Parameters
     ----------

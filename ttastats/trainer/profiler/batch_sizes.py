@@ -29,7 +29,7 @@ class Point:
 
     @property
     def throughput(self) -> float:
-        """Give the samples per second."""
+        """Return the samples per second."""
         return self.samples / self.seconds
 
 
@@ -47,7 +47,7 @@ def looked_for(make: Callable[[int], Subject], largest: int, cores: int) -> list
 
 
 def of_sizes(make: Callable[[int], Subject], sizes: Iterable[int], cores: int) -> list[Point]:
-    """Give the step of some batch sizes, the smallest first."""
+    """Return the step of some batch sizes, the smallest first."""
     return [measured(make(size), cores) for size in sorted(set(sizes))]
 
 

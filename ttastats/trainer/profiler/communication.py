@@ -46,7 +46,7 @@ class Communication:
 
     @property
     def exposed(self) -> float:
-        """Give how much longer a step is for its communication."""
+        """Return how much longer a step is for its communication."""
         return self.step - self.silent
 
 
@@ -103,7 +103,7 @@ def _measured(taken: Subject, us: Team, steps: int) -> Communication:
 
 
 def _wall(work: Callable[[], object], us: Team) -> float:
-    """Give how long some work takes that all workers begin together."""
+    """Return how long some work takes that all workers begin together."""
     us.wait()
     began = time.perf_counter()
     work()
@@ -113,7 +113,7 @@ def _wall(work: Callable[[], object], us: Team) -> float:
 
 
 def _noting(sent: list[Interval], sizes: list[int]) -> Callable[[int, Any], Any]:
-    """Give what averages a bucket of gradients, and notes when and how many bytes."""
+    """Return what averages a bucket of gradients, and notes when and how many bytes."""
 
     def average(workers: int, bucket: Any) -> Any:
         began, tensor = time.perf_counter(), bucket.buffer()
@@ -132,7 +132,7 @@ def _noting(sent: list[Interval], sizes: list[int]) -> Callable[[int, Any], Any]
 
 
 def union(intervals: Iterable[Interval]) -> float:
-    """Give the length of the union of some intervals."""
+    """Return the length of the union of some intervals."""
     total, end = 0.0, float("-inf")
     for start, stop in sorted(intervals):
         total += max(0.0, stop - max(start, end))

@@ -59,7 +59,7 @@ class Watched:
 
     @property
     def operator_seconds(self) -> float:
-        """Give the time of all operators together."""
+        """Return the time of all operators together."""
         return sum(call.seconds for call in self.calls)
 
     def __enter__(self) -> Watched:
@@ -97,7 +97,7 @@ def _call(func: Any, args: Any, given: Mapping[str, Any], begin: float, seconds:
 
 
 def _in_order(func: Any, args: Sequence[Any], given: Mapping[str, Any]) -> list[Any]:
-    """Give all arguments in the order of the operator's signature, defaults included."""
+    """Return all arguments in the order of the operator's signature, defaults included."""
     rest = func._schema.arguments[len(args) :]
     return [*args, *(given.get(one.name, one.default_value) for one in rest)]
 
@@ -123,7 +123,7 @@ def _argument(value: Any) -> tuple[Any, str, str]:
 
 
 def events(steps: Sequence[Watched], unwatched_seconds: float) -> Iterator[dict[str, Any]]:
-    """Give the events of a trace of some steps, each as long as one that nobody watched.
+    """Yield the events of a trace of some steps, each as long as one that nobody watched.
 
     Times are microseconds. Where operators take longer than the whole step that nobody watched,
     the step is as long as they are.

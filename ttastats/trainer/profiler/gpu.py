@@ -85,7 +85,7 @@ def _nvml() -> ModuleType | None:
 
 
 def _handle(nvml: Any, index: int) -> Any:
-    """Give the driver's handle of a device, which may number devices in its own way."""
+    """Return the driver's handle of a device, which may number devices in its own way."""
     uuid = str(getattr(torch.cuda.get_device_properties(index), "uuid", ""))
     if uuid:
         return nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid.removeprefix('GPU-')}")
@@ -93,7 +93,7 @@ def _handle(nvml: Any, index: int) -> Any:
 
 
 def _sample(nvml: Any, handle: Any) -> Any:
-    """Give a sample of the counters at this moment; None where the GPU has none."""
+    """Return a sample of the counters at this moment; None where the GPU has none."""
     try:
         if not nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
             return None
@@ -105,7 +105,7 @@ def _sample(nvml: Any, handle: Any) -> Any:
 
 
 def _counted(nvml: Any, before: Any, after: Any) -> dict[str, float]:
-    """Give the counters between two samples as fractions."""
+    """Return the counters between two samples as fractions."""
     asked = nvml.c_nvmlGpmMetricsGet_t()
     asked.version = nvml.NVML_GPM_METRICS_GET_VERSION
     asked.numMetrics = len(COUNTERS)

@@ -43,7 +43,7 @@ class Kept:
             weight.grad = None
 
     def weights(self) -> dict[int, int]:
-        """Give the bytes of weights and buffers by the address of each storage."""
+        """Return the bytes of weights and buffers by the address of each storage."""
         return _storages((*self.model.parameters(), *self.model.buffers()))
 
     @contextmanager
@@ -63,7 +63,7 @@ class Kept:
                 hook.remove()
 
     def optimizer_state(self) -> dict[int, int]:
-        """Give the bytes that optimizers keep by the address of each storage."""
+        """Return the bytes that optimizers keep by the address of each storage."""
         states = [
             dict(state)
             for optimizer in self.optimizers
@@ -80,7 +80,7 @@ def _storages(tensors: Iterable[Any]) -> dict[int, int]:
 
 
 def split(whole: int, watched: Watched) -> Mapping[str, int]:
-    """Give the bytes of each kind; together they are what the allocator measured."""
+    """Return the bytes of each kind; together they are what the allocator measured."""
     found = {**watched.bytes_of, "workspace": whole - sum(watched.bytes_of.values())}
     return {kind: found[kind] for kind in KINDS}
 
@@ -171,7 +171,7 @@ class _Watch(TorchDispatchMode):
 
 
 def at_peak(log: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """Give what lived when most bytes did, from numbers of storages with bytes more or less."""
+    """Return what lived when most bytes did, from numbers of storages with bytes more or less."""
     live: dict[int, int] = {}
     most: dict[int, int] = {}
     now = highest = 0
@@ -226,7 +226,7 @@ class Measured:
 
 
 def highest(trace: Iterable[Mapping[str, Any]]) -> int:
-    """Give the most bytes a CPU held at once, by the allocations and frees of a trace."""
+    """Return the most bytes a CPU held at once, by the allocations and frees of a trace."""
     changes = [
         (event["ts"], event["args"]["Bytes"])
         for event in trace

@@ -26,7 +26,7 @@ _DTYPES = {
 
 
 def flops_per_second(device: torch.device) -> Mapping[str, float]:
-    """Give the FLOP/s of the fastest product of two square matrices, by precision."""
+    """Return the FLOP/s of the fastest product of two square matrices, by precision."""
     before = torch.backends.cuda.matmul.allow_tf32
     try:
         return {
@@ -39,7 +39,7 @@ def flops_per_second(device: torch.device) -> Mapping[str, float]:
 
 
 def bytes_per_second(device: torch.device) -> float:
-    """Give the rate of the fastest copy within the memory; each byte is read and written."""
+    """Return the rate of the fastest copy within the memory; each byte is read and written."""
     source = torch.ones(_COPIED[device.type], dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
     return 2 * source.nbytes / _fastest(lambda: target.copy_(source), device)

@@ -77,12 +77,12 @@ class Recording:
 
     @property
     def warm_up(self) -> WarmUp:
-        """Give how many of the first steps were warming up."""
+        """Return how many of the first steps were warming up."""
         return warm_up.of([timing.seconds(one, by_cpu_time=self.by_cpu_time) for one in self.first])
 
     @property
     def step_seconds(self) -> float:
-        """Give the median length of a step that nobody watched."""
+        """Return the median length of a step that nobody watched."""
         return timing.typical(self.plain, by_cpu_time=self.by_cpu_time)
 
     def _planned(self) -> Iterator[Step]:
@@ -129,5 +129,5 @@ class Recording:
 
 
 def enough(step_seconds: float) -> int:
-    """Give how many steps are watched."""
+    """Return how many steps are watched."""
     return max(_FEWEST, min(_MOST, round(_SECONDS / step_seconds)))

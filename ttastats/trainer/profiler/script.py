@@ -73,7 +73,7 @@ class Profile:
 
     @property
     def done(self) -> bool:
-        """Tell whether enough steps have been taken."""
+        """Return whether enough steps have been taken."""
         return self._recording.done
 
     def step(self) -> None:
@@ -102,7 +102,7 @@ class Profile:
 
 
 def _device(model: nn.Module | None) -> torch.device:
-    """Give where a model lives, or where this process has computed so far."""
+    """Return where a model lives, or where this process has computed so far."""
     if model is not None:
         return next((one.device for one in model.parameters()), torch.device("cpu"))
     return torch.device("cuda" if torch.cuda.is_initialized() else "cpu")

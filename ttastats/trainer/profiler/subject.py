@@ -30,7 +30,7 @@ class Subject:
 
 
 def of(settings: Settings, team: Team) -> Subject:
-    """Give the step of a workload, on made-up samples where it knows how to make them up."""
+    """Return the step of a workload, on made-up samples where it knows how to make them up."""
     if settings.threads:
         torch.set_num_threads(settings.threads)
     network.set_numerics(settings)
@@ -58,7 +58,7 @@ def _data(workload: Workload, settings: Settings, team: Team) -> Data:
 
 
 def _alike(net: Network, data: Data) -> Iterator[tuple[Any, Any, int]]:
-    """Give batch after batch of as many samples as the first has, epoch after epoch."""
+    """Yield batch after batch of as many samples as the first has, epoch after epoch."""
     order = torch.Generator(net.team.device).manual_seed(net.settings.seed)
     size = None
     for epoch in itertools.count():

@@ -52,7 +52,7 @@ def timed(work: Callable[[], object], device: torch.device) -> Length:
 
 
 def in_cpu_time(device: torch.device) -> bool:
-    """Tell whether a step is as long as this thread computes, however busy the machine is.
+    """Return whether a step is as long as this thread computes, however busy the machine is.
 
     With several threads, CPU time would count those that wait for others without sleeping.
     """
@@ -60,15 +60,15 @@ def in_cpu_time(device: torch.device) -> bool:
 
 
 def seconds(length: Length, *, by_cpu_time: bool) -> float:
-    """Give the length on one of two clocks: in CPU time of the thread, or on the wall."""
+    """Return the length on one of two clocks: in CPU time of the thread, or on the wall."""
     return length.thread if by_cpu_time else length.wall
 
 
 def typical(lengths: Sequence[Length], *, by_cpu_time: bool) -> float:
-    """Give the median length on one of two clocks."""
+    """Return the median length on one of two clocks."""
     return median(seconds(one, by_cpu_time=by_cpu_time) for one in lengths)
 
 
 def cpu_utilization(lengths: Sequence[Length], cores: int) -> float:
-    """Give the busy share of the cores by this process (Zhu et al., equation 3)."""
+    """Return the busy share of the cores by this process (Zhu et al., equation 3)."""
     return sum(one.process for one in lengths) / (sum(one.wall for one in lengths) * cores)

@@ -23,7 +23,7 @@ class WarmUp:
 
     @property
     def rule(self) -> str:
-        """Give the rule in words."""
+        """Return the rule in words."""
         found = "" if self.settled else "; there was none, so half of them are excluded"
         return (
             f"step 1 and all steps before the first within {TOLERANCE:.0%} of the median of the "
@@ -32,7 +32,7 @@ class WarmUp:
 
 
 def of(seconds: Sequence[float]) -> WarmUp:
-    """Give how many of some steps, in their order, were warming up.
+    """Return how many of some steps, in their order, were warming up.
 
     Raises
     ------

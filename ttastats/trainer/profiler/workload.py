@@ -46,7 +46,7 @@ class Request:
 
 
 def recorded(request: Request) -> pl.DataFrame:
-    """Give the rows of a new profile.
+    """Return the rows of a new profile.
 
     Raises
     ------
@@ -86,13 +86,13 @@ def _settings(request: Request, **values: Any) -> Settings:
 
 
 def _precision(settings: Settings) -> str:
-    """Give the precision of matrix products: TF32 is one of GPUs alone."""
+    """Return the precision of matrix products: TF32 is one of GPUs alone."""
     imitated = settings.device == "cpu" and settings.precision == "tf32"
     return "fp32" if imitated else str(settings.precision)
 
 
 def _name(request: Request, settings: Settings) -> str:
-    """Give the workload with what differs from its recipe, such as `digits-batch512`."""
+    """Return the workload with what differs from its recipe, such as `digits-batch512`."""
     workload = workloads.load(request.workload)
     changed = {**request.options.values, "batch_size": settings.batch_size}
     suffix = setup_suffix(replace(request.options, values=changed), settings, workload)
@@ -138,7 +138,7 @@ def _without(request: Request) -> Iterator[None]:
 def _further(
     request: Request, settings: Settings, recording: Recording, us: Team
 ) -> Iterator[Mapping[str, Any]]:
-    """Give the measures of other batch sizes and of fewer layers."""
+    """Yield the measures of other batch sizes and of fewer layers."""
     if request.batch_sizes is not None:
         make = partial(_of_batch, request, us)
         cores = hardware.available_cpus()
@@ -165,7 +165,7 @@ def _of_batch(request: Request, us: Team, size: int) -> Subject:
 
 
 def _fitting(request: Request, settings: Settings, us: Team) -> tuple[Settings, str | None]:
-    """Give settings whose step a CPU takes in reasonable time, and what is said of that.
+    """Return settings whose step a CPU takes in reasonable time, and what is said of that.
 
     A batch size that the user names is taken as it is.
     """

@@ -18,7 +18,7 @@ from ttastats.trainer.workloads.contract import REQUIRED, Workload
 
 @cache
 def load(name: str) -> Workload:
-    """Give a built-in workload by its name, or the one in a Python file.
+    """Return a built-in workload by its name, or the one in a Python file.
 
     Raises
     ------

@@ -54,7 +54,7 @@ def check(folder: Path | None) -> None:
 
 
 def data(folder: Path | None, device: torch.device, precision: str) -> Data:
-    """Give the images, standardised where they are trained on."""
+    """Return the images, standardised where they are trained on."""
     images = cifar10_files.read(folder)
     mean, deviation = (torch.tensor(of).view(1, 3, 1, 1) for of in (_MEAN, _DEVIATION))
 
@@ -74,12 +74,12 @@ def data(folder: Path | None, device: torch.device, precision: str) -> Data:
 
 
 def dtype(precision: str) -> torch.dtype:
-    """Give the type of weights and images; bf16 comes by autocast."""
+    """Return the type of weights and images; bf16 comes by autocast."""
     return torch.float16 if precision == "fp16" else torch.float32
 
 
 def first_mirrored(samples: int, seed: int, device: torch.device) -> Tensor:
-    """Tell which images are mirrored in every even epoch; the others are in every odd one."""
+    """Return which images are mirrored in every even epoch; the others are in every odd one."""
     rng = torch.Generator(device).manual_seed(seed)
     return torch.rand(samples, generator=rng, device=device) < 0.5
 
@@ -87,7 +87,7 @@ def first_mirrored(samples: int, seed: int, device: torch.device) -> Tensor:
 def batches(
     data: Data, rng: torch.Generator, epoch: int, batch_size: int, margin: int, seed: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Give shifted images, of which those that were mirrored in the last epoch now are not."""
+    """Yield shifted images, of which those that were mirrored in the last epoch now are not."""
     images = data.train_inputs
     mirrored = first_mirrored(len(images), seed, images.device) ^ bool(epoch % 2)
     order = torch.randperm(len(images), generator=rng, device=images.device)
@@ -97,7 +97,7 @@ def batches(
 
 
 def model(width: int, precision: str, workers: int, data: Data) -> nn.Module:
-    """Give the network of three groups of two convolutions."""
+    """Return the network of three groups of two convolutions."""
     alone(workers)
     net = Whitened((width, 4 * width, 4 * width), layers=2, norm_momentum=0.4)
     net.scale = 1 / net.head.in_features
@@ -126,7 +126,7 @@ class Whitened(nn.Module):
         self.scale = 1.0
 
     def forward(self, x: Tensor) -> Tensor:
-        """Give the class scores of images."""
+        """Return the class scores of images."""
         x = self.groups(functional.gelu(self.whiten(x)))
         scores: Tensor = self.head(functional.max_pool2d(x, 3).flatten(1)) * self.scale
         return scores
@@ -167,7 +167,7 @@ class _Group(nn.Module):
 
 
 def _convolution(channels_in: int, channels: int) -> nn.Conv2d:
-    """Give a convolution that hands on what it sees, as far as it has filters for it."""
+    """Return a convolution that hands on what it sees, as far as it has filters for it."""
     layer = nn.Conv2d(channels_in, channels, 3, padding="same", bias=False)
     nn.init.dirac_(layer.weight.data[:channels_in])
     return layer
@@ -210,7 +210,7 @@ def optimizer(
     sgd_momentum: float, weight_decay: float, batch_size: int, whiten_bias_epochs: float,
     device: str, _compile: bool,
 ) -> list[torch.optim.Optimizer]:  # fmt: skip
-    """Give Muon for the filters, and SGD for biases and head; decay does not follow the rate."""
+    """Return Muon for the filters, and SGD for biases and head; decay does not follow the rate."""
     decay = weight_decay * batch_size
     norms = [norm.bias for norm in model.modules() if isinstance(norm, nn.BatchNorm2d)]
     filters = [one for one in model.groups.parameters() if one.dim() == 4]
@@ -229,7 +229,7 @@ def optimizer(
 
 
 def schedule(epoch: float, epochs: float, group: dict[str, Any]) -> float:
-    """Give the share of the rate: down to zero, for the whitening's bias after three epochs."""
+    """Return the share of the rate: down to zero, for the whitening's bias after three epochs."""
     ends: float = group.get("ends", epochs)
     return max(0.0, 1 - epoch / ends)
 
@@ -251,14 +251,14 @@ def step(
 
 
 def smoothed(outputs: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
-    """Give the cross entropy of each sample with softened labels."""
+    """Return the cross entropy of each sample with softened labels."""
     return functional.cross_entropy(
         outputs.float(), targets, label_smoothing=label_smoothing, reduction="none"
     )
 
 
 def evaluate(model: nn.Module, data: Data) -> float:
-    """Give the accuracy over six views: shifted to two corners or not, mirrored or not."""
+    """Return the accuracy over six views: shifted to two corners or not, mirrored or not."""
 
     def both(images: Tensor) -> Tensor:
         scores: Tensor = model(images) + model(images.flip(-1))

@@ -49,7 +49,7 @@ check, data, evaluate = airbench94.check, airbench94.data, airbench94.evaluate
 def batches(
     data: Data, rng: torch.Generator, batch_size: int, margin: int, hole: int, seed: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Give batches for ever: one begins with what remains of an epoch and ends with the next."""
+    """Yield batches for ever: one begins with what remains of an epoch and ends with the next."""
     images, device = data.train_inputs, data.train_inputs.device
     mirrored = first_mirrored(len(images), seed, device)
     which, flips = torch.empty(0, dtype=torch.long, device=device), mirrored[:0]
@@ -77,7 +77,7 @@ class _Filtered(nn.Module):
 
 
 def model(width: int, precision: str, workers: int, data: Data, _compile: bool) -> nn.Module:
-    """Give groups of three convolutions, and a proxy with groups of two."""
+    """Return groups of three convolutions, and a proxy with groups of two."""
     alone(workers)
     main = Whitened((width, 3 * width, 4 * width), layers=3, norm_momentum=0.1)
     proxy = Whitened((width // 4, width // 2, width // 2), layers=2, norm_momentum=0.1)
@@ -111,7 +111,7 @@ def optimizer(
     model: _Filtered, lr: float, weight_decay: float, momentum: float, bias_factor: float,
     batch_size: int, device: str,
 ) -> list[torch.optim.Optimizer]:  # fmt: skip
-    """Give SGD for the network and the proxy, with a higher rate for biases of norms."""
+    """Return SGD for the network and the proxy, with a higher rate for biases of norms."""
     # A gradient that stays the same moves a weight by so much more than its rate in the end.
     scale = 1024 * (1 + 1 / (1 - momentum))
     decay = weight_decay * batch_size / scale
@@ -130,7 +130,7 @@ def optimizer(
 
 
 def schedule(epoch: float, epochs: float) -> float:
-    """Give the share of the rate: from 0.2 up to 1 in a tenth of the time, then down to zero."""
+    """Return the share of the rate: from 0.2 up to 1 in a tenth of the time, then down to zero."""
     done = epoch / epochs
     return 0.2 + 8 * done if done < 0.1 else max(0.0, (1 - done) / 0.9)
 

@@ -46,7 +46,7 @@ def check(folder: Path | None) -> None:
 
 
 def data(folder: Path | None, device: torch.device) -> Data:
-    """Give the images of a folder, standardised per channel by the training part alone."""
+    """Return the images of a folder, standardised per channel by the training part alone."""
     images = cifar10_files.read(folder)
     train = images.train_pixels.to(device).float()  # bytes are a quarter of what they become
     test = images.test_pixels.to(device).float()
@@ -63,7 +63,7 @@ def data(folder: Path | None, device: torch.device) -> Data:
 
 
 def dummy(samples: int) -> tuple[Tensor, Tensor]:
-    """Give meaningless samples of the right shape."""
+    """Return meaningless samples of the right shape."""
     return torch.randn(samples, 3, _SIDE, _SIDE), torch.zeros(samples, dtype=torch.long)
 
 
@@ -96,7 +96,7 @@ def with_hole(images: Tensor, side: int, rng: torch.Generator) -> Tensor:
 
 
 def model(width: int) -> nn.Module:
-    """Give the nine-layer network; width 64 has 6.6 million parameters."""
+    """Return the nine-layer network; width 64 has 6.6 million parameters."""
     return nn.Sequential(
         _convolution(3, width),
         _convolution(width, 2 * width),

@@ -49,12 +49,12 @@ class Images:
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Give all that the files hold."""
+        """Return all that the files hold."""
         return self.train_pixels, self.train_labels, self.test_pixels, self.test_labels
 
 
 def read(folder: Path | None) -> Images:
-    """Give the images of a folder, or of the folder of either version inside it.
+    """Return the images of a folder, or of the folder of either version inside it.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def read(folder: Path | None) -> Images:
 
 
 def find(folder: Path | None) -> tuple[Sequence[Path], Path, Callable[[Path], Samples]]:
-    """Give the training files, the test file, and what reads them.
+    """Return the training files, the test file, and what reads them.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def find(folder: Path | None) -> tuple[Sequence[Path], Path, Callable[[Path], Sa
 
 
 def read_binary(path: Path) -> Samples:
-    """Give the images of a binary file: records of a label and 3,072 pixels."""
+    """Return the images of a binary file: records of a label and 3,072 pixels."""
     content = np.frombuffer(_content(path), dtype=np.uint8)
     if not content.size or content.size % _RECORD:
         raise _damaged(path, f"{content.size:,} bytes are not a whole number of images")
@@ -115,7 +115,7 @@ def read_binary(path: Path) -> Samples:
 
 
 def read_pickle(path: Path) -> Samples:
-    """Give the images of a file of the Python version."""
+    """Return the images of a file of the Python version."""
     content = _content(path)
     try:
         fields = _ArrayUnpickler(io.BytesIO(content), encoding="bytes").load()

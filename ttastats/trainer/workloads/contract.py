@@ -57,7 +57,7 @@ class LearningRate:
     weight_decay: float
 
     def scaled_to(self, batch_size: int) -> float:
-        """Give the peak learning rate for another global batch size."""
+        """Return the peak learning rate for another global batch size."""
         ratio = batch_size / self.at_batch_size
         return self.peak * (ratio if self.scaling == "linear" else ratio**0.5)
 
@@ -130,7 +130,7 @@ class Recipe:
         }
 
     def with_defaults(self, own: Container[str]) -> Recipe:
-        """Give the recipe with what it does not say; `own` are the hooks that its file defines."""
+        """Return recipe with what it does not say; `own` are the hooks that its file defines."""
         asked = {**_DEFAULTS}
         for part, values in _DEFAULTS_OF.items():
             asked |= {} if part in own else values
@@ -144,11 +144,11 @@ class Recipe:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Give the names of all values of a run."""
+        """Return the names of all values of a run."""
         return (*self.values, "lr")
 
     def complete(self, changes: Mapping[str, Value]) -> dict[str, Value]:
-        """Give all values of a run: those of the recipe, but for what is changed.
+        """Return all values of a run: those of the recipe, but for what is changed.
 
         A schedule that would end before the run may is stretched, unless it is set itself.
 
@@ -185,7 +185,7 @@ class Recipe:
         return found
 
     def _of_its_kind(self, name: str, value: Any) -> Value:
-        """Give a value of the kind of the default; `END` is said for a number."""
+        """Return a value of the kind of the default; `END` is said for a number."""
         if name == "evaluate_every":
             return END if value == END else float(value)
         return type(self.values[name])(value)
@@ -231,28 +231,28 @@ class Data:
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Give the four tensors."""
+        """Return the four tensors."""
         return self.train_inputs, self.train_targets, self.eval_inputs, self.eval_targets
 
     def on(self, device: torch.device) -> Data:
-        """Give the same data in the memory of a device."""
+        """Return the same data in the memory of a device."""
         inputs, targets, eval_inputs, eval_targets = (one.to(device) for one in self.tensors)
         raw = self.raw or self.tensors
         return Data(inputs, targets, eval_inputs, eval_targets, self.notes, raw, self.test)
 
     def seen(self) -> Data:
-        """Give the samples that may be looked at while a run lasts."""
+        """Return the samples that may be looked at while a run lasts."""
         return replace(self, test=None)
 
     def tested(self, device: torch.device) -> Data | None:
-        """Give the test part in place of what was evaluated before, on the device."""
+        """Return the test part in place of what was evaluated before, on the device."""
         if self.test is None:
             return None
         inputs, targets = (one.to(device) for one in self.test)
         return replace(self, eval_inputs=inputs, eval_targets=targets, test=None)
 
     def first(self, train: int, evaluation: int) -> Data:
-        """Give some of the samples."""
+        """Return some of the samples."""
         return Data(
             self.train_inputs[:train],
             self.train_targets[:train],
@@ -261,7 +261,7 @@ class Data:
         )
 
     def digest(self) -> str:
-        """Give the SHA-256 of the samples as they were before they came to a device."""
+        """Return the SHA-256 of the samples as they were before they came to a device."""
         state = hashlib.sha256()
         for tensor in (*(self.raw or self.tensors), *(self.test or ())):
             # NumPy knows no bfloat16: bytes are bytes.
@@ -289,12 +289,12 @@ class Hook:
         )
 
     def names(self, word: str) -> bool:
-        """Tell whether the function asks for something."""
+        """Return whether the function asks for something."""
         return any(name == word for _, name in self.parameters or ())
 
 
 def hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
-    """Give a function as the hook of a name, with its parameters resolved.
+    """Return a function as the hook of a name, with its parameters resolved.
 
     Raises
     ------
@@ -328,7 +328,7 @@ def hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
 
 
 def no_augmentation(inputs: Tensor) -> Tensor:
-    """Give the samples as they are."""
+    """Return the samples as they are."""
     return inputs
 
 
@@ -337,12 +337,12 @@ def no_check() -> None:
 
 
 def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Give the mean cross entropy of a batch of class scores."""
+    """Return the mean cross entropy of a batch of class scores."""
     return functional.cross_entropy(outputs, targets)
 
 
 def correct(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Give for each sample 1 if its highest class score is that of the right class, else 0."""
+    """Return for each sample 1 if its highest class score is that of the right class, else 0."""
     return (outputs.argmax(dim=-1) == targets).double()
 
 
@@ -383,7 +383,7 @@ class Workload:
 
 
 def workload(name: str, source: str, imported: Sequence[str], given: Mapping[str, Any]) -> Workload:
-    """Give the workload that the names of a file define.
+    """Return the workload that the names of a file define.
 
     Raises
     ------

@@ -49,7 +49,7 @@ RECIPE = Recipe(
 
 
 def images() -> tuple[Tensor, Tensor]:
-    """Give grey levels, shape (1797, 64), and digits as scikit-learn's `load_digits` does."""
+    """Return grey levels, shape (1797, 64), and digits as scikit-learn's `load_digits` does."""
     rows = torch.from_numpy(np.loadtxt(_FILE, delimiter=","))
     return rows[:, :-1], rows[:, -1].long()
 
@@ -61,7 +61,7 @@ def check(test_samples: int) -> None:
 
 
 def data(_folder: Path | None = None, test_samples: int = 0) -> Data:
-    """Give the images, standardised by the mean and deviation of the training part alone."""
+    """Return the images, standardised by the mean and deviation of the training part alone."""
     levels, targets = images()
     inputs = levels.float().reshape(-1, 1, 8, 8)
     train, held_out = inputs[:_TRAIN], inputs[_TRAIN:]
@@ -79,7 +79,7 @@ def data(_folder: Path | None = None, test_samples: int = 0) -> Data:
 
 
 def dummy(samples: int) -> tuple[Tensor, Tensor]:
-    """Give meaningless samples of the right shape."""
+    """Return meaningless samples of the right shape."""
     return torch.randn(samples, 1, 8, 8), torch.zeros(samples, dtype=torch.long)
 
 
@@ -95,7 +95,7 @@ def augment(inputs: Tensor, rng: torch.Generator) -> Tensor:
 
 
 def model(width: int) -> nn.Module:
-    """Give a stem and three residual blocks of `width`, twice and four times the channels."""
+    """Return a stem and three residual blocks of `width`, twice and four times the channels."""
     return nn.Sequential(
         nn.Conv2d(1, width, 3, padding=1, bias=False),
         nn.BatchNorm2d(width),

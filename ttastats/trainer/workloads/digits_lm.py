@@ -42,7 +42,7 @@ RECIPE = Recipe(
 
 
 def data(_folder: Path | None = None) -> Data:
-    """Give the pixels to read, shifted by one, and the pixels to foretell."""
+    """Return the pixels to read, shifted by one, and the pixels to foretell."""
     levels, _ = images()
     pixels = levels.long()
     before = functional.pad(pixels[:, :-1], (1, 0), value=_START)
@@ -50,7 +50,7 @@ def data(_folder: Path | None = None) -> Data:
 
 
 def dummy(samples: int) -> tuple[Tensor, Tensor]:
-    """Give meaningless samples of the right shape."""
+    """Return meaningless samples of the right shape."""
     tokens = torch.randint(0, _LEVELS, (samples, _PIXELS))
     return tokens, tokens.clone()
 
@@ -59,11 +59,11 @@ loss = gpt.loss
 
 
 def score(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Give the bits per pixel of each image."""
+    """Return the bits per pixel of each image."""
     return gpt.score(outputs, targets) / math.log(2)
 
 
 def model(width: int) -> nn.Module:
-    """Give a decoder of two layers with heads 8 wide, or one head if `width` is no multiple."""
+    """Return a decoder of two layers with heads 8 wide, or one head if `width` is no multiple."""
     head_width = width if width % _HEAD_WIDTH else _HEAD_WIDTH
     return gpt.Decoder(_LEVELS + 1, _LEVELS, _PIXELS, width, _LAYERS, head_width)

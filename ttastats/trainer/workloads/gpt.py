@@ -48,13 +48,13 @@ def check(folder: Path | None, context: int) -> None:
 
 
 def data(folder: Path | None, context: int) -> Data:
-    """Give windows of bytes, each with the bytes that come next."""
+    """Return windows of bytes, each with the bytes that come next."""
     train, held_out = _parts(folder, context)
     return Data(*_windows(train, context), *_windows(held_out, context))
 
 
 def _parts(folder: Path | None, context: int) -> tuple[Tensor, Tensor]:
-    """Give the text to learn from, and the last tenth."""
+    """Return the text to learn from, and the last tenth."""
     text = torch.from_numpy(np.frombuffer(_text(folder), np.uint8).copy())
     cut = len(text) - len(text) // 10
     if len(text) - cut <= context:
@@ -76,7 +76,7 @@ def _text(folder: Path | None) -> bytes:
 
 
 def _windows(text: Tensor, context: int) -> tuple[Tensor, Tensor]:
-    """Give a text in pieces of one length, and the same one byte later."""
+    """Return a text in pieces of one length, and the same one byte later."""
     whole = (len(text) - 1) // context * context
     inputs, targets = (text[start : whole + start].view(-1, context).long() for start in (0, 1))
     return inputs, targets
@@ -85,7 +85,7 @@ def _windows(text: Tensor, context: int) -> tuple[Tensor, Tensor]:
 def batches(
     data: Data, rng: torch.Generator, batch_size: int, context: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Give the text once, in windows that begin elsewhere in every epoch."""
+    """Yield the text once, in windows that begin elsewhere in every epoch."""
     text, device = data.train_inputs.flatten(), data.train_inputs.device
     start = int(torch.randint(context, (), generator=rng, device=device))
     inputs, targets = (text.roll(-by).view(-1, context) for by in (start, start + 1))
@@ -96,18 +96,18 @@ def batches(
 
 
 def loss(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Give the mean cross entropy per token, in nats."""
+    """Return the mean cross entropy per token, in nats."""
     return functional.cross_entropy(outputs.flatten(0, 1), targets.flatten())
 
 
 def score(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Give the nats per token of each window."""
+    """Return the nats per token of each window."""
     nats = functional.cross_entropy(outputs.transpose(1, 2).float(), targets, reduction="none")
     return nats.double().mean(dim=1)
 
 
 def model(width: int, layers: int, heads: int, context: int, dropout: float) -> nn.Module:
-    """Give the network, what its layers add to the rest made small at first."""
+    """Return the network, what its layers add to the rest made small at first."""
     if width % heads:
         raise TtastatsError(f"width {width} is not divisible by {heads} heads", where="--set heads")
     net = Decoder(_BYTES, _BYTES, context, width, layers, width // heads, dropout)
@@ -137,7 +137,7 @@ class Decoder(nn.Module):
         nn.init.normal_(self.places, std=0.02)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Give the scores at every place."""
+        """Return the scores at every place."""
         inner = self.layers(self.drop(self.tokens(tokens) + self.places))
         levels: Tensor = self.levels(self.norm(inner))
         return levels

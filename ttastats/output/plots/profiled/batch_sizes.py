@@ -39,7 +39,7 @@ _DRAWN = (
 
 
 def plots(profiles: Profiles) -> tuple[Plot, ...]:
-    """Give plots of throughput, of the share of the peak and of the cores, as far as known.
+    """Return plots of throughput, of the share of the peak and of the cores, as far as known.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
 
 
 def table(profiles: Profiles) -> pl.DataFrame:
-    """Give one row for each profile and batch size."""
+    """Return one row for each profile and batch size."""
     rates = shared.measured(profiles, "batch_samples_per_second", _HOW)
     flops, busy = (
         shared.measures(profiles, measure)

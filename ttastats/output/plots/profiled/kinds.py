@@ -23,7 +23,7 @@ MOST = theme.HIGHLIGHTS
 
 
 def plots(kind: str, profiles: Profiles) -> tuple[Plot, ...]:
-    """Give the plots of one kind.
+    """Return the plots of one kind.
 
     Raises
     ------
@@ -42,5 +42,5 @@ def plots(kind: str, profiles: Profiles) -> tuple[Plot, ...]:
 
 
 def all_plots(profiles: Profiles) -> tuple[Plot, ...]:
-    """Give every plot that there is of some profiles, no more than a plot holds."""
+    """Return every plot that there is of some profiles, no more than a plot holds."""
     return tuple(plot for draw in KINDS.values() for plot in drawable(draw, profiles))

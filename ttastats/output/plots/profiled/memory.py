@@ -14,7 +14,7 @@ KIND = "memory"
 
 
 def plots(profiles: Profiles) -> tuple[Plot, ...]:
-    """Give one plot with a bar for each profile.
+    """Return one plot with a bar for each profile.
 
     Raises
     ------

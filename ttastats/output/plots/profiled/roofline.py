@@ -23,7 +23,7 @@ _ROOM, _FEW = 1.5, 4
 
 
 def plots(profiles: Profiles) -> tuple[Plot, ...]:
-    """Give one plot of all profiles.
+    """Return one plot of all profiles.
 
     Raises
     ------
@@ -59,13 +59,13 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
 
 
 def _ends(points: pl.DataFrame) -> list[tuple[float, float]]:
-    """Give the lowest and the highest of both axes."""
+    """Return the lowest and the highest of both axes."""
     columns = (points[name] for name in ("intensity", "flops_per_second"))
     return [(float(one.min()), float(one.max())) for one in columns]  # type: ignore[arg-type]
 
 
 def _whole(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
-    """Give each step as if it were one operator, with all that it waits for."""
+    """Return each step as if it were one operator, with all that it waits for."""
     sums = every.group_by("profile", maintain_order=True).agg(
         pl.col("calls", "seconds", "flops", "bytes").sum()
     )
@@ -87,7 +87,7 @@ def _whole(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
 
 
 def _roofs(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
-    """Give the corners of the roof of each profile, from the leftmost mark to the rightmost."""
+    """Return the corners of the roof of each profile, from the leftmost mark to the rightmost."""
     (low, high), _ = _ends(points)
     rows = []
     for name, (flops, copied) in shared.peaks(profiles).items():
@@ -136,7 +136,7 @@ def _chart(profiles: Profiles, across: tuple[float, float], up: tuple[float, flo
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Give powers of ten between two ends, with twice and five times each where they are few."""
+    """Return powers of ten between two ends, with twice and five times each where they are few."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if len(powers) <= _FEW else (1,)
     every = [step * 10.0**power for power in powers for step in steps]

@@ -22,7 +22,7 @@ _BAR = 26.0
 
 
 def by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
-    """Give the rows of each profile in the order of the files; one that stands in two counts once.
+    """Return rows of each profile in the order of the files; one that stands in two counts once.
 
     Profiles that share a name are called by their files, and those of one file are numbered.
     """
@@ -36,7 +36,7 @@ def by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
 
 
 def with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
-    """Give the operators as `operators` does, where any has FLOPs.
+    """Return the operators as `operators` does, where any has FLOPs.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
 
 
 def operators(profiles: Profiles, *more: str) -> pl.DataFrame:
-    """Give the operators of all profiles that took time, with their rate and share of the time."""
+    """Return operators of all profiles that took time, with their rate and share of the time."""
     frames = [
         answers.operators(own)
         .filter(pl.col("seconds") > 0)
@@ -73,7 +73,7 @@ def operators(profiles: Profiles, *more: str) -> pl.DataFrame:
 
 
 def measured(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
-    """Give the values of a measure in all profiles, by what they are `of`.
+    """Return the values of a measure in all profiles, by what they are `of`.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def measured(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
 
 
 def measures(profiles: Profiles, measure: str) -> pl.DataFrame:
-    """Give the values of a measure, as `measured`, be there any or none."""
+    """Return the values of a measure, as `measured`, be there any or none."""
     frames = [
         answers.measures(own, measure).select(
             pl.lit(name).alias("profile"), "of", pl.col("value").alias(measure)
@@ -98,7 +98,7 @@ def measures(profiles: Profiles, measure: str) -> pl.DataFrame:
 
 
 def peaks(profiles: Profiles) -> dict[str, tuple[float | None, float | None]]:
-    """Give the measured peaks of each profile: FLOP/s of a product, and bytes/s of a copy."""
+    """Return the measured peaks of each profile: FLOP/s of a product, and bytes/s of a copy."""
     return {
         name: (answers.peak(own, "peak_flops"), answers.peak(own, "peak_bandwidth"))
         for name, own in profiles.items()
@@ -113,7 +113,7 @@ def _machines(profiles: Profiles) -> str:
 
 
 def colour(profiles: Profiles) -> tuple[alt.Color, alt.Shape]:
-    """Give the encodings of profiles by colour and shape."""
+    """Return the encodings of profiles by colour and shape."""
     labels = list(profiles)
     colours, shapes = charts.colour_scale(labels)
     key = charts.legend(labels)
@@ -124,7 +124,7 @@ def colour(profiles: Profiles) -> tuple[alt.Color, alt.Shape]:
 
 
 def amounts(column: str, title: str, unit: str) -> alt.X:
-    """Give the axis of an amount, with the unit behind its numbers."""
+    """Return the axis of an amount, with the unit behind its numbers."""
     axis = alt.Axis(labelExpr=rate("datum.value", unit), tickCount=5)
     return alt.X(f"{column}:Q", title=title, axis=axis)
 
@@ -141,7 +141,7 @@ def bars(
     *,
     stacked: bool = True,
 ) -> Plot:
-    """Give a plot with a bar for each name in the column `bar`, its parts by the column `part`.
+    """Return a plot with a bar for each name in the column `bar`, its parts by the column `part`.
 
     Parts lie behind each other in the order of their `colours`, or below each other.
     """
@@ -176,7 +176,7 @@ def plot(
     *,
     height: float,
 ) -> Plot:
-    """Give a plot of profiles; its title names a single one, its caption where they were made.
+    """Return a plot of profiles; its title names a single one, its caption where they were made.
 
     Empty sentences are left out.
     """
@@ -187,5 +187,5 @@ def plot(
 
 #: How an axis writes a rate, such as `20 GFLOP/s`; 1e9 is `1B` elsewhere, so that G is written.
 def rate(value: str, unit: str) -> str:
-    """Give the expression of a rate in words."""
+    """Return the expression of a rate in words."""
     return f"replace(format({value}, '.3~s'), 'B', 'G') + '{unit}'"

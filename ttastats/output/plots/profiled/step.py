@@ -17,7 +17,7 @@ _COLOURS = dict(zip(report.TITLES.values(), (*theme.COLOURS, theme.GREY), strict
 
 
 def plots(profiles: Profiles) -> tuple[Plot, ...]:
-    """Give one plot with a bar for each profile.
+    """Return one plot with a bar for each profile.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
 
 
 def table(profiles: Profiles) -> pl.DataFrame:
-    """Give one row for each profile and part of its step that takes time.
+    """Return one row for each profile and part of its step that takes time.
 
     Raises
     ------

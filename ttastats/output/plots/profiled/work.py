@@ -23,7 +23,7 @@ _LEFT_OUT = (categories.BATCH_NORM, categories.NORM, categories.ACTIVATION)
 
 
 def plots(profiles: Profiles) -> tuple[Plot, ...]:
-    """Give a plot of achieved FLOP/s and one of tensor cores, as far as they are known.
+    """Return a plot of achieved FLOP/s and one of tensor cores, as far as they are known.
 
     Of one profile there are further lines for what is left without some kinds of work.
 
@@ -46,7 +46,7 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
 
 
 def with_less(profiles: Profiles) -> Profiles:
-    """Give profiles, after a single one what it is without the kinds of work that compute little.
+    """Return profiles, after a single one what it is without the kinds of work that compute little.
 
     The kinds are left out one after the other, and the time of what is left is the whole again.
     """
@@ -120,7 +120,7 @@ def _said(profiles: Profiles, lines: Profiles) -> str:
 
 
 def table(every: pl.DataFrame, field: str) -> pl.DataFrame:
-    """Give the steps of a line for each profile: the share of time at a value or a lower one."""
+    """Return the steps of a line for each profile: the share of time at a value or a lower one."""
     ordered = every.sort("profile", field, "operator", maintain_order=True)
     return ordered.with_columns(
         below=pl.col("share").cum_sum().over("profile", mapping_strategy="group_to_rows")

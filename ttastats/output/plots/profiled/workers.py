@@ -17,7 +17,7 @@ _MEASURES = {"in flight": "workers_under_way_seconds", "exposed": "workers_expos
 
 
 def plots(profiles: Profiles) -> tuple[Plot, ...]:
-    """Give one plot with three bars for each profile and number of workers.
+    """Return one plot with three bars for each profile and number of workers.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
 
 
 def table(profiles: Profiles) -> pl.DataFrame:
-    """Give one row for each profile, number of workers and way of measuring."""
+    """Return one row for each profile, number of workers and way of measuring."""
     steps = shared.measured(profiles, "workers_step_seconds", _HOW)
     parts = [
         shared.measured(profiles, measure, _HOW)
