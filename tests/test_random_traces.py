@@ -23,6 +23,7 @@ from tests.test_accepted_answers import table as runs_of
 from ttastats.answers.compare import compare
 from ttastats.answers.profile import profile, profile_change
 from ttastats.outcomes import time_to_target
+from ttastats.report.row import Row
 from ttastats.sides.pairing import Side
 from ttastats.traces import flops, kineto, table
 from ttastats.traces.measures import measure
@@ -286,9 +287,11 @@ def test_random_profiles_explain_random_runs_as_accepted() -> None:
             for side in "AB"
         ]  # fmt: skip
         found = compare.of_times(sides[0], sides[1:], ["benchmark"], profiles=profiles)
-        own = [{name: one for name, one in row.items() if name.endswith(OF_FACTORS)}
-               for row in found.rows]  # fmt: skip
-        shown = dataclasses.replace(found, records=tuple(own), tables=found.tables[1:], against=())
+        own = tuple(
+            Row(keys={key: value for key, value in row.items() if key.endswith(OF_FACTORS)})
+            for row in found.rows
+        )
+        shown = dataclasses.replace(found, records=own, tables=found.tables[1:], against=())
         lines += [f"-- {seed}\n", text(shown)]
     assert matches_accepted(ACCEPTED / "explained.txt", "".join(lines))
 

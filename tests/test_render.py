@@ -15,6 +15,7 @@ from ttastats.base.note import Note
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, PValue, Quantity, Reached, Table, Text
 from ttastats.report.render import as_csv, as_json, as_markdown, as_table, words
+from ttastats.report.row import Row
 
 
 @pytest.mark.parametrize(
@@ -81,11 +82,10 @@ def report(name: str = HOSTILE) -> Report:
         Quantity(0.5, "fraction"),
         Text("B faster", "good"),
     )
-    rows = ({"name": name, "value": 1.5, "inf": math.inf, "nan": math.nan, "none": None},)
+    keys = {"name": name, "value": 1.5, "inf": math.inf, "nan": math.nan, "none": None}
     notes = (Note("code", "a note of many words " * 5, "ᵉ"),)
-    return Report(
-        "test", rows, (Table(columns, (Line(cells, ("why  because",)),), "title"),), notes
-    )
+    table = Table(columns, (Line(cells, ("why  because",)),), "title")
+    return Report("test", (Row(keys=keys),), (table,), notes)
 
 
 def shown(width: int | None, name: str = "name", **console: bool) -> str:

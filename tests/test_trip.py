@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from benchmarks import trip
+from tests.programs import python
 
 SOURCE = '''
 class Run:
@@ -60,8 +60,8 @@ def test_functions_are_listed_by_folder() -> None:
 
 def test_a_command_is_followed_from_its_first_import(tmp_path: Path) -> None:
     words = ["--list", "runs", str(tmp_path / "absent.parquet")]
-    command = [sys.executable, str(Path(trip.__file__)), *words]
-    result = subprocess.run(command, check=True, capture_output=True, text=True)
+    result = python(Path(trip.__file__), *words)
+    assert result.returncode == 0
     assert "absent.parquet: no such file" in result.stderr
     lines = result.stdout.splitlines()
     assert any("__main__.py" in line and line.endswith(" main") for line in lines)
