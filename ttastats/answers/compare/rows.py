@@ -54,6 +54,9 @@ Number = float | None
 
 
 _Label = Annotated[str, Key("what the side is called")]
+_Estimand = Annotated[
+    str, Key("what is compared: mean, geomean, ert (a run failed) or quality (at a budget)")
+]
 _Setups = Annotated[int, Key("setups of the side", "setups")]
 _EpochSafe = Annotated[Number, Key("limit of the speedup that allows for unseen epochs", "ratio")]
 _Robust = Annotated[
@@ -88,24 +91,18 @@ class LookKeys(Row, frozen=True, kw_only=True):
     look_level: Annotated[Number, Key("level of the test at this look", "fraction")] = None
 
 
+_OF_SETS = "fraction; at a budget, unit of the metric"
+
+
 class SameKeys(Row, frozen=True, kw_only=True):
     """What the sets of one setup say of sessions (`--same`)."""
 
     same: Annotated[bool, Key("whether the sides are of one setup (`--same`)")] = True
     sets: Annotated[int, Key("sets of runs", "sets")] = 1
-    between: Annotated[
-        Number,
-        Key("standard deviation between sessions", "fraction; at a budget, unit of the metric"),
-    ] = None
-    between_high: Annotated[
-        Number, Key("its upper limit, one-sided", "fraction; at a budget, unit of the metric")
-    ] = None
+    between: Annotated[Number, Key("standard deviation between sessions", _OF_SETS)] = None
+    between_high: Annotated[Number, Key("its upper limit, one-sided", _OF_SETS)] = None
     smallest_claim: Annotated[
-        Number,
-        Key(
-            "smallest difference of two sessions that is worth claiming",
-            "fraction; at a budget, unit of the metric",
-        ),
+        Number, Key("smallest difference of two sessions that is worth claiming", _OF_SETS)
     ] = None
 
 
@@ -160,9 +157,7 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
     cv_b_high: High = None
     ert_b_seconds: Ert = None
     setups_b: _Setups = 1
-    estimand: Annotated[
-        str, Key("what is compared: mean, geomean, ert (a run failed) or quality (at a budget)")
-    ] = "mean"
+    estimand: _Estimand = "mean"
     speedup: SpeedupOfB = None
     speedup_low: Low = None
     speedup_high: High = None
@@ -246,9 +241,7 @@ class QualitiesRow(_AnyRow, frozen=True, kw_only=True):
 
     a: _Label = "A"
     b: _Label = "B"
-    estimand: Annotated[
-        str, Key("what is compared: mean, geomean, ert (a run failed) or quality (at a budget)")
-    ] = "quality"
+    estimand: _Estimand = "quality"
     at: Annotated[str, Key("the budget")] = ""
     metric: Annotated[str | None, Key("the metric of the quality")] = None
     higher_is_better: Annotated[bool, Key("whether more of it is better")] = False
