@@ -37,7 +37,7 @@ _FIELDS = (b'"author"', b'"framework"', b'"hardware"')
 
 
 def recognises(head: bytes) -> bool:
-    """Tell a DAWNBench table by its header, an entry's JSON by its fields."""
+    """Return whether the header is of a DAWNBench table, or the JSON of an entry."""
     if head[:1] in _BEFORE_JSON and head[:4096].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return all(head.find(field, 0, 4096) >= 0 for field in _FIELDS)
     end = head.find(b"\n", 0, 4096)

@@ -13,7 +13,7 @@ _FILE = "evaluations.npz"
 
 
 def recognises(head: bytes, path: str) -> bool:
-    """Tell the arrays by the first of them, `timesteps`, or by the name of the file."""
+    """Return whether `timesteps` is the first array, or the file has the name."""
     if head and not head.startswith(b"PK"):
         return False
     return path.endswith(f"/{_FILE}") or (

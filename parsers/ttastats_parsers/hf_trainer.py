@@ -14,7 +14,7 @@ _KEYS = (b'"log_history"', b'"global_step"')
 
 
 def recognises(head: bytes, path: str) -> bool:
-    """Tell a trainer state by its name, or by its keys under another one."""
+    """Return whether a file is a trainer state, by its name or its keys."""
     if head and b"{" not in head[:8]:
         return False
     return path.endswith(f"/{_FILE}") or (

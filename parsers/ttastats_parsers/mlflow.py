@@ -12,7 +12,7 @@ name = "mlflow"
 
 
 def recognises(head: bytes, path: str) -> bool:
-    """Tell the description of a run or an experiment, and files below a run, by their places."""
+    """Return whether a path is a description of a run or experiment, or below a run."""
     if path.endswith(f"/{META}"):
         return not head or b"lifecycle_stage:" in head[:8192]
     return run_folder(path) is not None

@@ -13,7 +13,7 @@ _MAGIC = b"SQLite format 3\0"
 
 
 def recognises(head: bytes, path: str) -> bool:
-    """Tell a database by its first bytes and a table that only MLflow's have."""
+    """Return whether a file is SQLite with a table that only MLflow has."""
     if not head:
         return path.endswith("/mlflow.db")
     return head.startswith(_MAGIC) and b"latest_metrics" in head

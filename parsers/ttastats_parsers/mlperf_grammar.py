@@ -101,7 +101,7 @@ def _time_or_zero(event: Event) -> float:
 
 
 def _all_differ(events: Sequence[Event]) -> bool:
-    """Tell at little cost that no two events agree in time and value, the usual case."""
+    """Return whether no two events agree in time and value: the usual case, and cheap."""
     try:
         return len({(event.time, event.value) for event in events}) == len(events)
     except TypeError:  # a value that is a mapping

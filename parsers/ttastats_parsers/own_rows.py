@@ -83,7 +83,7 @@ def _read(cells: pl.Series, lines: pl.Series, problems: list[Problem]) -> pl.Ser
 
 
 def _say_unread(cells: pl.Series, found: pl.Series, chosen: ChosenColumns) -> None:
-    """Say that a clock's cells hold what its unit or its form cannot be."""
+    """Return the problem that cells of a clock do not fit its unit or form."""
     said = texts(cells)
     if said.is_not_null().any() and found.is_null().all():
         clock = chosen.clock
@@ -132,7 +132,7 @@ def _column_of(back: str, frame: pl.DataFrame) -> str:
 
 
 def _back(name: str) -> pl.Expr:
-    """Tell of each row of a run whether a number is less than the last one before."""
+    """Return for each row of a run whether a number is less than the last before."""
     before = pl.col(name).forward_fill().shift(1).over("run")
     return (pl.col(name) < before).fill_null(value=False)
 

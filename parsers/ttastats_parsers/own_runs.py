@@ -50,7 +50,7 @@ def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
 
 
 def _of_a_preset(problem: Problem, block: Block) -> Problem:
-    """Say of a file that nobody has described which preset it looks like."""
+    """Return the problem with the preset that an undescribed file looks like."""
     severity = "warning" if problem.code == "no_metric" else problem.severity
     text = f"recognised as {block.preset}, but: {problem.message}"
     return Problem(problem.code, text, severity, problem.line)

@@ -51,7 +51,7 @@ class Monitor(NamedTuple):
 
 
 def recognises(head: bytes, path: str) -> bool:
-    """Tell a monitor by its first line; one that is cut there, by its name too."""
+    """Return whether the first line is of a monitor; if cut there, by its name too."""
     start = head.removeprefix(b"\xef\xbb\xbf")[:_HEADER]
     if len(start) < len(_START) and _START.startswith(start):
         return path.endswith(".monitor.csv")

@@ -16,7 +16,7 @@ _NO_EVENTS = (".json", ".csv", ".txt")
 
 
 def recognises(head: bytes, path: str) -> bool:
-    """Tell an event file by its name, or by its first record under another one."""
+    """Return whether a file has events, by its name or its first record."""
     if NAME in path.rpartition("/")[2] and not path.endswith(_NO_EVENTS):
         return not head.startswith(b"{")
     return _VERSION in head[12:64]

@@ -78,7 +78,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _is_of_settings(log: Log, files: Sequence[EventFile]) -> bool:
-    """Tell a folder that `add_hparams` makes below that of a run, with its last values again."""
+    """Return whether `add_hparams` made the folder, which repeats a run's last values."""
     return all(file.settings for file in files) and bool(_event_files(log, log.folder.parent))
 
 

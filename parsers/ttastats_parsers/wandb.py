@@ -14,7 +14,7 @@ _MAGIC = b":W&B\xe1\xbe"
 
 
 def recognises(head: bytes, path: str) -> bool:
-    """Tell a store by its first bytes, and the files beside one by their names."""
+    """Return whether a file is a store, by its first bytes, or beside one, by its name."""
     if head.startswith(_MAGIC):
         return True
     if not head or _MAGIC.startswith(head):  # cut in its first bytes

@@ -63,7 +63,7 @@ class Following:
         return self._run.evaluation(metrics[metric], **progress, **more)
 
     def end(self, reason: str | None = None) -> None:
-        """Say how the run ended."""
+        """Write how the run ended."""
         if self._run is None:
             return
         self._run.finish(reason)

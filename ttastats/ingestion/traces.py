@@ -77,7 +77,7 @@ def read(sources: Iterable[Source]) -> Traces:
 
 
 def is_trace(source: Source) -> bool:
-    """Tell by its beginning whether a file is a trace."""
+    """Return whether a file is a trace, by its beginning."""
     try:
         return kineto.recognises(next(iter(source.chunks()), b""))
     except UnreadableError:

@@ -24,23 +24,23 @@ class EventLog(Protocol):
         """Return this moment, for events that happen together."""
 
     def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
-        """Say something that happened."""
+        """Write an event."""
 
     def begin(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
-        """Say that a stretch begins."""
+        """Write that an interval begins."""
 
     def end(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
-        """Say that a stretch ends."""
+        """Write that an interval ends."""
 
 
 class SilentLog:
     """The log of workers beside the first."""
 
     def now(self) -> None:
-        """Tell no time."""
+        """Return None: no time is kept."""
 
     def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
-        """Say nothing."""
+        """Write nothing."""
 
     begin = end = point
 
@@ -61,15 +61,15 @@ class RunLog:
         return self._clock.stamp()
 
     def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
-        """Say something that happened."""
+        """Write an event."""
         self._write("POINT_IN_TIME", key, value, at, about)
 
     def begin(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
-        """Say that a stretch begins."""
+        """Write that an interval begins."""
         self._write("INTERVAL_START", key, value, at, about)
 
     def end(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
-        """Say that a stretch ends."""
+        """Write that an interval ends."""
         self._write("INTERVAL_END", key, value, at, about)
 
     def save(self) -> None:

@@ -28,7 +28,7 @@ _HEAD = re.compile(
 
 
 def recognises(head: bytes) -> bool:
-    """Tell from the first block of a file whether it is a trace."""
+    """Return whether the first block of a file is of a trace."""
     start = head[:65536].removeprefix(b"\xef\xbb\xbf")
     return _HEAD.match(start) is not None
 

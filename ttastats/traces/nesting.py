@@ -73,7 +73,7 @@ def outermost(marked: Bools, nested: Nest) -> Ints:
 
 
 def has_below(marked: Bools, nested: Nest) -> Bools:
-    """Tell of which operators something they called, however indirectly, is marked."""
+    """Return which operators called something marked, however indirectly."""
     before = np.concatenate(([0], np.cumsum(marked)))
     found: Bools = before[nested.last + 1] > before[1:]
     return found

@@ -19,7 +19,7 @@ from ttastats.trainer.workloads.contract import Data
 
 
 def log_head(log: EventLog, place: ResultFolder) -> None:
-    """Say what is run by whom, on what, and that no rules of a round hold for it."""
+    """Write what is run by whom, on what, and that no rules of a round hold for it."""
     log.point(mllog.RECORDER, f"ttastats {__version__}")
     log.point("submission_benchmark", place.benchmark)
     log.point("submission_org", place.org)
@@ -29,7 +29,7 @@ def log_head(log: EventLog, place: ResultFolder) -> None:
 
 
 def log_setup(log: EventLog, net: Network) -> None:
-    """Say everything that decides how the run will go, the workload's own text included."""
+    """Write everything that decides how the run will go, the workload's own text included."""
     workload, settings = net.workload, net.settings
     log.point("seed", settings.seed)
     log.point("global_batch_size", settings.batch_size)
@@ -53,7 +53,7 @@ def log_setup(log: EventLog, net: Network) -> None:
 
 
 def log_data(log: EventLog, data: Data) -> None:
-    """Say how many samples there are, and what is odd about them."""
+    """Write how many samples there are, and what is odd about them."""
     log.point("train_samples", len(data.train_targets))
     log.point("eval_samples", len(data.eval_targets))
     for note in data.notes:
@@ -69,7 +69,7 @@ def log_training(
     step: int,
     about: dict[str, Any],
 ) -> None:
-    """Say what a stretch of training cost; throughput is in samples per second."""
+    """Write what a stretch of training cost; throughput is in samples per second."""
     stats = {
         "throughput": round(samples / training.wall, 3) if training.wall else None,
         "train_loss": loss if math.isfinite(loss) else None,
@@ -83,7 +83,7 @@ def log_training(
 def log_evaluation(
     log: EventLog, metric: str, one: Checkpoint, about: dict[str, Any], at: Stamp
 ) -> None:
-    """Say how good the network is, and what it cost by each clock; CPU is that of all workers."""
+    """Write the quality, and what it cost by each clock; CPU is that of all workers."""
     clocks = {
         "cpu_seconds": one.known_at.cpu,
         "training_seconds": one.trained.wall,
@@ -100,7 +100,7 @@ def log_evaluation(
 
 
 def log_test(log: EventLog, metric: str, quality: float, **about: Any) -> None:
-    """Say how good the network is on what decided nothing, as a metric that has no target."""
+    """Write the quality on data that decided nothing, as a metric without a target."""
     value = quality if math.isfinite(quality) else None
     log.point("eval_accuracy", value, metric=f"test_{metric}", **about)
 
@@ -108,7 +108,7 @@ def log_test(log: EventLog, metric: str, quality: float, **about: Any) -> None:
 def log_totals(
     log: EventLog, outcome: Outcome, device: torch.device, cpu: float, waiting: float
 ) -> None:
-    """Say what the counted time was made of; `cpu` and `waiting` for a core are of all workers."""
+    """Write the parts of the counted time; `cpu` and `waiting` for a core are of all workers."""
     last = outcome.checkpoints[-1]
     totals = {
         "wall_seconds": outcome.run.wall,

@@ -46,7 +46,7 @@ class Preset(msgspec.Struct, frozen=True):
 
 @cache
 def presets() -> Mapping[str, Preset]:
-    """Give the presets by name."""
+    """Return the presets by name."""
     folder = resources.files(_PACKAGE).joinpath("presets")
     found = {}
     for file in sorted(folder.iterdir(), key=lambda one: one.name):
@@ -68,7 +68,7 @@ def _preset(name: str, text: str) -> Preset:
 
 @lru_cache(maxsize=256)
 def block(name: str) -> Block:
-    """Give the block of a preset, for files that are recognised."""
+    """Return the block of a preset, for files that are recognised."""
     preset = presets()[name]
     return block_of(
         preset.said,
@@ -80,7 +80,7 @@ def block(name: str) -> Block:
 
 
 def recognised(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
-    """Give the presets that a file's first block and path are the signs of.
+    """Return the presets that a file's first block and path are the signs of.
 
     Each with what its pattern names in the path.
     """
@@ -97,7 +97,7 @@ def recognised(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
 
 @cache
 def _with_signs() -> Sequence[tuple[str, Signs, Sequence[bytes]]]:
-    """Give the presets that have signs, with the texts that are looked for before anything else."""
+    """Return the presets that have signs, with the texts that are looked for first."""
     return [
         (preset.name, preset.signs, [text.encode() for text in preset.signs.holds])
         for preset in presets().values()
