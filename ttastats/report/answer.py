@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -29,17 +30,15 @@ class Against:
     mean: MeanSpeedup | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Report:
     """The result of a command.
 
-    `rows` contain raw numbers (seconds, fractions), None for unknown; they are made of `records`,
-    the same as structs. `tables` are the formatted
-    tables. `sentence` is the conclusion. `only_a` lists the groups of the baseline that another
-    table lacks, with the label of that table if there are several. `gate` is the result of a CI
-    condition, if one was given. `by` names the keys of the rows that identify their group.
-    `against` is set if times were compared, by table;
-    `groups` are the runs behind each row of a summary.
+    `records` are the rows as structs. `tables` are the formatted tables. `sentence` is the
+    conclusion. `only_a` lists the groups of the baseline that another table lacks, with the label
+    of that table if there are several. `gate` is the result of a CI condition, if one was given.
+    `by` names the keys of the rows that identify their group. `against` is set if times were
+    compared, by table; `groups` are the runs behind each row of a summary.
     """
 
     command: str
@@ -52,11 +51,11 @@ class Report:
     by: tuple[str, ...] = ()
     against: tuple[Against, ...] = ()
     groups: tuple[pl.DataFrame, ...] = field(default=(), repr=False, compare=False)
-    rows: tuple[Mapping[str, Any], ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Make the rows for programs."""
-        object.__setattr__(self, "rows", tuple(row.numbers() for row in self.records))
+    @cached_property
+    def rows(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the rows for programs: raw numbers (seconds, fractions), None for unknown."""
+        return tuple(row.numbers() for row in self.records)
 
     @property
     def frame(self) -> pl.DataFrame:
