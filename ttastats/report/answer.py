@@ -52,9 +52,14 @@ class Report:
     against: tuple[Against, ...] = ()
     groups: tuple[pl.DataFrame, ...] = field(default=(), repr=False, compare=False)
 
-    @cached_property
+    @property
     def rows(self) -> tuple[Mapping[str, Any], ...]:
         """Return the rows for programs: raw numbers (seconds, fractions), None for unknown."""
+        return self._numbers
+
+    @cached_property
+    def _numbers(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the rows, made when they are first read: not every format shows them."""
         return tuple(row.numbers() for row in self.records)
 
     @property
