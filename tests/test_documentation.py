@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from inspect import cleandoc
 from pathlib import Path
 from typing import get_args, get_type_hints
@@ -297,36 +298,71 @@ ANSWERS: dict[str, tuple[type[Row], ...]] = {
 UNITS = {"axis": "unit of `axis`", "metric": "unit of the metric", "unit": "`unit`"}
 
 
-def keys_of(kind: type[Row]) -> Iterator[str]:
-    """Yield the lines of a page for the keys of a row."""
+#: Endings of keys that differ in nothing else, and what a limit is where both stand in one line.
+PAIRS = (("_a", "_b"), ("_low", "_high"))
+LIMITS = {"lower limit of ": "limits of "}
+Line = tuple[tuple[str, ...], str, str]
+
+
+def keys_of(kind: type[Row]) -> list[Line]:
+    """Return names, unit and meaning of the keys of a row, pairs of keys in one line."""
     about, before = described(kind), ""
-    yield from (
-        "",
-        cleandoc(kind.__doc__ or ""),
-        "",
-        "| key | unit | meaning |",
-        "| --- | --- | --- |",
-    )
+    lines: dict[str, Line] = {}
     for name, key in about.items():
         stem = name.rpartition("_")[0]
         if key.unit != "same":
             before = key.unit
         unit = about[stem].unit if key.unit == "same" and stem in about else before
-        yield f"| `{name}` | {UNITS.get(unit, unit)} | {key.meaning} |"
+        lines[name] = (name,), UNITS.get(unit, unit), key.meaning
+    for name in list(lines):
+        for first, second in PAIRS:
+            other = name.removesuffix(first) + second
+            if not name.endswith(first) or other not in lines or name not in lines:
+                continue
+            (names, unit, meaning), (others, *same) = lines[name], lines[other]
+            for one, both in LIMITS.items():
+                if first == "_low" and meaning.startswith(one):
+                    meaning = both + meaning.removeprefix(one)
+                    same[1] = meaning
+            if same == [unit, meaning]:
+                lines[name] = (*names, *others), unit, meaning
+                del lines[other]
+    return list(lines.values())
+
+
+def table_of_keys(lines: Iterable[Line]) -> Iterator[str]:
+    yield from ("", "| key | unit | meaning |", "| --- | --- | --- |")
+    for names, unit, meaning in lines:
+        yield f"| {', '.join(f'`{name}`' for name in names)} | {unit} | {meaning} |"
 
 
 def test_the_page_of_keys_is_that_of_the_rows() -> None:
+    kinds_of = {kind: keys_of(kind) for kinds_ in ANSWERS.values() for kind in kinds_}
+    counts = Counter(line for lines in kinds_of.values() for line in lines)
+    shared = [line for line, count in counts.items() if count >= 3]
     page = [
         "# The keys of JSON and CSV",
         "",
         "Rows of `--format json` and `--format csv`, and of the attribute `rows` in Python, have",
-        "these keys, in this order. Before them stand the columns by which runs are grouped:",
-        "`suite`, `round`, `benchmark` and `entry`, as far as they apply, and those of `--by`.",
-        "Unknown is null. Numbers are in base units; what is counted to the target is in the unit",
-        "of `axis`, which is seconds unless `--in` says otherwise.",
+        "these keys. Before them stand the columns by which runs are grouped: `suite`, `round`,",
+        "`benchmark` and `entry`, as far as they apply, and those of `--by`. Unknown is null.",
+        "Numbers are in base units; what is counted to the target is in the unit of `axis`, which",
+        "is seconds unless `--in` says otherwise. Two keys in a line are of both sides, or both",
+        "limits of an interval.",
+        "",
+        "## Keys of several answers",
+        *table_of_keys(shared),
     ]
     for command, kinds_ in ANSWERS.items():
-        page += ["", f"## {command}", *(line for kind in kinds_ for line in keys_of(kind))]
+        page += ["", f"## {command}"]
+        for kind in kinds_:
+            lines = kinds_of[kind]
+            page += ["", cleandoc(kind.__doc__ or ""), *table_of_keys(
+                line for line in lines if line not in shared
+            )]  # fmt: skip
+            also = [name for line in lines if line in shared for name in line[0]]
+            if also:
+                page += ["", "And from above: " + ", ".join(f"`{name}`" for name in also) + "."]
     assert matches_accepted(ROOT / "docs" / "keys.md", "\n".join(page) + "\n")
 
 
