@@ -37,7 +37,7 @@ from ttastats.output.plots import kinds
 from ttastats.report.row import Key, Row, described
 from ttastats.table import footer, schema
 from ttastats.traces import table as profile_table
-from ttastats.traces.measures import MEASURES
+from ttastats.traces.table import MEASURES
 from ttastats.trainer.table_7 import SweepRow
 
 

@@ -23,19 +23,19 @@ from tests.test_random_traces import events, told
 from ttastats.base.streams import UnreadableError
 from ttastats.traces import (
     analysis,
+    answers,
     categories,
     intervals,
     kineto,
     nesting,
     parts,
     pieces,
-    saturation,
     steps,
     together,
     work,
 )
 from ttastats.traces import events as of_events
-from ttastats.traces.measures import MEASURES, measure
+from ttastats.traces.table import MEASURES, measure
 
 ACCEPTED = ROOT / "tests" / "reference" / "traces"
 
@@ -314,7 +314,7 @@ def of_numbers(draw: random.Random) -> Iterator[Any]:
     yield [of_events.number_of(value, draw.choice([3, -1])) for value in values]
     rates = {draw.choice([1, 2, 4, 8, 24, 64]): draw.choice([100.0, 104.9, 105.1, 190.0])
              for _ in range(4)}  # fmt: skip
-    yield [rates, saturation.gains(rates), saturation.point(rates)]
+    yield [rates, answers.doubling_gains(rates), answers.saturation(rates)]
     kernel, caller = draw.choice(NAMES), draw.choice([None, *NAMES])
     yield [kernel, caller, categories.of_kernel(kernel, caller), categories.is_tensor_core(kernel)]
 

@@ -11,7 +11,7 @@ import pytest
 from tests.plotting.test_profiled import profile
 from ttastats.answers.profile import profile as profile_report
 from ttastats.traces import answers, table
-from ttastats.traces.measures import measure
+from ttastats.traces.table import measure
 
 
 def rows(section: str) -> dict[str, Mapping[str, Any]]:

@@ -26,7 +26,7 @@ from ttastats.outcomes import time_to_target
 from ttastats.report.row import Row
 from ttastats.sides.pairing import Side
 from ttastats.traces import flops, kineto, table
-from ttastats.traces.measures import measure
+from ttastats.traces.table import measure
 
 ACCEPTED = ROOT / "tests" / "reference" / "traces"
 

@@ -18,7 +18,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.table import store as run_store
 from ttastats.traces import store, table
-from ttastats.traces.measures import measure
+from ttastats.traces.table import measure
 
 PACE_A, PACE_B = (20.0, 20.4, 19.8, 20.2), (16.0, 16.3, 15.9, 16.1)
 

@@ -20,7 +20,7 @@ from ttastats.output.plots import drawing, theme
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.output.plots.profiled import kinds
 from ttastats.traces import answers, store, table
-from ttastats.traces.measures import measure
+from ttastats.traces.table import measure
 
 ACCEPTED = ROOT / "tests" / "reference" / "answers"
 #: Name, kind of work, seconds, FLOPs and bytes of the operators of one step.

@@ -15,10 +15,10 @@ def _needs_torch() -> None:
 @pytest.fixture(autouse=True)
 def _small_peaks(_needs_torch: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure peaks by small products and copies: how high they are is no matter here."""
-    from ttastats.trainer.profiler import peaks
+    from ttastats.trainer.profiler import machine
 
-    monkeypatch.setattr(peaks, "_SIDE", {"cpu": 64})
-    monkeypatch.setattr(peaks, "_COPIED", {"cpu": 2**16})
+    monkeypatch.setattr(machine, "_SIDE", {"cpu": 64})
+    monkeypatch.setattr(machine, "_COPIED", {"cpu": 2**16})
 
 
 @pytest.fixture(autouse=True)

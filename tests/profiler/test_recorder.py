@@ -17,8 +17,8 @@ from torch import nn
 
 from tests.profiler.nets import CPU, Attending, flops_of_attending, recorded, trained
 from ttastats.traces import kineto as reader
-from ttastats.traces.measures import MEASURES
-from ttastats.trainer.profiler import ablation, gpu, kineto, recording
+from ttastats.traces.table import MEASURES
+from ttastats.trainer.profiler import machine, recording, trace, variants
 from ttastats.trainer.profiler.memory import Kept
 from ttastats.trainer.profiler.recording import Recording
 from ttastats.trainer.profiler.subject import Subject
@@ -32,7 +32,7 @@ def attending() -> Recording:
 
 class TestFlops:
     def test_those_counted_are_those_of_the_network(self, attending: Recording) -> None:
-        assert attending.counted.flops == flops_of_attending(batch=4, side=16)
+        assert attending.counter.flops == flops_of_attending(batch=4, side=16)
 
     def test_those_of_the_operators_are_the_same(self, attending: Recording) -> None:
         rows = reader.read([attending.trace]).rows
@@ -134,17 +134,17 @@ def subject(*layers: nn.Module) -> Subject:
 
 class TestAblation:
     def test_layers_are_left_out_and_products_stay(self) -> None:
-        found = ablation.measured(
-            lambda: subject(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()), steps=2
-        )
-        assert [one.variant for one in found] == list(ablation.VARIANTS)
-        assert [one.left_out for one in found] == [0, 1, 2]
-        assert len({one.flops for one in found}) == 1
-        assert all(one.seconds > 0 for one in found)
+        layers = (nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU())
+        rows = list(variants.of_ablation(lambda: subject(*layers), steps=2))
+        seconds = {row["of"]: row["value"] for row in rows if row["name"] == "ablated_step_seconds"}
+        flops = {row["of"]: row["value"] for row in rows if row["name"] == "ablated_step_flops"}
+        assert list(seconds) == list(flops) == list(variants.VARIANTS)
+        assert len({*flops.values()}) == 1
+        assert min(*flops.values(), *seconds.values()) > 0
 
     def test_functions_are_left_out_like_modules(self) -> None:
         x = torch.tensor([-1.0, 2.0])
-        with ablation.Without(["relu"]) as mode:
+        with variants.Without(["relu"]) as mode:
             assert nn.functional.relu(x) is x
             assert torch.relu(x) is x
             assert x.relu() is x
@@ -152,23 +152,20 @@ class TestAblation:
         assert nn.functional.relu(x).tolist() == [0.0, 2.0]
 
     def test_a_network_without_such_layers_has_no_ablation(self) -> None:
-        assert ablation.measured(lambda: subject(nn.Conv2d(3, 4, 3)), steps=1) == []
+        assert not list(variants.of_ablation(lambda: subject(nn.Conv2d(3, 4, 3)), steps=1))
 
 
 class TestScreen:
-    def test_what_the_profiler_says_is_kept_off_it(
-        self, capfd: pytest.CaptureFixture[str], tmp_path: Any
-    ) -> None:
-        recorder = kineto.Recorder(CPU)
+    def test_what_the_profiler_says_is_kept_off_it(self, capfd: pytest.CaptureFixture[str]) -> None:
+        recorder = trace.Recorder(CPU)
         recorder.start()
         with recorder.step():
             torch.ones(3).sum()
-        recorder.stop(tmp_path / "trace.json")
+        assert b'"ProfilerStep#0"' in recorder.stop()
         assert capfd.readouterr().err == ""
-        assert '"ProfilerStep#0"' in (tmp_path / "trace.json").read_text()
 
     def test_what_others_say_is_let_through(self, capfd: pytest.CaptureFixture[str]) -> None:
-        with kineto.quietly():
+        with trace.quietly():
             os.write(2, b"USDT: a start\nan error\n")
         assert capfd.readouterr().err == "an error\n"
 
@@ -188,7 +185,7 @@ def driver(**changes: Any) -> Any:
         metrics = [SimpleNamespace(metricId=0, value=0.0, nvmlReturn=0) for _ in range(9)]
         return SimpleNamespace(metrics=metrics)
 
-    names = dict(zip(gpu.COUNTERS.values(), range(1, 9), strict=False))
+    names = dict(zip(machine.COUNTERS.values(), range(1, 9), strict=False))
     return SimpleNamespace(**{
         "NVMLError": NVMLError,
         "nvmlInit": lambda: None,
@@ -212,16 +209,16 @@ class TestDriver:
     def _a_gpu(self, monkeypatch: pytest.MonkeyPatch) -> None:
         about = SimpleNamespace(uuid="1234")
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: about)
-        monkeypatch.setattr(gpu, "_EVERY_SECONDS", 1e-4)
+        monkeypatch.setattr(machine, "_EVERY_SECONDS", 1e-4)
 
     def asked(self, monkeypatch: pytest.MonkeyPatch, nvml: Any) -> dict[str, float]:
         monkeypatch.setitem(sys.modules, "pynvml", nvml)
-        it = gpu.Asked(torch.device("cuda", 0))
+        it = machine.Driver(torch.device("cuda", 0))
         it.start()
         while it._thread.is_alive() and not it._busy:
             pass
         it.stop()
-        return it.found
+        return it.measures
 
     def test_it_tells_power_and_counters(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert self.asked(monkeypatch, driver()) == {
@@ -234,7 +231,7 @@ class TestDriver:
         }
 
     def test_each_of_its_numbers_is_a_measure(self) -> None:
-        assert {*gpu.COUNTERS, "power", "gpu_utilization"} <= MEASURES.keys()
+        assert {*machine.COUNTERS, "power", "gpu_utilization"} <= MEASURES.keys()
 
     def test_before_hopper_there_are_no_counters(self, monkeypatch: pytest.MonkeyPatch) -> None:
         old = driver(nvmlGpmQueryDeviceSupport=lambda _: SimpleNamespace(isSupportedDevice=0))
@@ -250,7 +247,7 @@ class TestDriver:
 
     def test_a_cpu_is_not_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "pynvml", driver())
-        it = gpu.Asked(CPU)
+        it = machine.Driver(CPU)
         it.start()
         it.stop()
-        assert it.found == {}
+        assert it.measures == {}

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ttastats.traces import categories, parts, steps, table
 from ttastats.traces.events import DEVICE_KINDS, STEP, Events, Numbers
-from ttastats.traces.measures import measure
 from ttastats.traces.steps import NONE, Steps
+from ttastats.traces.table import measure
 from ttastats.traces.together import MICRO, OPTIMIZER, SteppedTrace, lie_in, together, under_way
 from ttastats.traces.work import UNKNOWN
 

@@ -6,7 +6,9 @@ one is spoken of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 import polars as pl
 
@@ -179,3 +181,24 @@ def ranks(rows: pl.DataFrame) -> pl.DataFrame:
         skew=pl.col("work_seconds") / mean - 1,
         slowest=pl.col("work_seconds") == pl.col("work_seconds").max(),
     )
+
+
+#: A batch size is large enough when twice as many samples a step give less than so much more.
+GAIN = 0.05
+
+
+def doubling_gains(throughputs: Mapping[int, float]) -> dict[int, float]:
+    """Return the gain of throughput per doubling up to each batch size from the next smaller one.
+
+    `throughputs` are samples per second by batch size; the smallest batch has no gain.
+    """
+    return {
+        large: (throughputs[large] / throughputs[small]) ** (1 / math.log2(large / small)) - 1
+        for small, large in pairwise(sorted(throughputs))
+    }
+
+
+def saturation(throughputs: Mapping[int, float]) -> int | None:
+    """Return the first batch size from which doubling gains less than `GAIN`; None if none is."""
+    gains, steps = doubling_gains(throughputs), pairwise(sorted(throughputs))
+    return next((small for small, large in steps if gains[large] < GAIN), None)

@@ -12,7 +12,7 @@ from ttastats.report import fields
 from ttastats.report.cells import Column, Quantity, Table, Text, Unit
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Row
-from ttastats.traces import answers, saturation
+from ttastats.traces import answers
 
 #: A step that takes so many times its CPU time waited for a core.
 _CONTENDED = 1.1
@@ -180,7 +180,7 @@ def _batches(own: pl.DataFrame) -> Iterator[BatchRow]:
     throughput = _by(own, "batch_samples_per_second")
     flops, busy = _by(own, "batch_step_flops"), _by(own, "batch_cpu_utilization")
     fastest = answers.peak(own, "peak_flops")
-    gains = saturation.gains({int(size): rate for size, rate in throughput.items()})
+    gains = answers.doubling_gains({int(size): rate for size, rate in throughput.items()})
     for size in sorted(throughput, key=int):
         rate, samples = throughput[size], int(size)
         achieved = flops.get(size, 0.0) * rate / samples or None

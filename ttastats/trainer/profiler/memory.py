@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import itertools
 import json
-import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -24,7 +22,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ttastats.trainer.profiler import kineto
+from ttastats.trainer.profiler.trace import Recorder, quietly
 
 #: What the memory of a step is for, in the order of a plot (Zhu et al., Figure 8).
 KINDS = ("weights", "gradients", "optimizer state", "feature maps", "workspace")
@@ -54,13 +52,11 @@ class Kept:
             if weight.grad is not None:
                 seen(weight.grad)
 
-        weights = (one for one in self.model.parameters() if one.requires_grad)
-        hooks = [weight.register_post_accumulate_grad_hook(made) for weight in weights]
-        try:
+        with ExitStack() as hooks:
+            for weight in self.model.parameters():
+                if weight.requires_grad:
+                    hooks.callback(weight.register_post_accumulate_grad_hook(made).remove)
             yield
-        finally:
-            for hook in hooks:
-                hook.remove()
 
     def optimizer_state(self) -> dict[int, int]:
         """Return the bytes that optimizers keep by the address of each storage."""
@@ -70,74 +66,66 @@ class Kept:
             for state in getattr(optimizer, "state", {}).values()
         ]
         weights = self.weights()
-        found = _storages(tree_leaves(states))
-        return {address: size for address, size in found.items() if address not in weights}
+        storages = _storages(tree_leaves(states))
+        return {address: size for address, size in storages.items() if address not in weights}
 
 
 def _storages(tensors: Iterable[Any]) -> dict[int, int]:
-    found = (one.untyped_storage() for one in tensors if isinstance(one, Tensor))
-    return {one._cdata: one.nbytes() for one in found}
+    storages = (one.untyped_storage() for one in tensors if isinstance(one, Tensor))
+    return {one._cdata: one.nbytes() for one in storages}
 
 
-def split(whole: int, watched: Watched) -> Mapping[str, int]:
-    """Return the bytes of each kind; together they are what the allocator measured."""
-    found = {**watched.bytes_of, "workspace": whole - sum(watched.bytes_of.values())}
-    return {kind: found[kind] for kind in KINDS}
+class Watched(TorchDispatchMode):
+    """Watches the step in a `with` block; `bytes_of` is the memory of each kind at its peak then.
 
-
-class Watched:
-    """Watches the step in a `with` block; `bytes_of` tells of each kind at its peak afterwards."""
-
-    bytes_of: Mapping[str, int]
+    Logs each storage with its bytes when it is first seen, and with as many less when freed. A
+    storage gets a number of its own: the address of one that was freed may be another's. What was
+    there before the step is ignored, as the allocator ignores it. `_seen` are the numbers of those
+    that live, by their addresses; `_maps` those autograd keeps, `_gradients` those of weights.
+    """
 
     def __init__(self, kept: Kept) -> None:
+        super().__init__()
+        self.bytes_of: dict[str, int] = {}
         self._kept = kept
+        self._log: list[tuple[int, int]] = []
+        self._seen: dict[int, int] = {}
+        self._maps: set[int] = set()
+        self._gradients: set[int] = set()
+        self._numbers = itertools.count()
         self._stack = ExitStack()
 
     def __enter__(self) -> Watched:
         self._kept.forget_gradients()
-        self._steady = (sum(self._kept.weights().values()), self._kept.optimizer_state())
-        self._mode = _Watch((*self._kept.weights(), *self._steady[1]))
-        hooks = torch.autograd.graph.saved_tensors_hooks(self._mode.keep, lambda tensor: tensor)
+        weights, states = self._kept.weights(), self._kept.optimizer_state()
+        self._steady = {"weights": sum(weights.values()), "optimizer state": sum(states.values())}
+        self._ignored = {*weights, *states}
+        hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, lambda tensor: tensor)
         self._stack.enter_context(hooks)
-        self._stack.enter_context(self._kept.each_gradient(self._mode.note_gradient))
-        self._stack.enter_context(self._mode)
+        self._stack.enter_context(
+            self._kept.each_gradient(lambda tensor: self._add(tensor, self._gradients))
+        )
+        super().__enter__()
         return self
 
     def __exit__(self, *why: Any) -> None:
+        super().__exit__(*why)
         self._stack.__exit__(*why)
-        live, gradients = at_peak(self._mode.log), self._mode.gradients
+        live = at_peak(self._log)
+        maps = self._maps - self._gradients
         self.bytes_of = {
-            "weights": self._steady[0],
-            "gradients": sum(size for one, size in live.items() if one in gradients),
-            "optimizer state": sum(self._steady[1].values()),
-            "feature maps": sum(
-                size
-                for one, size in live.items()
-                if one in self._mode.kept and one not in gradients
-            ),
+            **self._steady,
+            "gradients": sum(size for one, size in live.items() if one in self._gradients),
+            "feature maps": sum(size for one, size in live.items() if one in maps),
         }
 
-
-class _Watch(TorchDispatchMode):
-    """Logs each storage with its bytes when it is first seen, and with as many less when freed.
-
-    A storage gets a number of its own: the address of one that was freed may be another's. What was
-    there before the step is ignored, as the allocator ignores it. `seen` are the numbers of those
-    that live, by their addresses; `kept` those autograd keeps, `gradients` those of weights.
-    """
-
-    def __init__(self, ignored: Iterable[int]) -> None:
-        super().__init__()
-        self.log: list[tuple[int, int]] = []
-        self.seen: dict[int, int] = {}
-        self.kept: set[int] = set()
-        self.gradients: set[int] = set()
-        self._ignored = set(ignored)
-        self._numbers = itertools.count()
+    def split(self, whole: int) -> dict[str, int]:
+        """Return the bytes of each kind; together they are the `whole` the allocator measured."""
+        bytes_of = {**self.bytes_of, "workspace": whole - sum(self.bytes_of.values())}
+        return {kind: bytes_of[kind] for kind in KINDS}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        before = _storages(tree_leaves([args, kwargs])).keys() - self.seen.keys()
+        before = _storages(tree_leaves([args, kwargs])).keys() - self._seen.keys()
         self._ignored |= before  # no operator made them in this step
         result = func(*args, **(kwargs or {}))
         for one in tree_leaves(result):
@@ -145,29 +133,24 @@ class _Watch(TorchDispatchMode):
                 self._see(one.untyped_storage())
         return result
 
-    def keep(self, tensor: Tensor) -> Tensor:
-        """Note that autograd keeps a tensor."""
-        self._add(tensor, self.kept)
+    def _keep(self, tensor: Tensor) -> Tensor:
+        self._add(tensor, self._maps)
         return tensor
 
-    def note_gradient(self, tensor: Tensor) -> None:
-        """Note that a tensor is the gradient of a weight."""
-        self._add(tensor, self.gradients)
-
     def _add(self, tensor: Tensor, numbers: set[int]) -> None:
-        number = self.seen.get(tensor.untyped_storage()._cdata)
+        number = self._seen.get(tensor.untyped_storage()._cdata)
         if number is not None:
             numbers.add(number)
 
     def _see(self, storage: torch.UntypedStorage) -> None:
         address, size = storage._cdata, storage.nbytes()
-        if size and address not in self._ignored and address not in self.seen:
-            self.seen[address] = next(self._numbers)
-            self.log.append((self.seen[address], size))
+        if size and address not in self._ignored and address not in self._seen:
+            self._seen[address] = next(self._numbers)
+            self._log.append((self._seen[address], size))
             weakref.finalize(storage, self._gone, address, size)
 
     def _gone(self, address: int, size: int) -> None:
-        self.log.append((self.seen.pop(address), -size))
+        self._log.append((self._seen.pop(address), -size))
 
 
 def at_peak(log: Sequence[tuple[int, int]]) -> dict[int, int]:
@@ -196,20 +179,20 @@ class Measured:
 
     def __init__(self, kept: Kept, device: torch.device) -> None:
         self._kept, self._device = kept, device
-        self._recorder = kineto.Recorder(device, memory=True)
+        self._recorder = Recorder(device, memory=True)
         self._stack = ExitStack()
 
     def __enter__(self) -> Measured:
         self._kept.forget_gradients()
-        steady = (*self._kept.weights().values(), *self._kept.optimizer_state().values())
-        self._before = sum(steady)
+        weights, states = self._kept.weights(), self._kept.optimizer_state()
+        self._before = sum((*weights.values(), *states.values()))
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
             torch.cuda.reset_peak_memory_stats(self._device)
             self._allocated = torch.cuda.memory_allocated(self._device)
         else:
             self._recorder.start()
-            self._stack.enter_context(kineto.quietly())
+            self._stack.enter_context(quietly())
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -218,22 +201,16 @@ class Measured:
             torch.cuda.synchronize(self._device)
             risen = torch.cuda.max_memory_allocated(self._device) - self._allocated
         else:
-            with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
-                path = Path(folder, "memory.json")
-                self._recorder.stop(path)
-                risen = highest(json.loads(path.read_bytes())["traceEvents"])
+            risen = highest(json.loads(self._recorder.stop())["traceEvents"])
         self.bytes = self._before + risen
 
 
 def highest(trace: Iterable[Mapping[str, Any]]) -> int:
     """Return the most bytes a CPU held at once, by the allocations and frees of a trace."""
-    changes = [
+    changes: list[tuple[float, int]] = [
         (event["ts"], event["args"]["Bytes"])
         for event in trace
         if event.get("name") == "[memory]" and event["args"]["Device Type"] == 0
     ]
-    now = most = 0
-    for _, size in sorted(changes, key=lambda change: change[0]):
-        now += size
-        most = max(most, now)
-    return most
+    sizes = [size for _, size in sorted(changes, key=lambda change: change[0])]
+    return max(itertools.accumulate(sizes, initial=0))

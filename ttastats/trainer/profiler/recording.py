@@ -7,20 +7,17 @@ take turns; then one counts FLOPs, and two look at the memory.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import torch
 
-from ttastats.trainer.profiler import cpu_trace, gpu, kineto, memory, timing, warm_up
-from ttastats.trainer.profiler.flop_count import Counted
+from ttastats.trainer.profiler import memory, timing, trace
+from ttastats.trainer.profiler.machine import Driver
 from ttastats.trainer.profiler.memory import Kept
-from ttastats.trainer.profiler.timing import Length, Timed
-from ttastats.trainer.profiler.warm_up import WarmUp
+from ttastats.trainer.profiler.timing import FlopCounter, Length, Timed
 
 #: Steps that are taken before the rule of warming up is asked.
 _FIRST = 8
@@ -43,42 +40,40 @@ class Recording:
         self.device = device
         self.first: list[Length] = []
         self.plain: list[Length] = []
-        self.watched: list[cpu_trace.Watched] = []
-        self.counted: Counted = Counted()
+        self.watched: list[trace.TimedOperators] = []
+        self.counter: FlopCounter = FlopCounter()
         self.memory: dict[str, int] = {}
-        self.driver: gpu.Asked = gpu.Asked(device)
+        self.driver: Driver = Driver(device)
         #: The trace, and whether its clock is the CPU time of this thread.
         self.trace: bytes = b""
         self.by_cpu_time: bool = timing.in_cpu_time(device) and not compiled
-        self._kept, self._asked = kept, steps
+        self._kept, self._steps = kept, steps
         self._plan = self._planned()
         self._now: Step = nullcontext()
         self.done: bool = False
-
-    def begin(self) -> None:
-        """Watch the first step as planned."""
-        self._next()
 
     def step(self) -> None:
         """Learn that a step has ended and the next begins."""
         if not self.done:
             self._now.__exit__(None, None, None)
-            self._next()
+            self.begin()
 
     def broken(self, *why: Any) -> None:
         """Learn that a step failed."""
         self._now.__exit__(*why)
 
-    def _next(self) -> None:
+    def begin(self) -> None:
+        """Watch the next step as planned."""
         following = next(self._plan, None)
         self.done = following is None
         self._now = nullcontext() if following is None else following
         self._now.__enter__()
 
     @property
-    def warm_up(self) -> WarmUp:
-        """Return how many of the first steps were warming up."""
-        return warm_up.of([timing.seconds(one, by_cpu_time=self.by_cpu_time) for one in self.first])
+    def warm_up(self) -> tuple[int, str]:
+        """Return how many of the first steps were warming up, and by which rule."""
+        by_cpu_time = self.by_cpu_time
+        return timing.warm_up([timing.seconds(one, by_cpu_time=by_cpu_time) for one in self.first])
 
     @property
     def step_seconds(self) -> float:
@@ -89,14 +84,14 @@ class Recording:
         for _ in range(_FIRST):
             yield from self._timed(self.first)
         typical = timing.typical(self.first, by_cpu_time=self.by_cpu_time)
-        steps = self._asked or enough(typical)
+        steps = self._steps or enough(typical)
         yield from self._in_turns(steps) if self.by_cpu_time else self._one_after_another(steps)
-        yield self.counted
+        yield self.counter
         if self._kept is not None:
             watched, measured = memory.Watched(self._kept), memory.Measured(self._kept, self.device)
             yield watched
             yield measured
-            self.memory = dict(memory.split(measured.bytes, watched))
+            self.memory = watched.split(measured.bytes)
 
     def _timed(self, lengths: list[Length]) -> Iterator[Step]:
         timed = Timed(self.device)
@@ -107,9 +102,9 @@ class Recording:
         """Take turns: what slows the machine down for a while is equally unfair to both."""
         for _ in range(steps):
             yield from self._timed(self.plain)
-            self.watched.append(cpu_trace.Watched())
+            self.watched.append(trace.TimedOperators())
             yield self.watched[-1]
-        events = list(cpu_trace.events(self.watched, self.step_seconds))
+        events = list(trace.events(self.watched, self.step_seconds))
         self.trace = msgspec.json.encode({"schemaVersion": 1, "traceEvents": events})
 
     def _one_after_another(self, steps: int) -> Iterator[Step]:
@@ -118,14 +113,11 @@ class Recording:
         for _ in range(steps):
             yield from self._timed(self.plain)
         self.driver.stop()
-        recorder = kineto.Recorder(self.device)
+        recorder = trace.Recorder(self.device)
         recorder.start()
         for _ in range(steps):
             yield recorder.step()
-        with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
-            path = Path(folder, "trace.json")
-            recorder.stop(path)
-            self.trace = path.read_bytes()
+        self.trace = recorder.stop()
 
 
 def enough(step_seconds: float) -> int:

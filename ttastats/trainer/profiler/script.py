@@ -57,10 +57,14 @@ def profile(
     """
     place = Path(path)
     atomic.expect_file_place(place)
-    optimizers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
-    known = tuple(one for one in optimizers if one is not None)
-    kept = None if model is None else Kept(model, known)
-    recording = Recording(_device(model), kept, steps=steps, compiled=_compiled(model))
+    if model is None:  # where this process has computed so far
+        device, kept = torch.device("cuda" if torch.cuda.is_initialized() else "cpu"), None
+    else:
+        device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
+        optimizers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
+        kept = Kept(model, tuple(each for each in optimizers if each is not None))
+    compiled = type(model).__name__ == "OptimizedModule"
+    recording = Recording(device, kept, steps=steps, compiled=compiled)
     source = Path(sys.argv[0]).as_posix()
     return Profile(place, recording, About(place.stem, source, precision, samples))
 
@@ -99,14 +103,3 @@ class Profile:
             )
         store.write(rows.of(self._recording, self._about, ()), self._path)
         WRITTEN.append(self._path)
-
-
-def _device(model: nn.Module | None) -> torch.device:
-    """Return where a model lives, or where this process has computed so far."""
-    if model is not None:
-        return next((one.device for one in model.parameters()), torch.device("cpu"))
-    return torch.device("cuda" if torch.cuda.is_initialized() else "cpu")
-
-
-def _compiled(model: nn.Module | None) -> bool:
-    return type(model).__name__ == "OptimizedModule"

@@ -14,7 +14,7 @@ from ttastats.trainer import network, workloads
 from ttastats.trainer.network import Network
 from ttastats.trainer.parallel import Team
 from ttastats.trainer.settings import Settings
-from ttastats.trainer.workloads.contract import Data, Workload
+from ttastats.trainer.workloads.contract import Data
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +35,11 @@ def of(settings: Settings, team: Team) -> Subject:
         torch.set_num_threads(settings.threads)
     network.set_numerics(settings)
     workload = workloads.load(settings.workload)
-    data = _data(workload, settings, team)
+    if workload.dummy is None or workload.batches is not None:
+        data = network.read(workload, settings, team)
+    else:
+        made_up = workload.dummy(settings.batch_size, **settings.given(team.device))
+        data = Data(*made_up, *(part[:1] for part in made_up)).on(team.device)
     net = network.build(workload, settings, team, data)
     batches = _alike(net, data)
     first = next(batches)
@@ -48,13 +52,6 @@ def of(settings: Settings, team: Team) -> Subject:
         optimizers=tuple(net.optimizers),
         device=team.device,
     )
-
-
-def _data(workload: Workload, settings: Settings, team: Team) -> Data:
-    if workload.dummy is None or workload.batches is not None:
-        return network.read(workload, settings, team)
-    made_up = workload.dummy(settings.batch_size, **settings.given(team.device))
-    return Data(*made_up, *(part[:1] for part in made_up)).on(team.device)
 
 
 def _alike(net: Network, data: Data) -> Iterator[tuple[Any, Any, int]]:

@@ -1,13 +1,19 @@
-"""How long does a step take that nobody watches, on the wall and in CPU time?"""
+"""What does a step take that nobody watches: seconds and FLOPs, and which steps warm up?"""
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
+
+#: A step has warmed up when it takes at most so much longer than the last half of the steps.
+TOLERANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +40,23 @@ class Timed:
     def __exit__(self, *_: object) -> None:
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
-        now, began = _now(), self._began
-        self.length = Length(
-            now.wall - began.wall, now.thread - began.thread, now.process - began.process
-        )
+        self.length = Length(*(now - at for now, at in zip(_now(), self._began, strict=True)))
 
 
-def _now() -> Length:
-    return Length(time.perf_counter(), time.thread_time(), time.process_time())
+def _now() -> tuple[float, float, float]:
+    return time.perf_counter(), time.thread_time(), time.process_time()
 
 
 def timed(work: Callable[[], object], device: torch.device) -> Length:
-    """Do some work and give how long it took until the device was done with it."""
+    """Return how long some work took until the device was done with it."""
     with Timed(device) as it:
         work()
     return it.length
+
+
+def timed_seconds(work: Callable[[], object], device: torch.device) -> float:
+    """Return the length of some work on the clock that fits the device."""
+    return seconds(timed(work, device), by_cpu_time=in_cpu_time(device))
 
 
 def in_cpu_time(device: torch.device) -> bool:
@@ -66,9 +74,56 @@ def seconds(length: Length, *, by_cpu_time: bool) -> float:
 
 def typical(lengths: Sequence[Length], *, by_cpu_time: bool) -> float:
     """Return the median length on one of two clocks."""
-    return median(seconds(one, by_cpu_time=by_cpu_time) for one in lengths)
+    return median(seconds(length, by_cpu_time=by_cpu_time) for length in lengths)
 
 
 def cpu_utilization(lengths: Sequence[Length], cores: int) -> float:
     """Return the busy share of the cores by this process (Zhu et al., equation 3)."""
     return sum(one.process for one in lengths) / (sum(one.wall for one in lengths) * cores)
+
+
+def warm_up(seconds: Sequence[float]) -> tuple[int, str]:
+    """Return how many of the first steps were warming up, and the rule in words.
+
+    The first step always was: it imports what nobody imported before and allocates all memory. A
+    median over windows of steps would hide it, so that the rule looks at each step. If no step
+    settles, half of them are left out.
+    """
+    if len(seconds) < 4:
+        raise ValueError("no rule for fewer than four steps")
+    half = len(seconds) // 2
+    limit = median(seconds[half:]) * (1 + TOLERANCE)
+    settled = [number for number in range(1, half + 1) if seconds[number] <= limit]
+    rule = f"step 1 and all steps before the first within {TOLERANCE:.0%} of the median of the "
+    ending = "last half" if settled else "last half; there was none, so half of them are excluded"
+    return min(settled, default=half), rule + ending
+
+
+def _attention(*given: Any, **_: Any) -> int:
+    return int(sdpa_flop_count(*given[:3]))
+
+
+def _attention_backward(*given: Any, **_: Any) -> int:
+    return int(sdpa_backward_flop_count(*given[:4]))
+
+
+#: Attention on a CPU, which PyTorch's list lacks; of all else it counts products of matrices,
+#: convolutions and other attention with their backward passes, and nothing for the rest.
+_CPU_ATTENTION = {
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
+}
+
+
+class FlopCounter(FlopCounterMode):
+    """Counts the FLOPs of a `with` block, as PyTorch does and on a CPU as well."""
+
+    def __init__(self) -> None:
+        # The counter's hooks are gone after the block; a compiled network may warn of them.
+        warnings.filterwarnings("ignore", message="Using `torch.compile")
+        super().__init__(display=False, custom_mapping=_CPU_ATTENTION)
+
+    @property
+    def flops(self) -> int:
+        """Return the FLOPs of the block."""
+        return int(self.get_total_flops())

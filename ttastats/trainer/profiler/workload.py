@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,13 +15,13 @@ import torch
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.units import seconds
+from ttastats.traces.table import Row
 from ttastats.trainer import hardware, workloads
 from ttastats.trainer.parallel import Team, started_by_torchrun
-from ttastats.trainer.profiler import ablation, batch_sizes, communication, rows, subject, timing
+from ttastats.trainer.profiler import rows, subject, timing, variants
 from ttastats.trainer.profiler.memory import Kept
 from ttastats.trainer.profiler.recording import Recording, enough
 from ttastats.trainer.profiler.rows import About
-from ttastats.trainer.profiler.subject import Subject
 from ttastats.trainer.settings import Overrides, Settings, settings_of, setup_suffix
 
 #: Without a batch size from the user, a CPU gets one whose step is not longer.
@@ -58,22 +58,24 @@ def recorded(request: Request) -> pl.DataFrame:
         raise TtastatsError(
             "starts its workers itself", where="profile", remedy="Use --workers without torchrun."
         )
-    workers, us = shared.workers, Team(0, 1, torch.device(shared.device))
-    fitted, left_out = _fitting(request, shared, us)
+    workers, team = shared.workers, Team(0, 1, torch.device(shared.device))
+    fitted, left_out = _fitting(request, shared, team)
     alone = _settings(request, workers=1, batch_size=fitted.batch_size // workers)
-    recording, samples = _recorded(alone, us, request)
-    further = list(_further(request, alone, recording, us))
+    recording, samples = _recorded(alone, team, request)
+    steps = request.steps or enough(recording.step_seconds)
+    further = list(_further(request, alone, steps, team))
     if workers > 1:
-        steps = request.steps or enough(recording.step_seconds)
         with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
-            found = communication.measured(fitted, steps, Path(folder))
-        further += rows.of_communication(found)
+            further += variants.of_communication(fitted, steps, Path(folder))
         part = f"the share of each of {workers} workers in {fitted.batch_size}"
         left_out = f"{part}; {left_out}" if left_out else part
+    # TF32 is one of GPUs alone.
+    imitated = shared.device == "cpu" and shared.precision == "tf32"
+    precision = "fp32" if imitated else str(shared.precision)
     about = About(
         profile=_name(request, fitted),
         source=request.workload,
-        precision=_precision(shared),
+        precision=precision,
         samples=samples,
         left_out=left_out,
     )
@@ -85,12 +87,6 @@ def _settings(request: Request, **values: Any) -> Settings:
     return settings_of(options, workloads.load(request.workload), request.workload, seed=0)
 
 
-def _precision(settings: Settings) -> str:
-    """Return the precision of matrix products: TF32 is one of GPUs alone."""
-    imitated = settings.device == "cpu" and settings.precision == "tf32"
-    return "fp32" if imitated else str(settings.precision)
-
-
 def _name(request: Request, settings: Settings) -> str:
     """Return the workload with what differs from its recipe, such as `digits-batch512`."""
     workload = workloads.load(request.workload)
@@ -100,95 +96,77 @@ def _name(request: Request, settings: Settings) -> str:
     return workload.name + suffix + without
 
 
-def _recorded(settings: Settings, us: Team, request: Request) -> tuple[Recording, int]:
-    taken = subject.of(settings, us)
-    kept = Kept(taken.model, taken.optimizers)
-    compiled = bool(settings.compile)
+def _recorded(settings: Settings, team: Team, request: Request) -> tuple[Recording, int]:
+    """Record the step, without the layers that the request names, of which there must be some."""
+    step_of = subject.of(settings, team)
+    kept = Kept(step_of.model, step_of.optimizers)
+    compiled, where = bool(settings.compile), "--without"
     if compiled and request.without:
-        raise TtastatsError("cannot remove layers of a compiled network", where="--without")
-    recording = Recording(taken.device, kept, steps=request.steps, compiled=compiled)
-    with _without(request):
+        raise TtastatsError("cannot remove layers of a compiled network", where=where)
+    for kind in request.without:
+        if kind not in variants.LAYERS:
+            layers = ", ".join(variants.LAYERS)
+            raise TtastatsError(
+                f"unknown layers {kind!r}", where=where, remedy=f"Layers: {layers}."
+            )
+    recording = Recording(step_of.device, kept, steps=request.steps, compiled=compiled)
+    with variants.Without(request.without) if request.without else nullcontext() as mode:
         recording.begin()
         while not recording.done:
-            taken.step()
+            step_of.step()
             recording.step()
-    return recording, taken.samples
-
-
-@contextmanager
-def _without(request: Request) -> Iterator[None]:
-    """Leave out the layers that the request names, of which there must be some."""
-    unknown = [kind for kind in request.without if kind not in ablation.LAYERS]
-    if unknown:
-        raise TtastatsError(
-            f"unknown layers {unknown[0]!r}",
-            where="--without",
-            remedy=f"Layers: {', '.join(ablation.LAYERS)}.",
-        )
-    if not request.without:
-        yield
-        return
-    with ablation.Without(request.without) as mode:
-        yield
     for kind in request.without:
-        if not mode.met[kind]:
-            raise TtastatsError(f"the network has no {kind}", where="--without")
+        if mode and not mode.met[kind]:
+            raise TtastatsError(f"the network has no {kind}", where=where)
+    return recording, step_of.samples
 
 
-def _further(
-    request: Request, settings: Settings, recording: Recording, us: Team
-) -> Iterator[Mapping[str, Any]]:
+def _further(request: Request, settings: Settings, steps: int, team: Team) -> Iterator[Row]:
     """Yield the measures of other batch sizes and of fewer layers."""
     if request.batch_sizes is not None:
-        make = partial(_of_batch, request, us)
+        make = partial(_of_batch, request, team)
+        largest = int(settings.values.get("train_samples", settings.batch_size))
         cores = hardware.available_cpus()
-        if request.batch_sizes:
-            points = batch_sizes.of_sizes(make, request.batch_sizes, cores)
-        else:
-            largest = int(settings.values.get("train_samples", settings.batch_size))
-            points = batch_sizes.looked_for(make, largest, cores)
-        yield from rows.of_batch_sizes(points)
+        yield from variants.of_batch_sizes(make, request.batch_sizes, largest, cores)
     if request.ablation:
         if settings.compile:
             raise TtastatsError("cannot remove layers of a compiled network", where="--ablation")
-        steps = request.steps or enough(recording.step_seconds)
-        found = ablation.measured(partial(subject.of, settings, us), steps)
-        if not found:
+        measures = list(variants.of_ablation(partial(subject.of, settings, team), steps))
+        if not measures:
             raise TtastatsError(
                 "the network has no batch norm and no ReLU to remove", where="--ablation"
             )
-        yield from rows.of_ablation(found)
+        yield from measures
 
 
-def _of_batch(request: Request, us: Team, size: int) -> Subject:
-    return subject.of(_settings(request, workers=1, batch_size=size), us)
+def _of_batch(request: Request, team: Team, size: int) -> subject.Subject:
+    return subject.of(_settings(request, workers=1, batch_size=size), team)
 
 
-def _fitting(request: Request, settings: Settings, us: Team) -> tuple[Settings, str | None]:
-    """Return settings whose step a CPU takes in reasonable time, and what is said of that.
+def _fitting(request: Request, settings: Settings, team: Team) -> tuple[Settings, str | None]:
+    """Return settings whose step a CPU takes in reasonable time, and a text about that.
 
     A batch size that the user names is taken as it is.
     """
-    asked, workers = settings.batch_size, settings.workers
-    if us.device.type != "cpu" or "batch_size" in request.options.values or asked <= _FIRST_TRIED:
+    size, workers = settings.batch_size, settings.workers
+    is_given = "batch_size" in request.options.values
+    if team.device.type != "cpu" or is_given or size <= _FIRST_TRIED:
         return settings, None
-    small = _of_batch(request, us, _FIRST_TRIED)
+    small = _of_batch(request, team, _FIRST_TRIED)
     small.step()
-    length = timing.timed(small.step, us.device)
-    taken = timing.seconds(length, by_cpu_time=timing.in_cpu_time(us.device))
-    by_sample = taken / small.samples
-    size = fitting(asked // workers, by_sample) * workers
-    if size == asked:
+    by_sample = timing.timed_seconds(small.step, team.device) / small.samples
+    smaller = fitting(size // workers, by_sample) * workers
+    if smaller == size:
         return settings, None
-    told = (
-        f"the recipe's {asked:,} would take about {seconds(by_sample * asked / workers)} a step; "
-        f"--batch-size {asked} profiles them"
+    text = (
+        f"the recipe's {size:,} would take about {seconds(by_sample * size / workers)} a step; "
+        f"--batch-size {size} profiles them"
     )
-    return _settings(request, batch_size=size), told
+    return _settings(request, batch_size=smaller), text
 
 
-def fitting(asked: int, seconds_by_sample: float) -> int:
+def fitting(size: int, seconds_by_sample: float) -> int:
     """Halve a batch until its step is short enough."""
-    while asked > _SMALLEST and asked * seconds_by_sample > _LONGEST_SECONDS:
-        asked //= 2
-    return asked
+    while size > _SMALLEST and size * seconds_by_sample > _LONGEST_SECONDS:
+        size //= 2
+    return size

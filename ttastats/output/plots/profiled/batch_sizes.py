@@ -12,7 +12,7 @@ from ttastats.output.plots import charts
 from ttastats.output.plots.plot import Plot
 from ttastats.output.plots.profiled import shared
 from ttastats.output.plots.profiled.shared import Profiles
-from ttastats.traces import saturation
+from ttastats.traces import answers
 
 KIND = "batch-sizes"
 _HEIGHT = 200.0
@@ -51,7 +51,7 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
         f"{name} {'none' if size is None else f'{size:,}'}"
         for name, size in _saturated(found).items()
     ]
-    rule = f"doubling the batch gives less than {units.percent(saturation.GAIN)} more throughput"
+    rule = f"doubling the batch gives less than {units.percent(answers.GAIN)} more throughput"
     saturated = f"Large enough (where {rule}): {units.listed(large)}."
     return tuple(
         shared.plot(
@@ -96,7 +96,7 @@ def table(profiles: Profiles) -> pl.DataFrame:
 
 def _saturated(found: pl.DataFrame) -> dict[str, int | None]:
     return {
-        str(name): saturation.point(dict(own.select("batch_size", "samples_per_second").rows()))
+        str(name): answers.saturation(dict(own.select("batch_size", "samples_per_second").rows()))
         for (name,), own in found.group_by("profile", maintain_order=True)
     }
 

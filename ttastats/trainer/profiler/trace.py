@@ -1,4 +1,4 @@
-"""What does each operator of a step cost on a CPU, in the CPU time of the thread that computes?
+"""How is a step recorded operator by operator: by the CPU time of its thread, or by PyTorch?
 
 A trace of PyTorch's own profiler is timed by the wall: on a machine that others use as well, an
 operator is as long as it was interrupted. With one thread every operator is timed here by the
@@ -9,13 +9,20 @@ as one that nobody watches.
 
 from __future__ import annotations
 
+import itertools
+import os
+import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils._python_dispatch import TorchDispatchMode
 
 #: How the trace calls the types of numbers in a tensor.
@@ -31,10 +38,10 @@ _TYPES = {
     torch.uint8: "unsigned char",
     torch.bool: "bool",
 }
-
-
 #: How a note such as `Optimizer.step#SGD.step` begins and ends: operators without any work.
 _NOTE_BEGINS, _NOTE_ENDS = "profiler::_record_function_enter", "profiler::_record_function_exit"
+#: What PyTorch writes on the screen of each start and stop, and of memory that was there before.
+_CHATTER = (b"USDT:", b"Memory block of unknown size was allocated before the profiling started")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +57,11 @@ class Call:
     args: Mapping[str, Any]
 
 
-class Watched:
-    """Watches the operators of a step, which is the work of a `with` block."""
+class TimedOperators(TorchDispatchMode):
+    """Times every operator below autograd in the step of a `with` block."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.calls: list[Call] = []
         self.begin = self.seconds = 0.0
 
@@ -62,48 +70,32 @@ class Watched:
         """Return the time of all operators together."""
         return sum(call.seconds for call in self.calls)
 
-    def __enter__(self) -> Watched:
-        self._mode = _Watch(self.calls)
+    def __enter__(self) -> TimedOperators:
         self.begin = time.thread_time()
-        self._mode.__enter__()
+        super().__enter__()
         return self
 
     def __exit__(self, *why: Any) -> None:
-        self._mode.__exit__(*why)
+        super().__exit__(*why)
         self.seconds = time.thread_time() - self.begin
 
-
-class _Watch(TorchDispatchMode):
-    """Times every operator below autograd."""
-
-    def __init__(self, calls: list[Call]) -> None:
-        super().__init__()
-        self._calls = calls
-
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = kwargs or {}
+        given, name = kwargs or {}, func._schema.name
         began = time.thread_time_ns()
         result = func(*args, **given)
-        took = time.thread_time_ns() - began
-        self._calls.append(_call(func, args, given, began / 1e9, took / 1e9))
+        seconds = (time.thread_time_ns() - began) / 1e9
+        if name.startswith((_NOTE_BEGINS, _NOTE_ENDS)):
+            call = Call(name, began / 1e9, 0.0, {"note": args[0]})
+        else:
+            call = Call(name, began / 1e9, seconds, _arguments(func, args, given))
+        self.calls.append(call)
         return result
 
 
-def _call(func: Any, args: Any, given: Mapping[str, Any], begin: float, seconds: float) -> Call:
-    name = func._schema.name
-    if name.startswith((_NOTE_BEGINS, _NOTE_ENDS)):
-        return Call(name, begin, 0.0, {"note": args[0]})
-    return Call(name, begin, seconds, _described(_in_order(func, args, given)))
-
-
-def _in_order(func: Any, args: Sequence[Any], given: Mapping[str, Any]) -> list[Any]:
-    """Return all arguments in the order of the operator's signature, defaults included."""
+def _arguments(func: Any, args: Sequence[Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Describe all arguments as `record_shapes` does, in the order of the operator's signature."""
     rest = func._schema.arguments[len(args) :]
-    return [*args, *(given.get(one.name, one.default_value) for one in rest)]
-
-
-def _described(values: Sequence[Any]) -> Mapping[str, Any]:
-    """Describe arguments as `record_shapes` does."""
+    values = [*args, *(given.get(each.name, each.default_value) for each in rest)]
     parts = [_argument(value) for value in values]
     names = ("Input Dims", "Input type", "Concrete Inputs")
     return {name: [part[place] for part in parts] for place, name in enumerate(names)}
@@ -112,17 +104,17 @@ def _described(values: Sequence[Any]) -> Mapping[str, Any]:
 def _argument(value: Any) -> tuple[Any, str, str]:
     if isinstance(value, Tensor):
         return list(value.shape), _TYPES.get(value.dtype, str(value.dtype)), ""
-    if isinstance(value, list | tuple) and value and isinstance(value[0], Tensor):
-        dims = [list(one.shape) if isinstance(one, Tensor) else [] for one in value]
-        return dims, "TensorList", ""
     if value is None:
         return [], "", ""
-    if isinstance(value, list | tuple):
-        return [], "ScalarList", f"[{', '.join(map(str, value))}]"
-    return [], "Scalar", str(value)
+    if not isinstance(value, list | tuple):
+        return [], "Scalar", str(value)
+    if value and isinstance(value[0], Tensor):
+        dims = [list(one.shape) if isinstance(one, Tensor) else [] for one in value]
+        return dims, "TensorList", ""
+    return [], "ScalarList", f"[{', '.join(map(str, value))}]"
 
 
-def events(steps: Sequence[Watched], unwatched_seconds: float) -> Iterator[dict[str, Any]]:
+def events(steps: Sequence[TimedOperators], unwatched_seconds: float) -> Iterator[dict[str, Any]]:
     """Yield the events of a trace of some steps, each as long as one that nobody watched.
 
     Times are microseconds. Where operators take longer than the whole step that nobody watched,
@@ -155,3 +147,58 @@ def _event(
         "ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1,
         "ts": round(at * 1e6, 3), "dur": round(seconds * 1e6, 3), "args": args,
     }  # fmt: skip
+
+
+class Recorder:
+    """Records by PyTorch's profiler from `start` to `stop`, without a word on the screen.
+
+    It writes a trace then; steps stand between marks.
+    """
+
+    def __init__(self, device: torch.device, *, memory: bool = False) -> None:
+        activities = [ProfilerActivity.CPU]
+        if device.type == "cuda":
+            activities.append(ProfilerActivity.CUDA)
+        self._device = device
+        self._profile = profile(
+            activities=activities, record_shapes=not memory, profile_memory=memory
+        )
+        self._steps = itertools.count()
+
+    def start(self) -> None:
+        """Begin to record."""
+        with quietly():
+            self._profile.start()
+
+    def stop(self) -> bytes:
+        """End, and return the trace."""
+        with quietly(), tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
+            path = Path(folder, "trace.json")
+            self._profile.stop()
+            self._profile.export_chrome_trace(str(path))
+            return path.read_bytes()
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Mark a step, which is the work of a `with` block."""
+        with record_function(f"ProfilerStep#{next(self._steps)}"):
+            yield
+            if self._device.type == "cuda":
+                torch.cuda.synchronize(self._device)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Keep the profiler's own lines off the screen, and let everything else through."""
+    sys.stderr.flush()
+    screen = os.dup(2)
+    with tempfile.TemporaryFile() as caught:
+        os.dup2(caught.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(screen, 2)
+            os.close(screen)
+            caught.seek(0)
+            lines = [line for line in caught if not any(words in line for words in _CHATTER)]
+            os.write(2, b"".join(lines))

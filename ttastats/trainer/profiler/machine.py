@@ -1,0 +1,165 @@
+"""How fast can this machine compute and copy at most, and how busy is its GPU meanwhile?
+
+Peaks are measured, not what a vendor says. A GPU's driver is asked through NVML, by the package
+`nvidia-ml-py` if it is installed. How busy tensor cores, other arithmetic and memory are, GPUs
+count from Hopper on. Not yet run on a GPU.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from statistics import fmean
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from ttastats.trainer.profiler import timing
+
+#: Side of the square matrices, by device: large enough for the highest rate.
+_SIDE = {"cpu": 1024, "cuda": 8192}
+#: Bytes that are copied, by device: far more than any cache holds.
+_COPIED = {"cpu": 128 * 2**20, "cuda": 2**30}
+_TRIES = 8
+_DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16,
+           "fp16": torch.float16}  # fmt: skip
+
+#: How often power and utilization are asked for.
+_EVERY_SECONDS = 0.02
+#: What the counters of a GPU are called in NVML, by our measures; all are percentages.
+COUNTERS: Mapping[str, str] = {
+    "sm_utilization": "NVML_GPM_METRIC_SM_UTIL",
+    "tensor_core_utilization": "NVML_GPM_METRIC_ANY_TENSOR_UTIL",
+    "fp32_utilization": "NVML_GPM_METRIC_FP32_UTIL",
+    "memory_utilization": "NVML_GPM_METRIC_DRAM_BW_UTIL",
+}
+
+
+def flops_per_second(device: torch.device) -> Mapping[str, float]:
+    """Return the FLOP/s of the fastest product of two square matrices, by precision."""
+    before, side = torch.backends.cuda.matmul.allow_tf32, _SIDE[device.type]
+    rates: dict[str, float] = {}
+    try:
+        for precision in _precisions(device):
+            torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+            dtype = _DTYPES[precision]
+            left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
+            rates[precision] = 2 * side**3 / _fastest(partial(torch.matmul, left, right), device)
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+    return rates
+
+
+def _precisions(device: torch.device) -> tuple[str, ...]:
+    """Leave out bf16 where a processor only imitates it: a single product can take seconds."""
+    if device.type != "cpu":
+        return tuple(_DTYPES)
+    return ("fp32", "bf16") if torch.ops.mkldnn._is_mkldnn_bf16_supported() else ("fp32",)
+
+
+def bytes_per_second(device: torch.device) -> float:
+    """Return the rate of the fastest copy within the memory; each byte is read and written."""
+    source = torch.ones(_COPIED[device.type], dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    return 2 * source.nbytes / _fastest(lambda: target.copy_(source), device)
+
+
+def _fastest(work: Callable[[], object], device: torch.device) -> float:
+    work()
+    return min(timing.timed_seconds(work, device) for _ in range(_TRIES))
+
+
+class Driver:
+    """Asks a GPU's driver between `start` and `stop`; `measures` are its answers by our names.
+
+    Without a GPU, without the package, or where the driver refuses, there are none.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.measures: dict[str, float] = {}
+        self._nvml = _nvml() if device.type == "cuda" else None
+        self._index = device.index or 0
+        self._power: list[float] = []
+        self._busy: list[float] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+
+    def start(self) -> None:
+        """Begin to ask."""
+        if self._nvml is not None:
+            self._handle = _handle(self._nvml, self._index)
+            self._before = _sample(self._nvml, self._handle)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End, and average the answers."""
+        if self._nvml is None:
+            return
+        self._ended.set()
+        self._thread.join()
+        if self._before is not None:
+            after = _sample(self._nvml, self._handle)
+            self.measures |= _counted(self._nvml, self._before, after)
+        for name, values in (("power", self._power), ("gpu_utilization", self._busy)):
+            if values:
+                self.measures[name] = fmean(values)
+
+    def _ask(self) -> None:
+        nvml: Any = self._nvml
+        while not self._ended.wait(_EVERY_SECONDS):
+            try:
+                self._power.append(nvml.nvmlDeviceGetPowerUsage(self._handle) / 1000)
+                self._busy.append(nvml.nvmlDeviceGetUtilizationRates(self._handle).gpu / 100)
+            except nvml.NVMLError:  # some GPUs tell one, some neither
+                return
+
+
+def _nvml() -> ModuleType | None:
+    try:
+        import pynvml
+    except ModuleNotFoundError:
+        return None
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None
+    return pynvml  # type: ignore[no-any-return]
+
+
+def _handle(nvml: Any, index: int) -> Any:
+    """Return the driver's handle of a device, which may number devices in its own way."""
+    uuid = str(getattr(torch.cuda.get_device_properties(index), "uuid", ""))
+    if uuid:
+        return nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid.removeprefix('GPU-')}")
+    return nvml.nvmlDeviceGetHandleByIndex(index)
+
+
+def _sample(nvml: Any, handle: Any) -> Any:
+    """Return a sample of the counters at this moment; None where the GPU has none."""
+    try:
+        if not nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
+            return None
+        sample = nvml.nvmlGpmSampleAlloc()
+        nvml.nvmlGpmSampleGet(handle, sample)
+    except (nvml.NVMLError, AttributeError):  # an older driver, or an older package
+        return None
+    return sample
+
+
+def _counted(nvml: Any, before: Any, after: Any) -> dict[str, float]:
+    """Return the counters between two samples as fractions."""
+    query = nvml.c_nvmlGpmMetricsGet_t()
+    query.version = nvml.NVML_GPM_METRICS_GET_VERSION
+    query.numMetrics = len(COUNTERS)
+    query.sample1, query.sample2 = before, after
+    for place, name in enumerate(COUNTERS.values()):
+        query.metrics[place].metricId = getattr(nvml, name)
+    try:
+        nvml.nvmlGpmMetricsGet(query)
+    finally:
+        nvml.nvmlGpmSampleFree(before)
+        nvml.nvmlGpmSampleFree(after)
+    answers = zip(COUNTERS, query.metrics, strict=False)
+    return {name: answer.value / 100 for name, answer in answers if answer.nvmlReturn == 0}

@@ -1,0 +1,247 @@
+"""What is a step of other batch sizes, without some layers, or shared by workers? As measures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+import torch
+import torch.distributed as dist
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from ttastats.traces import answers
+from ttastats.traces.table import Row, measure
+from ttastats.trainer import parallel
+from ttastats.trainer.parallel import Team
+from ttastats.trainer.profiler import subject, timing
+from ttastats.trainer.profiler.subject import Subject
+from ttastats.trainer.settings import Settings
+
+#: The smallest batch where sizes are looked for, and the longest step that is tried.
+_FIRST, _LONGEST_SECONDS = 8, 4.0
+#: Steps of each batch size after those that warm up: these many seconds of them.
+_FEWEST, _MOST, _SECONDS = 3, 10, 0.5
+#: Steps of workers before those that are measured.
+_WARM_UP = 3
+
+#: Functions by the kind of layer; their first argument is what comes in.
+LAYERS: Mapping[str, frozenset[Callable[..., Any]]] = {
+    "batch norm": frozenset({functional.batch_norm, torch.batch_norm}),
+    "relu": frozenset(
+        {functional.relu, functional.relu_, torch.relu, torch.relu_, torch.Tensor.relu,
+         torch.Tensor.relu_}
+    ),
+}  # fmt: skip
+#: The networks whose steps are compared (Coleman et al., Figure 11), in this order.
+VARIANTS: Mapping[str, tuple[str, ...]] = {
+    "all layers": (),
+    "no batch norm": ("batch norm",),
+    "no batch norm, no relu": ("batch norm", "relu"),
+}
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The step of one batch size; `cpu_utilization` is of the cores this process may use."""
+
+    samples: int
+    seconds: float
+    flops: int
+    cpu_utilization: float
+
+    @property
+    def throughput(self) -> float:
+        """Return the samples per second."""
+        return self.samples / self.seconds
+
+
+def of_batch_sizes(
+    make: Callable[[int], Subject], sizes: Iterable[int], largest: int, cores: int
+) -> Iterator[Row]:
+    """Yield how many samples a second each batch size trains (TBD, Figures 4 to 6).
+
+    Without sizes, the batch is doubled until that hardly helps, or a step takes too long.
+    """
+    if chosen := sorted(set(sizes)):
+        points = [_point(make(size), cores) for size in chosen]
+    else:
+        points = _until_saturated(make, largest, cores)
+    for point in points:
+        size = str(point.samples)
+        yield measure("batch_samples_per_second", point.throughput, of=size)
+        yield measure("batch_step_flops", point.flops, of=size)
+        yield measure("batch_cpu_utilization", point.cpu_utilization, of=size)
+    enough = answers.saturation({point.samples: point.throughput for point in points})
+    rule = f"the smallest at which doubling the batch gains less than {answers.GAIN:.0%}"
+    yield measure("saturation_batch_size", enough, text=rule if enough else f"none is {rule}")
+
+
+def _until_saturated(make: Callable[[int], Subject], largest: int, cores: int) -> list[Point]:
+    points: list[Point] = []
+    for size in (_FIRST * 2**power for power in count()):
+        if size > largest and points:
+            break
+        points.append(_point(make(min(size, largest)), cores))
+        throughputs = {point.samples: point.throughput for point in points}
+        is_enough = answers.saturation(throughputs) is not None
+        if is_enough or 2 * points[-1].seconds > _LONGEST_SECONDS:
+            break
+    return points
+
+
+def _point(subject: Subject, cores: int) -> Point:
+    """Take a few steps of a subject; the first two warm up."""
+    device = subject.device
+    with timing.FlopCounter() as counter:
+        subject.step()
+    first = timing.timed_seconds(subject.step, device)
+    steps = max(_FEWEST, min(_MOST, round(_SECONDS / first)))
+    lengths = [timing.timed(subject.step, device) for _ in range(steps)]
+    typical = timing.typical(lengths, by_cpu_time=timing.in_cpu_time(device))
+    return Point(subject.samples, typical, counter.flops, timing.cpu_utilization(lengths, cores))
+
+
+class Without(TorchFunctionMode):
+    """Leaves layers of some kinds out; `met` counts the calls of each kind it knows.
+
+    Such layers move bytes and compute little. Calls of them are answered with what they were given:
+    the network is not changed, and all variants are called the same way.
+    """
+
+    def __init__(self, left_out: Collection[str]) -> None:
+        super().__init__()
+        self._left_out = left_out
+        self.met = dict.fromkeys(LAYERS, 0)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        for kind, functions in LAYERS.items():
+            if func in functions:
+                self.met[kind] += 1
+                if kind in self._left_out:
+                    return args[0] if args else (kwargs or {})["input"]
+        return func(*args, **(kwargs or {}))
+
+
+def of_ablation(make: Callable[[], Subject], steps: int) -> Iterator[Row]:
+    """Yield the step of each variant, all taken in turns; nothing where there are no such layers.
+
+    Parameters
+    ----------
+    make
+        Gives a network of its own to each variant.
+    """
+    subjects = {variant: make() for variant in VARIANTS}
+    flops, is_there = {}, False
+    for variant, subject_of_it in subjects.items():
+        with Without(VARIANTS[variant]):  # the first two steps warm up
+            subject_of_it.step()
+        with Without(VARIANTS[variant]) as mode, timing.FlopCounter() as counter:
+            subject_of_it.step()
+        flops[variant] = counter.flops
+        is_there = is_there or any(mode.met.values())
+    if not is_there:
+        return
+    lengths: dict[str, list[timing.Length]] = {variant: [] for variant in VARIANTS}
+    for _ in range(steps):
+        for variant, subject_of_it in subjects.items():
+            with Without(VARIANTS[variant]):
+                lengths[variant].append(timing.timed(subject_of_it.step, subject_of_it.device))
+    by_cpu_time = timing.in_cpu_time(subjects["all layers"].device)
+    for variant in VARIANTS:
+        seconds = timing.typical(lengths[variant], by_cpu_time=by_cpu_time)
+        yield measure("ablated_step_seconds", seconds, of=variant)
+        yield measure("ablated_step_flops", flops[variant], of=variant)
+
+
+def of_communication(settings: Settings, steps: int, folder: Path) -> Iterator[Row]:
+    """Yield how long workers wait for each other's gradients, in three ways, named apart.
+
+    Under way: the union of the times from the start of an all-reduce to its end, which includes
+    waiting for the slower worker (Coleman et al., Tables 8 and 9); on a GPU only a trace shows it.
+    Exposed: how much longer a step is than one that sends nothing. Pure: sending as many bytes when
+    nobody computes. All are seconds on the wall of the first worker, as medians; the workers are
+    processes of their own.
+    """
+    path = folder / "communication.json"
+    parallel.launch(settings.workers, _work, settings, steps, path)
+    for name, value in msgspec.json.decode(path.read_bytes()).items():
+        yield measure(f"workers_{name}", value, of=str(settings.workers))
+
+
+def _work(settings: Settings, steps: int, path: Path) -> None:
+    """Do what one worker does; the first writes what it measured."""
+    with parallel.team(settings.device) as team:
+        seconds = _communication(subject.of(settings, team), team, steps)
+        if team.leads:
+            path.write_bytes(msgspec.json.encode(seconds))
+        team.wait()
+
+
+def _communication(step_of: Subject, team: Team, steps: int) -> dict[str, float | None]:
+    model: Any = step_of.training
+    sent: list[Interval] = []
+    sizes: list[int] = []
+    model.register_comm_hook(team.size, _noting(sent, sizes))
+    for _ in range(_WARM_UP):
+        step_of.step()
+    heard, silent, under_way, size = [], [], [], 0
+    for _ in range(steps):
+        sent.clear()
+        sizes.clear()
+        heard.append(_wall(step_of.step, team))
+        under_way.append(union(sent))
+        size = sum(sizes)
+        with model.no_sync():
+            silent.append(_wall(step_of.step, team))
+    buffer = torch.zeros(max(1, size // 4), device=team.device)
+    pure = [_wall(lambda: dist.all_reduce(buffer), team) for _ in range(steps)]
+    return {
+        "step_seconds": median(heard),
+        "exposed_seconds": median(heard) - median(silent),
+        "under_way_seconds": median(under_way) if team.device.type == "cpu" else None,
+        "pure_seconds": median(pure),
+        "sent_bytes": size,
+    }
+
+
+def _wall(work: Callable[[], object], team: Team) -> float:
+    """Return how long some work takes that all workers begin together."""
+    team.wait()
+    return timing.timed(work, team.device).wall
+
+
+def _noting(sent: list[Interval], sizes: list[int]) -> Callable[[int, Any], Any]:
+    """Return what averages a bucket of gradients, and notes when and how many bytes."""
+
+    def average(workers: int, bucket: Any) -> Any:
+        began, tensor = time.perf_counter(), bucket.buffer()
+        sizes.append(tensor.nbytes)
+        tensor.div_(workers)
+        sending: Any = dist.all_reduce(tensor, async_op=True)
+
+        def ended(future: Any) -> torch.Tensor:
+            sent.append((began, time.perf_counter()))
+            return future.value()[0]  # type: ignore[no-any-return]
+
+        return sending.get_future().then(ended)
+
+    average.__annotations__.clear()  # PyTorch compares them with types, and these are texts
+    return average
+
+
+def union(intervals: Iterable[Interval]) -> float:
+    """Return the length of the union of some intervals."""
+    total, end = 0.0, float("-inf")
+    for start, stop in sorted(intervals):
+        total += max(0.0, stop - max(start, end))
+        end = max(end, stop)
+    return total
