@@ -22,8 +22,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.formats.own_logs.block import Metric, TimeColumn
 from ttastats.outcomes import target
 from ttastats_parsers import (
-    leveldb_log,
-    mlflow_places,
+    mlflow,
     mlperf_layout,
     mlperf_power,
     own_cells,
@@ -31,8 +30,8 @@ from ttastats_parsers import (
     payloads,
     plain_yaml,
     protobuf,
+    record_files,
     settings,
-    tfrecords,
 )
 from ttastats_parsers.own_choice import UnfitError
 
@@ -205,7 +204,7 @@ def of_records() -> Pieces:
     whole = b"".join(stores.tfrecord(b"x" * size) for size in (0, 1, 30, 300, 7))
     for place in (0, 5, 8, 12, 16, 20, 40, 62, 80, 130, 300, len(whole) - 5):
         for data in (whole[:place], whole[:place] + b"?" + whole[place + 1 :]):
-            torn = tfrecords.records_of(data)
+            torn = record_files.tf_records(data)
             yield ("tfrecords", place, len(data)), [[len(one) for one in torn.data], *torn[1:]]
     store = stores.wandb_store([b"a" * size for size in (3, 32_730, 5, 32_760, 70_000, 1, 40)])
     for place in (
@@ -226,7 +225,7 @@ def of_records() -> Pieces:
     ):
         for data in (store[:place], store[:place] + b"?" + store[place + 1 :],
                      store[:place] + bytes(9) + store[place + 9 :]):  # fmt: skip
-            read = leveldb_log.records_of(data, 7)
+            read = record_files.leveldb_records(data, 7)
             yield ("leveldb", place, len(data)), [[len(one) for one in read.data], *read[1:]]
 
 
@@ -242,7 +241,7 @@ def of_words() -> Pieces:
         found = of(target.parse, text)
         yield found[0], str(found[1])
     for text in PLACES:
-        yield of(lambda path: str(mlflow_places.run_folder(path)), text.format("0123abcd" * 4))
+        yield of(lambda path: str(mlflow.run_folder(path)), text.format("0123abcd" * 4))
     watts = ([], [(0, 1)], [(0, 100), (10, 200)], [(10, 200), (0, 100), (5, 50)], [(2, 9), (9, 9)],
              [(0, 1), (1, 1), (1, 3), (10, 3)], [(1, 5), (10, 5)])  # fmt: skip
     for readings in watts:

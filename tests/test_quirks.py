@@ -13,7 +13,7 @@ from ttastats.formats.dialect import log_from_bytes
 from ttastats.ingestion import registry
 from ttastats.outcomes import time_to_target
 from ttastats.table import tables
-from ttastats_parsers.mlflow_runs import Logged, StoredRun, run_of
+from ttastats_parsers.mlflow import Logged, StoredRun, run_of
 
 START = 1_600_000_000_000
 PLACE = "/x/v4.0/Org/results/big/resnet/result_0.txt"

@@ -40,7 +40,7 @@ from ttastats.ingestion import manifest
 from ttastats.output.plots import kinds, speedups
 from ttastats.table import footer, schema, store
 from ttastats.table.footer import packed
-from ttastats_parsers.tfrecords import crc32c
+from ttastats_parsers.record_files import crc32c
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Draws that a process makes before the next one takes over.

@@ -1,28 +1,119 @@
-"""Stable-Baselines3's `evaluations.npz`: the returns of some episodes at each evaluation."""
+"""Stable-Baselines3's `evaluations.npz`: the returns of some episodes at each evaluation.
+
+The value is their mean. Progress is counted in steps of the environment; there is no clock.
+"""
 
 from __future__ import annotations
 
+import io
+import zipfile
+import zlib
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
+from ttastats.base import limits
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
+from ttastats_parsers import sb3_monitor
+from ttastats_parsers.checkpoints import Measured, evaluations_of
+from ttastats_parsers.payloads import as_float
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 name = "evaluations-npz"
 
-_FILE = "evaluations.npz"
+#: Means over episodes, by array and by the name that Stable-Baselines3 logs them under.
+_METRICS = {
+    "results": "eval/mean_reward",
+    "successes": "eval/success_rate",
+    "ep_lengths": "eval/mean_ep_length",
+}
+_UNREADABLE = (
+    zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, KeyError, TypeError,
+    NotImplementedError, RuntimeError, MemoryError, OverflowError, SyntaxError,
+)  # fmt: skip
 
 
 def recognises(head: bytes, path: str) -> bool:
     """Return whether `timesteps` is the first array, or the file has the name."""
     if head and not head.startswith(b"PK"):
         return False
-    return path.endswith(f"/{_FILE}") or (
+    return path.endswith(f"/{sb3_monitor.EVALUATIONS}") or (
         b"timesteps.npy" in head[:4096] and b"results.npy" in head
     )
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Yield the runs of a file."""
-    from ttastats_parsers import evaluations_npz_reading  # only such files need it
+    """Yield the run."""
+    try:
+        arrays = _arrays(log.read())
+    except _UNREADABLE as error:
+        yield Problem("unreadable_file", f"its arrays cannot be read: {error}", "error")
+        return
+    steps, results = arrays.get("timesteps"), arrays.get("results")
+    if steps is None or results is None or steps.ndim != 1 or not len(steps) <= len(results):
+        yield Problem("unreadable_file", "no `timesteps` with as many `results`", "error")
+        return
+    measured = [
+        Measured(metric, as_float(mean), int(step))
+        for key, metric in _METRICS.items()
+        if key in arrays and (key != "ep_lengths" or log.metrics == "all")
+        for step, mean in zip(steps.tolist(), _means(arrays[key]), strict=False)
+        if as_float(step) is not None
+    ]
+    evaluations, problems = evaluations_of(measured, log)
+    episodes = results.shape[1] if results.ndim > 1 else 1
+    environment, monitored = _monitored(log)
+    yield Run(
+        benchmark=environment,
+        framework="stable-baselines3",
+        evaluations=evaluations,
+        problems=problems if evaluations else (Problem("no_evaluation", "it has no evaluation"),),
+        extra={"episodes_per_evaluation": episodes, **monitored},
+    )
 
-    yield from evaluations_npz_reading.parse(log)
+
+def _arrays(content: bytes) -> dict[str, NDArray[np.float64]]:
+    """Return the arrays as numbers; objects, which could run any code, are refused by numpy."""
+    import numpy as np  # only these files need it
+
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        size = sum(info.file_size for info in archive.infolist())
+        limits.expect(size, limits.whole(), "its arrays are ")
+        names = {info.filename.removesuffix(".npy") for info in archive.infolist()}
+    arrays = {}
+    with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+        for key in ("timesteps", *_METRICS):
+            if key in names:
+                array = stored[key]
+                # They become objects of Python.
+                limits.expect(8 * array.size, limits.document(), "its arrays are ")
+                arrays[key] = np.asarray(array, np.float64)
+    return arrays
+
+
+def _means(values: NDArray[np.float64]) -> list[Any]:
+    """Return the mean of each row: an evaluation's episodes."""
+    if not values.size:
+        return []
+    rows = values if values.ndim == 1 else values.reshape(len(values), -1).mean(axis=1)
+    means: list[Any] = rows.tolist()
+    return means
+
+
+def _monitored(log: Log) -> tuple[str | None, dict[str, Any]]:
+    """Return the environment that the monitors beside name, and what they count."""
+    names = [file for file in log.listing(log.folder) if file.endswith("monitor.csv")]
+    monitors = [sb3_monitor.read(log.companion(log.folder / file) or b"") for file in names]
+    if not monitors:
+        return None, {}
+    begun = min(monitor.begun for monitor in monitors)
+    ends = [episode.ended - begun for monitor in monitors for episode in monitor.episodes]
+    environment = next((each.environment for each in monitors if each.environment), None)
+    return environment, {
+        "environments": len(monitors),
+        "training_episodes": len(ends),
+        "training_seconds": round(max(ends), 6) if ends else 0.0,
+    }

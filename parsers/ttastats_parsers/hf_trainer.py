@@ -1,16 +1,35 @@
-"""Hugging Face Trainer: `trainer_state.json`, whose `log_history` holds all that was logged."""
+"""Hugging Face Trainer: `trainer_state.json`, whose `log_history` holds all that was logged.
+
+Its entries bear a step and an epoch, and no time: none is made up, so that such runs are compared
+in steps and epochs. Every checkpoint holds the whole history before it; the longest one tells the
+run, and the others are parts of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
 
-from ttastats.base.records import Problem, Run
-from ttastats.formats.dialect import Log
+from ttastats.base.records import Problem, Run, RunStatus
+from ttastats.formats.dialect import NO_EVALUATION, PART_OF_A_RUN, Log
+from ttastats_parsers.checkpoints import Measured, evaluations_of
+from ttastats_parsers.payloads import as_float, as_int, as_mapping, storable
 
 name = "hf-trainer"
 
 _FILE = "trainer_state.json"
 _KEYS = (b'"log_history"', b'"global_step"')
+_CHECKPOINT = re.compile(r"(?:checkpoint-(\d+)|last-checkpoint)")
+#: Keys of an entry that say where it stands; of the last one, what the whole training took.
+_PLACE = frozenset({"step", "epoch"})
+_WHOLE = ("train_runtime", "train_loss", "total_flos")
+_ABOUT = (
+    "best_metric", "best_global_step", "best_model_checkpoint", "global_step", "max_steps",
+    "num_train_epochs", "num_input_tokens_seen", "train_batch_size", "trial_name",
+)  # fmt: skip
 
 
 def recognises(head: bytes, path: str) -> bool:
@@ -23,7 +42,113 @@ def recognises(head: bytes, path: str) -> bool:
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Yield the runs of a file."""
-    from ttastats_parsers import hf_trainer_reading  # only such files need it
+    """Yield the run, unless another file of it holds a longer history."""
+    state, error = _state(log.read())
+    if state is None:
+        yield Problem("unreadable_file", f"not a trainer state: {error}", "error")
+        return
+    longer = _longer(log, _history(state))
+    if longer is not None:
+        shown = longer.relative_to(_top(log).parent)
+        yield Problem(PART_OF_A_RUN, f"its history is the start of that in {shown}", "info")
+        return
+    yield _run(state, log)
 
-    yield from hf_trainer_reading.parse(log)
+
+def _state(content: bytes) -> tuple[dict[str, Any] | None, str]:
+    """Return the fields of a state; NaN, which is no JSON but is written, becomes None."""
+    try:
+        fields = json.loads(content.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
+    except (ValueError, RecursionError) as error:
+        return None, str(error)
+    if not isinstance(fields, dict) or not isinstance(fields.get("log_history"), list):
+        return None, "it has no log_history"
+    return fields, ""
+
+
+def _history(state: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [entry for entry in state["log_history"] if isinstance(entry, dict)]
+
+
+def _longer(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | None:
+    """Return another file whose history begins with this one, longest first; None if there is none.
+
+    Of equal ones the file that stands first tells the run.
+    """
+    for path in _states_beside(log):
+        content = log.companion(path)
+        state, _ = _state(content) if content is not None else (None, "")
+        other = _history(state) if state else []
+        if other[: len(history)] != history or not history:
+            continue
+        first = min(path, log.path, key=lambda each: (len(each.parts), str(each)))
+        if len(other) > len(history) or first == path:
+            return path
+    return None
+
+
+def _states_beside(log: Log) -> Iterator[PurePosixPath]:
+    """Yield the states of the same training: around a checkpoint, or in the checkpoints below."""
+    top = _top(log)
+    steps: dict[PurePosixPath, float] = {}
+    for name_ in log.listing(top):
+        if match := _CHECKPOINT.fullmatch(name_[:-1]):
+            steps[top / match[0]] = float(match[1] or "inf")  # one called the last is
+    ordered = sorted(steps, key=lambda folder: steps[folder], reverse=True)
+    yield from (path for folder in [top, *ordered] if (path := folder / log.name) != log.path)
+
+
+def _top(log: Log) -> PurePosixPath:
+    """Return the folder of the run: that around a checkpoint's."""
+    return log.folder.parent if _CHECKPOINT.fullmatch(log.folder.name) else log.folder
+
+
+def _run(state: Mapping[str, Any], log: Log) -> Run:
+    history = _history(state)
+    evaluations, problems = evaluations_of(_measured(history), log)
+    whole: Mapping[str, Any] = next((e for e in reversed(history) if "train_runtime" in e), {})
+    done, planned = as_int(state.get("global_step")), as_int(state.get("max_steps"))
+    status: RunStatus = "unknown"
+    if whole or (done is not None and planned is not None and 0 < planned <= done):
+        status = "success"
+    elif done is not None and planned is not None:
+        status = "truncated"
+    return Run(
+        entry=None if _top(log) == log.folder else _top(log).name,
+        framework="transformers",
+        run_status=status,
+        evaluations=evaluations,
+        problems=problems if evaluations else (*problems, NO_EVALUATION),
+        extra=_extra(state, history, whole),
+    )
+
+
+def _measured(history: list[dict[str, Any]]) -> list[Measured]:
+    """Return the values of all entries but those that sum up the whole training."""
+    measured = []
+    for entry in history:
+        if "train_runtime" in entry:
+            continue
+        step, epoch = as_int(entry.get("step")), as_float(entry.get("epoch"))
+        for key, value in entry.items():
+            if key not in _PLACE and (value is None or isinstance(value, int | float)):
+                # What is not of an evaluation was logged in training: `loss` is the loss there.
+                metric = key if key.startswith(("eval_", "test_", "train_")) else f"train_{key}"
+                measured.append(Measured(metric, as_float(value), step, None, epoch))
+    return measured
+
+
+def _extra(
+    state: Mapping[str, Any], history: list[dict[str, Any]], whole: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what has no column; `eval_runtime` is the sum over all evaluations."""
+    extra = {key: storable(state[key]) for key in _ABOUT if state.get(key) is not None}
+    extra |= {key: storable(whole[key]) for key in _WHOLE if key in whole}
+    seconds = [
+        as_float(value)
+        for entry in history
+        for key, value in as_mapping(entry).items()
+        if key.startswith("eval_") and key.endswith("_runtime")
+    ]
+    spent = [each for each in seconds if each is not None]
+    return extra | ({"eval_runtime": round(sum(spent), 6)} if spent else {})

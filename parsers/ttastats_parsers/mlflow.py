@@ -1,25 +1,182 @@
-"""MLflow's file store: `mlruns/EXPERIMENT/RUN/meta.yaml` tells a run, a file each its metrics."""
+"""MLflow's file store: `mlruns/EXPERIMENT/RUN/meta.yaml` tells a run, a file each its metrics.
+
+The clock is the time stamp of each value, from the start of the run. What the database of MLflow
+tells of a run becomes a run here, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
 
-from ttastats.base.records import Problem, Run
-from ttastats.formats.dialect import Log
-from ttastats_parsers.mlflow_places import META, run_folder
+from ttastats.base.records import Problem, Run, RunStatus
+from ttastats.formats.dialect import NO_EVALUATION, Log
+from ttastats_parsers import plain_yaml
+from ttastats_parsers.checkpoints import Measured, evaluations_of
+from ttastats_parsers.payloads import as_float, as_int, date_of, shown, storable
+from ttastats_parsers.settings import entry_of, seed_of
 
 name = "mlflow"
+
+_META = "meta.yaml"
+_PARTS = frozenset({"metrics", "params", "tags"})
+_ID_LENGTH = 32
+_ID_LETTERS = frozenset("0123456789abcdef")
+#: Metrics may lie in folders, as their names may have slashes; no deeper than this.
+_DEEPEST = 10
+_NO_NUMBERS = frozenset({"nan", "inf", "-inf", "infinity", "-infinity"})
+#: The file store writes the number of a status, the database its word.
+_STATUS: dict[str, RunStatus] = {
+    **dict.fromkeys(("1", "running", "2", "scheduled"), "truncated"),
+    **dict.fromkeys(("3", "finished"), "success"),
+    **dict.fromkeys(("4", "failed", "5", "killed"), "aborted"),
+}
+_BEFORE_START = Problem(
+    "before_start", "ended or logged before it started: such times are ignored", "warning"
+)
+
+
+class Logged(NamedTuple):
+    """One value of a metric: milliseconds since 1970, the value, the step."""
+
+    metric: str
+    time_ms: float | None
+    value: float | None
+    step: int | None
+
+
+class StoredRun(NamedTuple):
+    """What a store tells of a run; `about` holds the fields of its description."""
+
+    about: Mapping[str, Any]
+    experiment: str | None
+    params: Mapping[str, Any]
+    tags: Mapping[str, Any]
+    logged: Sequence[Logged]
+    problems: Sequence[Problem] = ()
 
 
 def recognises(head: bytes, path: str) -> bool:
     """Return whether a path is a description of a run or experiment, or below a run."""
-    if path.endswith(f"/{META}"):
+    if path.endswith(f"/{_META}"):
         return not head or b"lifecycle_stage:" in head[:8192]
     return run_folder(path) is not None
 
 
-def parse(log: Log) -> Iterator[Run | Problem]:
-    """Yield the runs of a file."""
-    from ttastats_parsers import mlflow_reading  # only such files need it
+def run_folder(path: str) -> PurePosixPath | None:
+    """Return the folder of the run that a metric, a parameter or a tag belongs to."""
+    if not ("/metrics/" in path or "/params/" in path or "/tags/" in path):  # asked of every file
+        return None
+    parts = PurePosixPath(path).parts
+    for number in range(1, len(parts) - 1):
+        run = parts[number - 1]
+        if parts[number] in _PARTS and len(run) == _ID_LENGTH and _ID_LETTERS.issuperset(run):
+            return PurePosixPath(*parts[:number])
+    return None
 
-    yield from mlflow_reading.parse(log)
+
+def parse(log: Log) -> Iterator[Run | Problem]:
+    """Yield the run from its description; all other files are parts of it."""
+    if log.name == _META:
+        about = plain_yaml.mapping(log.read())
+        if "run_id" in about or "run_uuid" in about:
+            yield from run_of(_stored(log, about), log)
+        return
+    folder = run_folder(str(log.path))
+    if folder is not None and log.companion(folder / _META) is None:
+        yield Problem("no_description", f"no {_META} in {folder.name}: not a run", "warning")
+
+
+def _stored(log: Log, about: dict[str, object]) -> StoredRun:
+    logged: list[Logged] = []
+    bad = 0
+    for metric, content in _files(log, "metrics"):
+        values, unread = _values(metric, content)
+        logged += values
+        bad += unread
+    problems = []
+    if bad:
+        text = f"{bad:,} line(s) of its metrics are not `time value step`"
+        problems.append(Problem("unreadable_line", text, "warning"))
+    experiment = plain_yaml.mapping(log.companion(log.folder.parent / _META) or b"").get("name")
+    params, tags = (
+        {key: data.decode("utf-8", "replace").strip() for key, data in _files(log, kind)}
+        for kind in ("params", "tags")
+    )
+    named = experiment if isinstance(experiment, str) else None
+    return StoredRun(about, named, params, tags, logged, problems)
+
+
+def _files(log: Log, kind: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of all files of a kind; folders are parts of names."""
+    waiting = [(log.folder / kind, "", 0)]
+    while waiting:
+        folder, prefix, depth = waiting.pop()
+        for word in log.listing(folder):
+            if not word.endswith("/"):
+                yield prefix + word, log.companion(folder / word) or b""
+            elif depth < _DEEPEST:
+                waiting.append((folder / word[:-1], prefix + word, depth + 1))
+
+
+def _values(metric: str, content: bytes) -> tuple[list[Logged], int]:
+    """Return the values of a metric, and how many of its lines are none.
+
+    A line has a time and a value; then the step, and the name and digest of a data set.
+    """
+    values, bad = [], 0
+    for line in content.decode("utf-8", "replace").split("\n"):
+        words = line.split()
+        time = as_float(words[0]) if len(words) > 1 else None
+        if time is not None and (as_float(words[1]) is not None or words[1].lower() in _NO_NUMBERS):
+            step = as_int(words[2]) if len(words) > 2 else 0
+            values.append(Logged(metric, time, as_float(words[1]), step))
+        else:
+            bad += bool(words)
+    return values, bad
+
+
+def run_of(stored: StoredRun, log: Log) -> Iterator[Run | Problem]:
+    """Yield the run, or the problem that it was deleted in MLflow."""
+    about, tags = stored.about, stored.tags
+    run_name = tags.get("mlflow.runName") or about.get("run_name") or about.get("name")
+    if about.get("lifecycle_stage") == "deleted":
+        yield Problem("deleted_run", f"the run {shown(run_name)} was deleted in MLflow: excluded")
+        return
+    begun, ended = as_float(about.get("start_time")), as_float(about.get("end_time"))
+    stamps = [item.time_ms for item in stored.logged if item.time_ms is not None]
+    last = ended or max(stamps, default=None)
+    measured = [
+        Measured(item.metric, item.value, item.step, _seconds(begun, item.time_ms))
+        for item in stored.logged
+    ]
+    evaluations, remarks = evaluations_of(measured, log)
+    early = [_BEFORE_START] if begun is not None and min([last or begun, *stamps]) < begun else []
+    extra = {
+        "run_id": about.get("run_id") or about.get("run_uuid"),
+        "run_name": run_name,
+        "parent_run_id": tags.get("mlflow.parentRunId"),
+        "params": {key: storable(value) for key, value in stored.params.items()},
+    }
+    empty = [] if evaluations else [NO_EVALUATION]
+    yield Run(
+        benchmark=stored.experiment if stored.experiment != "Default" else None,
+        entry=entry_of(stored.params),
+        seed=seed_of(stored.params),
+        started_at=date_of(None if begun is None else begun / 1e3),
+        clock="wall",
+        clock_zero="start of the MLflow run",
+        run_status=_STATUS.get(shown(about.get("status")).lower(), "unknown"),
+        run_seconds=_seconds(begun, last),
+        evaluations=evaluations,
+        problems=(*stored.problems, *remarks, *early, *empty),
+        extra={key: storable(value) for key, value in extra.items() if value},
+    )
+
+
+def _seconds(begun: float | None, time_ms: float | None) -> float | None:
+    """Return the time since the start; None where it is not known, or lies before the start."""
+    if begun is None or time_ms is None or time_ms < begun:
+        return None
+    return round((time_ms - begun) / 1e3, 6)

@@ -17,7 +17,7 @@ import msgspec
 
 from ttastats.base import benchmarks, quality
 from ttastats.base.records import Problem, Run, RunStatus
-from ttastats.formats.dialect import Log
+from ttastats.formats.dialect import NO_EVALUATION, Log
 from ttastats.recording.mllog import RECORDER
 from ttastats_parsers import mlperf_layout, mlperf_power, mlperf_training, recorded
 from ttastats_parsers.mlperf_events import Event, Trace
@@ -163,7 +163,7 @@ def _run(
         problems += power_problems
     training = mlperf_training.training_of(by_key, start) if log.metrics == "all" else ()
     if not evaluations:
-        problems.append(Problem("no_evaluation", "the run has no evaluation", "warning"))
+        problems.append(NO_EVALUATION)
     run = Run(
         suite=suite or None,
         round=round_,

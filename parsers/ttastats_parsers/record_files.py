@@ -1,11 +1,27 @@
-"""What did the reading of a file of records, whose checksums are verified, give?"""
+"""The records of a file, their checksums verified: TFRecord, and logs as LevelDB writes them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from ttastats.base.records import Problem
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_HEADER = struct.Struct("<QI")
+_FOOTER = struct.Struct("<I")
+#: Larger records hold images, sounds and graphs and no scalars; their data are not checked, which
+#: would take as many steps as the longest has bytes.
+LARGEST_CHECKED = 64 * 1024
+_BLOCK = 32 * 1024
+_PIECE_HEADER = struct.Struct("<IHB")
+_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 
 
 class Records(NamedTuple):
@@ -28,3 +44,156 @@ class Records(NamedTuple):
             text = f"{len(self.damaged):,} record(s) with a wrong checksum, "
             text += f"first at byte {self.damaged[0]:,}"
             yield Problem("wrong_checksum", text, "error")
+
+
+def tf_records(content: bytes) -> Records:
+    """Return the records of a TFRecord file as far as it goes.
+
+    A record is its length (8 bytes), a checksum of that (4), the data, a checksum of them (4). The
+    checksum is CRC-32C, masked; a loop over bytes would take longer than all the rest, so it is
+    taken of all records at once, byte after byte. (`zlib.crc32` has another polynomial.)
+    """
+    places, data, sums, torn = _cut(content)
+    heads = [content[place : place + 8] for place in places]
+    wrong = _differing(heads, [_HEADER.unpack_from(content, place)[1] for place in places])
+    damaged = []
+    if wrong:  # the length is not to be trusted: what was cut behind it is not, either
+        first = wrong[0]
+        places, data, sums, torn = places[:first], data[:first], sums[:first], None
+        damaged = [places[-1] + 16 + len(data[-1]) if places else 0]
+    small = [number for number, item in enumerate(data) if len(item) <= LARGEST_CHECKED]
+    bad = _differing([data[n] for n in small], [sums[n] for n in small])
+    lost = {small[number] for number in bad}
+    whole = [item for number, item in enumerate(data) if number not in lost]
+    return Records(whole, torn, sorted([places[number] for number in lost] + damaged))
+
+
+def _cut(content: bytes) -> tuple[list[int], list[bytes], list[int], int | None]:
+    """Cut a file into records by their lengths, up to its end or to what is cut short."""
+    places: list[int] = []
+    data: list[bytes] = []
+    sums: list[int] = []
+    place, end = 0, len(content)
+    while place < end:
+        if place + 12 > end:
+            return places, data, sums, place
+        size, checksum = _HEADER.unpack_from(content, place)
+        if place + 16 + size > end:
+            if _differing([content[place : place + 8]], [checksum]):  # a wrong length, no torn tail
+                return [*places, place], [*data, b""], [*sums, 0], None
+            return places, data, sums, place
+        places.append(place)
+        data.append(content[place + 12 : place + 12 + size])
+        sums.append(_FOOTER.unpack_from(content, place + 12 + size)[0])
+        place += 16 + size
+    return places, data, sums, None
+
+
+def _differing(texts: Sequence[bytes], checksums: Sequence[int]) -> list[int]:
+    """Return the numbers of the texts whose masked checksum is another one."""
+    if not texts:
+        return []
+    import numpy as np  # only these files need it
+
+    plain = crc32c(texts)
+    rotated = (plain >> np.uint32(15)) | (plain << np.uint32(17))
+    masked = rotated + np.uint32(0xA282EAD8)
+    return [int(number) for number in np.flatnonzero(masked != np.array(checksums, np.uint32))]
+
+
+def crc32c(texts: Sequence[bytes]) -> NDArray[np.uint32]:
+    """Return the CRC-32C (Castagnoli) of each text."""
+    import numpy as np
+
+    table = _table()
+    lengths = np.array([len(text) for text in texts])
+    order = np.argsort(-lengths, kind="stable")  # so that those that go on are the first ones
+    flat = np.frombuffer(b"".join(texts), np.uint8)
+    starts = (np.cumsum(lengths) - lengths)[order]
+    ascending = lengths[order][::-1]
+    state = np.full(len(texts), 0xFFFFFFFF, np.uint32)
+    for position in range(int(lengths.max())):
+        going = len(texts) - int(np.searchsorted(ascending, position, side="right"))
+        byte = flat[starts[:going] + position]
+        now = state[:going]
+        state[:going] = table[(now ^ byte) & np.uint32(0xFF)] ^ (now >> np.uint32(8))
+    result = np.empty_like(state)
+    result[order] = state ^ np.uint32(0xFFFFFFFF)
+    return result
+
+
+@cache
+def _table() -> NDArray[np.uint32]:
+    import numpy as np
+
+    entries = []
+    for value in range(256):
+        for _ in range(8):
+            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
+        entries.append(value)
+    return np.array(entries, np.uint32)
+
+
+class _Piece(NamedTuple):
+    place: int
+    kind: int
+    data: bytes
+    state: str
+
+
+def leveldb_records(content: bytes, start: int) -> Records:
+    """Return records of a log of LevelDB behind `start` bytes, without those of a damaged piece.
+
+    Blocks have 32 KiB, and records may span them. W&B takes the checksum of zlib over type and
+    data, and puts seven bytes of its own in front, which count as part of the first block.
+    """
+    data: list[bytes] = []
+    damaged: list[int] = []
+    torn: int | None = None
+    parts: list[bytes] | None = None
+    for piece in _pieces(content, start):
+        if piece.state == "damaged":
+            damaged.append(piece.place)
+            parts = None
+        elif piece.state == "torn":
+            torn = piece.place
+        elif piece.kind == _FULL:
+            data.append(piece.data)
+            parts = None
+        elif piece.kind == _FIRST:
+            parts = [piece.data]
+        elif parts is not None and piece.kind in {_MIDDLE, _LAST}:
+            parts.append(piece.data)
+            if piece.kind == _LAST:
+                data.append(b"".join(parts))
+                parts = None
+    if parts is not None and torn is None:
+        torn = len(content)
+    return Records(data, torn, damaged)
+
+
+def _pieces(content: bytes, place: int) -> Iterator[_Piece]:
+    """Yield the pieces up to the end; behind a damaged one reading goes on at the next block."""
+    header = _PIECE_HEADER.size
+    while place < len(content):
+        left = _BLOCK - place % _BLOCK
+        if left < header:  # too little for a header: zeros
+            place += left
+            continue
+        if place + header > len(content):
+            yield _Piece(place, 0, b"", "torn")
+            return
+        checksum, size, kind = _PIECE_HEADER.unpack_from(content, place)
+        if not checksum and not size and not kind:  # the rest of a block laid out in advance
+            place += left
+            continue
+        data = content[place + header : place + header + size]
+        if len(data) < size:
+            yield _Piece(place, 0, b"", "torn")
+            return
+        if zlib.crc32(data, zlib.crc32(bytes([kind]))) != checksum:
+            yield _Piece(place, 0, b"", "damaged")
+            place += left
+            continue
+        yield _Piece(place, kind, data, "whole")
+        place += header + size

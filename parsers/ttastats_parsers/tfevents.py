@@ -1,29 +1,264 @@
-"""TensorBoard event files: scalars of TensorFlow 1 and 2, PyTorch, JAX and Keras."""
+"""TensorBoard event files: scalars of TensorFlow 1 and 2, PyTorch, JAX and Keras.
+
+The clock is the wall time at which a value was written, from the first event of the run. Files of
+one folder are one run, which was restarted: as TensorBoard does, values of a later file hide those
+of earlier ones from its first step on. Folders `train` and `validation` side by side, as Keras
+makes them, are one run too, whose metrics are named after the folder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
+from ttastats_parsers import protobuf
+from ttastats_parsers.checkpoints import Measured, evaluations_of
+from ttastats_parsers.payloads import as_float, date_of, since
+from ttastats_parsers.record_files import tf_records
 
 name = "tfevents"
 
-NAME = "tfevents."
+_NAME = re.compile(r"tfevents\.(\d{9,11})?")
+_NO_EVENTS = (".json", ".csv", ".txt")
 #: What the first record of a file says, behind the 12 bytes that tell its length.
 _VERSION = b"brain.Event:"
-_NO_EVENTS = (".json", ".csv", ".txt")
+_SETTINGS = b"_hparams_/session_start_info"
+#: Folders that hold the halves of one run beside each other.
+_HALVES = frozenset({"train", "training", "validation", "val", "valid", "eval", "test"})
+_FLOAT, _DOUBLE, _INT, _LONG = 1, 2, 3, 9
+#: Where a tensor keeps its one number, by its type, if not as plain bytes.
+_FIELDS = {_FLOAT: 5, _DOUBLE: 6, _INT: 7, _LONG: 10}
+_NOT_A_RUN = Problem("not_a_run", "contains settings, texts or graphs but no scalars", "info")
+
+
+class Scalar(NamedTuple):
+    """One value of a tag."""
+
+    tag: str
+    step: int
+    time: float | None
+    value: float | None
+
+
+class EventFile(NamedTuple):
+    """What a file tells: its scalars, the first and the last time of any event, what is wrong.
+
+    `settings` says that it was written to hold hyperparameters.
+    """
+
+    path: PurePosixPath
+    scalars: list[Scalar]
+    begun: float | None
+    ended: float | None
+    problems: list[Problem]
+    settings: bool
 
 
 def recognises(head: bytes, path: str) -> bool:
     """Return whether a file has events, by its name or its first record."""
-    if NAME in path.rpartition("/")[2] and not path.endswith(_NO_EVENTS):
+    if "tfevents." in path.rpartition("/")[2] and not path.endswith(_NO_EVENTS):
         return not head.startswith(b"{")
     return _VERSION in head[12:64]
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Yield the runs of a file."""
-    from ttastats_parsers import tfevents_reading  # only such files need it
+    """Yield the run, from its first file; the others are parts of it."""
+    top, paths = _paths(log)
+    if paths[0] != log.path:
+        return
+    files = [
+        _read(path, log.read() if path == log.path else log.companion(path) or b"")
+        for path in paths
+    ]
+    problems = []
+    for file in files:
+        where = "" if file.path == log.path else f"{file.path.relative_to(top)}: "
+        problems += [
+            Problem(problem.code, f"{where}{problem.message}", problem.severity)
+            for problem in file.problems
+        ]
+    # `add_hparams` makes a folder of its own, which repeats a run's last values.
+    is_of_settings = all(file.settings for file in files)
+    if is_of_settings and _event_files(log, log.folder.parent):
+        yield from problems or [_NOT_A_RUN]
+        return
+    scalars, replaced = _merged(files, top)
+    if scalars:
+        yield _run(scalars, files, None if top == log.folder else top, log, [*problems, *replaced])
+        return
+    yield from problems or [_NOT_A_RUN]
 
-    yield from tfevents_reading.parse(log)
+
+def _paths(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
+    """Return folder and the files of the run of a file, in the order in which they were begun."""
+    if not _NAME.search(log.name):
+        return log.folder, [log.path]
+    top, folders = _folders(log)
+    files = [path for folder in folders for path in _event_files(log, folder)]
+
+    def begun(path: PurePosixPath) -> tuple[int, str]:
+        match = _NAME.search(path.name)
+        return int(match[1]) if match and match[1] else 0, str(path)
+
+    return top, sorted({log.path, *files}, key=begun)
+
+
+def _event_files(log: Log, folder: PurePosixPath) -> list[PurePosixPath]:
+    return [folder / word for word in log.listing(folder) if _NAME.search(word) and word[-1] != "/"]
+
+
+def _folders(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
+    """Return the folder of a run, and those that hold its files: itself, or halves of it below.
+
+    A folder that is called `test` is a half only if another one lies beside it or files above it.
+    """
+    for top in (log.folder, log.folder.parent):
+        halves = [top / word[:-1] for word in log.listing(top) if word[:-1].lower() in _HALVES]
+        folders = [folder for folder in (top, *halves) if _event_files(log, folder)]
+        if len(folders) > 1 and log.folder in folders:
+            return top, folders
+    return log.folder, [log.folder]
+
+
+def _read(path: PurePosixPath, content: bytes) -> EventFile:
+    """Return what a file tells, as far as it can be read."""
+    records = tf_records(content)
+    scalars: list[Scalar] = []
+    times: list[float] = []
+    strange = 0
+    for record in records.data:
+        try:
+            time, values = _event(record)
+        except ValueError:
+            strange += 1
+            continue
+        scalars += values
+        if time is not None and time > 0:
+            times.append(time)
+    problems = list(records.problems())
+    if strange:
+        text = f"{strange:,} record(s) are not events"
+        problems.append(Problem("unreadable_record", text, "warning"))
+    begun, ended = min(times, default=None), max(times, default=None)
+    settings = any(_SETTINGS in record for record in records.data)
+    return EventFile(path, scalars, begun, ended, problems, settings)
+
+
+def _event(record: bytes) -> tuple[float | None, list[Scalar]]:
+    time, step, summaries = None, 0, []
+    for number, value in protobuf.fields(record):
+        if number == 1:
+            time = as_float(protobuf.double(value))
+        elif number == 2:
+            step = protobuf.signed(value)
+        elif number == 5:
+            summaries.append(protobuf.block(value))
+    return time, [
+        Scalar(tag, step, time, value) for item in summaries for tag, value in _values(item)
+    ]
+
+
+def _values(summary: bytes) -> Iterator[tuple[str, float | None]]:
+    """Yield the tags and numbers of a summary; what is no number, such as an image, is left out."""
+    for number, value in protobuf.fields(summary):
+        if number != 1:
+            continue
+        tag, scalar, is_scalar = "", None, False
+        for inner, content in protobuf.fields(protobuf.block(value)):
+            if inner == 1:
+                tag = protobuf.text(content)
+            elif inner == 2:
+                scalar, is_scalar = as_float(protobuf.single(content)), True
+            elif inner == 8:
+                numbers = _tensor(protobuf.block(content))
+                scalar, is_scalar = (as_float(numbers[0]), True) if numbers else (None, False)
+        if is_scalar and not tag.startswith("_hparams_"):
+            yield tag, scalar
+
+
+def _tensor(content: bytes) -> list[float]:
+    """Return the number of a tensor that is one number, nothing of any other."""
+    kind, dimensions = 0, 0
+    fields: dict[int, int | bytes] = {}
+    for number, value in protobuf.fields(content):
+        if number == 1 and isinstance(value, int):
+            kind = value
+        elif number == 2:
+            dimensions = sum(1 for inner, _ in protobuf.fields(protobuf.block(value)) if inner == 2)
+        else:
+            fields[number] = value
+    if dimensions or kind not in _FIELDS:
+        return []
+    plain, value = fields.get(4), fields.get(_FIELDS[kind], 0)  # zero is not written at all
+    if kind in {_INT, _LONG}:
+        if plain:
+            return [float(int.from_bytes(protobuf.block(plain), "little", signed=True))]
+        # A field alone, or in a row of one.
+        whole = protobuf.varint(value, 0)[0] if isinstance(value, bytes) else value
+        return [float(protobuf.signed(whole))]
+    data = plain or value or bytes(4 if kind == _FLOAT else 8)
+    return [protobuf.single(data) if kind == _FLOAT else protobuf.double(data)]
+
+
+def _merged(files: Sequence[EventFile], top: PurePosixPath) -> tuple[list[Scalar], list[Problem]]:
+    """Return the scalars of all files; of a tag, a later file counts from its first step on."""
+    by_tag: dict[str, list[Scalar]] = {}
+    hidden, first_hidden = 0, 0
+    for file in files:
+        prefix = f"{file.path.parent.name}/" if file.path.parent != top else ""
+        fresh: dict[str, list[Scalar]] = {}
+        for scalar in file.scalars:
+            tag = prefix + scalar.tag
+            fresh.setdefault(tag, []).append(scalar._replace(tag=tag))
+        for tag, scalars in fresh.items():
+            first = min(scalar.step for scalar in scalars)
+            before = by_tag.get(tag, [])
+            earlier = [scalar for scalar in before if scalar.step < first]
+            first_hidden = first_hidden if len(earlier) == len(before) or hidden else first
+            hidden += len(before) - len(earlier)
+            by_tag[tag] = earlier + scalars
+    problems = []
+    if hidden:
+        text = f"{hidden:,} value(s) replaced by a later file that starts at step {first_hidden:,}"
+        problems.append(Problem("restarted", text, "warning"))
+    return [scalar for scalars in by_tag.values() for scalar in scalars], problems
+
+
+def _run(
+    scalars: Sequence[Scalar],
+    files: Sequence[EventFile],
+    top: PurePosixPath | None,
+    log: Log,
+    problems: Sequence[Problem],
+) -> Run:
+    begun = min((file.begun for file in files if file.begun is not None), default=None)
+    ended = max((file.ended for file in files if file.ended is not None), default=None)
+    epochs = {s.step: s.value for s in scalars if s.tag.rpartition("/")[2] == "epoch"}
+    measured = [
+        Measured(
+            scalar.tag,
+            scalar.value,
+            scalar.step,
+            since(scalar.time, begun),
+            # Keras counts the steps of `epoch_` as epochs from 0.
+            float(scalar.step + 1)
+            if scalar.tag.rpartition("/")[2].startswith("epoch_")
+            else epochs.get(scalar.step),
+        )
+        for scalar in scalars
+    ]
+    evaluations, remarks = evaluations_of(measured, log)
+    return Run(
+        entry=top.name if top else None,
+        started_at=date_of(begun),
+        clock="wall",
+        clock_zero="first event",
+        run_seconds=since(ended, begun),
+        evaluations=evaluations,
+        problems=(*problems, *remarks),
+        extra={"event_files": len(files)} if len(files) > 1 else {},
+    )

@@ -1,16 +1,58 @@
-"""Weights & Biases on disk: `run-ID.wandb` stores, histories of old versions, summaries."""
+"""Weights & Biases on disk: `run-ID.wandb` stores, histories of old versions, summaries.
+
+The clock is `_runtime`, the seconds since the run began. `_step` counts calls of `log`; where a
+program logs its optimizer steps (`trainer/global_step`), they are the steps. A store that was
+copied while it was written is complemented by the summary beside it, which is written at the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
 
-from ttastats.base.records import Problem, Run
-from ttastats.formats.dialect import Log
-from ttastats_parsers.wandb_names import HISTORY_FILE, SUMMARY_FILE
+import msgspec
+
+from ttastats.base.records import Problem, Run, RunStatus
+from ttastats.formats.dialect import NO_EVALUATION, PART_OF_A_RUN, Log
+from ttastats_parsers import plain_yaml, protobuf
+from ttastats_parsers.checkpoints import Measured, evaluations_of
+from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, storable
+from ttastats_parsers.record_files import leveldb_records
+from ttastats_parsers.settings import entry_of, flat, seed_of
 
 name = "wandb"
 
+_HISTORY_FILE = "wandb-history.jsonl"
+_SUMMARY_FILE = "wandb-summary.json"
 _MAGIC = b":W&B\xe1\xbe"
+_HEADER = 7
+#: How W&B calls the folder of a session, with the run's id behind.
+_SESSION = re.compile(r"(?:offline-)?run-(?P<begun>\d{8}_\d{6})-(?P<run>.+)")
+_HISTORY, _SUMMARY, _RUN, _EXIT = 2, 3, 17, 18
+_STEPS = ("trainer/global_step", "train/global_step", "global_step", "_step")
+_EPOCHS = ("epoch", "train/epoch")
+#: Keys of a row that say where it stands, not what was measured.
+_PLACE = frozenset({*_STEPS, *_EPOCHS, "_runtime", "_timestamp", "_wandb"})
+#: Rows are nested no deeper, and hold no more numbers.
+_DEEPEST, _MOST = 8, 10_000
+
+_NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
+
+Row = dict[str, Any]
+
+
+class RunFiles(NamedTuple):
+    """What the files of a run tell, whatever their form."""
+
+    history: list[Row]
+    summary: Row
+    config: Row
+    about: Row
+    exit_code: int | None
+    problems: list[Problem]
 
 
 def recognises(head: bytes, path: str) -> bool:
@@ -18,12 +60,294 @@ def recognises(head: bytes, path: str) -> bool:
     if head.startswith(_MAGIC):
         return True
     if not head or _MAGIC.startswith(head):  # cut in its first bytes
-        return path.endswith((".wandb", HISTORY_FILE, SUMMARY_FILE))
-    return b"{" in head[:8] and path.endswith((f"/{HISTORY_FILE}", f"/{SUMMARY_FILE}"))
+        return path.endswith((".wandb", _HISTORY_FILE, _SUMMARY_FILE))
+    return b"{" in head[:8] and path.endswith((f"/{_HISTORY_FILE}", f"/{_SUMMARY_FILE}"))
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
-    """Yield the runs of a file."""
-    from ttastats_parsers import wandb_reading  # only such files need it
+    """Yield the run, from its store, else its history, else its summary; the others are parts.
 
-    yield from wandb_reading.parse(log)
+    A run that was resumed has a folder for each session: the first tells all of them.
+    """
+    files: RunFiles | None
+    if log.name == _SUMMARY_FILE:
+        folders = (log.folder, log.folder.parent if log.folder.name == "files" else log.folder)
+        names = [word for folder in folders for word in log.listing(folder)]
+        if any(word.endswith(".wandb") or word == _HISTORY_FILE for word in names):
+            return
+        files = _summary_alone(log)
+    elif log.name == _HISTORY_FILE:
+        files = _history(log)
+    else:
+        files = _store(log)
+    if files is None:
+        yield Problem("unreadable_file", "not a JSON object", "error")
+        return
+    sessions = _sessions(log)
+    if sessions and sessions[0] != log.folder:
+        shown = sessions[0].name
+        yield Problem(PART_OF_A_RUN, f"a session of the run in {shown}", "info")
+        return
+    for folder in sessions[1:]:
+        files = _resumed(files, log, folder)
+    yield _run(files, log)
+
+
+def _sessions(log: Log) -> list[PurePosixPath]:
+    """Return the folders of the sessions of a store's run, in the order of time; none of others."""
+    match = _SESSION.fullmatch(log.folder.name)
+    if match is None or log.name != f"run-{match['run']}.wandb":
+        return []
+    folders = {}
+    for word in log.listing(log.folder.parent):
+        other = _SESSION.fullmatch(word.removesuffix("/"))
+        if other is not None and other["run"] == match["run"]:
+            folder = log.folder.parent / other[0]
+            if folder == log.folder or log.name in log.listing(folder):
+                folders[other["begun"]] = folder
+    return [folder for _, folder in sorted(folders.items())]
+
+
+def _resumed(files: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
+    """Add what a later session tells: rows that it logged again replace those before.
+
+    W&B goes on with the time of the session before, except where that never reached its server.
+    """
+    content = log.companion(folder / log.name) or b""
+    later = _store(msgspec.structs.replace(log, folder=folder, blocks=lambda: iter((content,))))
+    steps = [as_int(row.get("_step")) for row in later.history]
+    first = min((step for step in steps if step is not None), default=None)
+    earlier = [
+        row for row in files.history if first is None or (as_int(row.get("_step")) or 0) < first
+    ]
+    ended = max((as_float(row.get("_runtime")) or 0.0 for row in earlier), default=0.0)
+    begins = min((as_float(row.get("_runtime")) or 0.0 for row in later.history), default=ended)
+    lost = ended if begins < ended else 0.0
+    rows = [_later(row, lost) for row in later.history]
+    text = f"resumed in {folder.name}, which logged {len(rows):,} more rows"
+    again = len(files.history) - len(earlier)
+    text += f"; {again:,} earlier rows are logged again" if again else ""
+    text += "; the seconds are added up" if lost else ""
+    problems = [problem for problem in files.problems if problem.code != "no_exit_record"]
+    about = files.about | later.about | {"started": files.about.get("started")}
+    about["runtime"] = (as_float(later.about.get("runtime")) or 0.0) + lost
+    return RunFiles(
+        earlier + rows,
+        files.summary | _later(later.summary, lost),
+        files.config | later.config,
+        about,
+        later.exit_code,
+        [*problems, *later.problems, Problem("resumed", text, "info")],
+    )
+
+
+def _later(row: Row, seconds: float) -> Row:
+    """Return a row whose time counts from the start of an earlier session."""
+    runtime = as_float(row.get("_runtime"))
+    return row if runtime is None else row | {"_runtime": runtime + seconds}
+
+
+def _store(log: Log) -> RunFiles:
+    """Read a store, and what is missing at its end from the summary beside it."""
+    records = leveldb_records(log.read(), _HEADER)
+    run = RunFiles([], {}, {}, {}, None, list(records.problems()))
+    strange = 0
+    for record in records.data:
+        try:
+            run = _with_record(run, record)
+        except ValueError:
+            strange += 1
+    if strange:
+        text = f"{strange:,} record(s) of the store are unreadable"
+        run.problems.append(Problem("unreadable_record", text, "warning"))
+    folder = log.folder / "files"
+    if not run.config:
+        run = run._replace(config=_config(log, folder))
+    return run if run.exit_code is not None else _complemented(run, log, folder)
+
+
+def _with_record(run: RunFiles, record: bytes) -> RunFiles:
+    """Add what one record tells; ValueError where it is none."""
+    for number, value in protobuf.fields(record):
+        if number == _HISTORY:
+            run.history.append(_items(protobuf.block(value)))
+        elif number == _SUMMARY:
+            run.summary.update(_items(protobuf.block(value)))
+        elif number == _RUN:
+            run.about.update(_about(protobuf.block(value)))
+            configs = [v for n, v in protobuf.fields(protobuf.block(value)) if n == 4]
+            for config in configs:
+                run.config.update(_items(protobuf.block(config)))
+        elif number == _EXIT:
+            fields = dict(protobuf.fields(protobuf.block(value)))
+            code, runtime = fields.get(1, 0), fields.get(2)
+            run = run._replace(exit_code=code if isinstance(code, int) else 1)
+            if isinstance(runtime, int):
+                run.about["runtime"] = runtime
+    return run
+
+
+def _items(message: bytes) -> Row:
+    """Return the keys and values of the items of a message; nested keys are joined by points."""
+    row: Row = {}
+    for number, value in protobuf.fields(message):
+        if number != 1:
+            continue
+        keys: list[str] = []
+        key, content = "", b"null"
+        for inner, part in protobuf.fields(protobuf.block(value)):
+            if inner == 1:
+                key = protobuf.text(part)
+            elif inner == 2:
+                keys.append(protobuf.text(part))
+            elif inner == 16:
+                content = protobuf.block(part)
+        row[".".join(keys) or key] = _json(content)
+    return row
+
+
+def _about(message: bytes) -> Row:
+    words = {1: "run_id", 2: "entity", 3: "project", 6: "group", 8: "run_name", 13: "host"}
+    about: Row = {}
+    for number, value in protobuf.fields(message):
+        if number in words:
+            about[words[number]] = protobuf.text(value)
+        elif number == 17:
+            time = dict(protobuf.fields(protobuf.block(value)))
+            seconds, nanos = time.get(1, 0), time.get(2, 0)
+            if isinstance(seconds, int) and isinstance(nanos, int):
+                about["started"] = seconds + nanos / 1e9
+    return about
+
+
+def _complemented(run: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
+    """Add the problem that a store lacks its end, and take the end from the summary beside it."""
+    rows = len(run.history)
+    text = f"no exit record after {rows:,} rows: killed, or copied during the run"
+    run.problems.append(Problem("no_exit_record", text, "warning"))
+    summary = as_mapping(_json(log.companion(folder / _SUMMARY_FILE) or b""))
+    last = max((_step(row) or 0 for row in run.history), default=-1)
+    step = _step(summary)
+    if (step or 0) <= last or not summary:
+        return run
+    if step is None and not any(True for _ in _numbers(summary)):  # it tells the time alone
+        return run._replace(summary=run.summary | summary)
+    of = "" if step is None else f", of step {step:,},"
+    text = f"its last values{of} come from {_SUMMARY_FILE}"
+    run.problems.append(Problem("summary_is_later", text, "warning"))
+    about = {**run.about, "history_rows": rows, "last_history_step": last}
+    return run._replace(summary=summary, history=[*run.history, summary], about=about)
+
+
+def _history(log: Log) -> RunFiles:
+    """Read the lines of a history as versions before 0.10 write it."""
+    history, bad = [], []
+    for number, line in enumerate(log.read().removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        row = _json(line) if line.strip() else {}
+        if isinstance(row, dict):
+            history += [row | {"_line": number}] if row else []
+        else:
+            bad.append(number)
+    problems = []
+    if bad:
+        text = f"{len(bad):,} line(s) are not JSON objects"
+        problems.append(Problem("unreadable_line", text, "warning", bad[0]))
+    summary = as_mapping(_json(log.companion(log.folder / _SUMMARY_FILE) or b""))
+    return RunFiles(history, summary, _config(log, log.folder), {}, None, problems)
+
+
+def _summary_alone(log: Log) -> RunFiles | None:
+    """Take a summary for the last row of a history that is not there."""
+    summary = _json(log.read())
+    if not isinstance(summary, dict):
+        return None
+    text = "only the summary of the run exists: its last values, without history"
+    problem = Problem("summary_only", text, "info")
+    return RunFiles([summary], summary, _config(log, log.folder), {}, None, [problem])
+
+
+def _config(log: Log, folder: PurePosixPath) -> Row:
+    """Return the settings of `config.yaml`: {key: {value: ..}}."""
+    settings = plain_yaml.mapping(log.companion(folder / "config.yaml") or b"")
+    return {
+        key: value.get("value") if isinstance(value, dict) and "value" in value else value
+        for key, value in settings.items()
+        if key != "wandb_version"
+    }
+
+
+def _json(content: bytes) -> Any:
+    """Return JSON value, or None; NaN and Infinity, which are no JSON, are written all the same."""
+    try:
+        text = content.decode("utf-8-sig", "replace")
+        return json.loads(text, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _run(files: RunFiles, log: Log) -> Run:
+    evaluations, remarks = evaluations_of(list(_measured(files)), log)
+    config = {key: value for key, value in files.config.items() if key != "_wandb"}
+    begun = as_float(files.about.get("started"))
+    if begun is None:
+        begun = as_float(as_mapping(files.config.get("_wandb")).get("start_time"))
+    status: RunStatus = "truncated" if log.name.endswith(".wandb") else "unknown"
+    if files.exit_code is not None:
+        status = "aborted" if files.exit_code else "success"
+    # The run lasted until its last row, or until the exit where that is later.
+    ends = [as_float(row.get("_runtime")) for row in (*files.history, files.summary)]
+    ends += [as_float(files.about.get("runtime"))]
+    ends += [as_float(as_mapping(files.summary.get("_wandb")).get("runtime"))]
+    keys = ("run_id", "run_name", "group", "history_rows", "last_history_step")
+    folder = log.folder.parent if log.folder.name == "files" else log.folder
+    extra = {key: files.about[key] for key in keys if files.about.get(key) is not None}
+    return Run(
+        benchmark=files.about.get("project") or None,
+        entry=files.about.get("group") or entry_of(config),
+        seed=seed_of(flat(config)),
+        started_at=date_of(begun),
+        clock="wall",
+        clock_zero="start of the W&B run",
+        run_status=status,
+        run_seconds=max((end for end in ends if end is not None), default=None),
+        evaluations=evaluations,
+        problems=(*files.problems, *remarks, *([] if evaluations else [NO_EVALUATION])),
+        extra={"folder": folder.name, **extra, "config": storable(config)},
+    )
+
+
+def _measured(files: RunFiles) -> Iterator[Measured]:
+    stamps = (as_float(row.get("_timestamp")) for row in files.history)
+    begun = as_float(files.about.get("started"))
+    zero = begun or next((stamp for stamp in stamps if stamp is not None), None)
+    for row in files.history:
+        seconds = as_float(row.get("_runtime"))
+        stamp = as_float(row.get("_timestamp"))
+        if seconds is None and stamp is not None and zero is not None:
+            seconds = round(stamp - zero, 6)  # no row says how long after the start it was logged
+        step, epoch = _step(row), _first(row, _EPOCHS)
+        for metric, value in _numbers(row):
+            yield Measured(metric, value, step, seconds, epoch, as_int(row.get("_line")))
+
+
+def _numbers(row: Mapping[str, Any]) -> Iterable[tuple[str, float | None]]:
+    """Yield the numbers of a row by name, those of nested ones joined by points."""
+    waiting: list[tuple[str, Any, int]] = [(key, row[key], 0) for key in row]
+    for count, (key, value, depth) in enumerate(waiting):
+        if key in _PLACE or key == "_line" or count > _MOST:
+            continue
+        if isinstance(value, dict):
+            if "_type" not in value and depth < _DEEPEST:  # else an image, a table, a histogram
+                waiting += [(f"{key}.{inner}", value[inner], depth + 1) for inner in value]
+        elif value is None or (isinstance(value, str) and value in _NO_NUMBERS):
+            yield key, None
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield key, as_float(value)
+
+
+def _step(row: Mapping[str, Any]) -> int | None:
+    return as_int(_first(row, _STEPS))
+
+
+def _first(row: Mapping[str, Any], keys: Iterable[str]) -> float | None:
+    return next((value for key in keys if (value := as_float(row.get(key))) is not None), None)

@@ -25,6 +25,8 @@ Metrics: TypeAlias = Literal["evaluations", "all"]
 #: The code of the problem, of no severity, by which a file says that another one tells its run.
 #: It is for files that a person may take for a run; others that are parts of a run say nothing.
 PART_OF_A_RUN = "part_of_a_run"
+#: The problem of a run of which no evaluation is known.
+NO_EVALUATION = Problem("no_evaluation", "the run has no evaluation", "warning")
 
 
 class Log(msgspec.Struct, frozen=True):
