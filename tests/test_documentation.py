@@ -16,10 +16,10 @@ import pytest
 from tests.conftest import ROOT, matches_accepted
 from tests.test_cli import run
 from tests.wild_tables import nanogpt
-from ttastats.answers.anomalies import ProblemRow
 from ttastats.answers.claim import ClaimRow
 from ttastats.answers.compare.rows import QualitiesRow, TimesRow
 from ttastats.answers.power import PowerRow
+from ttastats.answers.problems import ProblemRow
 from ttastats.answers.profile.profile import MemoryRow, OperatorRow, PartRow, RankRow, WorkRow
 from ttastats.answers.profile.profile_change import ChangeRow
 from ttastats.answers.profile.profile_measured import AblationRow, BatchRow, MeasuredRow, WorkersRow

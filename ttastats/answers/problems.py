@@ -1,26 +1,55 @@
-"""What was wrong with the logs of a table, and which of its runs need a second look?"""
+"""What was wrong with the logs of a table, and which of its runs need a second look?
+
+Copies, runs that stood still and runs unlike others are found in the table, whatever the logs say.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
 
-from ttastats.answers import anomalies
-from ttastats.answers.anomalies import ProblemRow
-from ttastats.base import nearest
+from ttastats.base import benchmarks, nearest
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note, note
+from ttastats.base.note import Note, note, wording
 from ttastats.base.records import Problem
+from ttastats.outcomes import time_to_target
+from ttastats.outcomes.counted import RESULT, counted, standing
+from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
-from ttastats.report.grouping import ENTRY
+from ttastats.report.grouping import ENTRY, in_order
+from ttastats.report.keys import Benchmark, Entry, Round, Suite
+from ttastats.report.row import Key, Row
+from ttastats.stats import outliers
+from ttastats.table import schema
 
 _SEVERITIES = ("error", "warning", "info")
 #: Problems of a code that are shown before the rest is only counted; one code alone is shown whole.
 _SHOWN = 5
+#: A run stands still where its evaluations are this many times as far apart as is usual, if what
+#: is unusual about it is at least this share of its length.
+_STALL, _SHARE = 3.0, 0.05
+#: So many spans in a run, and so many runs with a span at one place, tell what is usual.
+_SPANS, _RUNS = 3, 3
+
+
+class ProblemRow(Row, frozen=True):
+    """One problem of a log, of a run or of an entry."""
+
+    code: Annotated[str, Key("code of the problem (`--code`)")]
+    severity: Annotated[str, Key("error, warning or info")]
+    source: Annotated[str | None, Key("path of the log; none where it is of an entry")]
+    line: Annotated[int | None, Key("number of the line in the log, from 1")]
+    message: Annotated[str, Key("what is wrong")]
+    suite: Suite
+    round: Round
+    benchmark: Benchmark
+    entry: Entry
 
 
 def report(
@@ -46,33 +75,44 @@ def report(
     codes
         Show these alone.
     """
-    own, left_out = _of_chosen(list(dict.fromkeys(problems)), runs, every)
-    silent = {problem.source for problem in own if problem.code == "no_evaluation"}
-    found = sorted([*_of_logs(own, runs), *anomalies.findings(runs, rows, silent)], key=_place)
-    chosen = _of_codes(found, codes)
-    tables = (_counts(chosen), *_listings(chosen, whole=bool(codes))) if chosen else ()
-    close = "" if chosen else "No problems found."
-    return Report("problems", tuple(chosen), tables, tuple(_notes(chosen, left_out)), close)
+    of_logs, left_out = list(dict.fromkeys(problems)), 0
+    if runs.height < every.height:
+        chosen, known = set(runs["source"]), set(every["source"])
+        left_out = sum(problem.source not in known for problem in of_logs)
+        of_logs = [problem for problem in of_logs if problem.source in chosen]
+    silent = {problem.source for problem in of_logs if problem.code == "no_evaluation"}
+    shown = [*_of_logs(of_logs, runs), *findings(runs, rows, silent)]
+    shown.sort(
+        key=lambda row: (
+            _SEVERITIES.index(row.severity), row.code, row.source or "", row.line or 0,
+            row.entry or "",
+        )
+    )  # fmt: skip
+    shown = _of_codes(shown, codes)
+    tables = (_counts(shown), *_listings(shown, whole=bool(codes))) if shown else ()
+    counts = Counter(row.code for row in shown)
+    notes = [*rules(counts)]
+    if len(counts) > 1 and max(counts.values()) > _SHOWN:
+        notes.append(note("more.problems"))
+    if left_out:
+        notes.append(note("left_out", n=left_out))
+    close = "" if shown else "No problems found."
+    return Report("problems", tuple(shown), tables, tuple(notes), close)
 
 
-def _of_chosen(
-    problems: list[Problem], runs: pl.DataFrame, every: pl.DataFrame
-) -> tuple[list[Problem], int]:
-    """Return the problems of the runs, and the number of those of files that have none."""
-    if runs.height == every.height:
-        return problems, 0
-    chosen, known = set(runs["source"]), set(every["source"])
-    own = [problem for problem in problems if problem.source in chosen]
-    return own, sum(problem.source not in known for problem in problems)
+def _of_logs(problems: Sequence[Problem], runs: pl.DataFrame) -> Iterator[ProblemRow]:
+    first = runs.select("source", *ENTRY).unique("source", keep="first")
+    heads = {row["source"]: row for row in first.iter_rows(named=True)}
+    for problem in problems:
+        head = heads.get(problem.source or "", {})
+        yield ProblemRow(
+            problem.code, problem.severity, problem.source, problem.line, problem.message,
+            *map(head.get, ENTRY),
+        )  # fmt: skip
 
 
-def _place(problem: ProblemRow) -> tuple[Any, ...]:
-    known = (problem.source or "", problem.line or 0, problem.entry or "")
-    return (_SEVERITIES.index(problem.severity), problem.code, *known)
-
-
-def _of_codes(found: list[ProblemRow], codes: Sequence[str]) -> list[ProblemRow]:
-    known = {problem.code for problem in found}
+def _of_codes(rows: list[ProblemRow], codes: Sequence[str]) -> list[ProblemRow]:
+    known = {row.code for row in rows}
     for code in codes:
         if code not in known:
             raise TtastatsError(
@@ -80,59 +120,212 @@ def _of_codes(found: list[ProblemRow], codes: Sequence[str]) -> list[ProblemRow]
                 where="--code",
                 remedy=nearest.among(code, sorted(known), "Known codes") if known else None,
             )
-    return [problem for problem in found if not codes or problem.code in codes]
+    return [row for row in rows if not codes or row.code in codes]
 
 
-def _of_logs(problems: Sequence[Problem], runs: pl.DataFrame) -> Iterator[ProblemRow]:
-    first = runs.select("source", *ENTRY).unique("source", keep="first")
-    heads = {row["source"]: row for row in first.iter_rows(named=True)}
-    for one in problems:
-        about = heads.get(one.source or "", {})
-        yield anomalies.problem(
-            one.code, one.severity, one.message, about, source=one.source, line=one.line
-        )
-
-
-def _counts(found: Sequence[ProblemRow]) -> Table:
-    counts = Counter((problem.severity, problem.code) for problem in found)
-    files = {
-        code: len({each.source for each in found if each.code == code} - {None})
-        for _, code in counts
-    }
-    rows = tuple(
-        Line(
-            (Text(code), Text(severity), Quantity(number, "count"), Quantity(files[code], "count"))
-        )
-        for (severity, code), number in counts.items()
+def _counts(rows: Sequence[ProblemRow]) -> Table:
+    counts = Counter((row.severity, row.code) for row in rows)
+    files = {code: len({row.source for row in rows if row.code == code} - {None})
+             for _, code in counts}  # fmt: skip
+    lines = tuple(
+        Line((Text(code), Text(severity), Quantity(n, "count"), Quantity(files[code], "count")))
+        for (severity, code), n in counts.items()
     )
-    words, numbers = ("code", "severity"), ("problems", "files")
-    columns = (*map(Column, words), *(Column(name, "right") for name in numbers))
-    return Table(columns, rows)
+    numbers = (Column(name, "right") for name in ("problems", "files"))
+    return Table((Column("code"), Column("severity"), *numbers), lines)
 
 
-def _listings(found: Sequence[ProblemRow], *, whole: bool) -> Iterator[Table]:
-    """Return a table for each code: where, and what."""
-    for code in dict.fromkeys(problem.code for problem in found):
-        same = [problem for problem in found if problem.code == code]
-        shown = same if whole else same[:_SHOWN]
-        rows = [Line((Text(_where(problem)), Text(problem.message))) for problem in shown]
-        more = f", {_SHOWN} of {len(same):,}" if len(shown) < len(same) else ""
-        columns = (Column("where", names=True), Column("what"))
-        yield Table(columns, tuple(rows), f"{code}{more}")
+def _listings(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Table]:
+    """Yield a table for each code: where, and what."""
+    for code in dict.fromkeys(row.code for row in rows):
+        same = [row for row in rows if row.code == code]
+        lines = []
+        for row in same if whole else same[:_SHOWN]:
+            where = f"{row.source}{'' if row.line is None else f':{row.line}'}"
+            if row.source is None:
+                where = " ".join(filter(None, (row.round, row.benchmark, row.entry)))
+            lines.append(Line((Text(where), Text(row.message))))
+        more = f", {_SHOWN} of {len(same):,}" if len(lines) < len(same) else ""
+        yield Table((Column("where", names=True), Column("what")), tuple(lines), f"{code}{more}")
 
 
-def _where(problem: ProblemRow) -> str:
-    if problem.source is None:
-        names = (problem.round, problem.benchmark, problem.entry)
-        return " ".join(name for name in names if name is not None)
-    line = "" if problem.line is None else f":{problem.line}"
-    return f"{problem.source}{line}"
+def rules(codes: Collection[str]) -> Iterator[Note]:
+    """Yield by which rules problems with these codes were found."""
+    if {"epochs_outlier", "epoch_time_outlier"} & set(codes):
+        least, limit, away = outliers.LEAST, outliers.LIMIT, outliers.LEAST_AWAY
+        yield note("outliers", least=least, limit=limit, away=away)
+    if "stall" in codes:
+        yield note("stall", times=_STALL, share=_SHARE)
 
 
-def _notes(found: Sequence[ProblemRow], left_out: int) -> Iterator[Note]:
-    counts = Counter(problem.code for problem in found)
-    yield from anomalies.rules(counts)
-    if len(counts) > 1 and max(counts.values()) > _SHOWN:
-        yield note("more.problems")
-    if left_out:
-        yield note("left_out", n=left_out)
+def findings(
+    runs: pl.DataFrame, rows: pl.LazyFrame, silent: Collection[str | None] = ()
+) -> Iterator[ProblemRow]:
+    """Yield what no log tells of a table of runs (`time_to_target.runs`) and its tidy `rows`.
+
+    A column `table` of the runs names their tables. Of the logs in `silent` it is known that they
+    were never evaluated.
+    """
+    yield from _copies(runs)
+    never = standing(runs).filter(pl.col("evaluations").is_null()).select("source", *ENTRY)
+    for row in never.iter_rows(named=True):
+        if row["source"] not in silent:
+            yield _worded("no_evaluation", "warning", row)
+    for row in stalls(runs, rows).iter_rows(named=True):
+        yield _worded("stall.problem", "info", row, usual=row["seconds"] / row["times"])
+    once = runs.unique(schema.RUN, keep="first", maintain_order=True)
+    yield from _of_entries(once)
+    results = in_order(once, RESULT).group_by(RESULT, maintain_order=True).len(name="n")
+    known = results.filter(pl.col("suite").is_not_null() & pl.col("benchmark").is_not_null())
+    for row in known.iter_rows(named=True):
+        scoring = benchmarks.scoring(row["suite"], row["benchmark"], row["round"], row["division"])
+        if scoring is not None and row["n"] != scoring.runs:
+            yield _worded("run_count.problem", "warning", row, required=scoring.runs)
+
+
+def _worded(key: str, severity: str, row: Mapping[str, Any], **fields: object) -> ProblemRow:
+    """Return what was found in words of the table of codes, filled from a row and other fields."""
+    code, words = key.partition(".")[0], wording(key, **row, **fields)
+    return ProblemRow(code, severity, row.get("source"), None, words, *map(row.get, ENTRY))
+
+
+def _copies(runs: pl.DataFrame) -> Iterator[ProblemRow]:
+    """Name every run but the first of those that are the same, in one table or in several."""
+    several = runs["table"].n_unique() > 1
+    same = runs.with_columns(content=pl.coalesce("content_digest", "run_id"))
+    for name in ("source", "table"):
+        same = same.with_columns(pl.col(name).first().over("content").alias(f"first_{name}"))
+    copies = same.filter(
+        (pl.col("source") != pl.col("first_source")) | (pl.col("table") != pl.col("first_table"))
+    )
+    shown = copies.select("source", "table", "first_source", "first_table", *ENTRY)
+    for row in shown.iter_rows(named=True):
+        where = f" in {row['first_table']}" if several else ""
+        here = f" ({row['table']})" if several else ""
+        yield _worded("duplicate_run", "warning", row, where=where, here=here)
+
+
+def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
+    """Return where runs stood still: two evaluations much further apart than is usual.
+
+    Usual is the median of the run; where other runs of its entry have evaluations at that place,
+    theirs too, as a slow part of the schedule is no stall; where none have, its next longest span.
+    Columns: those that name the run, its `source` and entry; `seconds` between the evaluations,
+    `since` and `at` seconds after the start, `times` as long as usual.
+    """
+    chosen = counted(runs).lazy().select(*schema.RUN, "run_seconds").unique(schema.RUN)
+    spans = _spans(rows.join(chosen.select(schema.RUN), on=schema.RUN, how="semi"))
+    place, times = (*ENTRY, "place"), []
+    for length in (pl.col("pace"), pl.col("seconds")):
+        of_others = pl.when(pl.len().over(place) >= _RUNS).then(length.median().over(place))
+        next_longest = length.top_k(2).min().over(schema.RUN)
+        usual = length.median().over(schema.RUN), of_others.otherwise(next_longest)
+        times.append(length / pl.max_horizontal(usual))
+    still = pl.col("seconds") * (1 - 1 / pl.col("times"))
+    return (
+        spans.with_columns(times=pl.min_horizontal(times), known=pl.len().over(schema.RUN))
+        .join(chosen, on=schema.RUN, how="left")
+        .filter(pl.col("known") >= _SPANS, pl.col("times") > _STALL)
+        .filter(still > _SHARE * pl.max_horizontal("run_seconds", "at"))
+        .sort(*schema.RUN, "at")
+        .collect()
+    )
+
+
+def _spans(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the spans between the checkpoints that runs evaluated while they trained.
+
+    `place` is the number of a span in its run, `pace` its seconds over what was trained meanwhile.
+    """
+    trained = [pl.col(name).cast(pl.Float64) for name in ("epoch", "samples", "step")]
+    at, run = pl.col("at"), schema.RUN
+    return (
+        rows.filter(schema.of_evaluations())
+        .group_by(*run, *ENTRY, "eval_index")
+        .agg(at=time_to_target.evaluated_at().max(), end=pl.col("run_seconds").first(),
+             trained=pl.coalesce(*trained).first())
+        .filter(at.is_between(0.0, pl.col("end").fill_null(float("inf"))))
+        .sort(*run, "eval_index")
+        .with_columns(
+            since=at.shift().over(run), seconds=at.diff().over(run),
+            meanwhile=pl.col("trained").diff().over(run), place=pl.int_range(pl.len()).over(run),
+        )
+        .filter(pl.col("seconds") > 0)
+        .with_columns(
+            pace=pl.when(pl.col("meanwhile") > 0)
+            .then(pl.col("seconds") / pl.col("meanwhile"))
+            .otherwise("seconds")
+        )
+    )  # fmt: skip
+
+
+def _of_entries(runs: pl.DataFrame) -> Iterator[ProblemRow]:
+    """Yield what is odd about the runs of each entry, entry by entry: all of them at once."""
+    ordered = _with_progress(in_order(runs, ENTRY))
+    trained = ordered.filter(pl.col("progress") > 0)
+    # One evaluation more or less is the least that there is between two runs.
+    away = (pl.col("progress") - pl.col("progress").median().over("group")).abs()
+    reached = trained.filter("reached").with_columns(
+        value="progress",
+        beyond=away > pl.col("interval").fill_null(0.0),
+        what=pl.format("{} to the target", "unit"),
+    )
+    paced = trained.filter(pl.col("observed_seconds") > 0).with_columns(
+        value=pl.col("observed_seconds") / pl.col("progress"),
+        beyond=True,
+        what=pl.format("s per {}", pl.col("unit").str.strip_suffix("s")),
+    )
+    odd = [
+        *_far(reached, "epochs_outlier"),
+        *_far(paced, "epoch_time_outlier"),
+        *_alike(ordered.filter("reached")),
+    ]
+    yield from (problem for _, problem in sorted(odd, key=itemgetter(0)))
+
+
+def _with_progress(runs: pl.DataFrame) -> pl.DataFrame:
+    """Add to runs, sorted by entry, the number of theirs and their progress in its common unit.
+
+    That unit is the one `time_to_target.common_progress` gives.
+    """
+    lacking = [pl.col(unit).is_null() & pl.col("reached") for unit, _ in PROGRESS]
+    units = pl.coalesce(
+        pl.when(~lacks.any().over("group")).then(pl.lit(unit))
+        for (unit, _), lacks in zip(PROGRESS, lacking, strict=True)
+    )
+    numbered = runs.with_columns(group=pl.struct(ENTRY).rle_id()).with_columns(unit=units)
+    values, intervals = (
+        pl.coalesce(
+            pl.when(pl.col("unit") == names[0]).then(pl.col(names[which]).cast(pl.Float64))
+            for names in PROGRESS
+        )
+        for which in (0, 1)
+    )
+    return numbered.with_columns(progress=values, interval=intervals)
+
+
+def _far(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, ProblemRow]]:
+    """Name the runs whose value is far from, and `beyond`, those of the others of their group."""
+    sized = runs.with_columns(n=pl.len().over("group")).filter(pl.col("n") >= outliers.LEAST)
+    for same in sized.partition_by("n"):
+        values = same["value"].to_numpy().reshape(-1, same["n"][0])
+        scored = same.with_columns(
+            far=outliers.outliers(values).ravel(),
+            z=outliers.modified_z(values).ravel(),
+            median=np.median(values, axis=-1).repeat(values.shape[1]),
+        )
+        for row in scored.filter(pl.col("far") & pl.col("beyond")).iter_rows(named=True):
+            yield row["group"], _worded(code, "info", row)
+
+
+def _alike(reached: pl.DataFrame) -> Iterator[tuple[int, ProblemRow]]:
+    """Name entries whose runs all took as many epochs: how much they would differ is not seen."""
+    entries = reached.filter(pl.col("unit").is_not_null()).group_by("group", maintain_order=True)
+    counts = entries.agg(
+        pl.col(*ENTRY, "unit", "progress").first(),
+        n=pl.len(),
+        values=pl.col("progress").n_unique(),
+    )
+    alike = counts.filter(pl.col("n") >= outliers.LEAST, pl.col("values") == 1)
+    for row in alike.iter_rows(named=True):
+        yield row["group"], _worded("constant_epochs.problem", "info", row)

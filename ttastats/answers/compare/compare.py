@@ -14,11 +14,11 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
-from ttastats.answers.anomalies import stalls
 from ttastats.answers.compare import also as beside
 from ttastats.answers.compare import cells, fixed_length, notes, rows, same, sentences
 from ttastats.answers.compare.rows import Shown, TimesRow
 from ttastats.answers.compare.step_factors import explained
+from ttastats.answers.problems import stalls
 from ttastats.answers.qualities import short_notes
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError

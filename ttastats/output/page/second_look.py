@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttastats.answers import anomalies
-from ttastats.answers.anomalies import ProblemRow
+from ttastats.answers import problems
+from ttastats.answers.problems import ProblemRow
 from ttastats.base import units
 from ttastats.output.plots import names, quality, tta
 from ttastats.sides.pairing import Side
@@ -82,7 +82,7 @@ def looks(sides: Sequence[Side]) -> tuple[Look, ...]:
     labelled = (side.runs.with_columns(table=pl.lit("these runs")) for side in sides)
     runs = pl.concat(labelled, how="diagonal_relaxed").unique(schema.RUN, maintain_order=True)
     rows = pl.concat([side.evaluations for side in sides], how="diagonal_relaxed")
-    return tuple(_told(list(anomalies.findings(runs, rows))))
+    return tuple(_told(list(problems.findings(runs, rows))))
 
 
 def _told(found: Sequence[ProblemRow]) -> Iterator[Look]:
