@@ -11,8 +11,7 @@ import pytest
 from tests.page.made import rows
 from ttastats import api
 from ttastats.answers import league
-from ttastats.answers.league import League
-from ttastats.answers.ranks import Rank, ranks, ties
+from ttastats.answers.league import League, Rank, ranks, ties
 from ttastats.sides.comparison import compare
 from ttastats.sides.numbers import brief
 from ttastats.sides.options import Options

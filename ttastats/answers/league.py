@@ -1,20 +1,21 @@
 """Who leads among entries of one benchmark and one number of accelerators, and is that chance?
 
 Ranks are those of the mean time, of a failed run the expected one. What tells entries apart is what
-`compare` would say of them, adjusted for all pairs of one league.
+`compare` would say of them, adjusted for all pairs of one league. An entry then ranks behind those
+shown to be faster and before those shown to be slower: all these intervals hold at once, at the
+confidence of the pairs (Al Mohamad, Goeman and van Zwet 2022).
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import polars as pl
 
-from ttastats.answers.ranks import Pair, Rank, ranks, ties
 from ttastats.answers.summary import SummaryRow
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import AXES
@@ -32,6 +33,18 @@ from ttastats.stats.verdict import Verdict
 
 #: Entries a league shows; of more, the fastest.
 MOST = 40
+
+#: Places from 0, of the faster and of the slower.
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """The rank of an entry by its mean, from 1, and the first and the last it may have."""
+
+    rank: int
+    first: int
+    last: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +95,7 @@ class League:
     @property
     def testable(self) -> bool:
         """Return whether any two entries have what a verdict needs."""
-        return _testable(self.entries)
+        return sum(entry.side.n > 1 for entry in self.entries) > 1
 
     @property
     def has_leader(self) -> bool:
@@ -90,33 +103,45 @@ class League:
         return len(self.entries) > 1 and not self.rivals
 
 
-#: What is known of an entry before its league is cut to those it shows: row, runs and label.
-_Told = tuple[SummaryRow, pl.DataFrame, str]
-
-
 def leagues(report: Report, confidence: float = 0.95) -> tuple[League, ...]:
     """Return the leagues of a summary, benchmark by benchmark, the smallest size first."""
     rows = of_kind(report.records, SummaryRow)
     names = row_names(rows, BENCHMARK)
     labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
-    found: dict[tuple[str, int | None], list[_Told]] = {}
+    by_size: dict[tuple[str, int | None], list[_Listed]] = {}
     for name, label, row, runs in zip(names, labels, rows, report.groups, strict=True):
-        found.setdefault((name, _size(runs)), []).append((row, runs, label))
-    ordered = sorted(found, key=lambda one: (one[0], one[1] is None, one[1] or 0))
-    return tuple(_league(key, found[key], confidence) for key in ordered)
+        sizes = runs.get_column("accelerators").unique()
+        size = sizes[0] if sizes.len() == 1 else None
+        by_size.setdefault((name, size), []).append((row, runs, label))
+    ordered = sorted(by_size, key=lambda key: (key[0], key[1] is None, key[1] or 0))
+    return tuple(_league(*key, by_size[key], confidence) for key in ordered)
 
 
-def _size(runs: pl.DataFrame) -> int | None:
-    sizes = runs.get_column("accelerators").unique()
-    return sizes[0] if sizes.len() == 1 else None
+#: The row, the runs and the label of an entry.
+_Listed = tuple[SummaryRow, pl.DataFrame, str]
 
 
-def _entry(told: _Told, size: int | None, confidence: float) -> Entry:
-    row, runs, label = told
-    side = brief(runs)
-    mean = _mean(row)
-    low, high = (None, None) if mean is None else _interval(side, confidence)
-    return Entry(row, runs, side, label, size, mean, low, high)
+def _league(name: str, size: int | None, listed: list[_Listed], confidence: float) -> League:
+    fastest = sorted(listed, key=lambda entry: _place(entry[0]))[:MOST]
+    entries = []
+    for row, runs, label in fastest:
+        side, mean = brief(runs), _mean(row)
+        limits = (None, None) if mean is None else _interval(side, confidence)
+        entries.append(Entry(row, runs, side, label, size, mean, *limits))
+    apart = decided([entry.side for entry in entries], confidence)
+    league = League(
+        name=name,
+        benchmark=entries[0].row.keys["benchmark"],
+        size=size,
+        entries=tuple(entries),
+        ranks=ranks(len(entries), apart),
+        ties=ties(len(entries), apart),
+        rivals=tuple(n + 1 for n in range(1, len(entries)) if (0, n) not in apart),
+        left_out=len(listed) - len(entries),
+        confidence=confidence,
+        labels=frozenset(label for _, _, label in listed),
+    )
+    return league if league.testable else replace(league, ties=())
 
 
 def _mean(row: SummaryRow) -> float | None:
@@ -137,75 +162,78 @@ def _interval(side: SideNumbers, confidence: float) -> tuple[float | None, float
     return term.estimate / factor, term.estimate * factor
 
 
-def _league(key: tuple[str, int | None], entries: list[_Told], confidence: float) -> League:
-    name, size = key
-    fastest = sorted(entries, key=lambda told: _place(told[0]))[:MOST]
-    shown = [_entry(told, size, confidence) for told in fastest]
-    apart = decided([one.side for one in shown], confidence)
-    return League(
-        name=name,
-        benchmark=shown[0].row.keys["benchmark"],
-        size=size,
-        entries=tuple(shown),
-        ranks=ranks(len(shown), apart),
-        ties=ties(len(shown), apart) if _testable(shown) else (),
-        rivals=tuple(n + 1 for n in range(1, len(shown)) if (0, n) not in apart),
-        left_out=len(entries) - len(shown),
-        confidence=confidence,
-        labels=frozenset(label for _, _, label in entries),
-    )
-
-
 def decided(sides: Sequence[SideNumbers], confidence: float) -> frozenset[Pair]:
     """Return the pairs of sides of which the first is shown to be faster, all judged together."""
     options = Options(confidence=confidence)
     pairs = list(combinations(range(len(sides)), 2))
-    found = [measured(Contrast({}, sides[a], sides[b]), options, brief=True) for a, b in pairs]
+    contrasts = [measured(Contrast({}, sides[a], sides[b]), options, brief=True) for a, b in pairs]
     return frozenset(
-        (a, b) if one.verdict.word is Verdict.SLOWER else (b, a)
-        for (a, b), one in zip(pairs, judged(found, options), strict=True)
-        if one.verdict.word.directed
+        (a, b) if contrast.verdict.word is Verdict.SLOWER else (b, a)
+        for (a, b), contrast in zip(pairs, judged(contrasts, options), strict=True)
+        if contrast.verdict.word.directed
     )
 
 
-def _testable(entries: Sequence[Entry]) -> bool:
-    return sum(one.side.n > 1 for one in entries) > 1
-
-
 def _place(row: SummaryRow) -> tuple[bool, float, float]:
-    """Order rows by their means; behind them those that have none, by their successes."""
-    mean = _mean(row)
-    if mean is not None:
+    """Return the place of a row by its mean; behind those that have one, by its successes."""
+    if (mean := _mean(row)) is not None:
         return False, mean, 0.0
     return True, -row.reached / row.n, row.tta_mean_seconds or math.inf
 
 
-# ------------------------------------------------------------------------------------------- words
+def ranks(count: int, apart: Collection[Pair]) -> tuple[Rank, ...]:
+    """Return the ranks of so many entries, which stand in the order of their means."""
+    faster, slower = [0] * count, [0] * count
+    for one, other in apart:
+        faster[other] += 1
+        slower[one] += 1
+    return tuple(
+        Rank(place + 1, faster[place] + 1, count - slower[place]) for place in range(count)
+    )
 
 
-def headline(found: Sequence[League]) -> str:
+def ties(count: int, apart: Collection[Pair]) -> tuple[Pair, ...]:
+    """Return the longest stretches of ranks, from 1, in which no two entries are told apart.
+
+    They may overlap: 1 is told apart from 3, and 2 from neither.
+    """
+    unlike = {frozenset(pair) for pair in apart}
+    found: list[Pair] = []
+    start = 0
+    for end in range(count):
+        while any(frozenset((place, end)) in unlike for place in range(start, end)):
+            start += 1
+        if end > start:
+            if found and found[-1][0] == start + 1:
+                found.pop()
+            found.append((start + 1, end + 1))
+    return tuple(found)
+
+
+def headline(leagues: Sequence[League]) -> str:
     """Return what a summary comes to, in a sentence without its full stop."""
-    if len(found) == 1:
-        return claim(found[0])
-    entries = sum(len(one.entries) + one.left_out for one in found)
-    benchmarks = dict.fromkeys(one.name for one in found)
-    of = f"{len(benchmarks)} benchmarks" if len(benchmarks) > 1 else next(iter(benchmarks))
-    names = frozenset[str]().union(*(one.labels for one in found))
-    said = f"{units.plural(len(names), 'entry', 'entries')} of {of}"
-    if entries > len(names):
-        said = f"{units.plural(len(names), 'entry', 'entries')} with {entries:,} results on {of}"
-    if not any(entry.side.n_reached for one in found for entry in one.entries):
-        return f"{said}: no run reached the target"
-    if all(len(one.entries) == 1 for one in found):
-        return f"{said}, each alone in its size class"
-    testable = [one for one in found if one.testable]
+    if len(leagues) == 1:
+        return claim(leagues[0])
+    results = sum(len(league.entries) + league.left_out for league in leagues)
+    benchmarks = list(dict.fromkeys(league.name for league in leagues))
+    names = {label for league in leagues for label in league.labels}
+    entries = units.plural(len(names), "entry", "entries")
+    of = f"{len(benchmarks)} benchmarks" if len(benchmarks) > 1 else benchmarks[0]
+    text = f"{entries} of {of}"
+    if results > len(names):
+        text = f"{entries} with {results:,} results on {of}"
+    if not any(entry.side.n_reached for league in leagues for entry in league.entries):
+        return f"{text}: no run reached the target"
+    if all(len(league.entries) == 1 for league in leagues):
+        return f"{text}, each alone in its size class"
+    testable = [league for league in leagues if league.testable]
     if not testable:
-        return f"{said}: too few runs of each to tell an order from chance"
-    leaders = sum(one.has_leader for one in testable)
+        return f"{text}: too few runs of each to tell an order from chance"
+    leaders = sum(league.has_leader for league in testable)
     where = f"{leaders or 'any'} of {len(testable)}"
-    if len(found) > len(benchmarks):
+    if len(leagues) > len(benchmarks):
         where += f" size {'class' if len(testable) == 1 else 'classes'}"
-    return f"{said}: {'one' if leaders else 'no'} entry is shown to be the fastest in {where}"
+    return f"{text}: {'one' if leaders else 'no'} entry is shown to be the fastest in {where}"
 
 
 def claim(league: League) -> str:
@@ -237,8 +265,8 @@ def tied(league: League) -> str:
     how = f"{percentages.text(league.confidence)}, as `compare` judges, by Holm over {pairs}"
     if not league.ties:
         return f"All ranks are told apart ({how})."
-    listed = "; ".join(map(_span, league.ties))
-    return f"Ranks that cannot be told apart: {listed} ({how})."
+    spans = (f"{a} {'and' if b == a + 1 else 'to'} {b}" for a, b in league.ties)
+    return f"Ranks that cannot be told apart: {'; '.join(spans)} ({how})."
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -250,11 +278,6 @@ def _listed(numbers: Sequence[int]) -> str:
         else:
             spans.append([number])
     return ", ".join(" to ".join(map(str, ends)) for ends in spans)
-
-
-def _span(ends: Pair) -> str:
-    first, last = ends
-    return f"{first} and {last}" if last == first + 1 else f"{first} to {last}"
 
 
 def hardware(entry: Entry) -> str:

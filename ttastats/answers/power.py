@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import polars as pl
@@ -31,7 +31,6 @@ _ROUND = ("suite", "round")
 
 #: Groups without a plan that are named; of more only their number is given.
 _NAMED = 6
-
 
 #: By effect, as the ratio of the means: `1.05`.
 _ByEffect = dict[str, int | None]
@@ -88,25 +87,27 @@ def from_runs(
 
     With `max_runs` also what a plan of looks, of so many runs a side, takes on average.
     """
+    plan = _Plan(effects, power, max_runs)
     rows: list[PowerRow] = []
     few: list[Note] = []
     for keys, group in grouping.groups(runs, by):
-        if _successes_lacking(group):
-            few.append(_few_successes(keys, group))
-        cv, low, high = _spread(group)
-        plan = _Plan(effects, power, max_runs)
-        row = _row_of(cv, low, high, group.height if n is None else n, plan)
-        about = {"reached": int(group["reached"].sum()), "axis": axes.of(runs).name}
+        reached = int(group["reached"].sum())
+        # Two runs show a CV. Where others failed it takes three, as for an interval of it: from
+        # fewer, the CV shows little more than how many failed.
+        needed = 2 if reached == group.height else 3
+        cv, low, high = None, None, None
+        if reached >= needed:
+            cv, low, high = _spread(group)
+        else:
+            few.append(_few_successes(keys, reached, group.height, needed))
+        row = plan.row(cv, low, high, group.height if n is None else n)
+        about = {"reached": reached, "axis": axes.of(runs).name}
         rows.append(structs.replace(row, keys=grouping.key_row(keys), **about))
-    keys_shown = grouping.shown_keys(rows, by)
-    report = _report(
-        rows, keys_shown, grouping.common_title(rows, by), effects, power, axes.of(runs), max_runs
-    )
     if len(few) > _NAMED:
         few = [note("few_successes.groups", n=len(few))]
-    notes = (*grouping.group_notes(runs, by), *few, *report.notes)
-    report = replace(report, notes=notes, by=grouping.row_keys(by, grouping.ENTRY))
-    return grouping.with_left_out(report, runs, by)
+    shown = plan.shown(grouping.shown_keys(rows, by))
+    notes = [*few, *plan.notes(rows, axes.of(runs))]
+    return grouping.answer("power", rows, shown, runs, by, notes)
 
 
 def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:
@@ -115,37 +116,23 @@ def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | No
     Where runs failed it is the CV one run would have to have for the uncertainty of the expected
     time to a success: failures are what so many runs must outweigh.
     """
-    if _successes_lacking(group):
-        return None, None, None
-    if not group["reached"].all():
-        timed = group.filter(pl.col("observed_seconds").is_not_null())
-        expected = expected_time(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())
-        variance = expected.variance_log
-        return None if variance is None else math.sqrt(variance * expected.n), None, None
-    row = row_of({}, group)
-    return row.cv, row.cv_low, row.cv_high
+    if group["reached"].all():
+        row = row_of({}, group)
+        return row.cv, row.cv_low, row.cv_high
+    timed = group.filter(pl.col("observed_seconds").is_not_null())
+    expected = expected_time(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())
+    variance = expected.variance_log
+    return None if variance is None else math.sqrt(variance * expected.n), None, None
 
 
-def _successes_lacking(group: pl.DataFrame) -> int:
-    """Return how many runs more must reach the target before the runs of a group show a CV.
-
-    Two runs show one. Where others failed it takes three, as for an interval of it: from fewer, the
-    CV shows little more than how many failed.
-    """
-    needed = 2 if group["reached"].all() else 3
-    return max(0, needed - int(group["reached"].sum()))
-
-
-def _few_successes(keys: Mapping[str, Any], group: pl.DataFrame) -> Note:
+def _few_successes(keys: Mapping[str, Any], reached: int, n: int, needed: int) -> Note:
     """Return what a plan needs where too few runs of a group reached the target."""
-    reached = int(group["reached"].sum())
-    needed = reached + _successes_lacking(group)
-    name = " ".join(str(keys[one]) for one in keys if one not in _ROUND and keys[one] is not None)
+    names = (str(keys[name]) for name in keys if name not in _ROUND and keys[name] is not None)
     rate = ""
-    if 0 < reached < group.height:
-        rate = wording("few_successes.rate", total=math.ceil(needed * group.height / reached))
-    of = f"{name}: " if name else ""
-    return note("few_successes", of=of, reached=reached, n=group.height, needed=needed, rate=rate)
+    if 0 < reached < n:
+        rate = wording("few_successes.rate", total=math.ceil(needed * n / reached))
+    of = f"{name}: " if (name := " ".join(names)) else ""
+    return note("few_successes", of=of, reached=reached, n=n, needed=needed, rate=rate)
 
 
 def from_cv(
@@ -157,8 +144,10 @@ def from_cv(
     max_runs: int | None = None,
 ) -> Report:
     """Return the plan for a CV (a fraction) that is known or supposed."""
-    row = _row_of(cv, None, None, n, _Plan(effects, power, max_runs))
-    return _report([row], (), "", effects, power, max_runs=max_runs)
+    plan = _Plan(effects, power, max_runs)
+    rows = (plan.row(cv, None, None, n),)
+    table = fields.table(rows, plan.shown(()), "")
+    return Report("power", rows, (table,), tuple(plan.notes(rows, SECONDS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,105 +158,89 @@ class _Plan:
     power: float
     max_runs: int | None
 
-    def runs_needed(self, cv: float | None) -> _ByEffect:
+    def row(
+        self, cv: float | None, low: float | None, high: float | None, n: int | None
+    ) -> PowerRow:
+        """Return the numbers for a CV with its limits, and for `n` runs a side."""
+        detectable = detectable_ratio(n, cv, power=self.power) if n and cv is not None else None
+        return PowerRow(
+            n=n,
+            cv=cv,
+            detectable_ratio=detectable,
+            runs_needed=self._runs_needed(cv),
+            cv_low=low,
+            cv_high=high,
+            reached=UNSET,
+            axis=UNSET,
+            runs_needed_low=self._runs_needed(low),
+            runs_needed_high=self._runs_needed(high),
+            looks=UNSET if self.max_runs is None else self._looks(cv, self.max_runs),
+        )
+
+    def _runs_needed(self, cv: float | None) -> _ByEffect:
         """Return the runs needed by effect; None where no CV is known."""
         if cv is None or math.isinf(cv):
-            return dict.fromkeys(_names(self.effects))
-        return {
-            name: runs_needed(1 + effect, cv, power=self.power)
-            for effect, name in zip(self.effects, _names(self.effects), strict=True)
+            return dict.fromkeys(map(_ratio, self.effects))
+        power = self.power
+        return {_ratio(gain): runs_needed(1 + gain, cv, power=power) for gain in self.effects}
+
+    def _looks(self, cv: float | None, max_runs: int) -> LooksKeys:
+        """Return the runs that a plan of looks takes on average, and how often it ends decided."""
+        ends = {
+            _ratio(effect): None if cv is None else expected(1 + effect, cv, max_runs)
+            for effect in self.effects
         }
+        return LooksKeys(
+            max_runs,
+            {name: end.runs if end else None for name, end in ends.items()},
+            {name: end.decided if end else None for name, end in ends.items()},
+        )
+
+    def shown(self, keys: Sequence[str]) -> list[Field[PowerRow]]:
+        """Return the columns of a plan; those of looks if there are any."""
+        return [
+            *fields.keys(keys, heads=False),
+            *fields.of(PowerRow, "cv", "n"),
+            fields.words("can detect", lambda row: f"{row.detectable_ratio:.3f}×"
+                         if row.detectable_ratio is not None else "–"),
+            *map(_needed, self.effects),
+            *(map(_taken, self.effects) if self.max_runs is not None else ()),
+        ]  # fmt: skip
+
+    def notes(self, rows: Sequence[PowerRow], axis: Axis) -> Iterator[Note]:
+        """Yield how the plan was made, and what the CV of few runs leaves open of it."""
+        yield note("method.power", mean=axis.mean, power=self.power, least=LEAST_RUNS)
+        planned = [row for row in rows if row.cv is not None and row.keys]
+        if any(row.cv_high is not None for row in planned):
+            yield note("plan_range")
+        if any(row.cv_high is None for row in planned):
+            yield note("plan_guess")
+        if self.max_runs is not None:
+            yield note("sequential.power", max_runs=self.max_runs, first=FIRST_LOOK)
+        if any(row.reached != row.n for row in rows if row.keys):
+            yield note("failed_runs.power", expected=axis.expected)
+        if any(row.cv == 0 for row in rows):
+            yield note("zero_variance.power")
 
 
-def _row_of(
-    cv: float | None, low: float | None, high: float | None, n: int | None, plan: _Plan
-) -> PowerRow:
-    detectable = detectable_ratio(n, cv, power=plan.power) if n and cv is not None else None
-    return PowerRow(
-        n=n,
-        cv=cv,
-        detectable_ratio=detectable,
-        runs_needed=plan.runs_needed(cv),
-        cv_low=low,
-        cv_high=high,
-        reached=UNSET,
-        axis=UNSET,
-        runs_needed_low=plan.runs_needed(low),
-        runs_needed_high=plan.runs_needed(high),
-        looks=UNSET if plan.max_runs is None else _looks(cv, plan.effects, plan.max_runs),
+def _ratio(effect: float) -> str:
+    """Return the name of an effect: the ratio of the means."""
+    return f"{1 + effect:g}"
+
+
+def _needed(effect: float) -> Field[PowerRow]:
+    name = _ratio(effect)
+    return Field(
+        Column(f"runs for {100 * effect:.3g}%", "right"),
+        lambda row: Quantity(
+            row.runs_needed[name], "count", row.runs_needed_low[name], row.runs_needed_high[name]
+        ),
     )
 
 
-def _looks(cv: float | None, effects: Sequence[float], max_runs: int) -> LooksKeys:
-    """Return the runs that a plan of looks takes on average, and how often it ends decided."""
-    ends = {
-        name: None if cv is None else expected(1 + effect, cv, max_runs)
-        for effect, name in zip(effects, _names(effects), strict=True)
-    }
-    return LooksKeys(
-        max_runs,
-        {name: end.runs if end else None for name, end in ends.items()},
-        {name: end.decided if end else None for name, end in ends.items()},
-    )
+def _taken(effect: float) -> Field[PowerRow]:
+    name = _ratio(effect)
 
-
-def _names(effects: Sequence[float]) -> list[str]:
-    return [f"{1 + effect:g}" for effect in effects]
-
-
-def _report(
-    rows: Sequence[PowerRow],
-    keys: Sequence[str],
-    title: str,
-    effects: Sequence[float],
-    power: float,
-    axis: Axis = SECONDS,
-    max_runs: int | None = None,
-) -> Report:
-    shown: list[Field[PowerRow]] = [
-        *fields.keys(keys, heads=False),
-        *fields.of(PowerRow, "cv", "n"),
-        fields.words("can detect", _detectable),
-        *map(_needed, effects, _names(effects)),
-        *(map(_taken, effects, _names(effects)) if max_runs is not None else ()),
-    ]
-    table = fields.table(rows, shown, title)
-    method = note("method.power", mean=axis.mean, power=power, least=LEAST_RUNS)
-    notes = [method, *_range_notes(rows)]
-    if max_runs is not None:
-        notes.append(note("sequential.power", max_runs=max_runs, first=FIRST_LOOK))
-    if any(row.reached != row.n for row in rows if row.keys):
-        notes.append(note("failed_runs.power", expected=axis.expected))
-    if any(row.cv == 0 for row in rows):
-        notes.append(note("zero_variance.power"))
-    return Report("power", tuple(rows), (table,), tuple(notes))
-
-
-def _range_notes(rows: Sequence[PowerRow]) -> Iterator[Note]:
-    """Yield what the CV of few runs leaves open of a plan."""
-    planned = [row for row in rows if row.cv is not None and row.keys]
-    if any(row.cv_high is not None for row in planned):
-        yield note("plan_range")
-    if any(row.cv_high is None for row in planned):
-        yield note("plan_guess")
-
-
-def _detectable(row: PowerRow) -> str:
-    ratio = row.detectable_ratio
-    return "–" if ratio is None else f"{ratio:.3f}×"
-
-
-def _needed(effect: float, name: str) -> Field[PowerRow]:
-    title = Column(f"runs for {100 * effect:.3g}%", "right")
-
-    def cell(row: PowerRow) -> Quantity:
-        low, high = row.runs_needed_low[name], row.runs_needed_high[name]
-        return Quantity(row.runs_needed[name], "count", low, high)
-
-    return Field(title, cell)
-
-
-def _taken(effect: float, name: str) -> Field[PowerRow]:
     def text(row: PowerRow) -> str:
         runs = row.looks.sequential_runs[name] if row.looks else None
         decided = row.looks.sequential_decided[name] if row.looks else None

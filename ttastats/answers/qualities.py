@@ -14,46 +14,11 @@ from ttastats.outcomes.at_budget import SHORT
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.counted import standing
 from ttastats.outcomes.direction import is_upwards
-from ttastats.report import fields
+from ttastats.report import fields, grouping
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Text
 from ttastats.report.fields import Field
-from ttastats.report.grouping import (
-    BENCHMARK,
-    ENTRY,
-    common_title,
-    group_notes,
-    groups,
-    key_row,
-    mean_of,
-    row_keys,
-    set_aside_notes,
-    shown_keys,
-    unknown_last,
-    with_left_out,
-)
-from ttastats.report.keys import (
-    Benchmark,
-    Cost,
-    Entry,
-    Epochs,
-    High,
-    LeftOutKeys,
-    Low,
-    Round,
-    RunId,
-    RunSeconds,
-    RunStatus,
-    Samples,
-    Seed,
-    SetAside,
-    Source,
-    Steps,
-    Submitter,
-    Suite,
-    System,
-)
-from ttastats.report.row import AnyRow, Key, Row, described
+from ttastats.report.row import Key, Row, described
 from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.fraction import reached_at_least
 from ttastats.stats.means import mean_quality
@@ -61,8 +26,6 @@ from ttastats.stats.moments import standard_deviation
 
 #: What is told beside a quality, where runs tell it.
 _PROGRESS = ("steps", "epochs", "samples")
-_SHOWN = ("suite", "round", "benchmark", "entry")
-
 
 Metric = Annotated[str | None, Key("the metric of the quality")]
 
@@ -70,26 +33,26 @@ Metric = Annotated[str | None, Key("the metric of the quality")]
 class RunQualityRow(Row, frozen=True):
     """One run at a budget."""
 
-    run_id: RunId
-    source: Source
-    suite: Suite
-    round: Round
-    benchmark: Benchmark
-    entry: Entry
-    submitter: Submitter
-    system: System
-    run_status: RunStatus
+    run_id: key.RunId
+    source: key.Source
+    suite: key.Suite
+    round: key.Round
+    benchmark: key.Benchmark
+    entry: key.Entry
+    submitter: key.Submitter
+    system: key.System
+    run_status: key.RunStatus
     metric: Metric
     quality: Annotated[float | None, Key("quality at the budget", "metric")]
     short: Annotated[str | None, Key("code of the reason why the run has none")]
     seconds: Annotated[float | None, Key("time of the value", "seconds", "time")]
-    steps: Steps
-    epochs: Epochs
-    samples: Samples
-    run_seconds: RunSeconds
-    seed: Seed
-    cost: Cost
-    set_aside: SetAside
+    steps: key.Steps
+    epochs: key.Epochs
+    samples: key.Samples
+    run_seconds: key.RunSeconds
+    seed: key.Seed
+    cost: key.Cost
+    set_aside: key.SetAside
 
 
 def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
@@ -98,33 +61,25 @@ def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
     ordered = named.sort("source", "run_id").select(*described(RunQualityRow))
     rows = tuple(RunQualityRow(**row) for row in ordered.iter_rows(named=True))
     shown: list[Field[RunQualityRow]] = [
-        *fields.keys(shown_keys(rows, _SHOWN)),
-        Field(Column("log", rank=1, names=True), lambda row: Text(row.source.split("/")[-1])),
+        *fields.keys(grouping.shown_keys(rows, grouping.ENTRY)),
+        fields.log(),
         *_metric(rows),
-        fields.words(f"quality {budget.place}", _quality),
+        fields.words(
+            f"quality {budget.place}",
+            lambda row: SHORT[row.short] if row.short else written(row.quality),
+        ),
         *fields.of(RunQualityRow, "seconds"),
-        *fields.of(RunQualityRow, *_known(rows, _PROGRESS), rank=2),
+        *fields.of(RunQualityRow, *fields.known(rows, _PROGRESS), rank=2),
     ]
-    about = " ".join(part for part in (common_title(rows, _SHOWN), str(budget)) if part)
-    notes = (*budget_notes(runs, budget), *set_aside_notes(runs))
-    return Report("runs", rows, (fields.table(rows, shown, about),), notes)
+    title = f"{grouping.common_title(rows, grouping.ENTRY)} {budget}".strip()
+    notes = (*budget_notes(runs, budget), *grouping.set_aside_notes(runs))
+    return Report("runs", rows, (fields.table(rows, shown, title),), notes)
 
 
-def _known(rows: Sequence[AnyRow], names: Sequence[str]) -> list[str]:
-    """Return those of some keys that any row knows."""
-    return [name for name in names if any(row.get(name) is not None for row in rows)]
-
-
-def _metric(
-    rows: Sequence[RunQualityRow] | Sequence[QualityRow],
-) -> list[Field[RunQualityRow | QualityRow]]:
+def _metric(rows: Sequence[RunQualityRow | QualityRow]) -> list[Field[Any]]:
     """Return the field of the metric, where the rows have several."""
     names = {row.metric for row in rows}
     return fields.keys(["metric"], heads=False) if len(names) > 1 else []
-
-
-def _quality(row: RunQualityRow) -> str:
-    return SHORT[row.short] if row.short else written(row.quality)
 
 
 def written(value: float | None, digits: int = 5) -> str:
@@ -151,23 +106,22 @@ def short_notes(runs: pl.DataFrame, budget: Budget, side: str = "") -> Iterator[
     runs = standing(runs)
     of = f" of {side}" if side else ""
     for reason, why in SHORT.items():
-        names = _names(runs.filter(pl.col("short") == reason).sort("source"))
-        if names:
+        paths = [
+            source.split("/")
+            for source in runs.filter(pl.col("short") == reason).sort("source")["source"]
+        ]
+        shared = 0  # folders that all have in common
+        while all(len(path) > shared + 1 for path in paths) and (
+            len({path[shared] for path in paths}) == 1
+        ):
+            shared += 1
+        if paths:
+            names = ["/".join(path[shared:]) for path in paths]
             text = wording(
                 "no_value", at=budget.place, lost=len(names), n=runs.height, of=of, why=why,
                 names=names,
             )  # fmt: skip
             yield Note(reason, text)
-
-
-def _names(runs: pl.DataFrame) -> list[str]:
-    """Name runs by their files, without the folder that all share."""
-    sources: list[str] = runs["source"].to_list()
-    folders = [source.split("/")[:-1] for source in sources]
-    shared = 0
-    while all(len(one) > shared for one in folders) and len({one[shared] for one in folders}) == 1:
-        shared += 1
-    return ["/".join(source.split("/")[shared:]) for source in sources]
 
 
 class QualityRow(Row, frozen=True):
@@ -179,20 +133,20 @@ class QualityRow(Row, frozen=True):
     n: Annotated[int, Key("runs that have a value at the budget", "runs")]
     missing: Annotated[int, Key("runs that have none", "runs")]
     quality_mean: Annotated[float | None, Key("mean quality at the budget", "metric")]
-    quality_low: Low
-    quality_high: High
+    quality_low: key.Low
+    quality_high: key.High
     quality_sd: Annotated[float | None, Key("its standard deviation", "metric")]
     seconds_mean: Annotated[float | None, Key("mean time of the value", "seconds", "time")]
     steps_mean: Annotated[float | None, Key("mean step of the value", "steps", "steps")]
     epochs_mean: Annotated[float | None, Key("mean epoch of the value", "epochs", "epochs")]
     samples_mean: Annotated[float | None, Key("mean samples of the value", "samples", "samples")]
-    left_out: LeftOutKeys = LeftOutKeys()
+    left_out: key.LeftOutKeys = key.LeftOutKeys()
 
 
 def of_groups(
     runs: pl.DataFrame,
     budget: Budget,
-    by: Sequence[str] = ENTRY,
+    by: Sequence[str] = grouping.ENTRY,
     *,
     ddof: int = 1,
     confidence: float = 0.95,
@@ -201,10 +155,13 @@ def of_groups(
 
     `ddof` is that of the deviation that is shown; the interval is by the sample's.
     """
-    rows = [_row_of(keys, group, budget, ddof, confidence) for keys, group in groups(runs, by)]
+    rows = [
+        _row_of(keys, group, budget, ddof, confidence) for keys, group in grouping.groups(runs, by)
+    ]
     rows.sort(key=_place)
+    progress = fields.known(rows, [f"{unit}_mean" for unit in _PROGRESS])
     shown: list[Field[QualityRow]] = [
-        *fields.keys(shown_keys(rows, by)),
+        *fields.keys(grouping.shown_keys(rows, by)),
         *_metric(rows),
         fields.words("runs", lambda row: with_value(row.n, row.missing)),
         fields.words("mean ±sd", lambda row: _digits(row).mean(row.quality_mean, row.quality_sd)),
@@ -214,14 +171,12 @@ def of_groups(
             rank=1,
         ),
         *fields.of(QualityRow, "seconds_mean", rank=2),
-        *fields.of(QualityRow, *_known(rows, [f"{unit}_mean" for unit in _PROGRESS]), rank=3),
+        *fields.of(QualityRow, *progress, rank=3),
     ]
     metric = "" if _metric(rows) or not rows else f"{rows[0].metric or 'quality'} "
-    parts = [common_title(rows, by), f"{metric}{budget}"]
-    table = fields.table(rows, shown, "   ".join(part for part in parts if part))
-    notes = [*group_notes(runs, by), *budget_notes(runs, budget)]
-    report = Report("summary", tuple(rows), (table,), tuple(notes), by=row_keys(by, ENTRY))
-    return with_left_out(report, runs, by)
+    title = "   ".join(filter(None, (grouping.common_title(rows, by), f"{metric}{budget}")))
+    notes = budget_notes(runs, budget)
+    return grouping.answer("summary", rows, shown, runs, by, notes, title=title)
 
 
 def with_value(n: int, missing: int) -> str:
@@ -237,7 +192,7 @@ def _row_of(
     mean = mean_quality(values, resolution=step_of(there), confidence=confidence)
     metric = group["target_metric"].drop_nulls()
     return QualityRow(
-        keys=key_row(keys),
+        keys=grouping.key_row(keys),
         metric=metric[0] if metric.len() else None,
         higher_is_better=is_upwards(group) if group["higher_is_better"].count() else None,
         at=str(budget),
@@ -247,10 +202,10 @@ def _row_of(
         quality_low=mean.low,
         quality_high=mean.high,
         quality_sd=standard_deviation(values, ddof),
-        seconds_mean=mean_of(there["tta_seconds"]),
-        steps_mean=mean_of(there["steps"]),
-        epochs_mean=mean_of(there["epochs"]),
-        samples_mean=mean_of(there["samples"]),
+        seconds_mean=grouping.mean_of(there["tta_seconds"]),
+        steps_mean=grouping.mean_of(there["steps"]),
+        epochs_mean=grouping.mean_of(there["epochs"]),
+        samples_mean=grouping.mean_of(there["samples"]),
     )
 
 
@@ -258,7 +213,7 @@ def _place(row: QualityRow) -> tuple[Any, ...]:
     """Put the best group of a benchmark first, and what is unknown last."""
     mean = row.quality_mean
     order = None if mean is None else -mean if row.higher_is_better else mean
-    return unknown_last(*(row.keys[name] for name in BENCHMARK), order)
+    return grouping.unknown_last(*(row.keys[name] for name in grouping.BENCHMARK), order)
 
 
 def _digits(row: QualityRow) -> Digits:

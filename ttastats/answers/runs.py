@@ -8,28 +8,10 @@ import polars as pl
 
 from ttastats.outcomes.counted import standing
 from ttastats.report import fields, grouping
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field
-from ttastats.report.keys import (
-    Benchmark,
-    Cost,
-    Entry,
-    Epochs,
-    Round,
-    RunId,
-    RunSeconds,
-    RunStatus,
-    Samples,
-    Seed,
-    SetAside,
-    Source,
-    Steps,
-    Submitter,
-    Suite,
-    System,
-    column,
-)
 from ttastats.report.row import Key, Row, described
 from ttastats.table import schema
 
@@ -37,67 +19,58 @@ from ttastats.table import schema
 class RunRow(Row, frozen=True):
     """One run: whether it reached the target, when, and how far it had trained."""
 
-    run_id: RunId
-    source: Source
-    dialect: Annotated[str, column("dialect")]
-    suite: Suite
-    round: Round
-    benchmark: Benchmark
-    entry: Entry
-    submitter: Submitter
-    system: System
-    run_status: RunStatus
+    run_id: key.RunId
+    source: key.Source
+    dialect: Annotated[str, key.column("dialect")]
+    suite: key.Suite
+    round: key.Round
+    benchmark: key.Benchmark
+    entry: key.Entry
+    submitter: key.Submitter
+    system: key.System
+    run_status: key.RunStatus
     reached: Annotated[bool, Key("whether the run reached the target")]
     tta_seconds: Annotated[float | None, Key("time to the target", "seconds")]
-    run_seconds: RunSeconds
-    epochs: Epochs
+    run_seconds: key.RunSeconds
+    epochs: key.Epochs
     epoch_seconds: Annotated[float | None, Key("time per epoch", "seconds", "per epoch")]
-    samples: Samples
-    steps: Steps
+    samples: key.Samples
+    steps: key.Steps
     value_final: Annotated[float | None, Key("last value of the metric")]
     target_metric: Annotated[str | None, Key("metric of the target")]
     target_value: Annotated[float | None, Key("value of the target")]
-    accelerators: Annotated[int | None, column("accelerators", "accelerators")]
-    nodes: Annotated[int | None, column("nodes", "nodes")]
-    global_batch_size: Annotated[int | None, column("global_batch_size", "samples")]
-    seed: Seed
-    cost: Cost
-    set_aside: SetAside
-
-
-_SHOWN = ("suite", "round", "benchmark", "entry")
+    accelerators: Annotated[int | None, key.column("accelerators", "accelerators")]
+    nodes: Annotated[int | None, key.column("nodes", "nodes")]
+    global_batch_size: Annotated[int | None, key.column("global_batch_size", "samples")]
+    seed: key.Seed
+    cost: key.Cost
+    set_aside: key.SetAside
 
 
 def report(runs: pl.DataFrame) -> Report:
     """Return the report of a table of runs, in the order of its sources."""
     ordered = runs.sort("source", "run_id")
     rows = tuple(RunRow(**row) for row in ordered.select(*described(RunRow)).iter_rows(named=True))
-    untimed = [
-        unit
-        for unit in ("samples", "steps")
-        if all(row.run_seconds is None for row in rows)
-        and any(row.get(unit) is not None for row in rows)
-    ]
+    untimed = all(row.run_seconds is None for row in rows)
     shown: list[Field[RunRow]] = [
-        *fields.keys(grouping.shown_keys(rows, _SHOWN)),
-        Field(Column("log", rank=1, names=True), lambda row: Text(row.source.split("/")[-1])),
+        *fields.keys(grouping.shown_keys(rows, grouping.ENTRY)),
+        fields.log(),
         Field(Column("reached"), _reached),
         Field(Column("TTA", "right"), _time),
-        *fields.of(RunRow, *untimed),
+        *(fields.of(RunRow, *fields.known(rows, ("samples", "steps"))) if untimed else ()),
         *fields.of(RunRow, "epochs", rank=2),
         *fields.of(RunRow, "epoch_seconds", rank=3),
         fields.words("quality", lambda row: _quality(row.value_final), rank=4),
         fields.words("target", lambda row: _quality(row.target_value), rank=4),
+        *fields.of(RunRow, *fields.known(rows, ("cost",)), rank=2),
     ]
-    if any(row.cost is not None for row in rows):
-        shown += fields.of(RunRow, "cost", rank=2)
-    table = fields.table(rows, shown, grouping.common_title(rows, _SHOWN))
-    notes = [
+    table = fields.table(rows, shown, grouping.common_title(rows, grouping.ENTRY))
+    notes = (
         *grouping.failed_notes(standing(runs)),
         *grouping.set_aside_notes(runs),
         *grouping.no_length_notes(runs),
-    ]
-    return Report("runs", rows, (table,), tuple(notes))
+    )
+    return Report("runs", rows, (table,), notes)
 
 
 def _reached(row: RunRow) -> Text:

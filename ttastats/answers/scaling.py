@@ -16,29 +16,11 @@ from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.counted import counted
 from ttastats.outcomes.time_to_target import common_progress
-from ttastats.report import fields
+from ttastats.report import fields, grouping
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.grouping import (
-    BENCHMARK,
-    failed_notes,
-    groups,
-    left_out_notes,
-    mean_of,
-    row_keys,
-    with_left_out,
-)
-from ttastats.report.keys import (
-    AxisName,
-    Ert,
-    High,
-    LeftOutKeys,
-    Low,
-    ReachedCount,
-    RunCount,
-    TtaMean,
-)
 from ttastats.report.row import AnyRow, Key, Row
 from ttastats.sides.numbers import expected_seconds, outcomes_of
 from ttastats.stats.outcomes import outcomes
@@ -47,12 +29,12 @@ from ttastats.stats.scaling import ScalePoint, Scaling, loglog_slope, scaling
 from ttastats.stats.speedup import ratio_between
 
 #: What must agree for one curve, unless asked otherwise.
-CURVE = (*BENCHMARK, "submitter", "hardware", "framework")
+CURVE = (*grouping.BENCHMARK, "submitter", "hardware", "framework")
 
 
 def curve_keys(by: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of a curve that is asked for: it never mixes benchmarks or rounds."""
-    return row_keys(by) if by else CURVE
+    return grouping.row_keys(by) if by else CURVE
 
 
 class ScalingRow(Row, frozen=True):
@@ -65,36 +47,36 @@ class ScalingRow(Row, frozen=True):
     global_batch_size: Annotated[
         int | None, Key("batch size that the runs of the entry share", "samples", "batch")
     ]
-    n: RunCount
-    reached: ReachedCount
-    axis: AxisName
-    tta_mean_seconds: TtaMean
-    ert_seconds: Ert
+    n: key.RunCount
+    reached: key.ReachedCount
+    axis: key.AxisName
+    tta_mean_seconds: key.TtaMean
+    ert_seconds: key.Ert
     failed_runs: Annotated[bool, Key("whether a run of the entry or of the base failed")]
     speedup: Annotated[float | None, Key("mean of the base over that of the entry", "ratio")]
-    speedup_low: Low
-    speedup_high: High
+    speedup_low: key.Low
+    speedup_high: key.High
     efficiency: Annotated[
         float | None, Key("speedup over the ratio of the accelerators", "fraction")
     ]
-    efficiency_low: Low
-    efficiency_high: High
+    efficiency_low: key.Low
+    efficiency_high: key.High
     throughput_speedup: Annotated[float | None, Key("speedup of the time per epoch", "ratio")]
-    throughput_speedup_low: Low
-    throughput_speedup_high: High
+    throughput_speedup_low: key.Low
+    throughput_speedup_high: key.High
     throughput_efficiency: Annotated[
         float | None,
         Key("that over the ratio of the accelerators", "fraction", "= throughput"),
     ]
-    throughput_efficiency_low: Low
-    throughput_efficiency_high: High
+    throughput_efficiency_low: key.Low
+    throughput_efficiency_high: key.High
     statistical_efficiency: Annotated[
         float | None,
         Key("epochs of the base over those of the entry", "fraction", "× statistical"),
     ]
-    statistical_efficiency_low: Low
-    statistical_efficiency_high: High
-    left_out: LeftOutKeys = LeftOutKeys()
+    statistical_efficiency_low: key.Low
+    statistical_efficiency_high: key.High
+    left_out: key.LeftOutKeys = key.LeftOutKeys()
 
 
 def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
@@ -109,7 +91,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     known = runs.filter(pl.col("accelerators").is_not_null(), pl.col("accelerators") > 0)
     rows: list[ScalingRow] = []
     curves: list[_Curve] = []
-    for keys, group in groups(known, by):
+    for keys, group in grouping.groups(known, by):
         points = _curve(keys, group)
         rows += points
         if points:
@@ -122,15 +104,15 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     axis = axes.of(runs)
     failed = any(row.failed_runs for row in rows)
     unknown = counted(runs, by).height - counted(known, by).height
-    notes = (
-        *_notes(by, curves, axis),
-        *([note("expected", FAILED, expected=axis.expected)] if failed else ()),
-        *left_out_notes(runs, by),
-        *failed_notes(pl.concat([group for _, group in curves])),
-        *([note("unknown_scale", n=unknown)] if unknown else ()),
-    )
-    report = Report("scaling", tuple(rows), (_table(rows, by, axis),), notes, by=by)
-    return with_left_out(report, runs, (*by, "entry", "accelerators"))
+    notes = [*_notes(by, curves, axis)]
+    if failed:
+        notes.append(note("expected", FAILED, expected=axis.expected))
+    notes += grouping.left_out_notes(runs, by)
+    notes += grouping.failed_notes(pl.concat([group for _, group in curves]))
+    if unknown:
+        notes.append(note("unknown_scale", n=unknown))
+    report = Report("scaling", tuple(rows), (_table(rows, by, axis),), tuple(notes), by=by)
+    return grouping.with_left_out(report, runs, (*by, "entry", "accelerators"))
 
 
 #: What the runs of one curve agree in, and these.
@@ -170,7 +152,7 @@ def _row_of(keys: Mapping[str, Any], base: Point, point: Point) -> ScalingRow:
         group.height,
         solved.height,
         axes.of(group).name,
-        mean_of(solved.get_column("tta_seconds")),
+        grouping.mean_of(solved.get_column("tta_seconds")),
         expected_seconds(group),
         any(runs.height > runs["reached"].sum() for runs in (base[2], group)),
         *_limits(speedup),
@@ -253,7 +235,7 @@ def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
         *fields.of(ScalingRow, "global_batch_size", rank=3),
         fields.reached(rank=2),
         fields.number(axis.mean, "tta_mean_seconds", axis.unit),
-        *_of_failures(rows, axis),
+        *fields.expected(rows, axis),
         Field(Column(speedup, "right"), _speedup),
     ]
     if axis.is_time:
@@ -263,13 +245,6 @@ def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
         ]
     title = " ".join(str(rows[0].get(name)) for name in same if rows[0].get(name) is not None)
     return fields.table(rows, shown, title)
-
-
-def _of_failures(rows: Sequence[ScalingRow], axis: Axis) -> list[Field[ScalingRow]]:
-    """Return the field of the expected time to a success, where a run failed."""
-    if all(row.reached == row.n for row in rows):
-        return []
-    return [fields.number("ERT" if axis.is_time else axis.expected, "ert_seconds", axis.unit)]
 
 
 def _speedup(row: ScalingRow) -> Cell:
@@ -287,8 +262,8 @@ def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> Iterator[
         yield note("slope", slopes=slopes)
     else:
         yield note("no_throughput.scaling", to_target=axis.to_target)
-    mixed = [f"{_name(keys, names)}: {how}" for keys, runs in curves if (how := _mixture(runs))]
-    if mixed:
+    mixtures = [(_name(keys, names), _mixture(runs)) for keys, runs in curves]
+    if mixed := [f"{name}: {', '.join(how)}" for name, how in mixtures if how]:
         yield note("mixed_curves", curves=mixed)
 
 
@@ -296,14 +271,12 @@ def _name(keys: Mapping[str, Any], names: Sequence[str]) -> str:
     return " ".join("unknown" if keys[name] is None else str(keys[name]) for name in names)
 
 
-def _mixture(curve: pl.DataFrame) -> str:
-    """Say in what the runs of a curve differ or may differ."""
-    said = []
-    for name in CURVE:
-        column = curve.get_column(name)
-        several, unknown = column.drop_nulls().n_unique() > 1, bool(column.null_count())
-        if several:
-            said.append(f"several of {name}")
-        elif unknown and name == "hardware":
-            said.append("hardware unknown")
-    return ", ".join(said)
+def _mixture(curve: pl.DataFrame) -> list[str]:
+    """Return in what the runs of a curve differ or may differ."""
+    several = [name for name in CURVE if curve[name].drop_nulls().n_unique() > 1]
+    unknown = curve["hardware"].null_count() and "hardware" not in several
+    return [
+        "hardware unknown" if name not in several else f"several of {name}"
+        for name in CURVE
+        if name in several or (name == "hardware" and unknown)
+    ]

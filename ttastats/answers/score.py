@@ -7,16 +7,17 @@ and may be scaled. It stands here on its own and enters no other report.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 import msgspec
 import polars as pl
+from msgspec import structs
 
 from ttastats.base import benchmarks
 from ttastats.base.benchmarks import Scoring
-from ttastats.base.note import Note, note
+from ttastats.base.note import note
 from ttastats.base.units import plural
 from ttastats.outcomes.counted import RESULT
 from ttastats.report import fields, grouping
@@ -61,9 +62,10 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     The runs must have been judged by the official targets: `time_to_target.runs(frame)`.
     """
     judged = _judged(runs)
-    rows = sorted((_row_of(keys, group) for keys, group in grouping.groups(judged, by)), key=_place)
+    rows = [_row_of(keys, group) for keys, group in grouping.groups(judged, by)]
+    rows.sort(key=lambda row: grouping.unknown_last(*map(row.keys.get, _KIND), row.score_minutes))
     shown: list[Field[ScoreRow]] = [
-        *fields.keys(_shown(rows, by)),
+        *fields.keys(shown_keys(rows, by)),
         fields.words("runs", _runs, rank=1),
         fields.words("score, min", lambda row: _minutes(row.score_minutes)),
         fields.words("raw, min", lambda row: _minutes(row.raw_minutes), rank=2),
@@ -71,27 +73,35 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     ]
     if any(row.status != _SCORED for row in rows):
         shown.append(Field(Column("status"), lambda row: Text(row.status)))
-    details = [_failed(row) for row in rows]
-    title = _title(rows, by)
-    return grouping.answer(
-        "score", rows, shown, runs, by, _notes(rows), title=title, details=details
-    )
+    divisions = {row.keys.get("division") for row in rows}
+    division = divisions.pop() if len(divisions) == 1 else ""
+    title = f"{grouping.common_title(rows, by)} {division or ''}".strip()
+    notes = [note("official_score")]
+    if scaled := sum(row.scaling_factor not in {None, 1.0} for row in rows):
+        notes.append(note("scaled.score", scaled=scaled, n=len(rows)))
+    if others := sum(row.status.startswith(f"{_SCORED}:") for row in rows):
+        notes.append(note("run_count", n=others))
+    details = [_failed(row.failures) for row in rows]
+    return grouping.answer("score", rows, shown, runs, by, notes, title=title, details=details)
 
 
 def _row_of(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
     """Return the score of one entry, whose runs have been `_judged`."""
-    known = grouping.key_row(keys)
-    rules, none_because = _rules(group)
+    unscored = ScoreRow(keys=grouping.key_row(keys), n=group.height, status="")
+    kinds = group.select(_KIND).unique()
+    if kinds.height > 1:
+        several = f"not one result: several of {', '.join(_KIND)} in one group"
+        return structs.replace(unscored, status=several)
+    rules, none_because = _rules(*kinds.row(0))
     if rules is None:
-        return ScoreRow(keys=known, n=group.height, status=none_because)
+        return structs.replace(unscored, status=none_because)
     judged = _in_order(group)
     why = judged.get_column("failure")
     raw_minutes, status = _raw_score(judged, rules)
     factor = scaling_factor(group)
     scored = raw_minutes is not None and factor is not None
-    return ScoreRow(
-        keys=known,
-        n=group.height,
+    return structs.replace(
+        unscored,
         required_runs=rules.runs,
         dropped=rules.dropped,
         failed=len(why) - why.null_count(),
@@ -107,17 +117,10 @@ def _row_of(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
     )
 
 
-def _rules(group: pl.DataFrame) -> tuple[Scoring | None, str]:
-    """Return the rules that hold for a group, or the reason there are none."""
-    kinds = set(zip(*(group.get_column(name) for name in _KIND), strict=True))
-    if len(kinds) > 1:
-        return None, f"not one result: several of {', '.join(_KIND)} in one group"
-    return _rules_of(*kinds.pop())
-
-
-def _rules_of(
+def _rules(
     suite: str | None, round_: str | None, benchmark: str | None, division: str | None
 ) -> tuple[Scoring | None, str]:
+    """Return the rules that hold, or the reason there are none."""
     if suite not in benchmarks.scored_suites():
         return None, f"not an MLPerf Training suite: {suite or 'unknown'}"
     if round_ is None or benchmark is None:
@@ -129,7 +132,7 @@ def _rules_of(
 def _judged(runs: pl.DataFrame) -> pl.DataFrame:
     """Add why each run counts as failed, null where it does not, by the rules that hold for it."""
     kinds = runs.select(_KIND).unique()
-    rules = [_rules_of(*kind)[0] for kind in kinds.iter_rows()]
+    rules = [_rules(*kind)[0] for kind in kinds.iter_rows()]
     limits = [one.init_minutes if one else None for one in rules]
     limited = kinds.with_columns(
         init_limit=pl.Series(limits, dtype=pl.Float64),
@@ -195,23 +198,21 @@ def scaling_factor(group: pl.DataFrame) -> float | None:
     return float(factors[0]) if len(factors) == 1 else None
 
 
+def factor_text(factor: float | None) -> str:
+    """Return a scaling factor as tables show it."""
+    return "–" if factor is None else f"{factor:.4f}".removesuffix("0000").removesuffix(".")
+
+
 def _in_order(group: pl.DataFrame) -> pl.DataFrame:
     """Sort runs by the numbers in their names: result_2 stands before result_10."""
-
-    def key(position: int) -> list[str | int]:
-        parts = re.split(r"(\d+)", sources[position])
-        return [int(part) if part.isdecimal() else part for part in parts]
-
-    sources = group.get_column("source").to_list()
-    return group[sorted(range(group.height), key=key)]
+    names = [
+        [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", source)]
+        for source in group.get_column("source")
+    ]
+    return group[sorted(range(group.height), key=names.__getitem__)]
 
 
-def _place(row: ScoreRow) -> tuple[Any, ...]:
-    names = ("suite", "round", "benchmark", "division")
-    return grouping.unknown_last(*map(row.keys.get, names), row.score_minutes)
-
-
-def _shown(rows: Sequence[ScoreRow], by: Sequence[str]) -> tuple[str, ...]:
+def shown_keys(rows: Sequence[Row], by: Sequence[str]) -> tuple[str, ...]:
     """Return the keys worth a column, the benchmark first.
 
     An entry names submitter and system, or they name it.
@@ -224,15 +225,8 @@ def _shown(rows: Sequence[ScoreRow], by: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(shown, key=lambda name: name not in grouping.BENCHMARK))
 
 
-def _title(rows: Sequence[ScoreRow], by: Sequence[str]) -> str:
-    divisions = {row.keys.get("division") for row in rows}
-    (division,) = divisions if len(divisions) == 1 else (None,)
-    return f"{grouping.common_title(rows, by)} {division or ''}".strip()
-
-
 def _runs(row: ScoreRow) -> str:
-    n, required = row.n, row.required_runs
-    return str(n) if required is None else f"{n}/{required}"
+    return str(row.n) if row.required_runs is None else f"{row.n}/{row.required_runs}"
 
 
 def _minutes(value: float | None) -> str:
@@ -240,22 +234,8 @@ def _minutes(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def factor_text(factor: float | None) -> str:
-    """Return a scaling factor as tables show it."""
-    return "–" if factor is None else f"{factor:.4f}".removesuffix("0000").removesuffix(".")
-
-
-def _failed(row: ScoreRow) -> tuple[str, ...]:
+def _failed(failures: Sequence[str]) -> tuple[str, ...]:
     """Name the runs that failed, the first of them."""
-    failures = row.failures
+    lines = [f"failed: {text}" for text in failures[:_NAMED]]
     more = len(failures) - _NAMED
-    said = [f"failed: {text}" for text in failures[:_NAMED]]
-    return (*said, *((f"and {more} more failed",) if more > 0 else ()))
-
-
-def _notes(rows: Sequence[ScoreRow]) -> Iterator[Note]:
-    yield note("official_score")
-    if scaled := sum(row.scaling_factor not in {None, 1.0} for row in rows):
-        yield note("scaled.score", scaled=scaled, n=len(rows))
-    if others := sum(row.status.startswith(f"{_SCORED}:") for row in rows):
-        yield note("run_count", n=others)
+    return (*lines, f"and {more} more failed") if more > 0 else tuple(lines)

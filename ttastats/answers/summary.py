@@ -15,22 +15,8 @@ from ttastats.outcomes import axis as axes
 from ttastats.outcomes.counted import counted
 from ttastats.outcomes.time_to_target import evaluation_interval, solved
 from ttastats.report import fields, grouping, strips
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
-from ttastats.report.keys import (
-    AxisName,
-    Cv,
-    EpochSecondsMean,
-    EpochsMean,
-    Ert,
-    High,
-    LeftOutKeys,
-    Low,
-    ReachedCount,
-    RunCount,
-    TtaMean,
-    TtaStd,
-    Withheld,
-)
 from ttastats.report.row import Key, Row
 from ttastats.sides.design.side import two_speeds
 from ttastats.sides.numbers import expected_seconds
@@ -44,24 +30,20 @@ _FAR = 10.0
 class SummaryRow(Row, frozen=True):
     """One group of runs: how many reached the target, and when."""
 
-    n: RunCount
-    reached: ReachedCount
-    tta_mean_seconds: TtaMean
-    tta_std_seconds: TtaStd
-    cv: Cv
-    cv_low: Low
-    cv_high: High
-    cv_withheld: Withheld
-    ert_seconds: Ert
-    epochs_mean: EpochsMean
-    epoch_seconds_mean: EpochSecondsMean
-    axis: AxisName
+    n: key.RunCount
+    reached: key.ReachedCount
+    tta_mean_seconds: key.TtaMean
+    tta_std_seconds: key.TtaStd
+    cv: key.Cv
+    cv_low: key.Low
+    cv_high: key.High
+    cv_withheld: key.Withheld
+    ert_seconds: key.Ert
+    epochs_mean: key.EpochsMean
+    epoch_seconds_mean: key.EpochSecondsMean
+    axis: key.AxisName
     flags: Annotated[list[str], Key("`mixed_speeds` if the runs have two speeds")]
-    left_out: LeftOutKeys = LeftOutKeys()
-
-
-#: Rows with the runs behind them.
-_Groups = Sequence[tuple[SummaryRow, pl.DataFrame]]
+    left_out: key.LeftOutKeys = key.LeftOutKeys()
 
 
 def report(
@@ -82,7 +64,7 @@ def report(
         for keys, group in grouping.groups(runs, by)
     ]
     entries.sort(
-        key=lambda one: grouping.unknown_last(*_benchmark(one[0]), one[0].tta_mean_seconds)
+        key=lambda entry: grouping.unknown_last(*_benchmark(entry[0]), entry[0].tta_mean_seconds)
     )
     rows = [row for row, _ in entries]
     axis = axes.of(runs)
@@ -96,14 +78,11 @@ def report(
         shown += fields.of(SummaryRow, "epochs_mean", rank=1)
     if not axis.progress:
         shown.append(fields.number(axis.per_epoch, "epoch_seconds_mean", axis.unit, rank=2))
-    if any(row.reached < row.n for row in rows):
-        title = "ERT" if axis.is_time else axis.expected
-        shown.append(fields.number(title, "ert_seconds", axis.unit))
-    groups = tuple(group for _, group in entries)
-    notes = (*grouping.failed_notes(counted(runs, by)), *_notes(rows, groups, by, ddof))
+    shown += fields.expected(rows, axis)
+    notes = (*grouping.failed_notes(counted(runs, by)), *_notes(entries, by, ddof))
     details = _strips(entries) if dots else ()
     answer = grouping.answer("summary", rows, shown, runs, by, notes, details=details)
-    return replace(answer, groups=groups)
+    return replace(answer, groups=tuple(group for _, group in entries))
 
 
 def row_of(
@@ -138,7 +117,7 @@ def row_of(
     )
 
 
-def _strips(entries: _Groups) -> list[tuple[str, ...]]:
+def _strips(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> list[tuple[str, ...]]:
     """Return the runs of each group as dots, on one axis for all groups of a benchmark."""
     spans: dict[tuple[Any, ...], list[float]] = {}
     for row, group in entries:
@@ -177,11 +156,9 @@ _WITHHELD = ("few_runs", "repeated_times", "unusual_run")
 
 
 def _notes(
-    rows: Sequence[SummaryRow],
-    groups: Sequence[pl.DataFrame],
-    by: Sequence[str],
-    ddof: int,
+    entries: Sequence[tuple[SummaryRow, pl.DataFrame]], by: Sequence[str], ddof: int
 ) -> Iterator[Note]:
+    rows = [row for row, _ in entries]
     names = grouping.row_names(rows, by)
     for code in _WITHHELD:
         without = [
@@ -195,6 +172,6 @@ def _notes(
         yield note("like_those_seen")
     if ddof == 0:
         yield note("ddof")
-    for name, row, group in zip(names, rows, groups, strict=True):
+    for name, (row, group) in zip(names, entries, strict=True):
         if "mixed_speeds" in row.flags:
             yield note("mixed_speeds.summary", name=name, speeds=two_speeds(group))

@@ -20,27 +20,10 @@ from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.counted import counted
 from ttastats.outcomes.left_out import LeftOut
 from ttastats.report import fields, grouping
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.keys import (
-    AxisName,
-    Conditions,
-    Dagger,
-    Ert,
-    High,
-    LeftOutOfA,
-    LeftOutOfB,
-    Low,
-    Marks,
-    PAdjusted,
-    PAlone,
-    ReachedCount,
-    RunCount,
-    SpeedupOfB,
-    VerdictOfTimes,
-    Why,
-)
 from ttastats.report.row import Key, Row
 from ttastats.sides import comparison
 from ttastats.sides.comparison import Comparison
@@ -59,20 +42,20 @@ _NAMED = 6
 class AgainstKeys(Row, frozen=True):
     """What side B does at a target, and how that compares with side A."""
 
-    n_b: RunCount
-    reached_b: ReachedCount
-    ert_b_seconds: Ert
-    speedup: SpeedupOfB
-    speedup_low: Low
-    speedup_high: High
-    p_value: PAlone
-    p_adjusted: PAdjusted
+    n_b: key.RunCount
+    reached_b: key.ReachedCount
+    ert_b_seconds: key.Ert
+    speedup: key.SpeedupOfB
+    speedup_low: key.Low
+    speedup_high: key.High
+    p_value: key.PAlone
+    p_adjusted: key.PAdjusted
     tests: Annotated[int, Key("targets of the group at which the times differ", "targets")]
-    verdict: VerdictOfTimes
-    dagger: Dagger
-    conditions: Conditions
-    marks: Marks
-    why: Why
+    verdict: key.VerdictOfTimes
+    dagger: key.Dagger
+    conditions: key.Conditions
+    marks: key.Marks
+    why: key.Why
 
 
 class TargetRow(Row, frozen=True):
@@ -81,13 +64,13 @@ class TargetRow(Row, frozen=True):
     metric: Annotated[str, Key("the metric whose target varies")]
     target: Annotated[float, Key("its target", "metric")]
     official: Annotated[bool, Key("whether that is the official target")]
-    axis: AxisName
-    n_a: RunCount
-    reached_a: ReachedCount
-    ert_a_seconds: Ert
+    axis: key.AxisName
+    n_a: key.RunCount
+    reached_a: key.ReachedCount
+    ert_a_seconds: key.Ert
     against: AgainstKeys | UnsetType
-    left_out_a: LeftOutOfA
-    left_out_b: LeftOutOfB | UnsetType
+    left_out_a: key.LeftOutOfA
+    left_out_b: key.LeftOutOfB | UnsetType
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +231,8 @@ def _of_grid(
             axes.of(sides[0]).name,
             *_counts(sides[0]),
             _against(sides[1], one, len(judged)) if len(sides) > 1 else UNSET,
-            LeftOutOfA(*gone[0].counts),
-            LeftOutOfB(*gone[1].counts) if len(gone) > 1 else UNSET,
+            key.LeftOutOfA(*gone[0].counts),
+            key.LeftOutOfB(*gone[1].counts) if len(gone) > 1 else UNSET,
             keys=keys,
         )
         for target, sides, one in zip(grid.targets, at_targets, compared, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import polars as pl
@@ -11,19 +11,9 @@ from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.report import fields, grouping
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.fields import Field
-from ttastats.report.keys import (
-    AxisName,
-    EpochSecondsMean,
-    High,
-    LeftOutKeys,
-    Low,
-    ReachedCount,
-    RunCount,
-    TtaMean,
-    TtaStd,
-)
 from ttastats.report.row import Key, Row
 from ttastats.stats.decompose import decompose_variance
 from ttastats.stats.moments import coefficient_of_variation, standard_deviation
@@ -33,18 +23,18 @@ from ttastats.stats.sample import mean_interval
 class VarianceRow(Row, frozen=True):
     """One group of runs: why the times of those that reached the target differ."""
 
-    n: RunCount
-    reached: ReachedCount
-    axis: AxisName
-    tta_mean_seconds: TtaMean
-    tta_std_seconds: TtaStd
+    n: key.RunCount
+    reached: key.ReachedCount
+    axis: key.AxisName
+    tta_mean_seconds: key.TtaMean
+    tta_std_seconds: key.TtaStd
     cv: Annotated[float | None, Key("coefficient of variation", "fraction", "CV")]
     with_epochs: Annotated[int, Key("runs that reached the target and log epochs", "runs")]
     epochs_mean: Annotated[
         float | None, Key("mean epochs to the target", "epochs", "epochs", std="epochs_std")
     ]
     epochs_std: Annotated[float | None, Key("their standard deviation", "epochs")]
-    epoch_seconds_mean: EpochSecondsMean
+    epoch_seconds_mean: key.EpochSecondsMean
     epoch_seconds_std: Annotated[float | None, Key("its standard deviation", "axis")]
     cv_ratio: Annotated[
         float | None,
@@ -59,15 +49,15 @@ class VarianceRow(Row, frozen=True):
             interval=True,
         ),
     ]
-    share_epochs_low: Low
-    share_epochs_high: High
+    share_epochs_low: key.Low
+    share_epochs_high: key.High
     share_withheld: Annotated[
         str | None, Key("code of the reason why there is no such share, or no interval")
     ]
     share_epoch_time: Annotated[
         float | None, Key("the other share, due to the time per epoch", "fraction")
     ]
-    left_out: LeftOutKeys = LeftOutKeys()
+    left_out: key.LeftOutKeys = key.LeftOutKeys()
 
 
 def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int = 1) -> Report:
@@ -82,15 +72,20 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
         *fields.keys(grouping.shown_keys(rows, by)),
         fields.reached(),
     ]
-    if axis.progress:
-        shown += _of_progress(axis)
-        notes: Iterable[Note] = [
-            note("no_throughput.variance", ddof=_of_ddof(ddof), to_target=axis.to_target)
+    if axis.progress:  # what counts training itself has no part that is time
+        shown += [
+            fields.number(axis.mean, "tta_mean_seconds", axis.unit, std="tta_std_seconds"),
+            *fields.of(VarianceRow, "cv"),
         ]
     else:
-        shown += _of_parts(axis)
-        notes = _notes(rows, by, ddof, axis)
-    return grouping.answer("variance", rows, shown, runs, by, notes)
+        shown += [
+            *fields.of(VarianceRow, "epochs_mean"),
+            fields.number(axis.per_epoch, "epoch_seconds_mean", axis.unit, std="epoch_seconds_std"),
+            *fields.of(VarianceRow, "cv_ratio"),
+            *fields.of(VarianceRow, "share_epochs", rank=1),
+            fields.number(f"share of {_per_epoch(axis)}", "share_epoch_time", "fraction", rank=2),
+        ]
+    return grouping.answer("variance", rows, shown, runs, by, _notes(rows, by, ddof, axis))
 
 
 #: Notes on groups without a share of the variance, or without an interval of it.
@@ -100,29 +95,8 @@ _WITHHELD = (
 )  # fmt: skip
 
 
-def _of_ddof(ddof: int) -> str:
-    return " (ddof 0)" if ddof == 0 else ""
-
-
 def _per_epoch(axis: Axis) -> str:
     return "time per epoch" if axis.is_time else axis.per_epoch
-
-
-def _of_parts(axis: Axis) -> list[Field[VarianceRow]]:
-    share = f"share of {_per_epoch(axis)}"
-    return [
-        *fields.of(VarianceRow, "epochs_mean"),
-        fields.number(axis.per_epoch, "epoch_seconds_mean", axis.unit, std="epoch_seconds_std"),
-        *fields.of(VarianceRow, "cv_ratio"),
-        *fields.of(VarianceRow, "share_epochs", rank=1),
-        fields.number(share, "share_epoch_time", "fraction", rank=2),
-    ]
-
-
-def _of_progress(axis: Axis) -> list[Field[VarianceRow]]:
-    """Return the spread of what counts training itself, which has no part that is time."""
-    mean = fields.number(axis.mean, "tta_mean_seconds", axis.unit, std="tta_std_seconds")
-    return [mean, *fields.of(VarianceRow, "cv")]
 
 
 def _row_of(keys: Mapping[str, Any], group: pl.DataFrame, ddof: int) -> VarianceRow:
@@ -158,9 +132,12 @@ def _row_of(keys: Mapping[str, Any], group: pl.DataFrame, ddof: int) -> Variance
 
 
 def _notes(rows: Sequence[VarianceRow], by: Sequence[str], ddof: int, axis: Axis) -> Iterator[Note]:
-    whole = "TTA" if axis.is_time else axis.noun
-    per_epoch = _per_epoch(axis)
-    yield note("definitions.variance", ddof=_of_ddof(ddof), per_epoch=per_epoch, whole=whole)
+    of_ddof = " (ddof 0)" if ddof == 0 else ""
+    if axis.progress:
+        yield note("no_throughput.variance", ddof=of_ddof, to_target=axis.to_target)
+        return
+    whole, per_epoch = "TTA" if axis.is_time else axis.noun, _per_epoch(axis)
+    yield note("definitions.variance", ddof=of_ddof, per_epoch=per_epoch, whole=whole)
     if any(row.epochs_std == 0 for row in rows):
         yield note("constant_epochs.variance")
     groups: dict[str, list[str]] = {}

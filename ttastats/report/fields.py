@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from ttastats.outcomes.axis import Axis
 from ttastats.report.cells import Cell, Column, Line, Quantity, Reached, Table, Text, Unit
 from ttastats.report.row import Row, described
 
@@ -101,6 +102,24 @@ def of_part(field: Field[Any], part: Callable[[Any], Row]) -> Field[Any]:
 def words(title: str, said: Callable[[T], str], *, rank: int = 0) -> Field[T]:
     """Return the field of words that are aligned like numbers."""
     return Field(Column(title, "right", rank=rank), lambda row: Text(said(row)))
+
+
+def expected(rows: Sequence[Row], axis: Axis) -> list[Field[Any]]:
+    """Return the field of the expected time to a success, where a run failed."""
+    if all(row.get("reached") == row.get("n") for row in rows):
+        return []
+    return [number("ERT" if axis.is_time else axis.expected, "ert_seconds", axis.unit)]
+
+
+def log() -> Field[Any]:
+    """Return the field of the name of the log of a run."""
+    column = Column("log", rank=1, names=True)
+    return Field(column, lambda row: Text(row.source.split("/")[-1]))
+
+
+def known(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
+    """Return those of some keys that any row knows."""
+    return [name for name in names if any(row.get(name) is not None for row in rows)]
 
 
 def reached(rank: int = 0) -> Field[Any]:

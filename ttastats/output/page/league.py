@@ -12,8 +12,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.answers import league
-from ttastats.answers.league import Entry, League
-from ttastats.answers.ranks import Pair, Rank
+from ttastats.answers.league import Entry, League, Pair, Rank
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import AXES, Axis
 from ttastats.output.page import scale
