@@ -143,6 +143,15 @@ def two_systems() -> Path:
     return ROOT / "examples" / "two_systems" / "Example" / "results"
 
 
+@pytest.fixture
+def in_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let notes, flags and problems tell keys and fields; the words of a key are accepted once."""
+    from tests import accepted
+    from ttastats.base import note
+
+    monkeypatch.setattr(note, "TEXTS", accepted.in_codes())
+
+
 def matches_accepted(path: Path, text: str) -> bool:
     """Compare a text with its accepted file, or accept it where TTASTATS_ACCEPT is set."""
     if os.environ.get("TTASTATS_ACCEPT"):

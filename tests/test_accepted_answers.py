@@ -1,11 +1,12 @@
 """Whole answers of every command about made-up runs, as they were accepted: rows, cells, notes.
 
-A change of these files is a change of what users read: look at the difference before you accept it.
+Notes stand as codes with their fields, but on one screen of each command as they are printed. A
+change of these files is a change of what users read: look at the difference before you accept it.
 """
 
 from __future__ import annotations
 
-import json
+import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,9 +16,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 from tests import made_traces
-from tests.conftest import ROOT, matches_accepted, plain
+from tests.accepted import Case, as_json, cases
 from tests.plotting import test_profiled
 from ttastats import api
 from ttastats.answers import leading
@@ -28,20 +30,16 @@ from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
 from ttastats.report.ordering import arranged
+from ttastats.report.render import as_table
 from ttastats.sides.options import Options, View
 from ttastats.table import tables
 from ttastats.traces import kineto
 from ttastats.traces import table as profiles
 
-ACCEPTED = ROOT / "tests" / "reference" / "answers"
-
-
-# -------------------------------------------------------------------------------------- the answers
-
 
 def told(report: Report) -> Iterator[tuple[str, Any]]:
     for row in report.rows:
-        yield "row", {name: value for name, value in row.items() if value is not None}
+        yield "row", known(row)
     for table in report.tables:
         yield "table", table.title
         for column in table.columns:
@@ -72,13 +70,16 @@ def in_words(report: Report) -> Iterator[tuple[str, Any]]:
             yield "caveat", [caveat.text, caveat.tone]
 
 
-def text(report: Report) -> str:
-    lines = [f"{name}: {json.dumps(plain(value), ensure_ascii=False)}"
-             for name, value in told(report)]  # fmt: skip
-    return "\n".join(lines) + "\n"
+def lines(report: Report) -> list[str]:
+    """Return all of an answer, each part behind its name."""
+    return [f"{name}: {as_json(value)}" for name, value in told(report)]
 
 
-# ----------------------------------------------------------------------------------------- the runs
+def screen(report: Report) -> str:
+    """Return what is printed on a screen of 100 columns."""
+    stream = io.StringIO()
+    as_table.render(report, Console(file=stream, color_system=None), width=100)
+    return stream.getvalue().rstrip()
 
 
 def run(
@@ -609,22 +610,23 @@ ANSWERS: dict[str, Callable[[], Report]] = {
 }
 
 
-def compact(row: Mapping[str, Any]) -> str:
-    return json.dumps({name: plain(value) for name, value in row.items() if value is not None})
+#: Of each command an answer as it is printed.
+SCREENS = (
+    "summary", "variance", "power", "scaling", "score", "runs_of_one_benchmark", "problems",
+    "targets_of_two", "compare", "compare_at_epoch_4", "compare_also", "same_of_two",
+    "claim_of_quality", "speedrun_is_a_record", "profile_measured", "profile_changed",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "targets", [(), ("masked_lm_accuracy=0.7",), ("masked_lm_accuracy>=0.75", "loss<=0.6")]
-)
-def test_when_runs_reach_their_target_is_as_accepted(targets: tuple[str, ...]) -> None:
-    runs = api.run_table(random_runs(), target=targets)
-    lines = [compact(row) for row in runs.drop("source_digest").iter_rows(named=True)]
-    name = f"run_table{len(targets)}.txt"
-    assert matches_accepted(ACCEPTED / name, "\n".join(lines) + "\n")
+def run_table(*targets: str) -> Iterator[dict[str, Any]]:
+    """Yield when runs reach their target."""
+    found = api.run_table(random_runs(), target=targets)
+    yield from map(known, found.drop("source_digest").iter_rows(named=True))
 
 
-def test_what_runs_measured_beside_another_goal_is_as_accepted() -> None:
-    goals = pl.DataFrame(
+def goals() -> Iterator[dict[str, Any]]:
+    """Yield what runs measured beside another goal."""
+    asked = pl.DataFrame(
         [
             {"benchmark": benchmark, "metric": metric, "target_value": value}
             for benchmark, loss in (("bert", 0.7), ("own", None))
@@ -633,14 +635,31 @@ def test_what_runs_measured_beside_another_goal_is_as_accepted() -> None:
         ],
         schema_overrides={"target_value": pl.Float64()},
     )
-    found = time_to_target.qualities(random_runs(), goals, ["benchmark"])
-    at = time_to_target.runs_at(
-        random_runs(), goals.with_columns(pl.col("target_value").fill_null(0.7)), ["benchmark"]
-    )
-    lines = [compact(row) for table in (found, at) for row in table.iter_rows(named=True)]
-    assert matches_accepted(ACCEPTED / "goals.txt", "\n".join(lines) + "\n")
+    at = asked.with_columns(pl.col("target_value").fill_null(0.7))
+    for table in (
+        time_to_target.qualities(random_runs(), asked, ["benchmark"]),
+        time_to_target.runs_at(random_runs(), at, ["benchmark"]),
+    ):
+        yield from map(known, table.iter_rows(named=True))
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_is_as_accepted(name: str) -> None:
-    assert matches_accepted(ACCEPTED / f"{name}.txt", text(ANSWERS[name]()))
+def known(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if value is not None}
+
+
+@cases(
+    "answers",
+    **{name: lambda answer=answer: lines(answer()) for name, answer in ANSWERS.items()},
+    goals=goals,
+    run_table0=run_table,
+    run_table1=lambda: run_table("masked_lm_accuracy=0.7"),
+    run_table2=lambda: run_table("masked_lm_accuracy>=0.75", "loss<=0.6"),
+)
+@pytest.mark.usefixtures("in_codes")
+def test_an_answer_is_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
+
+
+@cases("screens", **{name: lambda name=name: [screen(ANSWERS[name]())] for name in SCREENS})
+def test_a_screen_is_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()

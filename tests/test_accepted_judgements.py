@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests import test_gate
-from tests.conftest import ROOT, matches_accepted, plain
+from tests.accepted import Case, by_name, cases
 from tests.made_curves import curve, evaluation, frame, of
 from ttastats import api
 from ttastats.answers.compare import compare, fixed_length
@@ -38,7 +38,7 @@ from ttastats.sides.options import Options, View
 from ttastats.sides.pairing import Pair, Side
 from ttastats.table import tables
 
-ACCEPTED = ROOT / "tests" / "reference" / "judgements"
+pytestmark = pytest.mark.usefixtures("in_codes")
 Found = Iterator[tuple[Any, Any]]
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 
@@ -965,7 +965,6 @@ JUDGED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("judged", JUDGED, ids=lambda function: function.__name__)
-def test_judgements_are_as_accepted(judged: Callable[[], Found]) -> None:
-    lines = [f"{json.dumps(plain([about, found]), default=str)}\n" for about, found in judged()]
-    assert matches_accepted(ACCEPTED / f"{judged.__name__}.txt", "".join(lines))
+@cases("judgements", **by_name(*JUDGED))
+def test_judgements_are_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()

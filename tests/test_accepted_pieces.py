@@ -10,14 +10,14 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
 import polars as pl
-import pytest
 
 from tests import made_stores as stores
-from tests.conftest import ROOT, matches_accepted
+from tests.accepted import Case, cases
 from ttastats.base.errors import TtastatsError
 from ttastats.formats.own_logs.block import Metric, TimeColumn
 from ttastats.outcomes import target
@@ -35,7 +35,6 @@ from ttastats_parsers import (
 )
 from ttastats_parsers.own_choice import UnfitError
 
-ACCEPTED = ROOT / "tests" / "reference" / "pieces"
 Pieces = Iterator[tuple[Any, Any]]
 
 
@@ -346,10 +345,12 @@ PIECES = (of_units, of_payloads, of_settings, of_yaml, of_bytes, of_records, of_
           of_columns, of_systems)  # fmt: skip
 
 
-@pytest.mark.parametrize("pieces", PIECES, ids=lambda function: function.__name__)
-def test_pieces_are_read_as_accepted(pieces: Callable[[], Pieces]) -> None:
-    lines = []
+def in_json(pieces: Callable[[], Pieces]) -> Iterator[str]:
     for about, found in pieces():
         with suppress(RecursionError):
-            lines.append(f"{json.dumps([about, found], default=str)}\n")
-    assert matches_accepted(ACCEPTED / f"{pieces.__name__}.txt", "".join(lines))
+            yield json.dumps([about, found], default=str)
+
+
+@cases("pieces", **{each.__name__: partial(in_json, each) for each in PIECES})
+def test_pieces_are_read_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()

@@ -101,6 +101,28 @@ def test_fields_are_written_as_their_specifications_say() -> None:
     assert "for a, b, c and 2 more: it" in one.text
 
 
+#: A value of each kind of field, by the first word of its specification.
+_EXAMPLES: dict[str, object] = {"": "…", "list": ["a", "b"], "join": ["a", "b"]}
+
+
+def _examples(template: str) -> Iterator[dict[str, object]]:
+    """Yield what fills a text: words, a number, and the number one where words depend on it."""
+    parts = [(name, spec or "") for _, name, spec, _ in Formatter().parse(template) if name]
+    counted = any(spec[:1] in {"#", "?"} for _, spec in parts)
+    parts.sort(key=lambda part: part[1] != "")  # what is both shown and counted is a number
+    for number in (1, 1234) if counted else (0.0321,):
+        yield {name: _EXAMPLES.get(spec.partition(" ")[0], number) for name, spec in parts}
+
+
+def test_every_text_reads_as_accepted() -> None:
+    lines = [
+        f"{key}: {wording(key, **fields)}\n"
+        for key, template in codes.TEXTS.items()
+        for fields in _examples(template)
+    ]
+    assert matches_accepted(ROOT / "tests" / "reference" / "texts.txt", "".join(lines))
+
+
 def _strings() -> set[str]:
     """Return the strings of the product but those of the table."""
     table = ROOT / "ttastats" / "base" / "codes.py"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ import polars as pl
 import pytest
 import xxhash
 
-from tests.conftest import ROOT, matches_accepted, plain
+from tests import accepted
+from tests.accepted import Case, at_random, cases
+from tests.conftest import plain
 from tests.made_traces import BACKWARD, HEAD, Event, collective, event, kernel, operator
 from tests.test_random_traces import events, told
 from ttastats.base.streams import UnreadableError
@@ -36,8 +38,6 @@ from ttastats.traces import (
 )
 from ttastats.traces import events as of_events
 from ttastats.traces.table import MEASURES, measure
-
-ACCEPTED = ROOT / "tests" / "reference" / "traces"
 
 # ----------------------------------------------------------------------------------------- traces
 
@@ -206,15 +206,12 @@ FEW = ((work, "_TOGETHER", 3), (together, "_FRAMES", 1), (parts, "_TOGETHER", 4)
        (pieces, "PIECE", 600), (pieces, "_NEAR", 300), (pieces, "_TAIL", 60))  # fmt: skip
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_odd_traces_are_read_as_accepted(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = []
-    for seed in range(15):
-        with monkeypatch.context() as patch:
-            for module, name, few in FEW if seed % 3 else ():
-                patch.setattr(module, name, few)
-            lines.append(f"{seed} {read(random.Random(f'odd trace {part} {seed}'))}\n")
-    assert matches_accepted(ACCEPTED / f"odd_{part}.txt", "".join(lines))
+def odd(number: int) -> Iterator[str]:
+    seed, part = divmod(number, 4)
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, few in FEW if seed % 3 else ():
+            patch.setattr(module, name, few)
+        yield f"{seed} {read(random.Random(f'odd trace {part} {seed}'))}"
 
 
 # ------------------------------------------------------------------------------- the arrays below
@@ -341,16 +338,21 @@ NAMES = ("aten::mm", "aten::add_", "aten::sum", "aten::copy_", "DataLoader", "nc
 OF = ((of_nests, 40), (of_steps, 120), (of_numbers, 40), (of_calls, 40))
 
 
-@pytest.mark.parametrize(("pieces_of", "number"), OF, ids=lambda one: getattr(one, "__name__", ""))
-def test_pieces_of_traces_are_as_accepted(
-    pieces_of: Callable[[random.Random], Iterator[Any]], number: int
-) -> None:
-    lines = [
-        f"{seed} {json.dumps(listed(one))}\n"
-        for seed in range(number)
-        for one in pieces_of(random.Random(f"{pieces_of.__name__} {seed}"))
-    ]
-    assert matches_accepted(ACCEPTED / f"{pieces_of.__name__}.txt", "".join(lines))
+def listed_pieces(made: Iterator[Any], seed: int) -> Iterator[str]:
+    return (json.dumps(listed(one)) for one in made)
+
+
+def units() -> Iterator[str]:
+    """Yield the unit of each measure."""
+    yield from (f"{name}: {measure(name)['unit']}" for name in MEASURES)
+    sent = [pieces.Args(in_elements=3, dtype=kind) for kind in (*of_events._SIZES, "Odd")]
+    sent += [pieces.Args(in_elements=0, dtype="Int"), pieces.Args(in_elements="x", dtype="Odd")]
+    yield f"bytes of three elements: {of_events._moved(sent)}"
+
+
+@cases("traces", units=units, **at_random(OF, listed_pieces), **accepted.parts("odd", odd, 60, 4))
+def test_pieces_of_traces_are_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
 
 
 HEADS = (
@@ -358,14 +360,6 @@ HEADS = (
     b'{"deviceProperties":', b'{"baseTimeNanoseconds": 3', b'{"name": "x", "ph": "X"', b"x",
     b' [ {"name": {"a": 1}, "ph": "X"', b'[{"ph" : "Z"', b'{"a": 1}' + b" " * 65_536,
 )  # fmt: skip
-
-
-def test_each_measure_has_its_unit() -> None:
-    lines = [f"{name}: {measure(name)['unit']}\n" for name in MEASURES]
-    sent = [pieces.Args(in_elements=3, dtype=kind) for kind in (*of_events._SIZES, "Odd")]
-    sent += [pieces.Args(in_elements=0, dtype="Int"), pieces.Args(in_elements="x", dtype="Odd")]
-    lines.append(f"bytes of three elements: {of_events._moved(sent)}\n")
-    assert matches_accepted(ACCEPTED / "units.txt", "".join(lines))
 
 
 def test_a_trace_is_known_by_its_head_and_its_rank() -> None:

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 import pytest
 from msgspec.structs import replace
 
-from tests.conftest import ROOT, matches_accepted
-from tests.test_accepted_answers import text
+from tests.accepted import Case, cases, parts
+from tests.test_accepted_answers import lines
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Run
@@ -26,7 +27,7 @@ from ttastats.report.answer import Report
 from ttastats.sides.options import Options, View
 from ttastats.table import tables
 
-ACCEPTED = ROOT / "tests" / "reference" / "claims"
+pytestmark = pytest.mark.usefixtures("in_codes")
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 
 
@@ -40,11 +41,11 @@ def frame(runs: Sequence[tuple[int, Run]]) -> pl.DataFrame:
     )
 
 
-def answered(call: Callable[..., Report], *tables: pl.DataFrame, **asked: Any) -> str:
+def answered(call: Callable[..., Report], *tables: pl.DataFrame, **asked: Any) -> list[str]:
     try:
-        return text(call(*tables, **asked))
+        return lines(call(*tables, **asked))
     except TtastatsError as error:
-        return f"refused: {error.what} [{error.where}] {error.remedy}\n"
+        return [f"refused: {error.what} [{error.where}] {error.remedy}"]
 
 
 # ------------------------------------------------------------------------------------------ records
@@ -109,70 +110,57 @@ def side(draw: random.Random, contest: str, metric: str, middle: float, spread: 
     return frame(found)
 
 
-@pytest.mark.parametrize("part", range(6))
-def test_random_records_are_judged_as_accepted(part: int) -> None:
-    lines = []
-    for seed in range(part, 30, 6):
-        draw = random.Random(f"record {seed}")
-        metric, middle, spread, rules, asked = draw.choice(CONTESTS)
-        sides = [side(draw, rules, metric, middle, spread, letter) for letter in "AB"]
-        if draw.random() < 0.3:
-            counted = 60.0 if rules != "nanogpt-track-3" else 300.0
-            against = middle if rules == "parameter-golf" else counted
-            asked = {**draw.choice([{}, {"against": against}, {"against": against}]), **asked}
-            sides = sides[1:]
-        lines.append(f"-- {seed} {rules}\n")
-        lines.append(answered(api.judge_record, *sides, rules=rules, **asked))
-    assert matches_accepted(ACCEPTED / f"records_{part}.txt", "".join(lines))
+def of_records(seed: int) -> Iterator[str]:
+    draw = random.Random(f"record {seed}")
+    metric, middle, spread, rules, asked = draw.choice(CONTESTS)
+    sides = [side(draw, rules, metric, middle, spread, letter) for letter in "AB"]
+    if draw.random() < 0.3:
+        counted = 60.0 if rules != "nanogpt-track-3" else 300.0
+        against = middle if rules == "parameter-golf" else counted
+        asked = {**draw.choice([{}, {"against": against}, {"against": against}]), **asked}
+        sides = sides[1:]
+    yield f"-- {seed} {rules}"
+    yield from answered(api.judge_record, *sides, rules=rules, **asked)
 
 
-def test_random_studies_are_judged_as_accepted() -> None:
-    lines = []
-    for seed in range(12):
-        draw = random.Random(f"studies {seed}")
-        sides = []
-        for letter in "AB":
-            runs: list[tuple[int, Run]] = []
-            for study in range(draw.choice([2, 3, 5])):
-                for _ in range(draw.choice([2, 2, 3])):
-                    last = draw.choice([3.27, 3.27, 3.4])
-                    pace = draw.uniform(40, 80) * (1 if letter == "A" else 0.6)
-                    extra = {"study": study} if draw.random() < 0.98 else {}
-                    one = ended("val_loss", [4.0, last], 300, pace, extra=extra)
-                    runs.append((len(runs) + 100 * (letter == "B"), one))
-            sides.append(frame(runs))
-        lines.append(f"-- {seed}\n")
-        chosen = sides[draw.choice([0, 0, 0, 1]) :]
-        lines.append(answered(api.judge_record, *chosen, rules="algoperf"))
-    assert matches_accepted(ACCEPTED / "studies.txt", "".join(lines))
+def of_studies(seed: int) -> Iterator[str]:
+    draw = random.Random(f"studies {seed}")
+    sides = []
+    for letter in "AB":
+        runs: list[tuple[int, Run]] = []
+        for study in range(draw.choice([2, 3, 5])):
+            for _ in range(draw.choice([2, 2, 3])):
+                last = draw.choice([3.27, 3.27, 3.4])
+                pace = draw.uniform(40, 80) * (1 if letter == "A" else 0.6)
+                extra = {"study": study} if draw.random() < 0.98 else {}
+                one = ended("val_loss", [4.0, last], 300, pace, extra=extra)
+                runs.append((len(runs) + 100 * (letter == "B"), one))
+        sides.append(frame(runs))
+    yield f"-- {seed}"
+    chosen = sides[draw.choice([0, 0, 0, 1]) :]
+    yield from answered(api.judge_record, *chosen, rules="algoperf")
 
 
 # ------------------------------------------------------------------------------------------- claims
 
 
-@pytest.mark.parametrize("part", range(3))
-def test_random_claims_are_judged_as_accepted(part: int) -> None:
-    lines = []
-    for seed in range(part, 24, 3):
-        draw = random.Random(f"claim {seed}")
-        metric, middle, spread, _, _ = draw.choice(CONTESTS)
-        table = side(draw, "", metric, middle, spread, "B")
-        if draw.random() < 0.3:
-            other = side(draw, "", metric, middle, spread, "A").with_columns(system=pl.lit("x"))
-            table = pl.concat([table, other])
-        sign = ">=" if metric in {"core", "accuracy"} else "<="
-        asked: dict[str, Any] = {"quality": f"{metric} {sign} {middle}", "at_end": True}
-        if draw.random() < 0.3:
-            asked = {
-                draw.choice(["seconds", "steps"]): draw.choice(["<= 57", "300", "<57.4", "290"])
-            }
-            asked |= draw.choice([{"at_end": True, "metric": metric}, {}])
-        if draw.random() < 0.3:
-            asked["sigma"] = spread
-        asked["level"] = draw.choice([0.05, 0.01])
-        lines.append(f"-- {seed} {json.dumps(asked)}\n")
-        lines.append(answered(api.claim, table, by=["benchmark", "system"], **asked))
-    assert matches_accepted(ACCEPTED / f"claims_{part}.txt", "".join(lines))
+def of_claims(seed: int) -> Iterator[str]:
+    draw = random.Random(f"claim {seed}")
+    metric, middle, spread, _, _ = draw.choice(CONTESTS)
+    table = side(draw, "", metric, middle, spread, "B")
+    if draw.random() < 0.3:
+        other = side(draw, "", metric, middle, spread, "A").with_columns(system=pl.lit("x"))
+        table = pl.concat([table, other])
+    sign = ">=" if metric in {"core", "accuracy"} else "<="
+    asked: dict[str, Any] = {"quality": f"{metric} {sign} {middle}", "at_end": True}
+    if draw.random() < 0.3:
+        asked = {draw.choice(["seconds", "steps"]): draw.choice(["<= 57", "300", "<57.4", "290"])}
+        asked |= draw.choice([{"at_end": True, "metric": metric}, {}])
+    if draw.random() < 0.3:
+        asked["sigma"] = spread
+    asked["level"] = draw.choice([0.05, 0.01])
+    yield f"-- {seed} {json.dumps(asked)}"
+    yield from answered(api.claim, table, by=["benchmark", "system"], **asked)
 
 
 # ---------------------------------------------------------------------------------------- qualities
@@ -183,32 +171,28 @@ BUDGETS: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("part", range(6))
-def test_random_qualities_are_compared_as_accepted(part: int) -> None:
-    lines = []
-    for seed in range(part, 18, 6):
-        draw = random.Random(f"qualities {seed}")
-        sides: list[list[pl.DataFrame]] = [[], []]
-        for benchmark in ["lm", "other"][: draw.choice([1, 1, 2])]:
-            metric, middle, spread, _, _ = draw.choice(CONTESTS)
-            for found, letter in zip(sides, "AB", strict=True):
-                made = side(draw, "", metric, middle, spread, letter)
-                found.append(made.with_columns(benchmark=pl.lit(benchmark)))
-        a, b = map(pl.concat, sides)
-        asked = dict(draw.choice(BUDGETS))
-        if seed % 3 == 0:
-            both = pl.concat([a.with_columns(system=pl.lit("a")), b])
-            lines.append(answered(api.summary, both, by=["benchmark", "system"], **asked))
-            lines.append(answered(api.runs, b, **asked))
-        asked["options"] = Options(
-            margin=draw.choice([0.01, 0.002, 0.5]), fdr=draw.random() < 0.3,
-            estimand=draw.choice(["mean", "mean", "geomean"]),
-        )  # fmt: skip
-        asked["view"] = View(margin_claims=draw.random() < 0.5)
-        asked["require"] = draw.choice(["", "", "not-worse:0.001"])
-        lines.append(f"-- {seed}\n")
-        lines.append(answered(api.compare, a, b, **asked))
-    assert matches_accepted(ACCEPTED / f"qualities_{part}.txt", "".join(lines))
+def of_qualities(seed: int) -> Iterator[str]:
+    draw = random.Random(f"qualities {seed}")
+    sides: list[list[pl.DataFrame]] = [[], []]
+    for benchmark in ["lm", "other"][: draw.choice([1, 1, 2])]:
+        metric, middle, spread, _, _ = draw.choice(CONTESTS)
+        for found, letter in zip(sides, "AB", strict=True):
+            made = side(draw, "", metric, middle, spread, letter)
+            found.append(made.with_columns(benchmark=pl.lit(benchmark)))
+    a, b = map(pl.concat, sides)
+    asked = dict(draw.choice(BUDGETS))
+    if seed % 3 == 0:
+        both = pl.concat([a.with_columns(system=pl.lit("a")), b])
+        yield from answered(api.summary, both, by=["benchmark", "system"], **asked)
+        yield from answered(api.runs, b, **asked)
+    asked["options"] = Options(
+        margin=draw.choice([0.01, 0.002, 0.5]), fdr=draw.random() < 0.3,
+        estimand=draw.choice(["mean", "mean", "geomean"]),
+    )  # fmt: skip
+    asked["view"] = View(margin_claims=draw.random() < 0.5)
+    asked["require"] = draw.choice(["", "", "not-worse:0.001"])
+    yield f"-- {seed}"
+    yield from answered(api.compare, a, b, **asked)
 
 
 # ------------------------------------------------------------------------------------- convergence
@@ -265,18 +249,28 @@ def entries(draw: random.Random, benchmark: str, number: int) -> pl.DataFrame:
     return frame(found)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_random_entries_are_held_against_random_references_as_accepted(
-    seed: int, tmp_path: Path
-) -> None:
+def of_entries(seed: int) -> Iterator[str]:
+    """Yield how random entries are held against random references."""
     draw = random.Random(f"entries {seed}")
     benchmark = draw.choice(["llama2_70b_lora", "llama2_70b_lora", "llama31_405b"])
-    records(draw, tmp_path / "records", benchmark)
-    asked = {
-        "draws": 200, "confidence": draw.choice([0.95, 0.9]), "bypass": draw.random() < 0.4,
-        "ruleset": draw.choice(["", "", "6.0.0"]), "records": tmp_path / "records",
-        "verbose": seed == 4,
-    }  # fmt: skip
-    runs = entries(draw, benchmark, 13 if seed in {2, 4} else 5)
-    answer = answered(api.rcp, runs, **asked)
-    assert matches_accepted(ACCEPTED / f"entries_{seed}.txt", answer)
+    with TemporaryDirectory() as folder:
+        place = Path(folder, "records")
+        records(draw, place, benchmark)
+        asked = {
+            "draws": 200, "confidence": draw.choice([0.95, 0.9]), "bypass": draw.random() < 0.4,
+            "ruleset": draw.choice(["", "", "6.0.0"]), "records": place, "verbose": seed == 4,
+        }  # fmt: skip
+        runs = entries(draw, benchmark, 13 if seed in {2, 4} else 5)
+        yield from answered(api.rcp, runs, **asked)
+
+
+@cases(
+    "claims",
+    **parts("records", of_records, 30, 6),
+    **parts("studies", of_studies, 12),
+    **parts("claims", of_claims, 24, 3),
+    **parts("qualities", of_qualities, 18, 6),
+    **parts("entries", of_entries, 6, 6),
+)
+def test_random_claims_are_judged_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()

@@ -11,10 +11,8 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
-
 from tests import made_stores as stores
-from tests.conftest import ROOT, matches_accepted
+from tests.accepted import Case, at_random, cases
 from tests.test_random_logs import told
 from tests.test_random_rounds import SYSTEMS
 from ttastats.base.errors import TtastatsError
@@ -22,7 +20,6 @@ from ttastats.base.records import Run
 from ttastats.formats.dialect import log_from_bytes
 from ttastats.ingestion import registry
 
-ACCEPTED = ROOT / "tests" / "reference" / "random_logs"
 Files = dict[str, bytes]
 
 
@@ -195,8 +192,9 @@ MAKERS: tuple[tuple[Callable[[random.Random], Files], int], ...] = (
 )  # fmt: skip
 
 
-def read(files: Files, round_: str | None) -> Iterator[str]:
+def read(files: Files, seed: int) -> Iterator[str]:
     """Yield what each of some files tells, with its name; blank if it is of no kind."""
+    round_ = None if seed % 4 else "v4.1"
     for path, data in files.items():
         dialect = registry.recognise(data, path)
         if dialect is not None:
@@ -204,20 +202,6 @@ def read(files: Files, round_: str | None) -> Iterator[str]:
             for item in dialect.parse(log):
                 more = list(item.extra) if isinstance(item, Run) else []
                 yield f"{path} {told(item)} {more}"
-
-
-@pytest.mark.parametrize(("make", "number"), MAKERS, ids=lambda one: getattr(one, "__name__", ""))
-def test_logs_in_random_folders_are_read_as_accepted(
-    make: Callable[[random.Random], Files], number: int
-) -> None:
-    lines = [
-        f"{seed} {line}\n"
-        for seed in range(number)
-        for line in read(
-            make(random.Random(f"{make.__name__} {seed}")), None if seed % 4 else "v4.1"
-        )
-    ]
-    assert matches_accepted(ACCEPTED / f"{make.__name__}.txt", "".join(lines))
 
 
 # -------------------------------------------------------------------------------- what are they?
@@ -250,8 +234,7 @@ PATHS = (
 )  # fmt: skip
 
 
-def test_files_are_taken_for_what_was_accepted() -> None:
-    lines = []
+def recognised() -> Iterator[str]:
     for head in HEADS:
         kinds: dict[str, list[str]] = {}
         for path in PATHS:
@@ -261,5 +244,9 @@ def test_files_are_taken_for_what_was_accepted() -> None:
                 kinds.setdefault(error.what, []).append(path)
                 continue
             kinds.setdefault(found.name if found else "nothing", []).append(path)
-        lines.append(f"{head[:50]!r} {len(head)} {json.dumps(kinds)}\n")
-    assert matches_accepted(ACCEPTED / "recognised.txt", "".join(lines))
+        yield f"{head[:50]!r} {len(head)} {json.dumps(kinds)}"
+
+
+@cases("random_logs", recognised=recognised, **at_random(MAKERS, read))
+def test_logs_in_random_folders_are_read_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()

@@ -16,18 +16,15 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import pytest
 
 from tests import made_stores as stores
-from tests.conftest import ROOT, matches_accepted
+from tests.accepted import Case, at_random, cases
 from tests.test_fixtures import plain
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Metrics, log_from_bytes
 from ttastats.formats.own_logs import config
-from ttastats.formats.own_logs.block import Block
 from ttastats.ingestion import registry
 
-ACCEPTED = ROOT / "tests" / "reference" / "random_logs"
 #: The bytes of a log, its path, and the files beside it by name.
 Made = tuple[bytes, str, dict[str, bytes]]
 
@@ -400,7 +397,10 @@ BLOCK = config.described(
 )  # fmt: skip
 
 
-def read(made: Made, metrics: Metrics = "evaluations", block: Block | None = None) -> Iterator[str]:
+def read(made: Made, seed: int) -> Iterator[str]:
+    """Yield what is read of a log; of every third with its metrics of training."""
+    metrics: Metrics = "evaluations" if seed % 3 else "all"
+    block = None if seed % 5 else BLOCK
     data, path, beside = made
     folder = path.rpartition("/")[0]
     files = {str(PurePosixPath(folder, name)): content for name, content in beside.items()}
@@ -437,18 +437,6 @@ def shorter(value: Any) -> Any:
     return [shorter(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def lines_of(make: Callable[[random.Random], Made], number: int) -> Iterator[str]:
-    """Yield what is read of so many logs; every third with its metrics of training."""
-    for seed in range(number):
-        metrics: Metrics = "evaluations" if seed % 3 else "all"
-        made, block = make(random.Random(f"{make.__name__} {seed}")), None if seed % 5 else BLOCK
-        for line in read(made, metrics, block):
-            yield f"{seed} {line}\n"
-
-
-@pytest.mark.parametrize(("make", "number"), MADE, ids=lambda one: getattr(one, "__name__", ""))
-def test_random_logs_are_read_as_accepted(
-    make: Callable[[random.Random], Made], number: int
-) -> None:
-    text = "".join(lines_of(make, number))
-    assert matches_accepted(ACCEPTED / f"{make.__name__}.txt", text)
+@cases("random_logs", **at_random(MADE, read))
+def test_random_logs_are_read_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()

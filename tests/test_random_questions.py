@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import polars as pl
@@ -16,13 +16,14 @@ import pytest
 import xxhash
 
 from tests import test_accepted_answers as made
-from tests.conftest import matches_accepted
+from tests.accepted import Case, cases, parts
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.report.ordering import arranged
 from ttastats.sides.options import Options, View
 
+pytestmark = pytest.mark.usefixtures("in_codes")
 Asked = dict[str, Any]
 
 TABLES: tuple[Callable[[], pl.DataFrame], ...] = (
@@ -124,16 +125,18 @@ def question(draw: random.Random) -> tuple[str, Asked, Callable[[], Report]]:
     return f"{name} {'sides' if sided else 'table'} {number}", keywords, call
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_random_questions_are_answered_as_accepted(part: int) -> None:
-    lines = []
-    for seed in range(part, 64, 4):
-        name, keywords, call = question(random.Random(f"question {seed}"))
-        try:
-            report = call()
-            found = [report.sentence, xxhash.xxh3_64_hexdigest(made.text(report).encode())]
-        except TtastatsError as error:
-            found = [f"refused: {error.what}", error.where]
-        shown = {key: one for key, one in keywords.items() if key not in {"options", "view"}}
-        lines.append(f"{json.dumps([seed, name, shown, found])}\n")
-    assert matches_accepted(made.ACCEPTED / f"questions_{part}.txt", "".join(lines))
+def answer(seed: int) -> Iterator[str]:
+    name, keywords, call = question(random.Random(f"question {seed}"))
+    try:
+        report = call()
+        whole = "\n".join(made.lines(report))
+        found = [report.sentence, xxhash.xxh3_64_hexdigest(whole.encode())]
+    except TtastatsError as error:
+        found = [f"refused: {error.what}", error.where]
+    shown = {key: one for key, one in keywords.items() if key not in {"options", "view"}}
+    yield json.dumps([seed, name, shown, found])
+
+
+@cases("answers", **parts("questions", answer, 64, 4))
+def test_random_questions_are_answered_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()

@@ -11,10 +11,8 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import pytest
-
-from tests.conftest import matches_accepted
-from tests.test_random_logs import ACCEPTED, Made, lines_of, odd
+from tests.accepted import Case, at_random, cases
+from tests.test_random_logs import Made, odd, read
 
 
 class Event(NamedTuple):
@@ -268,9 +266,6 @@ def dawnbench(draw: random.Random) -> Made:
 MAKERS = ((round_of, 150), (recorded, 40), (dawnbench, 50))
 
 
-@pytest.mark.parametrize(("make", "number"), MAKERS, ids=lambda one: getattr(one, "__name__", ""))
-def test_random_rounds_are_read_as_accepted(
-    make: Callable[[random.Random], Made], number: int
-) -> None:
-    text = "".join(lines_of(make, number))
-    assert matches_accepted(ACCEPTED / f"{make.__name__}.txt", text)
+@cases("random_logs", **at_random(MAKERS, read))
+def test_random_rounds_are_read_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()

@@ -10,15 +10,14 @@ import io
 import json
 import random
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import msgspec
 import polars as pl
-import pytest
 
-from tests.conftest import matches_accepted
-from tests.test_random_logs import ACCEPTED, told
+from tests.accepted import Case, at_random, cases
+from tests.test_random_logs import told
 from ttastats.formats.dialect import Metrics, log_from_bytes
 from ttastats.formats.own_logs import config
 from ttastats.ingestion import registry
@@ -238,25 +237,16 @@ RARE: tuple[Made, ...] = (
 )  # fmt: skip
 
 
-def test_rare_tables_are_read_as_accepted() -> None:
-    text = []
+def rare() -> Iterator[str]:
     for seed, (data, about) in enumerate(RARE, start=1):
         own = config.described(about, lambda key: key, "/logs")
         log = log_from_bytes(data, "/logs/a.log", block=own)
-        text += [f"{seed} {told(item)}\n" for item in registry.named(own.dialect).parse(log)]
-    assert matches_accepted(ACCEPTED / "rare.txt", "".join(text))
+        yield from (f"{seed} {told(item)}" for item in registry.named(own.dialect).parse(log))
 
 
 MAKERS = ((delimited, 70), (nested, 60), (parquet, 8), (panel, 24), (lines, 70))
 
 
-@pytest.mark.parametrize(("make", "number"), MAKERS, ids=lambda one: getattr(one, "__name__", ""))
-def test_random_tables_are_read_as_accepted(
-    make: Callable[[random.Random], Made], number: int
-) -> None:
-    text = [
-        f"{seed} {line}\n"
-        for seed in range(number)
-        for line in read(make(random.Random(f"{make.__name__} {seed}")), seed)
-    ]
-    assert matches_accepted(ACCEPTED / f"{make.__name__}.txt", "".join(text))
+@cases("random_logs", rare=rare, **at_random(MAKERS, read))
+def test_random_tables_are_read_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()

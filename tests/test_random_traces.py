@@ -16,9 +16,10 @@ import polars as pl
 import pytest
 from msgspec.structs import replace
 
-from tests.conftest import ROOT, matches_accepted, plain
+from tests.accepted import Case, cases, parts
+from tests.conftest import plain
 from tests.made_traces import Event, collective, event, kernel, launch, operator, step, trace
-from tests.test_accepted_answers import several, text
+from tests.test_accepted_answers import lines, several
 from tests.test_accepted_answers import table as runs_of
 from ttastats.answers.compare import compare
 from ttastats.answers.profile import profile, profile_change
@@ -28,7 +29,7 @@ from ttastats.sides.pairing import Side
 from ttastats.traces import flops, kineto, table
 from ttastats.traces.table import measure
 
-ACCEPTED = ROOT / "tests" / "reference" / "traces"
+pytestmark = pytest.mark.usefixtures("in_codes")
 
 
 def inputs(
@@ -171,14 +172,8 @@ def told(found: kineto.ReadTrace) -> Iterator[Any]:
 SAME = ("device", "unit")
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_random_traces_are_read_as_accepted(part: int) -> None:
-    lines = [
-        f"{seed} {json.dumps(one)}\n"
-        for seed in range(part, 24, 4)
-        for one in told(read(random.Random(f"trace {seed}")))
-    ]
-    assert matches_accepted(ACCEPTED / f"rows_{part}.txt", "".join(lines))
+def of_rows(seed: int) -> Iterator[str]:
+    return (f"{seed} {json.dumps(one)}" for one in told(read(random.Random(f"trace {seed}"))))
 
 
 # ------------------------------------------------------------------------------------ their answers
@@ -225,18 +220,14 @@ def profiled(draw: random.Random, name: str) -> pl.DataFrame:
     return rows.with_columns(profile=pl.lit(name), profile_id=pl.lit(name))
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_random_profiles_are_answered_as_accepted(seed: int) -> None:
+def of_profiles(seed: int) -> Iterator[str]:
     draw = random.Random(f"profile {seed}")
     a, b = (
         pl.concat([profiled(draw, f"{side} {n}") for n in range(draw.choice([1, 1, 2, 3]))])
         for side in "ab"
     )
-    answers = (
-        profile.report(a, top=draw.choice([0, 2, 10])),
-        profile_change.report(a, b, ("a", "b"), confidence=0.9),
-    )
-    assert matches_accepted(ACCEPTED / f"answers_{seed}.txt", "".join(map(text, answers)))
+    yield from lines(profile.report(a, top=draw.choice([0, 2, 10])))
+    yield from lines(profile_change.report(a, b, ("a", "b"), confidence=0.9))
 
 
 def pace(draw: random.Random, side: str) -> pl.DataFrame:
@@ -262,38 +253,37 @@ def pace(draw: random.Random, side: str) -> pl.DataFrame:
 OF_FACTORS = ("_factor", "_factor_low", "_factor_high", "_share", "_seconds")
 
 
-def test_random_profiles_explain_random_runs_as_accepted() -> None:
-    lines = []
-    for seed in range(6):
-        draw = random.Random(f"explained {seed}")
-        profiles = [
-            pl.concat([profiled(draw, f"{side} {n}") for n in range(draw.choice([1, 2, 2]))])
-            .with_columns(
-                origin=pl.lit(draw.choice(["recorded", "kineto"])),
-                source=pl.lit(draw.choice(["made", "made", "train.py"])),
-            )
-            for side in "AB"
-        ]  # fmt: skip
-        device = [
-            table.frame([measure("device_name", text=draw.choice(["Tesla A100", "a GPU"]))],
-                        profile=rows["profile"][0], profile_id=rows["profile_id"][0])
-            for rows in profiles
-        ]  # fmt: skip
-        profiles = [pl.concat(both) for both in zip(profiles, device, strict=True)]
-        benchmark = draw.choice(["made", "made", "other"])
-        sides = [
-            Side(side, time_to_target.runs(pace(draw, side)
-                 .with_columns(benchmark=pl.lit(benchmark))))
-            for side in "AB"
-        ]  # fmt: skip
-        found = compare.of_times(sides[0], sides[1:], ["benchmark"], profiles=profiles)
-        own = tuple(
-            Row(keys={key: value for key, value in row.items() if key.endswith(OF_FACTORS)})
-            for row in found.rows
+def explained(seed: int) -> Iterator[str]:
+    """Yield how random profiles explain random runs."""
+    draw = random.Random(f"explained {seed}")
+    profiles = [
+        pl.concat([profiled(draw, f"{side} {n}") for n in range(draw.choice([1, 2, 2]))])
+        .with_columns(
+            origin=pl.lit(draw.choice(["recorded", "kineto"])),
+            source=pl.lit(draw.choice(["made", "made", "train.py"])),
         )
-        shown = dataclasses.replace(found, records=own, tables=found.tables[1:], against=())
-        lines += [f"-- {seed}\n", text(shown)]
-    assert matches_accepted(ACCEPTED / "explained.txt", "".join(lines))
+        for side in "AB"
+    ]  # fmt: skip
+    device = [
+        table.frame([measure("device_name", text=draw.choice(["Tesla A100", "a GPU"]))],
+                    profile=rows["profile"][0], profile_id=rows["profile_id"][0])
+        for rows in profiles
+    ]  # fmt: skip
+    profiles = [pl.concat(both) for both in zip(profiles, device, strict=True)]
+    benchmark = draw.choice(["made", "made", "other"])
+    sides = [
+        Side(side, time_to_target.runs(pace(draw, side)
+             .with_columns(benchmark=pl.lit(benchmark))))
+        for side in "AB"
+    ]  # fmt: skip
+    found = compare.of_times(sides[0], sides[1:], ["benchmark"], profiles=profiles)
+    own = tuple(
+        Row(keys={key: value for key, value in row.items() if key.endswith(OF_FACTORS)})
+        for row in found.rows
+    )
+    shown = dataclasses.replace(found, records=own, tables=found.tables[1:], against=())
+    yield f"-- {seed}"
+    yield from lines(shown)
 
 
 # -------------------------------------------------------------------------------------------- FLOPs
@@ -317,21 +307,30 @@ CONCRETE: tuple[list[str], ...] = (
 )  # fmt: skip
 
 
-def test_flops_and_bytes_are_counted_as_accepted() -> None:
-    lines = []
+def flops_and_bytes() -> Iterator[str]:
     for name in sorted(flops.COUNTED):
         for shapes in SHAPES:
             for number, concrete in enumerate(CONCRETE):
                 cost = flops.cost(name, flops.Inputs(shapes, (), concrete))
                 if cost is not None:
-                    lines.append(f"{name} {shapes} {number}: {cost.flops} {cost.output}\n")
+                    yield f"{name} {shapes} {number}: {cost.flops} {cost.output}"
     for name in ("aten::add", "aten::view", "empty_like", "aten::mm"):
         for kinds in (["float", "c10::Half", "Long"], ["Double"], ["strange", "bool"], []):
             for shapes in SHAPES[::3]:
                 given = flops.Inputs(shapes, kinds)
                 found = [flops.moved(name, given, output) for output in (None, 0, 1000)]
                 if any(one is not None for one in found):
-                    lines.append(f"{name} {shapes} {kinds}: {found}\n")
+                    yield f"{name} {shapes} {kinds}: {found}"
     sizes = {kind: flops.moved("aten::add", flops.Inputs([[5]], [kind])) for kind in flops._SIZES}
-    lines.append(f"{sizes}\n")
-    assert matches_accepted(ACCEPTED / "flops.txt", "".join(lines))
+    yield f"{sizes}"
+
+
+@cases(
+    "traces",
+    **parts("rows", of_rows, 24, 4),
+    **parts("answers", of_profiles, 8, 8),
+    **parts("explained", explained, 6),
+    flops=flops_and_bytes,
+)
+def test_random_traces_are_read_and_answered_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
