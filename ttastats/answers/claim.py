@@ -134,26 +134,35 @@ def report(
     shown: list[Field[ClaimRow]] = [
         *fields.keys(grouping.shown_keys(rows, by)),
         Field(Column("claim"), lambda row: Text(_claim(row))),
-        fields.words("runs", _runs),
+        fields.words(
+            "runs", lambda r: f"{r.n} +{r.n_missing} missing" if r.n_missing else str(r.n)
+        ),
         fields.words("mean ±sd", lambda row: _digits(row).mean(row.mean, row.sd)),
         fields.words(
             f"[{percentages.text(1 - 2 * rules.level)} CI]",
             lambda row: _digits(row).interval(row.low, row.high),
             rank=2,
         ),
-        fields.words("margin left", _margin, rank=1),
+        fields.words(
+            "margin left",
+            lambda row: "–" if row.margin is None else _digits(row).signed(row.margin),
+            rank=1,
+        ),
         Field(Column("p", "right"), lambda row: PValue(row.p_value)),
         Field(Column("verdict"), _verdict),
     ]
-    where = str(budget) if budget else "to the target"
-    title = "   ".join(part for part in (grouping.common_title(rows, by), where) if part)
-    notes = [*_notes(rows, runs, budget, rules)]
+    title = "   ".join(filter(None, (grouping.common_title(rows, by), _place(budget))))
     names = grouping.row_names(rows, grouping.row_keys(by, grouping.ENTRY))
     if len(set(names)) < 2:
         names = [""] * len(rows)
-    said = " ".join(_sentence(row, name, rules) for row, name in zip(rows, names, strict=True))
+    sentences = [_sentence(row, name, rules) for row, name in zip(rows, names, strict=True)]
+    notes = _notes(rows, runs, budget, rules)
     answer = grouping.answer("claim", rows, shown, runs, by, notes, title=title)
-    return replace(answer, sentence=said)
+    return replace(answer, sentence=" ".join(sentences))
+
+
+def _place(budget: Budget | None) -> str:
+    return str(budget) if budget else "to the target"
 
 
 def _expect_told(runs: pl.DataFrame, limits: Sequence[Limit]) -> None:
@@ -252,7 +261,7 @@ def _row(
         keys=keys,
         metric=metric,
         higher_is_better=higher,
-        at=str(budget) if budget else "to the target",
+        at=_place(budget),
         n=found.n,
         n_missing=missing,
         mean=found.mean,
@@ -271,8 +280,6 @@ def _row(
     )
 
 
-# ------------------------------------------------------------------------------------------ cells
-
 #: What numbers of a limit are written in; a quality has the unit of its metric.
 _UNITS = {"seconds": " s", "steps": " steps"}
 
@@ -286,14 +293,6 @@ def _claim(row: ClaimRow) -> str:
     return f"{row.metric or 'quality'} {sign} {row.threshold:g}"
 
 
-def _runs(row: ClaimRow) -> str:
-    return f"{row.n} +{row.n_missing} missing" if row.n_missing else str(row.n)
-
-
-def _margin(row: ClaimRow) -> str:
-    return "–" if row.margin is None else _digits(row).signed(row.margin)
-
-
 def _verdict(row: ClaimRow) -> Text:
     if row.holds:
         return Text("holds", "good")
@@ -301,9 +300,6 @@ def _verdict(row: ClaimRow) -> Text:
         return Text("no run", "bad")
     why = f": {row.why}" if row.why else ""
     return Text(f"not shown{why}" if row.margin > 0 else "not met", "bad")
-
-
-# ------------------------------------------------------------------------------------------ words
 
 
 def _sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:

@@ -7,7 +7,7 @@ and may be scaled. It stands here on its own and enters no other report.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
@@ -65,7 +65,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     rows = [_row_of(keys, group) for keys, group in grouping.groups(judged, by)]
     rows.sort(key=lambda row: grouping.unknown_last(*map(row.keys.get, _KIND), row.score_minutes))
     shown: list[Field[ScoreRow]] = [
-        *fields.keys(shown_keys(rows, by)),
+        *fields.keys(shown_keys(rows, by, _hidden(rows, by))),
         fields.words("runs", _runs, rank=1),
         fields.words("score, min", lambda row: _minutes(row.score_minutes)),
         fields.words("raw, min", lambda row: _minutes(row.raw_minutes), rank=2),
@@ -212,17 +212,23 @@ def _in_order(group: pl.DataFrame) -> pl.DataFrame:
     return group[sorted(range(group.height), key=names.__getitem__)]
 
 
-def shown_keys(rows: Sequence[Row], by: Sequence[str]) -> tuple[str, ...]:
-    """Return the keys worth a column, the benchmark first.
+def shown_keys(rows: Sequence[Row], by: Sequence[str], hidden: Collection[str]) -> tuple[str, ...]:
+    """Return the keys worth a column, the benchmark first; no division where all are of one."""
+    one_division = len({row.keys.get("division") for row in rows}) == 1
+    names = [
+        name
+        for name in grouping.shown_keys(rows, by)
+        if name not in hidden and not (one_division and name == "division")
+    ]
+    return tuple(sorted(names, key=lambda name: name not in grouping.BENCHMARK))
 
-    An entry names submitter and system, or they name it.
-    """
-    hidden = {"division"} if len({row.keys.get("division") for row in rows}) == 1 else set()
-    if {"submitter", "system", "entry"} <= set(by):
-        others = {tuple(row.keys[name] for name in by if name != "entry") for row in rows}
-        hidden |= {"entry"} if len(others) == len(rows) else {"submitter", "system"}
-    shown = [name for name in grouping.shown_keys(rows, by) if name not in hidden]
-    return tuple(sorted(shown, key=lambda name: name not in grouping.BENCHMARK))
+
+def _hidden(rows: Sequence[ScoreRow], by: Sequence[str]) -> set[str]:
+    """Return the keys that others tell: an entry names submitter and system, or they name it."""
+    if not {"submitter", "system", "entry"} <= set(by):
+        return set()
+    others = {tuple(row.keys[name] for name in by if name != "entry") for row in rows}
+    return {"entry"} if len(others) == len(rows) else {"submitter", "system"}
 
 
 def _runs(row: ScoreRow) -> str:

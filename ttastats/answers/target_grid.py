@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,11 +69,24 @@ def grids(
         .join(sizes, on=list(by), how="semi", nulls_equal=True, maintain_order="left")
     )
     asked = [
-        found
+        grid
         for keys, group in facts.group_by(by, maintain_order=True)
-        if (found := _asked(dict(zip(by, keys, strict=True)), group, metric)) is not None
+        if (grid := _asked(dict(zip(by, keys, strict=True)), group, metric)) is not None
     ]
-    return _with_grids(sides, by, sizes, asked, points)
+    if not asked:
+        return ()
+    wanted = goals(asked, [None] * len(asked), sizes)
+    curves: dict[tuple[Any, ...], list[Floats]] = {}
+    for rows in sides:  # a run may stand in both
+        for row in time_to_target.qualities(rows, wanted, by).iter_rows(named=True):
+            place = tuple(row[name] for name in by)
+            curves.setdefault(place, []).append(np.asarray(row["values"], dtype=np.float64))
+    numbers = {row[:-1]: row[-1] for row in sizes.select(*by, "n").iter_rows()}
+    places = [tuple(grid.keys[name] for name in by) for grid in asked]
+    return tuple(
+        _with_targets(grid, curves.get(place, []), numbers[place], points)
+        for grid, place in zip(asked, places, strict=True)
+    )
 
 
 def _asked(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> Grid | None:
@@ -91,17 +104,23 @@ def _asked(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> 
         if name != chosen and chosen in targeted
     }
     single = chosen in targeted and all(len(targets) == 1 for targets in targeted.values())
-    complete = _required(keys) <= targeted.keys()
-    official = targeted[chosen][0] if single and complete else None
+    suite, benchmark = keys.get("suite"), keys.get("benchmark")
+    required = set()  # by the rules, where the keys tell the benchmark
+    if suite is not None and benchmark is not None:
+        rules = benchmarks.targets(suite, benchmark, keys.get("round"))
+        required = {target.metric for target in rules}
+    official = targeted[chosen][0] if single and required <= targeted.keys() else None
     return Grid(keys, chosen, known[chosen][0], others, official, (), None)
 
 
-def _required(keys: Mapping[str, Any]) -> set[str]:
-    """Return the metrics that the rules ask for, where the keys tell the benchmark."""
-    suite, benchmark = keys.get("suite"), keys.get("benchmark")
-    if suite is None or benchmark is None:
-        return set()
-    return {target.metric for target in benchmarks.targets(suite, benchmark, keys.get("round"))}
+def _with_targets(asked: Grid, curves: Sequence[Floats], n: int, points: int) -> Grid:
+    higher = asked.higher_is_better
+    targets = set(target_grid(curves, points, higher_is_better=higher))
+    if (official := asked.official) is not None:
+        slack = abs(official) * quality.TOLERANCE
+        targets = {official, *(each for each in targets if abs(each - official) > slack)}
+    hardest = hardest_common_target(curves, higher_is_better=higher) if len(curves) == n else None
+    return replace(asked, targets=tuple(sorted(targets, reverse=not higher)), hardest=hardest)
 
 
 def goals(
@@ -121,38 +140,3 @@ def goals(
         schema_overrides={**types, "target_value": pl.Float64()},
         infer_schema_length=None,
     )
-
-
-def _with_grids(
-    sides: Sequence[pl.LazyFrame],
-    by: Sequence[str],
-    sizes: pl.DataFrame,
-    asked: Sequence[Grid],
-    points: int,
-) -> tuple[Grid, ...]:
-    if not asked:
-        return ()
-    wanted = goals(asked, [None] * len(asked), sizes)
-    # A run may stand in both sides.
-    found = pl.concat(time_to_target.qualities(rows, wanted, by) for rows in sides)
-    curves: dict[tuple[Any, ...], list[Floats]] = {}
-    for row in found.iter_rows(named=True):
-        key = tuple(row[name] for name in by)
-        curves.setdefault(key, []).append(np.asarray(row["values"], dtype=np.float64))
-    numbers = {row[:-1]: row[-1] for row in sizes.select(*by, "n").iter_rows()}
-    return tuple(
-        _with_grid(one, curves.get(key, []), numbers[key], points)
-        for one in asked
-        for key in [tuple(one.keys[name] for name in by)]
-    )
-
-
-def _with_grid(asked: Grid, curves: Sequence[Floats], n: int, points: int) -> Grid:
-    higher = asked.higher_is_better
-    grid = set(target_grid(curves, points, higher_is_better=higher))
-    if (own := asked.official) is not None:
-        slack = abs(own) * quality.TOLERANCE
-        grid = {own, *(target for target in grid if abs(target - own) > slack)}
-    hardest = hardest_common_target(curves, higher_is_better=higher) if len(curves) == n else None
-    targets = tuple(sorted(grid, reverse=not higher))
-    return Grid(asked.keys, asked.metric, higher, asked.others, asked.official, targets, hardest)

@@ -116,30 +116,38 @@ def report(
             where=f"--in {axis.name}",
             remedy="`summary` and `compare` work with the target at which the runs stopped.",
         )
-    kept = [_counting(side, by) for side in sides]
-    asked = grids(
-        [side.evaluations for side in kept], by, _shared(kept, by), points=points, metric=metric
-    )
+    counting = [_counting(side, by) for side in sides]
+    every = pl.concat([side.runs.select(by) for side in counting], how="vertical_relaxed")
+    sizes = every.group_by(by).agg(n=pl.len())
+    for side in counting:  # every side must have evaluations of a group
+        evaluated = side.runs.filter(pl.col("evaluations") > 0).select(by).unique()
+        sizes = sizes.join(evaluated, on=list(by), how="semi", nulls_equal=True)
+    evaluations = [side.evaluations for side in counting]
+    asked = grids(evaluations, by, sizes, points=points, metric=metric)
     answered = [
         _of_grid(grid, at_targets, [left_out.of(side.runs, grid.keys) for side in sides], by)
-        for grid, at_targets in zip(asked, _runs(kept, by, asked, axis), strict=True)
+        for grid, at_targets in zip(asked, _runs(counting, by, asked, axis), strict=True)
     ]
-    rows = [row for each in answered for row in each.rows]
+    rows = tuple(row for each in answered for row in each.rows)
     if not rows:
         raise TtastatsError(
             "no benchmark has evaluations on all sides",
             remedy="`ttastats runs FILE` lists the runs.",
         )
+    letters = "AB" if len(sides) > 1 else ("",)
     notes = (
-        *_side_notes(sides, by),
+        *(
+            each.of(letter)
+            for letter, side in zip(letters, sides, strict=True)
+            for each in grouping.group_notes(side.runs, by)
+        ),
         *_left_out_notes(answered, by),
-        *_together(asked),
-        *_no_official(asked),
+        *_grid_notes(asked),
         *_details(answered, by),
         _method(rows, axis),
     )
     table = _table(rows, by, [side.label for side in sides], axis)
-    return Report("targets", tuple(rows), (table,), notes, by=grouping.row_keys(by))
+    return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))
 
 
 def _expect_of_runs(by: Sequence[str]) -> None:
@@ -153,23 +161,12 @@ def _expect_of_runs(by: Sequence[str]) -> None:
 
 
 def _counting(side: Side, by: Sequence[str]) -> Side:
-    """Keep the runs that count."""
+    """Return a side with the runs that count."""
     runs = counted(side.runs, by)
-    chosen = runs.select(RUN).lazy()
     evaluations = side.evaluations.join(
-        chosen, on=RUN, how="semi", nulls_equal=True, maintain_order="left"
+        runs.select(RUN).lazy(), on=RUN, how="semi", nulls_equal=True, maintain_order="left"
     )
     return replace(side, runs=runs, evaluations=evaluations)
-
-
-def _shared(sides: Sequence[Side], by: Sequence[str]) -> pl.DataFrame:
-    """Return the groups that every side has evaluations of, with the number of their runs."""
-    evaluated = [side.runs.filter(pl.col("evaluations") > 0).select(by).unique() for side in sides]
-    every = pl.concat([side.runs.select(by) for side in sides], how="vertical_relaxed")
-    sizes = every.group_by(by).agg(n=pl.len())
-    for side in evaluated:
-        sizes = sizes.join(side, on=list(by), how="semi", nulls_equal=True)
-    return sizes
 
 
 def _runs(
@@ -279,15 +276,9 @@ def _left_out_notes(answered: Sequence[_Answered], by: Sequence[str]) -> Iterato
                 yield note("left_out_runs", name=name, text=text)
 
 
-def _side_notes(sides: Sequence[Side], by: Sequence[str]) -> Iterator[Note]:
-    for letter, side in zip("AB", sides, strict=False):
-        name = letter if len(sides) > 1 else ""
-        yield from (each.of(name) for each in grouping.group_notes(side.runs, by))
-
-
-def _together(grids: Sequence[Grid]) -> list[Note]:
-    """Return which metrics must be met beside the one that varies."""
-    notes = {
+def _grid_notes(grids: Sequence[Grid]) -> Iterator[Note]:
+    """Yield which metrics must be met beside the one that varies, and who has no target."""
+    together = {
         note(
             "together",
             benchmark=grid.keys.get("benchmark"),
@@ -297,12 +288,10 @@ def _together(grids: Sequence[Grid]) -> list[Note]:
         for grid in grids
         if grid.others
     }
-    return sorted(notes, key=lambda each: each.text)
-
-
-def _no_official(grids: Sequence[Grid]) -> list[Note]:
-    names = sorted({str(each.keys.get("benchmark")) for each in grids if each.official is None})
-    return [note("no_official_target", names=", ".join(names))] if names else []
+    yield from sorted(together, key=lambda each: each.text)
+    names = {str(grid.keys.get("benchmark")) for grid in grids if grid.official is None}
+    if names:
+        yield note("no_official_target", names=", ".join(sorted(names)))
 
 
 def _details(answered: Sequence[_Answered], by: Sequence[str]) -> Iterator[Note]:
@@ -364,16 +353,15 @@ def _table(
         compared: list[Field[AgainstKeys]] = [
             fields.words("B reached", lambda b: f"{b.reached_b}/{b.n_b}"),
             fields.number(f"B {expected}", "ert_b_seconds", axis.unit),
-            Field(Column(f"{axis.ratio} [95% CI]"), _speedup),
+            Field(
+                Column(f"{axis.ratio} [95% CI]"),
+                lambda b: Quantity(b.speedup, "ratio", b.speedup_low, b.speedup_high),
+            ),
             Field(Column("p", "right"), lambda b: PValue(b.p_adjusted)),
             Field(Column("verdict"), lambda b: Text(_verdict(b, axis))),
         ]
         shown += [fields.of_part(field, lambda row: row.against) for field in compared]
     return fields.table(rows, shown, title)
-
-
-def _speedup(b: AgainstKeys) -> Quantity:
-    return Quantity(b.speedup, "ratio", b.speedup_low, b.speedup_high)
 
 
 def _verdict(b: AgainstKeys, axis: Axis) -> str:

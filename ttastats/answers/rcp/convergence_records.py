@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,6 +23,7 @@ from ttastats.base.errors import TtastatsError
 #: What the official package calls the rulesets of a suite.
 _USAGES = {"mlperf": "training", "mlperf_hpc": "hpc"}
 _FILES = "rcps_*.json"
+Unit = Literal["epochs", "samples"]
 _RULESET = re.compile(r"v?([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
 
 
@@ -38,7 +39,7 @@ class Record:
     benchmark: str
     batch_size: int
     values: tuple[float, ...]
-    unit: Literal["epochs", "samples"]
+    unit: Unit
 
 
 Records = Mapping[str, tuple[Record, ...]]
@@ -84,36 +85,29 @@ def library(place: Path | None = None) -> Library:
 
     It raises a TtastatsError where the package or the folder is not there or cannot be used.
     """
-    if place is None:
-        return _of_package
-    return lambda suite, ruleset: _of_folder(place, suite, ruleset)
 
+    def records(suite: str | None, ruleset: str | None) -> Records:
+        folder = _package() if place is None else place
+        if not folder.exists():
+            raise TtastatsError(
+                "no such folder",
+                where=str(folder),
+                remedy=f"It must contain {_FILES} or subfolders of it.",
+            )
+        # A folder may have a part for each ruleset, as the package has.
+        parts = (path for usage in _USAGES.values() for path in folder.glob(f"{usage}_*"))
+        if place is None or (folder.is_dir() and any(parts)):
+            part = folder / f"{_USAGES.get(suite or '', '')}_{ruleset}"
+            return _read(part) if part.is_dir() else {}
+        return _read(folder)
 
-def _of_package(suite: str | None, ruleset: str | None) -> Records:
-    """Return the records of a ruleset in the official package, if it has any."""
-    folder = _package() / f"{_USAGES.get(suite or '', '')}_{ruleset}"
-    return _read(folder) if folder.is_dir() else {}
-
-
-def _of_folder(place: Path, suite: str | None, ruleset: str | None) -> Records:
-    """Return the records in a folder, or in its part for a ruleset where it has such parts."""
-    if not place.exists():
-        raise TtastatsError(
-            "no such folder",
-            where=str(place),
-            remedy=f"It must contain {_FILES} or subfolders of it.",
-        )
-    parts = [f"{usage}_*" for usage in _USAGES.values()]
-    if place.is_dir() and any(any(place.glob(pattern)) for pattern in parts):
-        part = place / f"{_USAGES.get(suite or '', '')}_{ruleset}"
-        return _read(part) if part.is_dir() else {}
-    return _read(place)
+    return records
 
 
 def _package() -> Path:
     """Return the folder of the official package's records without importing it."""
-    found = importlib.util.find_spec("mlperf_logging")
-    places = list(found.submodule_search_locations or ()) if found else []
+    spec = importlib.util.find_spec("mlperf_logging")
+    places = list(spec.submodule_search_locations or ()) if spec else []
     folder = Path(places[0]) / "rcp_checker" if places else None
     if folder is None or not folder.is_dir():
         raise TtastatsError(
@@ -143,26 +137,24 @@ def _read(place: Path) -> Records:
     }
 
 
-def _of_file(path: Path) -> list[Record]:
+def _of_file(path: Path) -> Iterator[Record]:
     try:
-        written = msgspec.json.decode(path.read_bytes(), type=dict[str, _Written])
+        records = msgspec.json.decode(path.read_bytes(), type=dict[str, _Written])
     except OSError as error:
         raise TtastatsError(error.strerror or "cannot be read", where=str(path)) from None
     except msgspec.MsgspecError as error:
         raise _unusable(path, str(error)) from None
     # The file's name tells the benchmark, as it does for the official checker.
     named = path.stem.removeprefix("rcps_") if path.stem.startswith("rcps_") else None
-    return [_record(path, name, named or one.benchmark, one) for name, one in written.items()]
-
-
-def _record(path: Path, name: str, benchmark: str, written: _Written) -> Record:
-    values = written.samples or written.epochs
-    if not values:
-        raise _unusable(path, f"{name} has no runs: neither epochs nor samples to converge")
-    if not all(math.isfinite(value) and value > 0 for value in values) or written.batch_size < 1:
-        raise _unusable(path, f"{name} contains a number that is not positive")
-    unit: Literal["epochs", "samples"] = "samples" if written.samples else "epochs"
-    return Record(name, benchmark, written.batch_size, tuple(sorted(values)), unit)
+    for name, record in records.items():
+        values = record.samples or record.epochs
+        if not values:
+            raise _unusable(path, f"{name} has no runs: neither epochs nor samples to converge")
+        if not all(math.isfinite(value) and value > 0 for value in values) or record.batch_size < 1:
+            raise _unusable(path, f"{name} contains a number that is not positive")
+        unit: Unit = "samples" if record.samples else "epochs"
+        benchmark, size = named or record.benchmark, record.batch_size
+        yield Record(name, benchmark, size, tuple(sorted(values)), unit)
 
 
 def _unusable(path: Path, why: str) -> TtastatsError:

@@ -100,16 +100,15 @@ def as_written(found: ConvergenceRules, ruleset: str | None) -> ConvergenceRules
 
 def points(records: Sequence[Record], found: ConvergenceRules) -> tuple[Point, ...]:
     """Return the points that count of the records of one benchmark, by ascending batch size."""
-    return _pruned([_measured(record, found) for record in records], found)
-
-
-def _measured(record: Record, found: ConvergenceRules) -> Point:
-    values = np.array(record.values)
-    kept = values[found.dropped : len(values) - found.dropped]
-    if not kept.size:  # the official checker has no mean then
-        kept = values
-    mean, std = float(np.mean(kept)), float(np.std(values))
-    return Point(record.batch_size, mean, std, _limit(mean, std, kept.size, found.runs))
+    measured = []
+    for record in records:
+        values = np.array(record.values)
+        counted = values[found.dropped : len(values) - found.dropped]
+        counted = counted if counted.size else values  # the official checker has no mean then
+        mean, std = float(np.mean(counted)), float(np.std(values))
+        limit = _limit(mean, std, counted.size, found.runs)
+        measured.append(Point(record.batch_size, mean, std, limit))
+    return _pruned(measured, found)
 
 
 def _limit(mean: float, std: float, n_reference: int, runs: int) -> float:

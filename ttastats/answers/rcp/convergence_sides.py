@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ttastats.answers.rcp import convergence_rules
-from ttastats.answers.rcp.convergence_records import Library, Record, Records
+from ttastats.answers.rcp.convergence_records import Library, Record
 from ttastats.answers.rcp.convergence_rules import ConvergenceRules, Point
 from ttastats.base import benchmarks
 from ttastats.base.benchmarks import FEWEST_SAMPLES, canonical_name
@@ -68,7 +68,13 @@ def benchmark_of(
 ) -> BenchmarkReference | str:
     """Return what holds for a benchmark, or why it has no reference."""
     round_ = f"v{ruleset.removesuffix('.0')}" if ruleset else None
-    records = _records(library(suite, ruleset), suite or "", round_, benchmark or "")
+    every = library(suite, ruleset)
+    # A benchmark may be named as the logs of its round name it.
+    names = (
+        name for name in every
+        if name != benchmark and canonical_name(suite or "", name, round_) == benchmark
+    )  # fmt: skip
+    records = every.get(benchmark or "") or every.get(next(names, ""), ())
     if not records:
         of = f" under ruleset {ruleset}" if ruleset else ", and its round is unknown"
         return f"no reference record of {benchmark or 'an unknown benchmark'}{of}"
@@ -85,13 +91,6 @@ def benchmark_of(
         found,
         convergence_rules.points(records, found),
     )
-
-
-def _records(found: Records, suite: str, round_: str | None, benchmark: str) -> tuple[Record, ...]:
-    """Return the records of a benchmark, which may be named as the logs of their round name it."""
-    names = (name for name in found if name != benchmark)
-    same = (name for name in names if canonical_name(suite, name, round_) == benchmark)
-    return found.get(benchmark) or found.get(next(same, ""), ())
 
 
 def _unit(

@@ -12,7 +12,7 @@ import polars as pl
 
 from ttastats.answers.rcp.convergence_records import Library
 from ttastats.answers.rcp.rcp_row import RcpOptions, RcpRow, row_maker
-from ttastats.answers.score import factor_text
+from ttastats.answers.score import factor_text, shown_keys
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note, note
@@ -55,15 +55,12 @@ def report(
     names = ("suite", "round", "benchmark", "batch_size", "ratio")
     rows.sort(key=lambda row: grouping.unknown_last(*map(row.get, names)))
     every = options.verbose or len(rows) <= FEW
-    return grouping.answer(
-        "rcp",
-        rows,
-        _fields(rows, by, options),
-        runs,
-        by,
-        [*_notes(rows, options.confidence, every=every)],
-        details=[_details(row, every=every) for row in rows],
-    )
+    shown, notes = _fields(rows, by, options), [*_notes(rows, options.confidence, every=every)]
+    details = [
+        (*filter(None, (_official(row), _chances(row), _grid(row)) if every else ()), _verdict(row))
+        for row in rows
+    ]
+    return grouping.answer("rcp", rows, shown, runs, by, notes, details=details)
 
 
 def unanswered(answer: Report) -> int:
@@ -76,17 +73,10 @@ def _reasons(rows: Sequence[RcpRow]) -> str:
     return units.listed(sorted(reasons), between="; ")
 
 
-# ---------------------------------------------------------------------------------------- the table
-
-
 def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> list[Field[RcpRow]]:
     hidden = {"entry"} if {"submitter", "system", "entry"} <= set(by) and _named(rows) else set()
-    if len({row.keys.get("division") for row in rows}) == 1:
-        hidden.add("division")
-    names = [name for name in grouping.shown_keys(rows, by) if name not in hidden]
-    names.sort(key=lambda name: name not in grouping.BENCHMARK)
     return [
-        *fields.keys(names),
+        *fields.keys(shown_keys(rows, by, hidden)),
         fields.words("BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}"),
         fields.reached(),
         Field(
@@ -121,36 +111,28 @@ def _named(rows: Sequence[RcpRow]) -> bool:
 
 def _word(row: RcpRow) -> Text:
     verdict = Verdict(row.verdict)
-    undecided = verdict is Verdict.UNDECIDED
-    return Text(verdict.signed if undecided else verdict.label, verdict.tone)
+    word = verdict.signed if verdict is Verdict.UNDECIDED else verdict.label
+    return Text(word, verdict.tone)
 
 
-# ------------------------------------------------------------------------------- below each entry
-
-
-def _details(row: RcpRow, *, every: bool) -> tuple[str, ...]:
-    """Return the lines below an entry: its verdict, with `every` the numbers behind it."""
-    lines = (_official(row), _chances(row), _grid(row)) if every else ()
-    return (*(line for line in lines if line), f"verdict  {_sentence(row)}")
-
-
-def _sentence(row: RcpRow) -> str:
+def _verdict(row: RcpRow) -> str:
+    """Return whether an entry converges as the reference does, in words."""
     if row.ratio is None:
-        return f"none: {row.status}"
+        return f"verdict  none: {row.status}"
     if row.low is None or row.high is None:
         change = f"{_change(row.ratio)} {row.unit} than the reference"
-        return f"{change}, no interval: {row.status}"
+        return f"verdict  {change}, no interval: {row.status}"
     if row.verdict == Verdict.UNDECIDED:
-        low, high = _change(row.low), _change(row.high)
-        return f"not significantly different from the reference: {low} to {high} {row.unit}"
-    return f"converges {row.verdict} than the reference in these runs{_in_evaluations(row)}"
+        span = f"{_change(row.low)} to {_change(row.high)} {row.unit}"
+        return f"verdict  not significantly different from the reference: {span}"
+    return f"verdict  converges {row.verdict} than the reference in these runs{_as_if(row)}"
 
 
 def _change(ratio: float) -> str:
     return f"{units.percent(abs(1 - ratio))} {'fewer' if ratio < 1 else 'more'}"
 
 
-def _in_evaluations(row: RcpRow) -> str:
+def _as_if(row: RcpRow) -> str:
     """Return how large a difference is, in runs that stop at another evaluation."""
     interval = row.interval or row.reference_interval
     if not interval or row.entry_mean is None or row.reference_mean is None:
@@ -171,18 +153,15 @@ def _official(row: RcpRow) -> str:
         return f"official  none: {row.official_reason}" if row.official_reason else ""
     if row.official_limit is None:
         return f"official  {row.official_verdict}: {row.official_reason}"
-    applied = _applied(row)
-    factor = f", time x{applied:.4f}" if applied > 1 else ""
-    return (
-        f"official  olympic mean {_amount(row.official_mean, row)} against "
-        f"{_amount(row.official_reference_mean, row)}, limit "
-        f"{units.counted(row.official_limit, row.unit or '')}: "
-        f"{row.official_verdict}{factor} ({row.official_reason})"
+    mean, reference, limit = (
+        units.counted(value or 0.0, row.unit or "")
+        for value in (row.official_mean, row.official_reference_mean, row.official_limit)
     )
-
-
-def _amount(value: float | None, row: RcpRow) -> str:
-    return units.counted(value or 0.0, row.unit or "").rsplit(" ", 1)[0]
+    factor = f", time x{applied:.4f}" if (applied := _applied(row)) > 1 else ""
+    return (
+        f"official  olympic mean {mean.rsplit(' ', 1)[0]} against {reference.rsplit(' ', 1)[0]}, "
+        f"limit {limit}: {row.official_verdict}{factor} ({row.official_reason})"
+    )
 
 
 def _chances(row: RcpRow) -> str:
@@ -207,8 +186,8 @@ def _grid(row: RcpRow) -> str:
         return ""
     if not interval:
         return "grid  unknown: no run logs two evaluations"
-    text = f"grid  one evaluation is {units.percent(interval / row.reference_mean)} of the "
-    text += "reference's mean"
+    share = units.percent(interval / row.reference_mean)
+    text = f"grid  one evaluation is {share} of the reference's mean"
     if row.reference_interval and _grids_differ(row):
         other = units.percent(row.reference_interval / row.reference_mean)
         text += f" ({other} in the reference's own runs)"
@@ -225,9 +204,6 @@ def _grids_differ(row: RcpRow) -> bool:
     if not row.interval or not row.reference_interval:
         return False
     return not 1 / _COARSER < row.interval / row.reference_interval < _COARSER
-
-
-# ---------------------------------------------------------------------------------------- footnotes
 
 
 def _notes(rows: Sequence[RcpRow], confidence: float, *, every: bool) -> Iterator[Note]:

@@ -209,7 +209,7 @@ def _compared(row: RcpRow, entry: Entry, held: BenchmarkReference) -> RcpRow:
 
 def _with_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
     found = convergence(entry, reference, confidence=row.confidence)
-    solved = entry.times[entry.reached]
+    solved, ratio = entry.times[entry.reached], found.ratio.estimate or 0.0
     row = structs.replace(
         row,
         entry_mean=found.a.term.estimate if found.a else None,
@@ -217,15 +217,14 @@ def _with_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
         early=stopped_early(solved, reference),
         reference_early=stopped_early(reference.pool()[0], reference),
     )
-    if not 1 / _FAR < (found.ratio.estimate or 0.0) < _FAR:
+    if not 1 / _FAR < ratio < _FAR:
         return structs.replace(row, status="entry and reference use different units")
-    row = structs.replace(row, ratio=found.ratio.estimate)
     limits = found.limits(row.confidence, epochs=True)
     if limits is None or not math.isfinite(limits[1]):
-        return structs.replace(row, status=_no_interval(entry, reference))
+        return structs.replace(row, ratio=ratio, status=_no_interval(entry, reference))
     low, high = limits
     verdict = Verdict.EARLIER if high < 1 else Verdict.LATER if low > 1 else Verdict.UNDECIDED
-    return structs.replace(row, low=low, high=high, verdict=verdict.value)
+    return structs.replace(row, ratio=ratio, low=low, high=high, verdict=verdict.value)
 
 
 def _no_interval(entry: Outcomes, reference: Reference) -> str:

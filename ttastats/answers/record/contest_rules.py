@@ -38,15 +38,12 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     loss_per_step: float | None = None
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    rules: tuple[Rules, ...]
-
-
 @cache
 def known() -> dict[str, Rules]:
     """Return all rules by their names."""
     text = resources.files("ttastats.answers.record").joinpath("rules.toml").read_bytes()
-    return {one.name: one for one in msgspec.toml.decode(text, type=_File).rules}
+    (contests,) = msgspec.toml.decode(text, type=dict[str, tuple[Rules, ...]]).values()
+    return {rules.name: rules for rules in contests}
 
 
 def named(name: str) -> Rules:

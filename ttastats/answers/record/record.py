@@ -17,15 +17,11 @@ from ttastats.report.row import Key, Row
 from ttastats.stats.verdict import Tone
 
 _TONES: Mapping[Result, Tone] = {
-    "passed": "good",
-    "failed": "bad",
-    "not known": "dim",
-    "told": "plain",
-}
+    "passed": "good", "failed": "bad", "not known": "dim", "told": "plain",
+}  # fmt: skip
 _COLUMNS = (Column("check"), Column("result"), Column("figures"))
 #: What keeps nothing from being a record where logs do not tell it.
 _SETTLED = ("seeds", "machines", "order", "time", "same stop")
-
 
 _Quality = Annotated[float | None, Key("mean quality of the runs", "metric")]
 _Seconds = Annotated[
@@ -78,28 +74,26 @@ def report(
     sides = "   ".join(f"{letter} = {label}" for letter, label in zip(letters, labels, strict=True))
     rows, tables, sentences = [], [], []
     for benchmark, record in judged:
-        rows.append(_row(benchmark, record, rules))
+        rows.append(
+            RecordRow(
+                benchmark=benchmark,
+                rules=rules.name,
+                verdict=record.verdict,
+                reasons=[f"{check.name}: {check.said}" for check in record.against],
+                checks=[f"{check.name}: {check.result}" for check in record.checks],
+                not_known=[check.name for check in record.checks if check.result == "not known"],
+                **record.numbers,
+            )
+        )
         lines = tuple(
             Line((Text(check.name), Text(check.result, _TONES[check.result]), Text(check.said)))
             for check in record.checks
         )
-        title = "   ".join(part for part in (benchmark, rules.name, sides) if part)
+        title = "   ".join(filter(None, (benchmark, rules.name, sides)))
         tables.append(Table(_COLUMNS, lines, title))
         sentences.append(_sentence(benchmark, record, rules))
     notes = (Note("rules", rules.remark),) if rules.remark else ()
     return Report("record", tuple(rows), tuple(tables), notes, " ".join(sentences))
-
-
-def _row(benchmark: str | None, record: JudgedRecord, rules: Rules) -> RecordRow:
-    return RecordRow(
-        benchmark=benchmark,
-        rules=rules.name,
-        verdict=record.verdict,
-        reasons=[f"{check.name}: {check.said}" for check in record.against],
-        checks=[f"{check.name}: {check.result}" for check in record.checks],
-        not_known=[check.name for check in record.checks if check.result == "not known"],
-        **record.numbers,
-    )
 
 
 def _sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) -> str:

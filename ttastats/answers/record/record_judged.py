@@ -76,9 +76,10 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRec
         return _of_studies(sides, rules)
     with_value, missing = {}, {}
     for name, runs in sides.items():
-        with_value[name] = once(runs).filter("reached")
-        every = once(runs).height + left_out.rows(runs).height
-        missing[name] = every - with_value[name].height
+        distinct = once(runs)
+        with_value[name] = distinct.filter("reached")
+        lost = distinct.height + left_out.rows(runs).height
+        missing[name] = lost - with_value[name].height
     _expect_runs(with_value, rules)
     counts = {name: runs.height for name, runs in with_value.items()}
     means = {name: float(runs["quality"].to_numpy().mean()) for name, runs in with_value.items()}
@@ -94,8 +95,12 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRec
     return JudgedRecord(checks, {**numbers, **quality.numbers, **cost.numbers})
 
 
-def _result(*, passed: bool, failed: bool = False) -> Result:
-    return "passed" if passed else "failed" if failed else "not known"
+def _check(
+    name: str, said: str, *, passed: bool, failed: bool = False, decides: bool = True
+) -> Check:
+    """Return a check that may disprove a record; not known is what neither passed nor failed."""
+    result: Result = "passed" if passed else "failed" if failed else "not known"
+    return Check(name, result, said, decides, disproves=True)
 
 
 def _expect_runs(sides: Sides, rules: Rules) -> None:
@@ -110,16 +115,13 @@ def _expect_runs(sides: Sides, rules: Rules) -> None:
             )
 
 
-# ------------------------------------------------------------------------------------ quality
-
-
 def _quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
     """Judge the quality where it counts; elsewhere that of each side by the target of the rules."""
     if rules.counts == "quality":
         return _better_quality(sides, rules, stated)
-    found = {name: of_target(sides[name], rules) for name in sorted(sides, reverse=True)}
-    checks = tuple(_meets(name, sides[name], one, rules) for name, one in found.items())
-    return JudgedRecord(checks, {"quality_p": found["B"].p_value})
+    tests = {name: of_target(sides[name], rules) for name in sorted(sides, reverse=True)}
+    checks = tuple(_meets(name, sides[name], test, rules) for name, test in tests.items())
+    return JudgedRecord(checks, {"quality_p": tests["B"].p_value})
 
 
 def of_target(runs: pl.DataFrame, rules: Rules) -> AgainstNumber:
@@ -143,29 +145,29 @@ def holds(found: AgainstNumber, rules: Rules) -> bool:
     return found.margin * math.sqrt(found.n) >= rules.least_score * (1 - 1e-9)
 
 
-def _meets(name: str, runs: pl.DataFrame, found: AgainstNumber, rules: Rules) -> Check:
-    digits = digits_of([found.threshold], found.sd, found.mean)
+def _meets(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rules) -> Check:
+    digits = digits_of([test.threshold], test.sd, test.mean)
     sign = "≥" if rules.meets == ">=" else "≤"
-    said = f"{_metric(runs)} {sign} {found.threshold:g}: {_mean(runs, digits)}"
-    if rules.least_score is not None and found.margin is not None:
-        score = found.margin * math.sqrt(found.n)
+    said = f"{_metric(runs)} {sign} {test.threshold:g}: {_mean(runs, digits)}"
+    if rules.least_score is not None and test.margin is not None:
+        score = test.margin * math.sqrt(test.n)
         said += f", margin × √n {score:.2g} (at least {rules.least_score:g})"
-    if found.p_value is not None:
-        test = f"z with σ {rules.sigma:g}" if rules.sigma else "t"
-        said += f", one-sided {test}: {_p_text(found.p_value, rules)}"
+    if test.p_value is not None:
+        kind = f"z with σ {rules.sigma:g}" if rules.sigma else "t"
+        said += f", one-sided {kind}: {_p_text(test.p_value, rules)}"
     said += "" if rules.tested else _OURS
-    result = _result(passed=holds(found, rules), failed=found.margin is None or found.margin <= 0)
-    if result == "not known" and (needed := found.needed) and needed > found.n:
+    passed, failed = holds(test, rules), test.margin is None or test.margin <= 0
+    if not passed and not failed and (needed := test.needed) and needed > test.n:
         said += f"; {needed:,} such runs would show it"
     title = "quality" if name == "B" else "A's quality"
-    return Check(title, result, said, decides=name == "B", disproves=True)
+    return _check(title, said, passed=passed, failed=failed, decides=name == "B")
 
 
 def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
     """Judge whether B beats the quality of A, or a stated one, by the margin of the rules."""
     gained = _gain(sides, rules, stated)
     if gained is None:
-        return JudgedRecord((Check("quality", "not known", "no baseline", disproves=True),))
+        return JudgedRecord((_check("quality", "no baseline", passed=False),))
     gain, p_value = gained
     mean, sd = _moments(sides["B"])
     digits = digits_of([], sd, mean)
@@ -175,9 +177,7 @@ def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedR
     )
     said += "" if p_value is None else f": {_p_text(p_value, rules)}"
     shown = p_value is not None and p_value < rules.level
-    check = Check(
-        "quality", _result(passed=shown, failed=gain <= rules.margin), said, disproves=True
-    )
+    check = _check("quality", said, passed=shown, failed=gain <= rules.margin)
     return JudgedRecord((check,), {"quality_p": p_value})
 
 
@@ -221,9 +221,6 @@ def _p_text(p_value: float, rules: Rules) -> str:
     return f"{units.p_text(p_value)}, level {percentages.text(rules.level)}"
 
 
-# --------------------------------------------------------------------------------------- cost
-
-
 def _cost(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
     """Judge what B takes beside A: what decides where the rules count it, and times in any case."""
     times = _seconds(sides, stated if rules.counts == "seconds" else None, rules)
@@ -231,14 +228,12 @@ def _cost(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
         return times
     ours = _steps(sides["B"])
     theirs = _steps(sides["A"]) if "A" in sides else stated
-    result, numbers = _result(passed=False), {}
     if ours is None or theirs is None:
         said = "not logged" if ours is None else f"B {ours:,.0f}, no baseline"
-    else:
-        result = _result(passed=ours < theirs, failed=ours >= theirs)
-        said = f"A {theirs:,.0f}, B {ours:,.0f}"
-        numbers = {"steps_a": theirs, "steps_b": ours, **times.numbers}
-    check = Check("fewer steps", result, said, disproves=True)
+        return JudgedRecord((_check("fewer steps", said, passed=False), *times.checks))
+    said, fewer = f"A {theirs:,.0f}, B {ours:,.0f}", ours < theirs
+    check = _check("fewer steps", said, passed=fewer, failed=not fewer)
+    numbers = {"steps_a": theirs, "steps_b": ours, **times.numbers}
     return JudgedRecord((check, *times.checks), numbers)
 
 
@@ -254,8 +249,7 @@ def _seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
     silent = [name for name, runs in sides.items() if runs["tta_seconds"].null_count()]
     if silent or (stated is None and "A" not in sides):
         said = f"not in the logs of {' and '.join(silent)}" if silent else "no baseline"
-        check = Check("faster", "not known", said, disproves=True)
-        return JudgedRecord((check,) if decides else ())
+        return JudgedRecord((_check("faster", said, passed=False),) if decides else ())
     times = {name: runs["tta_seconds"].to_numpy() for name, runs in sides.items()}
     mean_b = float(times["B"].mean())
     if "A" in sides:
@@ -274,10 +268,9 @@ def _seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
     said += "" if estimate is None else f": ratio {units.ratio_interval(estimate, low, high)}"
     said += "" if p_value is None else f", {units.p_text(p_value)}"
     way = side_of(1.0, low, high)
-    result = _result(passed=way > 0, failed=way < 0)
-    check = Check("faster", result, said, disproves=True)
-    if not decides:
-        check = Check("time ratio", "told", said, decides=False)
+    check = Check("time ratio", "told", said, decides=False)
+    if decides:
+        check = _check("faster", said, passed=way > 0, failed=way < 0)
     return JudgedRecord(
         (check,),
         {
@@ -301,11 +294,8 @@ def _pairwise(sides: Sides, means: Mapping[str, float], rules: Rules) -> Iterato
     gain += (theirs - ours) * rules.loss_per_step
     score = gain / math.sqrt(1 / sides["A"].height + 1 / sides["B"].height)
     said = f"{score:.2g}, at least {rules.least_score:g} shows that B is better than A"
-    shown = score >= rules.least_score * (1 - 1e-9)
-    yield Check("pairwise", _result(passed=shown), said, decides=False)
-
-
-# ------------------------------------------------------------------------------------ studies
+    shown: Result = "passed" if score >= rules.least_score * (1 - 1e-9) else "not known"
+    yield Check("pairwise", shown, said, decides=False)
 
 
 def _of_studies(sides: Sides, rules: Rules) -> JudgedRecord:
@@ -371,8 +361,7 @@ def _reached(name: str, studies: pl.DataFrame, median: float) -> Check:
     said = f"median {_time(median) or 'not reached'} of the best of {trials} trials: {each}"
     title = "quality" if name == "B" else "A's quality"
     reached = math.isfinite(median)
-    result = _result(passed=reached, failed=not reached)
-    return Check(title, result, said, decides=name == "B", disproves=True)
+    return _check(title, said, passed=reached, failed=not reached, decides=name == "B")
 
 
 def _time(seconds: float) -> str:
@@ -383,19 +372,18 @@ def _faster(
     studies: Mapping[str, pl.DataFrame], medians: Mapping[str, float], *, comparable: bool
 ) -> Check:
     """Compare medians, as the rules do, and ask by ranks whether chance could have ordered them."""
-    result: Result = "not known"
     if "A" not in studies:
-        said = "no baseline"
-    elif not comparable:
-        said = "not judged with these numbers of trials"
-    elif not (b := medians["B"]) < (a := medians["A"]):
-        result, said = "failed", "the median of B is not less than that of A"
-    else:
-        # Times that were not reached rank last and tie.
-        ranked = [one["best"].replace(float("inf"), 1e300).to_numpy() for one in studies.values()]
-        one_sided = mann_whitney(*ranked, rng=np.random.default_rng(1)) / 2
-        result = _result(passed=one_sided <= _SURE + 1e-9)
+        return _check("faster", "no baseline", passed=False)
+    if not comparable:
+        return _check("faster", "not judged with these numbers of trials", passed=False)
+    if not (b := medians["B"]) < (a := medians["A"]):
+        said = "the median of B is not less than that of A"
+        return _check("faster", said, passed=False, failed=True)
+    # Times that were not reached rank last and tie.
+    ranked = [one["best"].replace(float("inf"), 1e300).to_numpy() for one in studies.values()]
+    one_sided = mann_whitney(*ranked, rng=np.random.default_rng(1)) / 2
+    ratio = "A's median does not reach it"
+    if math.isfinite(a):
         ratio = f"ratio of medians {units.ratio(a / b)}"
-        ratio = ratio if math.isfinite(a) else "A's median does not reach it"
-        said = f"{ratio}, one-sided rank test of studies: {units.p_text(one_sided)}{_OURS}"
-    return Check("faster", result, said, disproves=True)
+    said = f"{ratio}, one-sided rank test of studies: {units.p_text(one_sided)}{_OURS}"
+    return _check("faster", said, passed=one_sided <= _SURE + 1e-9)
