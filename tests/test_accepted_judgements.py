@@ -21,7 +21,7 @@ from tests import test_gate
 from tests.accepted import Case, by_name, cases
 from tests.made_curves import curve, evaluation, frame, of
 from ttastats import api
-from ttastats.answers.compare import compare, fixed_length
+from ttastats.answers.compare import compare, notes
 from ttastats.answers.compare import gate as gates
 from ttastats.answers.rcp import convergence_rules, convergence_sides
 from ttastats.answers.rcp.convergence_records import Record, ruleset_of
@@ -779,17 +779,17 @@ def of_fixed_lengths() -> Found:
     for name, (of_a, of_b) in groups.items():
         a, b = paired(0, x | of_a), paired(1, x | of_b)
         (one,) = pairing.pairings(a, [b])
-        yield name, [*fixed_length.notes(a, b, one.pairs, ["x"])]
-        yield (name, "twice"), [*fixed_length.notes(a, b, one.pairs * 2, ["x", "y"])]
+        yield name, [*notes.fixed_length(a, b, one.pairs, ["x"])]
+        yield (name, "twice"), [*notes.fixed_length(a, b, one.pairs * 2, ["x", "y"])]
     a, b = paired(0, x | {"losses": short}), paired(1, x | {"losses": met})
     mixed = paired(1, x | {"losses": long}, x | {"losses": met})
     silent = Side("B", b.runs)
     (one,) = pairing.pairings(a, [mixed], pool=True)
-    yield "ragged", [*fixed_length.notes(a, mixed, one.pairs, ["x"])]
+    yield "ragged", [*notes.fixed_length(a, mixed, one.pairs, ["x"])]
     (one,) = pairing.pairings(a, [silent])
-    yield "no evaluations", [*fixed_length.notes(a, silent, one.pairs, ["x"])]
+    yield "no evaluations", [*notes.fixed_length(a, silent, one.pairs, ["x"])]
     of_two = Pair({}, a.runs.with_columns(target_metric=pl.Series(["val_loss", "acc"])), b.runs)
-    yield "two metrics", [*fixed_length.notes(a, b, [of_two], ["x"])]
+    yield "two metrics", [*notes.fixed_length(a, b, [of_two], ["x"])]
 
 
 # ----------------------------------------------------------------------------------------- the gate

@@ -379,3 +379,35 @@ def expect_some(found: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: st
         where=budget.option,
         remedy=f"{longest}{able}. For the value at the end of each run, use --at-end.",
     )
+
+
+def common_length(rows: pl.LazyFrame, runs: pl.DataFrame) -> str:
+    """Return the one length of runs in words: `1,390 steps`.
+
+    Empty if they have several, or a run ended without a value. `rows` is the tidy table of their
+    evaluations.
+    """
+    metrics = runs["target_metric"].drop_nulls().unique()
+    if metrics.len() != 1:
+        return ""
+    ends = (
+        rows.filter(schema.of_evaluations(), pl.col("metric") == metrics[0])
+        .join(runs.lazy().select(schema.RUN), on=schema.RUN, how="semi")
+        .with_columns(epoch=time_to_target.finite("epoch"), at=time_to_target.evaluated_at())
+        .unique((*schema.RUN, "eval_index"), keep="first")
+        .sort("at", "eval_index", nulls_last=True)
+        .group_by(schema.RUN)
+        .agg(
+            pl.col("value").last(),
+            evaluations=pl.len(),
+            observed_seconds=pl.coalesce(time_to_target.run_length().first(), pl.col("at").last()),
+            **{
+                name: pl.when(pl.col(column).last() > 0).then(pl.col(column).last())
+                for column, name in SPENT.items()
+            },
+        )
+        .collect()
+    )
+    valued = ends["value"].is_finite().fill_null(value=False).all()
+    found = lengths(ends) if valued and ends.height == runs.height > 0 else None
+    return found.said(found.most) if found and found.one and found.unit else ""

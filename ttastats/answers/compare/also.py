@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ttastats.answers.compare.cells import difference, digits
 from ttastats.answers.qualities import with_value
 from ttastats.base import units
 from ttastats.base.note import Note, note
-from ttastats.base.units import Digits, digits_of
 from ttastats.report.row import Row
 from ttastats.sides.other_metrics import Also
 from ttastats.stats.verdict import Verdict
@@ -19,13 +19,12 @@ def numbers(every: Sequence[Also]) -> Row:
     keys: dict[str, Any] = {}
     for one in every:
         judged, gap = one.contrast, one.contrast.difference
+        ends = (gap.estimate, gap.low, gap.high, gap.p_value) if gap else (None,) * 4
+        names = ("difference", "difference_low", "difference_high", "p_value")
         values = {
             "a": judged.a.mean,
             "b": judged.b.mean,
-            "difference": gap.estimate if gap else None,
-            "difference_low": gap.low if gap else None,
-            "difference_high": gap.high if gap else None,
-            "p_value": gap.p_value if gap else None,
+            **dict(zip(names, ends, strict=True)),
             "p_adjusted": judged.p_adjusted,
             "verdict": judged.verdict.word.value,
         }
@@ -36,8 +35,9 @@ def numbers(every: Sequence[Also]) -> Row:
 def lines(every: Sequence[Also]) -> Iterator[str]:
     """Yield a line below a row for each metric that some run has."""
     for one in _logged(every):
-        digits = _digits(one)
-        a, b = (digits.mean(side.mean, side.sd) for side in (one.contrast.a, one.contrast.b))
+        pair = (one.contrast.a, one.contrast.b)
+        decimals = digits(one.contrast, pair[0].mean or pair[1].mean)
+        a, b = (decimals.mean(side.mean, side.sd) for side in pair)
         yield f"also {one.metric}  A {a}  B {b}  {_gap(one)}"
 
 
@@ -89,15 +89,9 @@ def _logged(every: Sequence[Also]) -> list[Also]:
     return [one for one in every if one.contrast.a.n or one.contrast.b.n]
 
 
-def _digits(one: Also) -> Digits:
-    a, b = one.contrast.a, one.contrast.b
-    spreads = [side.sd for side in (a, b) if side.sd]
-    return digits_of([], min(spreads, default=None), a.mean or b.mean)
-
-
 def _gap(one: Also) -> str:
-    gap, p_value = one.contrast.difference, one.contrast.p_adjusted
-    if gap is None:
+    both, p_value = one.contrast, one.contrast.p_adjusted
+    if both.difference is None:
         return ""
     p = "" if p_value is None else f", {units.p_text(p_value)}"
-    return f"B − A {_digits(one).gap(gap.estimate, gap.low, gap.high)}{p}"
+    return f"B − A {difference(both, both.a.mean or both.b.mean)}{p}"

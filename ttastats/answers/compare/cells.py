@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from ttastats.answers.compare.rows import Qualities, QualitiesRow, Times
@@ -11,18 +12,18 @@ from ttastats.answers.qualities import with_value
 from ttastats.base import percentages, units
 from ttastats.base.units import Digits, digits_of
 from ttastats.outcomes.axis import Axis
-from ttastats.report import strips
-from ttastats.report.cells import Column, PValue, Quantity, Text
+from ttastats.report import fields, strips
+from ttastats.report.cells import Cell, Column, PValue, Quantity, Text
 from ttastats.report.fields import Field
 from ttastats.sides.comparison import Comparison
+from ttastats.sides.contrast import Contrast
 from ttastats.sides.design import findings
 from ttastats.sides.options import Options, View
-from ttastats.sides.quality_comparison import QualityComparison, SideAt
-from ttastats.stats.results import Ratio
+from ttastats.sides.quality_comparison import SideAt
 from ttastats.stats.verdict import Verdict
 
 CONSTANT, FAILED = "ᵉ", "ᶠ"
-#: The place of the speedup among the columns of times.
+#: The place of the speedup among the columns.
 RATIO = 3
 _MOST_VALUES = 4  # a multiset of more values is shown as a range
 
@@ -31,65 +32,82 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
     """Return the columns of times after the keys."""
     level = percentages.text(options.confidence)
     wide: Sequence[Field[Any]] = (
-        Field(Column(f"{axis.noun} saved", "right", rank=4),
-              lambda s: Quantity(s.row.time_saved, "fraction")),
-        Field(Column("other mean", "right", rank=6),
-              lambda s: Quantity(s.row.other_mean_ratio, "ratio")),
+        fields.number(f"{axis.noun} saved", "time_saved", "fraction", rank=4),
+        fields.number("other mean", "other_mean_ratio", "ratio", rank=6),
         Field(Column("B wins", "right", rank=5), _wins),
-        Field(Column(f"CV A [{level}]", "right", rank=7),
-              lambda s: Quantity(s.row.cv_a, "fraction", s.row.cv_a_low, s.row.cv_a_high)),
-        Field(Column(f"CV B [{level}]", "right", rank=7),
-              lambda s: Quantity(s.row.cv_b, "fraction", s.row.cv_b_low, s.row.cv_b_high)),
+        fields.number(f"CV A [{level}]", "cv_a", "fraction", interval=True, rank=7),
+        fields.number(f"CV B [{level}]", "cv_b", "fraction", interval=True, rank=7),
         Field(Column("p perm", "right", rank=5), lambda s: PValue(s.row.p_permutation)),
-    )  # fmt: skip
-    return (
-        Field(Column("A: mean ±CV", "right", rank=2),
-              lambda s: Quantity(s.row.tta_a_seconds, axis.unit, spread=s.row.cv_a)),
-        Field(Column("B: mean ±CV", "right", rank=2),
-              lambda s: Quantity(s.row.tta_b_seconds, axis.unit, spread=s.row.cv_b)),
-        Field(Column("reached", rank=1),
-              lambda s: Text(f"{s.row.reached_a}/{s.row.n_a} {s.row.reached_b}/{s.row.n_b}")),
-        Field(Column(f"{axis.ratio} [{level} CI]"), _speedup),
-        *(wide if view.wide else ()),
-        _P,
-        Field(Column("verdict"), lambda s: _verdict(s, view)),
+    )
+
+    def mean(s: Times, side: str) -> Quantity:
+        return Quantity(s.get(f"tta_{side}_seconds"), axis.unit, spread=s.get(f"cv_{side}"))
+
+    def reached(s: Times) -> Text:
+        return Text(f"{s.row.reached_a}/{s.row.n_a} {s.row.reached_b}/{s.row.n_b}")
+
+    def speedup(s: Times) -> Quantity:
+        row = s.row
+        return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=marks(s.one))
+
+    return _columns(
+        "CV", mean, Field(Column("reached", rank=1), reached),
+        Field(Column(f"{axis.ratio} [{level} CI]"), speedup), *(wide if view.wide else ()),
+        verdict=partial(_verdict, view=view),
     )  # fmt: skip
 
 
 def of_qualities(options: Options) -> Sequence[Field[Any]]:
     """Return the columns of qualities after the keys."""
-    return (
-        Field(Column("A: mean ±sd", "right", rank=2),
-              lambda s: Text(_digits(s.one).mean(s.row.quality_a, s.row.sd_a))),
-        Field(Column("B: mean ±sd", "right", rank=2),
-              lambda s: Text(_digits(s.one).mean(s.row.quality_b, s.row.sd_b))),
-        Field(Column("runs", "right", rank=1),
-              lambda s: Text(" ".join(with_value(x.n, x.missing) for x in (s.one.a, s.one.b)))),
-        Field(Column(f"B − A [{percentages.text(options.confidence)} CI]"),
-              lambda s: Text(difference(s.one))),
-        _P,
-        Field(Column("verdict"), _quality_verdict),
+
+    def mean(s: Qualities, side: str) -> Text:
+        of_both = digits(s.one, s.one.a.mean)
+        return Text(of_both.mean(s.get(f"quality_{side}"), s.get(f"sd_{side}")))
+
+    def runs(s: Qualities) -> str:
+        return " ".join(with_value(side.n, side.missing) for side in (s.one.a, s.one.b))
+
+    change = Column(f"B − A [{percentages.text(options.confidence)} CI]")
+    return _columns(
+        "sd", mean, fields.words("runs", runs, rank=1),
+        Field(change, lambda s: Text(difference(s.one))), verdict=_quality_verdict,
     )  # fmt: skip
 
 
-_P: Field[Any] = Field(Column("p", "right", rank=3), lambda s: PValue(s.row.p_adjusted))
+def _columns(
+    spread: str,
+    mean: Callable[[Any, str], Cell],
+    *middle: Field[Any],
+    verdict: Callable[[Any], Cell],
+) -> Sequence[Field[Any]]:
+    return (
+        Field(Column(f"A: mean ±{spread}", "right", rank=2), lambda s: mean(s, "a")),
+        Field(Column(f"B: mean ±{spread}", "right", rank=2), lambda s: mean(s, "b")),
+        *middle,
+        Field(Column("p", "right", rank=3), lambda s: PValue(s.row.p_adjusted)),
+        Field(Column("verdict"), verdict),
+    )
+
+
+def _wins(s: Times) -> Text:
+    return Text(f"{units.count(s.one.wins.wins)}/{s.one.wins.pairs}" if s.one.wins else "")
+
+
+def _quality_verdict(s: Qualities) -> Text:
+    word = s.row.word
+    if word is Verdict.UNDECIDED:
+        return Text(word.signed)
+    if word is Verdict.UNAVAILABLE:
+        return Text(f"no verdict: {s.row.why}")
+    text = word if word is Verdict.SAME else f"B {word}"
+    return Text(f"{text}, {s.row.carried}" if s.row.carried else text, word.colour)
 
 
 def marks(one: Comparison) -> str:
     """Return the footnote marks of one benchmark's speedup."""
-    found = one.speedup
-    constant = found is not None and found.unseen_epochs and found.ratio.low is not None
+    speedup = one.speedup
+    constant = speedup is not None and speedup.unseen_epochs and speedup.ratio.low is not None
     return (CONSTANT if constant else "") + (FAILED if one.estimand == "ert" else "")
-
-
-def _speedup(s: Times) -> Quantity:
-    row = s.row
-    return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=marks(s.one))
-
-
-def _wins(s: Times) -> Text:
-    wins = s.one.wins
-    return Text(f"{units.count(wins.wins)}/{wins.pairs}" if wins else "")
 
 
 def _verdict(s: Times, view: View) -> Text:
@@ -110,19 +128,6 @@ def _verdict(s: Times, view: View) -> Text:
     return Text(word.signed)
 
 
-def _quality_verdict(s: Qualities) -> Text:
-    word = s.row.word
-    if word is Verdict.UNDECIDED:
-        return Text(word.signed)
-    if word is Verdict.UNAVAILABLE:
-        return Text(f"no verdict: {s.row.why}")
-    text = word if word is Verdict.SAME else f"B {word}"
-    return Text(f"{text}, {s.row.carried}" if s.row.carried else text, word.colour)
-
-
-# ------------------------------------------------------------------------------ lines below a row
-
-
 def why(s: Times, *, dots: bool) -> Iterator[str]:
     """Yield the lines below times: throughput x epochs, and what is behind them."""
     one = s.one
@@ -138,7 +143,7 @@ def why(s: Times, *, dots: bool) -> Iterator[str]:
         yield f"why  {_fractions(one)}" if one.estimand != "mean" else "why  epochs are not logged"
     else:
         steady = {*values[0], *values[1]}
-        ratio = one.parts.progress
+        speed, ratio = one.parts.throughput, one.parts.progress
         known = ratio.estimate is not None and math.isfinite(ratio.estimate)
         text = units.ratio(ratio.estimate or 0.0) if known else "–"
         if len(steady) == 1:
@@ -147,30 +152,20 @@ def why(s: Times, *, dots: bool) -> Iterator[str]:
             # An interval of epochs that were never seen to vary would be too narrow by far.
             text += CONSTANT
         else:
-            text = _interval(ratio)
+            text = units.ratio_interval(ratio.estimate, ratio.low, ratio.high)
         failed = f" (successes) · {_fractions(one)}" if one.estimand == "ert" else ""
-        yield f"why  throughput {_interval(one.parts.throughput)} × {unit} {text}{failed}"
+        throughput = units.ratio_interval(speed.estimate, speed.low, speed.high)
+        yield f"why  throughput {throughput} × {unit} {text}{failed}"
         if len(steady) != 1:
             yield f"     {unit}  A {a} | B {b}"
-    if dots:
-        yield from _strips(one)
-
-
-def _strips(one: Comparison) -> Iterator[str]:
-    """Yield the runs of both sides on one axis, and the axis."""
     times = [*one.a.outcomes.times.tolist(), *one.b.outcomes.times.tolist()]
-    if not times:
-        return
-    low, high = min(times), max(times)
-    for name, side in (("A", one.a), ("B", one.b)):
-        failed = side.outcomes.times[~side.outcomes.reached].tolist()
-        yield f"     {name}  {strips.strip(side.times.tolist(), failed, low, high)}"
-    left, right = (units.amount(end, one.axis.unit) for end in (low, high))
-    yield f"        {left}{right.rjust(strips.WIDTH - len(left))}"
-
-
-def _interval(ratio: Ratio) -> str:
-    return units.ratio_interval(ratio.estimate, ratio.low, ratio.high)
+    if dots and times:
+        low, high = min(times), max(times)
+        for name, side in (("A", one.a), ("B", one.b)):
+            stopped = side.outcomes.times[~side.outcomes.reached].tolist()
+            yield f"     {name}  {strips.strip(side.times.tolist(), stopped, low, high)}"
+        left, right = (units.amount(end, one.axis.unit) for end in (low, high))
+        yield f"        {left}{right.rjust(strips.WIDTH - len(left))}"
 
 
 def _range(counts: Sequence[tuple[float, int]]) -> str:
@@ -181,12 +176,12 @@ def _range(counts: Sequence[tuple[float, int]]) -> str:
 
 def _fractions(one: Comparison) -> str:
     """Return the difference of the fractions reached, in percentage points."""
-    difference = one.fraction
-    if difference is None or difference.estimate is None:
+    gap = one.fraction
+    if gap is None or gap.estimate is None:
         return "no data"
-    text = f"reached {difference.estimate * 100:+.0f} pp"
-    if difference.low is not None and difference.high is not None:
-        text += f" [{difference.low * 100:+.1f}, {difference.high * 100:+.1f}]"
+    text = f"reached {gap.estimate * 100:+.0f} pp"
+    if gap.low is not None and gap.high is not None:
+        text += f" [{gap.low * 100:+.1f}, {gap.high * 100:+.1f}]"
     return text
 
 
@@ -198,8 +193,9 @@ def cost(s: Qualities) -> Iterator[str]:
         yield f"{one.axis.noun}  A {a}  B {b}  {one.axis.ratio} {ratio(row)}"
     if row.target_a is not None and row.target_b is not None and row.verdict != "unavailable":
         sign = "≥" if one.higher_is_better else "≤"
-        same = row.target_a == row.target_b
-        limit = f"{row.target_a:g}" if same else f"{row.target_a:g} | {row.target_b:g}"
+        limit = f"{row.target_a:g}"
+        if row.target_a != row.target_b:
+            limit += f" | {row.target_b:g}"
         yield f"mean {sign} {limit}  A {_meets(one.a)}  B {_meets(one.b)}"
 
 
@@ -216,12 +212,14 @@ def ratio(row: QualitiesRow) -> str:
     return units.ratio_interval(row.speedup, row.speedup_low, row.speedup_high) + p
 
 
-def _digits(one: QualityComparison) -> Digits:
-    spreads = [side.sd for side in (one.a, one.b) if side.sd]
-    return digits_of([], min(spreads, default=None), one.a.mean)
+def digits(one: Contrast[Any], value: float | None) -> Digits:
+    """Return the decimals of values on both sides: by the smaller spread, else by a value."""
+    return digits_of([], min((x.sd for x in (one.a, one.b) if x.sd), default=None), value)
 
 
-def difference(one: QualityComparison) -> str:
-    """Return B minus A with its interval."""
+def difference(one: Contrast[Any], value: float | None = None) -> str:
+    """Return B minus A with its interval, with the decimals of `value` or of the mean of A."""
     gap = one.difference
-    return "–" if gap is None else _digits(one).gap(gap.estimate, gap.low, gap.high)
+    if gap is None:
+        return "–"
+    return digits(one, value or one.a.mean).gap(gap.estimate, gap.low, gap.high)

@@ -15,7 +15,7 @@ import polars as pl
 from msgspec import structs
 
 from ttastats.answers.compare import also as beside
-from ttastats.answers.compare import cells, fixed_length, notes, rows, same, sentences
+from ttastats.answers.compare import cells, notes, rows, same, sentences
 from ttastats.answers.compare.rows import Shown, TimesRow
 from ttastats.answers.compare.step_factors import explained
 from ttastats.answers.problems import stalls
@@ -111,7 +111,7 @@ def of_times(
     unmatched = tuple(dict.fromkeys(one.text for each in sides for one in each.pairing.alone))
     has_mean = any(each.mean is not None for each in sides)
     below = [
-        *(text for each in sides for text in fixed_length.notes(
+        *(text for each in sides for text in notes.fixed_length(
             baseline, each.side, each.pairing.pairs, [s.name for s in each.shown])),
         *_varying(baseline, sides, block),
         *(_remarked(one, each.label if len(sides) > 1 else "")

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import polars as pl
+
 from ttastats.answers.compare.cells import CONSTANT, FAILED, marks
-from ttastats.answers.compare.rows import Qualities, Times, TimesRow
+from ttastats.answers.compare.rows import Qualities, Times
 from ttastats.answers.compare.sentences import by_reason, is_alone, names_of
 from ttastats.answers.qualities import rare_note
 from ttastats.base import units
 from ttastats.base.note import Note, note, wording
+from ttastats.outcomes import at_budget
 from ttastats.outcomes.budget import Budget
 from ttastats.sides.options import Options
+from ttastats.sides.pairing import Pair, Side
 from ttastats.sides.quality_comparison import QualityComparison
 from ttastats.stats.permutation import smallest_p
 from ttastats.stats.quantiles import two_sided_t
@@ -86,11 +90,6 @@ def _tests(
     return {"tests": tests, "alone": why}
 
 
-def _geomean(some: Sequence[Times], shown: Sequence[Times], _: Options) -> Fields:
-    ratios = "speedups are ratios" if shown[0].one.axis.is_time else "ratios are those"
-    return {"ratios": ratios, "where": "" if len(some) == len(shown) else ", where no run failed"}
-
-
 def _sequential(some: Sequence[Times], _: object, options: Options) -> Fields | None:
     if options.max_runs is None:
         return None
@@ -120,27 +119,23 @@ def _undecided(some: Sequence[Times], _: object, options: Options) -> Fields:
     }
 
 
-def _constant(s: Times) -> bool:
-    return CONSTANT in marks(s.one)
-
-
 def _constant_epochs(some: Sequence[Times], _: object, __: Options) -> Fields:
     unlogged = [s for s in some if any(flag.code == "unknown_epochs" for flag in s.one.flags)]
-    intervals = [f"{s.name} {_epoch_safe(s.row)}" for s in some if s not in unlogged]
+    intervals = []
+    for s in some:
+        low, high = s.row.epoch_safe_low, s.row.epoch_safe_high
+        text = "unknown: the logs hold only one evaluation"
+        if low is not None and high is not None:
+            outcome = "excludes 1" if low > 1 or high < 1 else "includes 1"
+            text = f"[{low:.3f}, {high:.3f}] {outcome}"
+        if s not in unlogged:
+            intervals.append(f"{s.name} {text}")
     parts = [wording("constant_epochs.safe", intervals=intervals)] if intervals else []
     if unlogged:
         parts.append(wording("constant_epochs.unlogged", names=names_of(unlogged)))
     if any(s.marked and s.row.dagger for s in some):
         parts.append(wording("constant_epochs.dagger"))
     return {"parts": " ".join(parts)}
-
-
-def _epoch_safe(row: TimesRow) -> str:
-    low, high = row.epoch_safe_low, row.epoch_safe_high
-    if low is None or high is None:
-        return "unknown: the logs hold only one evaluation"
-    outcome = "excludes 1" if low > 1 or high < 1 else "includes 1"
-    return f"[{low:.3f}, {high:.3f}] {outcome}"
 
 
 def _stragglers(some: Sequence[Times], _: object, options: Options) -> Fields:
@@ -204,19 +199,8 @@ def _no_success(some: Sequence[Times], _: object, __: Options) -> Fields:
     return {"spent": ", ".join(spent), "number": "speedup" if axis.is_time else "ratio"}
 
 
-def _same_convergence(some: Sequence[Times], _: object, __: Options) -> Fields:
-    tests = [f"{s.name} {units.p_text(s.one.epochs_p)}" for s in some if s.one.epochs_p is not None]
-    return {"tests": ", ".join(tests)}
-
-
-def _is_unsteady(s: Times) -> bool:
-    parts = s.one.parts
-    cvs = (parts.cv_epoch_time_a, parts.cv_epoch_time_b) if parts else ()
-    return any(cv is not None and cv > _STEADY for cv in cvs)
-
-
 def _unsteady(some: Sequence[Times], _: object, __: Options) -> Fields:
-    axis, constant = some[0].one.axis, [s for s in some if _constant(s)]
+    axis, constant = some[0].one.axis, [s for s in some if CONSTANT in marks(s.one)]
     more = wording("unsteady.constant", names=names_of(constant)) if constant else ""
     return {"per_epoch": "time per epoch" if axis.is_time else axis.per_epoch, "more": more}
 
@@ -251,10 +235,15 @@ _OF_CLAIMS = (
              lambda some, *_: {"to_target": some[0].one.axis.to_target}),
     NoteRule("holm", lambda s: s.one.p_value is not None, partial(_tests, fdr=False)),
     NoteRule("fdr", lambda s: s.one.p_value is not None, partial(_tests, fdr=True)),
-    NoteRule("geomean", lambda s: s.one.estimand == "geomean", _geomean),
+    NoteRule("geomean", lambda s: s.one.estimand == "geomean",
+             lambda some, shown, _: {
+                 "ratios": "speedups are ratios" if some[0].one.axis.is_time
+                 else "ratios are those",
+                 "where": "" if len(some) == len(shown) else ", where no run failed",
+             }),
     NoteRule("sequential", lambda _: True, _sequential),
     NoteRule("undecided", lambda s: s.row.word is Verdict.UNDECIDED, _undecided),
-    NoteRule("constant_epochs", _constant, _constant_epochs, CONSTANT),
+    NoteRule("constant_epochs", lambda s: CONSTANT in marks(s.one), _constant_epochs, CONSTANT),
     NoteRule("no_stragglers", _stragglers_matter, _stragglers, "‡"),
     NoteRule("assumption", _assumes,
              lambda some, _, options: {"most": _most_failures(some, options)}),
@@ -262,11 +251,17 @@ _OF_CLAIMS = (
     NoteRule("no_success",
              lambda s: s.one.estimand == "fraction" and not (s.row.reached_a and s.row.reached_b),
              _no_success),
-    NoteRule("same_convergence", lambda s: s.one.estimand == "throughput", _same_convergence),
+    NoteRule("same_convergence", lambda s: s.one.estimand == "throughput",
+             lambda some, *_: {"tests": ", ".join(
+                 f"{s.name} {units.p_text(s.one.epochs_p)}" for s in some)}),
     NoteRule("batch_sizes",
              lambda s: s.one.a.batch_sizes and s.one.b.batch_sizes
              and s.one.a.batch_sizes != s.one.b.batch_sizes),
-    NoteRule("unsteady", _is_unsteady, _unsteady),
+    NoteRule("unsteady",
+             lambda s: s.one.parts is not None and any(
+                 cv is not None and cv > _STEADY
+                 for cv in (s.one.parts.cv_epoch_time_a, s.one.parts.cv_epoch_time_b)),
+             _unsteady),
 )  # fmt: skip
 _OF_POWER = (
     NoteRule("few_runs", lambda s: s.one.p_permutation is not None, _exact_limit),
@@ -275,8 +270,6 @@ _OF_POWER = (
              and s.row.word is Verdict.UNDECIDED,
              _plans),
 )  # fmt: skip
-
-# ------------------------------------------------------------------------------------ at a budget
 
 
 def of_qualities(
@@ -336,3 +329,27 @@ def _lengths(named: Sequence[tuple[str, QualityComparison]]) -> Iterator[Note]:
             differ.append(f"{name}A at {a.said(a.most)}, B at {b.said(b.most)} ({at})")
     if differ:
         yield note("lengths_differ", ends=units.listed(differ, 6, "; "))
+
+
+def fixed_length(
+    baseline: Side, other: Side, pairs: Sequence[Pair], names: Sequence[str]
+) -> Iterator[Note]:
+    """Yield for pairs whose runs all had one length that qualities can be compared there.
+
+    Who fixes the steps asks what quality they give. Read as times to a target, runs that end a
+    little short of it are failures, and their whole time is paid for nothing.
+    """
+    for pair, name in zip(pairs, names, strict=True):
+        failed = sum(runs.filter(~pl.col("reached")).height for runs in (pair.a, pair.b))
+        if not failed:
+            continue
+        sides = ((baseline.evaluations, pair.a), (other.evaluations, pair.b))
+        a, b = (at_budget.common_length(*side) for side in sides)
+        if a and b:
+            yield note(
+                "fixed_length",
+                of=f"{name}: " if len(pairs) > 1 else "",
+                length=a if a == b else f"{a} of A, {b} of B",
+                failed=failed,
+                n=pair.a.height + pair.b.height,
+            )

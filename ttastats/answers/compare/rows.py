@@ -501,6 +501,10 @@ class Shown(Generic[C_co, R_co]):
     also: tuple[Also, ...] = ()
     marked: bool = True
 
+    def get(self, name: str) -> Any:
+        """Return the value of a key of the row."""
+        return self.row.get(name)
+
 
 Times = Shown[Comparison, TimesRow]
 Qualities = Shown[QualityComparison, QualitiesRow]
