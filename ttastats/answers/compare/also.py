@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ttastats.answers.compare.cells import difference, digits
+from ttastats.answers.compare.sentences import claim
 from ttastats.answers.qualities import with_value
 from ttastats.base import units
 from ttastats.base.note import Note, note
@@ -60,7 +61,7 @@ def sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> Iterato
                 f"({_gap(one)})"
             )
         else:
-            text = f"{b} is {word} than {a} ({_gap(one)})"
+            text = f"{claim(word, a, b)} ({_gap(one)})"
         yield f"{one.metric} at the end of the runs: {text}."
 
 

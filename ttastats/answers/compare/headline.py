@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ttastats.answers.compare.rows import CompareRow, TimesRow
+from ttastats.answers.compare.rows import TimesRow
 from ttastats.answers.compare.rows import of as rows_of
-from ttastats.answers.compare.sentences import factor_of, p_text
+from ttastats.answers.compare.sentences import claim, factor_of, p_text
 from ttastats.base import percentages, units
 from ttastats.base.codes import SHORT
 from ttastats.outcomes.axis import Axis
@@ -86,24 +86,22 @@ def _headline(against: Against, confidence: float) -> Headline:
         answer = f"Mostly {answer.lower()}"
     if any(POOLED in row.conditions and row.carried for row in rows):
         tone = "bad"
-    numbers = "; ".join((*_ratio(whole, confidence), _runs(rows)))
+    numbers = "; ".join(filter(None, (_ratio(whole, confidence), _runs(rows))))
     condition = ", ".join(dict.fromkeys(row.carried for row in rows if row.carried))
-    claim = _claim(whole)
+    text = _claimed(whole)
     if same := len(every) - len(rows):
-        claim += f"; {units.plural(same, 'other row')} with the same runs on both sides left out"
-    return Headline(answer, claim, numbers[:1].upper() + numbers[1:], tone, condition)
+        text += f"; {units.plural(same, 'other row')} with the same runs on both sides left out"
+    return Headline(answer, text, numbers[:1].upper() + numbers[1:], tone, condition)
 
 
-def _claim(whole: _Whole) -> str:
+def _claimed(whole: _Whole) -> str:
     rows, row = whole.rows, whole.rows[0]
     words, axis, a, b = {each.word for each in rows}, row.on, row.a, row.b
-    if len(words) == 1 and row.word in {Verdict.FASTER, Verdict.SLOWER} and whole.ratio:
-        faster = row.word is Verdict.FASTER
-        if (whole.ratio > 1) == faster:
-            does = axis.does(axis.better if faster else axis.worse, _factor(whole.ratio, axis))
-            return f"{b} {does} than {a} to the same quality"
+    toward = Verdict.FASTER if (whole.ratio or 0) > 1 else Verdict.SLOWER
+    if words == {toward} and whole.ratio:
+        return f"{claim(toward, a, b, axis, _factor(whole.ratio, axis))} to the same quality"
     if len(rows) == 1 and row.word is Verdict.SAME:
-        return f"{b} {axis.same} {a} ({axis.claim(row.claim or '')})"
+        return f"{claim(row.word, a, b, axis)} ({axis.claim(row.claim or '')})"
     if len(rows) == 1 and row.estimand == "fraction":
         of_a = f"{row.reached_a} of {row.n_a} runs of {a}"
         return f"{of_a} and {row.reached_b} of {row.n_b} runs of {b} reached the target"
@@ -115,17 +113,17 @@ def _counted(whole: _Whole) -> str:
     row, counts = whole.rows[0], Counter(row.word for row in whole.rows)
     axis = row.on
     verbs = {
-        Verdict.FASTER: (f"{axis.does(axis.better)} than {row.a}", axis.does(axis.better)),
-        Verdict.SLOWER: (f"{axis.does(axis.worse)} than {row.a}", axis.does(axis.worse)),
-        Verdict.SAME: (f"{axis.same} {row.a}", axis.same.removesuffix(" as")),
+        Verdict.FASTER: axis.does(axis.better),
+        Verdict.SLOWER: axis.does(axis.worse),
+        Verdict.SAME: axis.same.removesuffix(" as"),
     }
     first, *others = (word for word in verbs if word in counts)
-    text = f"{row.b} {verbs[first][0]} on {counts[first]} of {whole.noun}"
+    text = f"{claim(first, row.a, row.b, axis)} on {counts[first]} of {whole.noun}"
     if counts[first] == 1 == sum(counts[word] for word in verbs):
         only = next(row for row in whole.rows if row.word is first)
         factor = f", {_factor(only.speedup, axis)}" if only.speedup else ""
         text += f" ({only.benchmark or 'these runs'}{factor})"
-    more = [f"{verbs[word][1].removeprefix('is ')} on {counts[word]}" for word in others]
+    more = [f"{verbs[word].removeprefix('is ')} on {counts[word]}" for word in others]
     without = {Verdict.UNDECIDED: "undecided", Verdict.UNAVAILABLE: "without a verdict"}
     more += [f"{counts[word]} {name}" for word, name in without.items() if word in counts]
     return ", ".join((text, *more))
@@ -156,16 +154,16 @@ def _undecided(whole: _Whole) -> str:
     return text if not on else f"no significant difference{on}; overall, {however}{text}"
 
 
-def _ratio(whole: _Whole, confidence: float) -> Iterator[str]:
-    """Yield the speedup with its interval and, of one row, its p."""
+def _ratio(whole: _Whole, confidence: float) -> str:
+    """Return the speedup with its interval and, of one row, its p."""
     if whole.ratio is None:
-        return
+        return ""
     row, several, low, high = whole.rows[0], len(whole.rows) > 1, whole.low, whole.high
     what = f"geometric mean {row.on.ratio} over {whole.noun}" if several else row.on.ratio
     level = percentages.text(confidence)
     limits = f"{level} CI {units.times_between(low, high)}" if low and high else ""
     inside = f"{limits}{'' if several else p_text(row, '; {}')}".removeprefix("; ")
-    yield f"{what} {units.times(whole.ratio)}" + (f" ({inside})" if inside else "")
+    return f"{what} {units.times(whole.ratio)}" + (f" ({inside})" if inside else "")
 
 
 def _runs(rows: Rows) -> str:
@@ -178,8 +176,6 @@ def _runs(rows: Rows) -> str:
     a, b = (f"{n:,} of {of}" for n, of in zip(failed, (rows[0].a, rows[0].b), strict=True))
     return f"{text}; {a} and {b} did not reach the target"
 
-
-# ---------------------------------------------------------------------------------------- caveats
 
 #: Notes that say what to distrust, worst first.
 _DOUBTS: dict[str, Tone] = {
@@ -201,16 +197,12 @@ def caveats(report: Report) -> tuple[Caveat, ...]:
     notes: dict[str, list[str]] = {}
     for note in report.notes:
         notes.setdefault(note.code, []).append(note.text)
-    return tuple(
-        Caveat(SHORT[code] + _share(code, rows_of(report)), " ".join(notes[code]), tone)
-        for code, tone in _DOUBTS.items()
-        if code in notes
-    )
-
-
-def _share(code: str, rows: Sequence[CompareRow]) -> str:
-    """Return which rows a flag is of, where it is not of all."""
-    of = [row for row in rows if code in row.flags]
-    if not of or len(of) == len(rows):
-        return ""
-    return f": {of[0].benchmark}" if len(of) == 1 else f": {len(of)} of {len(rows)}"
+    rows, found = rows_of(report), []
+    for code, tone in _DOUBTS.items():
+        if code in notes:
+            flagged, share = [row for row in rows if code in row.flags], ""
+            if 0 < len(flagged) < len(rows):
+                several = f"{len(flagged)} of {len(rows)}"
+                share = f": {flagged[0].benchmark if len(flagged) == 1 else several}"
+            found.append(Caveat(SHORT[code] + share, " ".join(notes[code]), tone))
+    return tuple(found)

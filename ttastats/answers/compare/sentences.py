@@ -15,8 +15,7 @@ from ttastats.report.cells import Conclusion
 from ttastats.report.grouping import row_names
 from ttastats.sides.design import findings
 from ttastats.sides.options import Options
-from ttastats.stats.decision import Assumption
-from ttastats.stats.results import Ratio
+from ttastats.stats.decision import Assumption, side_of
 from ttastats.stats.verdict import Verdict
 
 #: What has to be true for a claim that carries a condition.
@@ -24,16 +23,18 @@ CONDITIONS: dict[Assumption, str] = {
     "constant_epochs": "the number of epochs to the target is constant",
     "no_stragglers": "no further run fails or straggles",
 }
-#: What is claimed of qualities.
-_CLAIMS = {
-    Verdict.BETTER: "{b} is better than {a}",
-    Verdict.WORSE: "{b} is worse than {a}",
-    Verdict.SAME: "{b} is as good as {a}",
-    Verdict.UNDECIDED: "{b} is not significantly different from {a}",
-}
 
 
-# ------------------------------------------------------------------------------------------ times
+def claim(word: Verdict, a: str, b: str, axis: Axis | None = None, factor: str = "") -> str:
+    """Return what a verdict says of B, on the axis of times or of values; no full stop."""
+    if word.directed:
+        does = f"is {word}"
+        if axis:
+            does = axis.does(axis.better if word is Verdict.FASTER else axis.worse, factor)
+        return f"{b} {does} than {a}"
+    if word is Verdict.SAME:
+        return f"{b} {axis.same if axis else 'is as good as'} {a}"
+    return f"{b} is not significantly different from {a}"
 
 
 def finding(row: TimesRow, a: str, b: str, confidence: float, on: str = "") -> str:
@@ -50,14 +51,15 @@ def finding(row: TimesRow, a: str, b: str, confidence: float, on: str = "") -> s
     interval, p = f"{percentages.text(confidence)} CI", p_text(row, "; {}")
     span = f"{axis.ratio} {units.times(ratio)} ({interval} {units.times_between(low, high)}{p})"
     if word is Verdict.SAME:
-        claim = axis.claim(row.claim or "")
-        return f"{b} {axis.same} {a}{where} ({claim}; {span}){_condition(row)}"
+        margin = axis.claim(row.claim or "")
+        return f"{claim(word, a, b, axis)}{where} ({margin}; {span}){_condition(row)}"
     if word is Verdict.UNDECIDED:
         why = f" ({row.why})" if row.why else ""
-        return f"whether {b} {axis.does(axis.better)} than {a}{where} is undecided{why}: {span}"
+        faster = claim(Verdict.FASTER, a, b, axis)
+        return f"whether {faster}{where} is undecided{why}: {span}"
     factor, limits = factor_of(word, axis, ratio, low, high)
-    does = axis.does(axis.better if word is Verdict.FASTER else axis.worse, factor)
-    return f"{b} {does} than {a}{where} ({interval} {limits}{p}){_condition(row)}"
+    text = claim(word, a, b, axis, factor)
+    return f"{text}{where} ({interval} {limits}{p}){_condition(row)}"
 
 
 def _condition(row: TimesRow) -> str:
@@ -114,15 +116,14 @@ def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
     """Return what a person would say of a whole table; `a` and `b` name the sides."""
     decided = [finding(s.row, a, b, confidence, on=s.name) for s in shown if s.row.word.decided]
     undecided = [s for s in shown if s.row.word is Verdict.UNDECIDED]
-    text, others = "; ".join(decided), len(undecided)
+    others = len(undecided)
     if decided and others:
-        text += f"; {'the other is' if others == 1 else f'the other {others} are'} undecided."
-    elif decided:
-        text += "."
-    elif others:
-        whole = others == 1
-        text = "The comparison is" if whole else f"None of the {others} comparisons is"
-        text += " undecided." if whole else " decided."
+        decided.append(f"the other{' is' if others == 1 else f' {others} are'} undecided")
+    text = f"{'; '.join(decided)}." if decided else ""
+    if others and not decided:
+        text = "The comparison is undecided."
+        if others > 1:
+            text = f"None of the {others} comparisons is decided."
         if all(_only_epochs_are_open(s) for s in shown):
             text += (
                 " The difference in throughput is significant; the difference in epochs to the "
@@ -136,16 +137,11 @@ def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
 
 
 def _only_epochs_are_open(s: Times) -> bool:
-    def includes_one(ratio: Ratio) -> bool:
-        return ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high
-
     parts = s.one.parts
     if parts is None or s.one.estimand == "ert":
         return False
-    return not includes_one(parts.throughput) and includes_one(parts.progress)
-
-
-# -------------------------------------------------------------------------------------- qualities
+    speed, epochs = (side_of(1, part.low, part.high) for part in (parts.throughput, parts.progress))
+    return speed != 0 and epochs == 0
 
 
 def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: Options) -> str:
@@ -156,19 +152,19 @@ def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: 
     if gap is None:
         return f"{about}: {row.why}."
     by_design = row.word is Verdict.UNDECIDED and row.why and row.why == one.allowed_for
-    claim = _CLAIMS.get(row.word, "no verdict").format(a=a, b=b)
+    text = "no verdict" if row.word is Verdict.UNAVAILABLE else claim(row.word, a, b)
     if row.word is Verdict.SAME:
-        claim += f" within {options.margin:g}"
+        text += f" within {options.margin:g}"
     if by_design:
-        claim = f"whether {b} differs from {a} is undecided"
+        text = f"whether {b} differs from {a} is undecided"
     if row.why == "runs missing":
         better = (gap.estimate > 0) == one.higher_is_better
-        claim = f"{b} is not called {'better' if better else 'worse'} than {a}"
+        text = f"{b} is not called {'better' if better else 'worse'} than {a}"
     why = _WHY.get(row.why or "", f": {row.why}" if row.why else "")
     if row.word is Verdict.UNDECIDED and not why and (gap.needed or 0) > min(gap.n_a, gap.n_b):
         why = f"; {units.runs_needed(gap.needed or 0)}"
     p = "" if gap.p_value is None else f", {units.p_text(row.p_adjusted or gap.p_value)}"
-    text = f"{about}: {claim} (B − A = {difference(one)}{p}){why}."
+    text = f"{about}: {text} (B − A = {difference(one)}{p}){why}."
     return " ".join(filter(None, (text, _spent(row, a, b))))
 
 
@@ -187,9 +183,6 @@ def _spent(row: QualitiesRow, a: str, b: str) -> str:
         units.amount(spent or 0.0, row.on.unit) for spent in (row.seconds_a, row.seconds_b)
     )
     return f"{b} took {of_b}, {a} {of_a}: {row.on.ratio} {ratio(row)}."
-
-
-# --------------------------------------------------------------------------------------- of a page
 
 
 def conclusions(report: Report, *, confidence: float = 0.95) -> tuple[Conclusion, ...]:
@@ -223,9 +216,9 @@ def _conclusion(row: CompareRow, about: str, tests: int, confidence: float) -> C
             "The interval is for this comparison alone; the verdict uses p, adjusted for all "
             f"{tests} comparisons."
         )
-    plan, undecided = "", row.word is Verdict.UNDECIDED
-    if undecided and row.runs_needed is not None and row.runs_needed > min(row.n_a, row.n_b):
-        plan = f"{units.runs_needed(row.runs_needed)}."
+    plan, needed = "", row.runs_needed or 0
+    if row.word is Verdict.UNDECIDED and needed > min(row.n_a, row.n_b):
+        plan = f"{units.runs_needed(needed)}."
     more = " ".join(filter(None, (alone, plan, _parts(row), _failures(row))))
     return Conclusion(about, word, sentence, more, row.benchmark, tone)
 
@@ -234,14 +227,13 @@ def _quality_finding(row: QualitiesRow, confidence: float) -> str:
     a, b, what = row.a, row.b, f"{row.metric or 'quality'} {row.at}"
     if row.difference is None:
         return f"{b} against {a} in {what}: {row.why or 'no verdict'}."
-    claim = _CLAIMS.get(row.word, _CLAIMS[Verdict.UNDECIDED]).format(a=a, b=b)
     low, high = row.difference_low, row.difference_high
     limits = ""
     if low is not None and high is not None:
         limits = f", {percentages.text(confidence)} CI {low:+.3g} to {high:+.3g}"
     why = f", because {row.why}" if row.why else ""
     gap = f"difference {row.difference:+.3g}{limits}{p_text(row, '; {}')}"
-    return f"{claim} in {what}{why} ({gap})."
+    return f"{claim(row.word, a, b)} in {what}{why} ({gap})."
 
 
 def _parts(row: TimesRow) -> str:
