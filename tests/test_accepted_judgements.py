@@ -56,6 +56,12 @@ def settled(tables: Sequence[pl.DataFrame], unit: str) -> Any:
     return axis.settled(tables, axis.by_clock(unit, ""))
 
 
+def limits_of(text: str, kind: gates.Kind = gates.TIMES) -> list[dict[str, Any]]:
+    """Return the conditions of `--fail-on`."""
+    read = gates.conditions(text, "", kind)
+    return [{"option": each.option, "limit": each.limit} for each in read]
+
+
 def told(found: Report) -> list[Any]:
     """Return an answer without its cells, which others are there for."""
     rows = [{name: one for name, one in row.items() if one is not None} for row in found.rows]
@@ -225,7 +231,7 @@ def compared(a: pl.DataFrame, *others: pl.DataFrame, gate: tuple[str, str] = (""
         Side(name, runs, at_budget=True) for name, runs in zip("ABC", (a, *others), strict=False)
     )
     found = compare.of_qualities(first, rest, budget, **asked)
-    return told(gates.judged(found, gates.conditions(*gate, gates.QualityRequirement)))
+    return told(gates.judged(found, gates.conditions(*gate, gates.QUALITIES)))
 
 
 def of_qualities() -> Found:
@@ -283,7 +289,7 @@ def of_qualities() -> Found:
     for name, (given, more) in asked.items():
         yield name, tried(compared, *given, **more)
     for text in ("worse:0.001", "worse: 1e-3", "worse:0", "worse:-1", "worse", "not-worse:1"):
-        found = tried(gates.conditions, text, "", gates.QualityRequirement)
+        found = tried(limits_of, text, gates.QUALITIES)
         yield ("gate", text), found
 
 
@@ -830,7 +836,7 @@ def of_gates() -> Found:
     for low, high in ((None, 1.0), (1.0, None)):
         yield ("one bound", low), gated(low, high)
     for text in ("slower:2%", "slower:0.02", " slower: 2%", "slower:-1", "slower", "not-slower:2%"):
-        yield ("condition", text), tried(gates.conditions, text, "")
+        yield ("condition", text), tried(limits_of, text)
 
 
 # ------------------------------------------------------------------------------- targets and axes

@@ -106,7 +106,7 @@ def judge_of(
     looks.check(options.max_runs, budget, also, block, same_convergence=options.same_convergence)
     if budget is not None:
         _refuse_of_times(also, options, budget, profiles)
-        requirements = gate.conditions(*gates, gate.QualityRequirement)
+        requirements = gate.conditions(*gates, gate.QUALITIES)
         unit = axis.by_clock(what.unit, what.clock)
         return lambda sides, view: gate.judged(
             compare_report.of_qualities(

@@ -56,6 +56,12 @@ class _Side:
         """Return the name of the table."""
         return self.side.label
 
+    @property
+    def about(self) -> tuple[str, str]:
+        """Return the keys that all rows share, and the suite and round of both tables."""
+        rows = [s.row for s in self.shown]
+        return grouping.common_title(rows, self.pairing.by), self.pairing.shared
+
 
 def of_times(
     baseline: Side,
@@ -97,13 +103,17 @@ def of_times(
     row_of = partial(rows.of_times, options=options)
     sides = _sides(baseline, others, paired, zip(compared, metrics, strict=True), row_of, view)
     if not options.max_runs:  # a mean over benchmarks has no plan of its own
-        sides = [replace(each, mean=_mean_speedup(each, options.confidence)) for each in sides]
+        for number, each in enumerate(sides):
+            ratios = [s.one.speedup.ratio for s in each.shown if s.one.speedup is not None]
+            if 2 <= len(ratios) == len(each.shown):
+                mean = geometric_mean_speedup(ratios, confidence=options.confidence)
+                sides[number] = replace(each, mean=mean)
     shown = _together(sides, view, options)
     columns = cells.of_times(options, view, axis)
     ratio = "speedup = A/B" if axis.is_time else axis.ratio
     tables = []
     for each in sides:
-        about = (" ".join(filter(None, (_common(each), each.pairing.shared))), each.pairing.apart)
+        about = (" ".join(filter(None, each.about)), each.pairing.apart)
         names = f"A = {baseline.label}   B = {each.label}   {ratio}: >1 means B"
         title = (": ".join(filter(None, about)), f"{names} {axis.does(axis.better)}")
         lines = partial(cells.why, dots=view.strips)
@@ -114,14 +124,20 @@ def of_times(
         *(text for each in sides for text in notes.fixed_length(
             baseline, each.side, each.pairing.pairs, [s.name for s in each.shown])),
         *_varying(baseline, sides, block),
-        *(_remarked(one, each.label if len(sides) > 1 else "")
+        *(one.of(each.label if len(sides) > 1 else "")
           for each in sides for one in each.pairing.remarks),
         *notes.of_times(shown, options, unmatched, has_mean=has_mean),
         *beside.notes([one for s in shown for one in s.also]),
     ]  # fmt: skip
-    text = [_sentence(baseline.label, each, view, options) for each in sides]
-    if len(sides) > 1:
-        text = [f"{each.label}: {one}" for each, one in zip(sides, text, strict=True)]
+    text = []
+    for each in sides:
+        a, b = (baseline.label, each.label) if view.named else ("A", "B")
+        one = sentences.of_times(each.shown, a, b, options.confidence)
+        for s in each.shown:
+            who = f"{s.name}, " if len(each.shown) > 1 else ""
+            more = beside.sentences(s.also, a, b, faster=s.row.word is Verdict.FASTER)
+            one = " ".join((one, *(f"{who}{sentence}" for sentence in more)))
+        text.append(f"{each.label}: {one}" if len(sides) > 1 else one)
     records = [s.row for s in shown]
     if profiles:
         if len(shown) > 1:
@@ -200,7 +216,7 @@ def of_qualities(
         way = "" if len(ways) > 1 else f", {'higher' if ways == {True} else 'lower'} is better"
         metric = next(iter(metrics)) if len(metrics) == 1 else None
         parts = (
-            _common(each), each.pairing.shared, each.pairing.apart,
+            *each.about, each.pairing.apart,
             f"{metric or 'quality'} {budget}{way}", f"A = {baseline.label}   B = {each.label}",
         )  # fmt: skip
         of = ("metric",) if len(metrics) > 1 else ()
@@ -257,12 +273,6 @@ def _together(sides: Sequence[_Side], view: View, options: Options) -> list[Show
     return [replace(s, row=row, name=name) for s, row, name in zip(every, made, names, strict=True)]
 
 
-def _mean_speedup(side: _Side, confidence: float) -> MeanSpeedup | None:
-    ratios = [s.one.speedup.ratio for s in side.shown if s.one.speedup is not None]
-    enough = 2 <= len(ratios) == len(side.shown)
-    return geometric_mean_speedup(ratios, confidence=confidence) if enough else None
-
-
 def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:
     """Return the groups of the baseline that a side lacks, after the side if there are several."""
     return tuple(
@@ -273,13 +283,6 @@ def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:
     )
 
 
-# ----------------------------------------------------------------------------------------- tables
-
-
-def _common(side: _Side) -> str:
-    return grouping.common_title([s.row for s in side.shown], side.pairing.by)
-
-
 def _table(
     side: _Side,
     columns: Sequence[Field[Any]],
@@ -287,9 +290,18 @@ def _table(
     title: str,
     more: Sequence[str] = (),
 ) -> Table:
-    """Return the table of one side: the keys and `more`, the columns, and the lines of each row."""
+    """Return the table of one side: the keys and `more`, the columns, and the lines of each row.
+
+    Of times, the key of a setup in which the sides differ is shown for both.
+    """
     names = (*grouping.shown_keys([s.row for s in side.shown], side.pairing.by), *more)
-    every = [Field(Column(name, names=True), partial(_key, name)) for name in names]
+
+    def key(s: Shown[Any, Any], name: str) -> Text:
+        if isinstance(s.row, TimesRow) and name in setups.COLUMNS and s.get(name) is None:
+            return Text(f"{setups.said(s.pair.a, name)} | {setups.said(s.pair.b, name)}")
+        return fields.key(name, s.row)
+
+    every = [Field(Column(name, names=True), partial(key, name=name)) for name in names]
     every += columns
     body = []
     for s in side.shown:
@@ -307,26 +319,6 @@ def _table(
         body.append(Line(tuple(of_all), of_all=True))
     return Table(tuple(each.column for each in every), tuple(body), title)
 
-
-def _key(name: str, s: Shown[Any, Any]) -> Text:
-    """Return the cell of a key; of times in a setup in which the sides differ, both."""
-    if isinstance(s.row, TimesRow) and name in setups.COLUMNS and s.row.get(name) is None:
-        return Text(f"{setups.said(s.pair.a, name)} | {setups.said(s.pair.b, name)}")
-    return fields.key(name, s.row)
-
-
-def _sentence(baseline: str, side: _Side, view: View, options: Options) -> str:
-    """Return the verdicts on one table, and what they leave out where that was asked for."""
-    a, b = (baseline, side.label) if view.named else ("A", "B")
-    more = (
-        f"{s.name}, {text}" if len(side.shown) > 1 else text
-        for s in side.shown
-        for text in beside.sentences(s.also, a, b, faster=s.row.word is Verdict.FASTER)
-    )
-    return " ".join((sentences.of_times(side.shown, a, b, options.confidence), *more))
-
-
-# ------------------------------------------------------------------------------------------ notes
 
 #: A run that stood still for an hour, within so many seconds, may have changed its clock.
 _HOUR, _NEAR = 3600.0, 60.0
@@ -363,10 +355,6 @@ def _with_stalls(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
     return replace(pairing, pairs=tuple(pairs), remarks=(*pairing.remarks, *remarks))
 
 
-def _remarked(one: Note, label: str) -> Note:
-    return Note(one.code, f"{label}: {one.text}" if label else one.text)
-
-
 def _varying(baseline: Side, sides: Sequence[_Side], block: Sequence[str]) -> Iterable[Note]:
     """Return what varies inside the groups of each side, and which of its runs are left out."""
     keys = ("pair", *(name for name in block if name in baseline.runs.columns))
@@ -374,7 +362,7 @@ def _varying(baseline: Side, sides: Sequence[_Side], block: Sequence[str]) -> It
     named = [(baseline.label if several else "A", baseline, each.pairing.a, each) for each in sides]
     named += [(each.label if several else "B", each.side, each.pairing.b, each) for each in sides]
     return dict.fromkeys(
-        _remarked(one, label)
+        one.of(label)
         for label, side, runs, each in named
         for one in (
             *grouping.group_notes(runs, keys, [s.name for s in each.shown]),
@@ -394,8 +382,8 @@ def _of_runs(baseline: Side, sides: Sequence[_Side], budget: Budget) -> Iterable
                 *grouping.left_out_notes(runs, ("pair",)),
                 *grouping.set_aside_notes(side.runs),
             )
-            made += [_remarked(one, label) for one in absent]
-        made += [_remarked(one, "") for one in each.pairing.remarks]
+            made += [one.of(label) for one in absent]
+        made += each.pairing.remarks
     if unmatched := [one.text for each in sides for one in each.pairing.alone]:
         made.append(note("unmatched.qualities", names=units.listed(unmatched, 6, "; ")))
     return dict.fromkeys(made)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 from msgspec import structs
 
@@ -33,8 +33,33 @@ Option = Literal["--fail-on", "--require"]
 
 
 @dataclass(frozen=True, slots=True)
+class Kind:
+    """What a limit is of: the words of its conditions, and the remedy for what is none."""
+
+    what: str
+    words: tuple[str, str]
+    remedy: str
+
+
+TIMES = Kind(
+    "a condition",
+    ("slower", "not-slower"),
+    "Use --fail-on slower:2% to fail if B is shown to be more than 2% slower, or --require "
+    "not-slower:2% to fail unless B is shown to be at most 2% slower.",
+)
+QUALITIES = Kind(
+    "a condition about qualities",
+    ("worse", "not-worse"),
+    "With --at or --at-end, use --fail-on worse:0.001 to fail if B is shown to be worse by "
+    "more than 0.001 (in units of the metric), or --require not-worse:0.001 to fail unless B "
+    "is shown not to be.",
+)
+_OPTIONS: tuple[Option, Option] = ("--fail-on", "--require")
+
+
+@dataclass(frozen=True, slots=True)
 class Requirement:
-    """What is asked, and the slowdown that is still allowed, as a fraction.
+    """What is asked, and what is still allowed: a slowdown as a fraction, or so much worse.
 
     `--fail-on slower` fails where B is shown to be slower by more than that, `--require not-slower`
     where it is not shown not to be.
@@ -42,56 +67,19 @@ class Requirement:
 
     option: Option
     limit: float
-
-    what: ClassVar[str] = "a condition"
-    words: ClassVar[Mapping[Option, str]] = {"--fail-on": "slower", "--require": "not-slower"}
-    remedy: ClassVar[str] = (
-        "Use --fail-on slower:2% to fail if B is shown to be more than 2% slower, or --require "
-        "not-slower:2% to fail unless B is shown to be at most 2% slower."
-    )
-
-    @staticmethod
-    def read(text: str, option: Option, /) -> float | None:
-        """Return a limit as it is written: `2%`; None if it is no number of the kind."""
-        return percentages.fraction(text, option)
+    kind: Kind = TIMES
 
     @property
     def written(self) -> str:
         """Return the limit as people write it."""
-        return percentages.text(self.limit)
+        return percentages.text(self.limit) if self.kind is TIMES else f"{self.limit:g}"
 
     def __str__(self) -> str:
         """Return the condition as it is written on the command line."""
-        return f"{self.option} {self.words[self.option]}:{self.written}"
+        return f"{self.option} {self.kind.words[_OPTIONS.index(self.option)]}:{self.written}"
 
 
-@dataclass(frozen=True, slots=True)
-class QualityRequirement(Requirement):
-    """What is asked of qualities, and how much worse B may be, in the unit of the metric."""
-
-    what: ClassVar[str] = "a condition about qualities"
-    words: ClassVar[Mapping[Option, str]] = {"--fail-on": "worse", "--require": "not-worse"}
-    remedy: ClassVar[str] = (
-        "With --at or --at-end, use --fail-on worse:0.001 to fail if B is shown to be worse by "
-        "more than 0.001 (in units of the metric), or --require not-worse:0.001 to fail unless B "
-        "is shown not to be."
-    )
-
-    @staticmethod
-    def read(text: str, _: Option, /) -> float | None:
-        """Return a limit as it is written: `0.001`; None if it is no such number."""
-        number = percentages.any_number(text)
-        return None if number is None or number < 0 else number
-
-    @property
-    def written(self) -> str:
-        """Return the limit as people write it."""
-        return f"{self.limit:g}"
-
-
-def conditions(
-    fail_on: str, require: str, kind: type[Requirement] = Requirement
-) -> tuple[Requirement, ...]:
+def conditions(fail_on: str, require: str, kind: Kind = TIMES) -> tuple[Requirement, ...]:
     """Read `--fail-on slower:2%` and `--require not-slower:2%`; either text may be empty.
 
     Raises
@@ -100,11 +88,15 @@ def conditions(
         A text is nothing of the kind.
     """
     made = []
-    for (option, word), text in zip(kind.words.items(), (fail_on, require), strict=True):
-        match = re.fullmatch(rf"{word}:\s*(.+)", text.strip())
-        limit = kind.read(match[1], option) if match else None
+    for option, word, text in zip(_OPTIONS, kind.words, (fail_on, require), strict=True):
+        match, limit = re.fullmatch(rf"{word}:\s*(.+)", text.strip()), None
+        if match and kind is TIMES:
+            limit = percentages.fraction(match[1], option)
+        elif match:
+            number = percentages.any_number(match[1])
+            limit = None if number is None or number < 0 else number
         if limit is not None:
-            made.append(kind(option, limit))
+            made.append(Requirement(option, limit, kind))
         elif text:
             raise TtastatsError(f"{text!r} is not {kind.what}", where=option, remedy=kind.remedy)
     return tuple(made)
@@ -234,7 +226,13 @@ def _of_times(name: str, row: TimesRow, asked: Requirement, alpha: float) -> Ite
     elif low <= 0 and math.isinf(high):
         judged = ("failed", "not_judged", _UNBOUNDED)
     elif low > lowest:
-        judged = _passed(row, asked)
+        robust = row.robust_low is not None and row.robust_low > lowest
+        if robust or not DOUBTS.intersection(row.flags) or asked.option != "--require":
+            return
+        # These runs give a reason to expect stragglers, which the bound does not allow for.
+        text = f"not slower by more than {asked.written}"
+        text = f" is {text}" if row.on.is_time else f": {row.on.claim(text)}"
+        judged = ("passed", "no_stragglers", f"{row.b}{text} {_NO_STRAGGLERS}")
     elif high < lowest and row.word is Verdict.SLOWER and not row.dagger:
         # The bound alone would be one test per row, and among many benchmarks one fails by chance;
         # so the verdict, whose p is adjusted for their number, has to say so too.
@@ -278,16 +276,6 @@ _UNBOUNDED = (
     "with each evaluation, or use --epochs-fixed if they are constant by design"
 )
 _NO_STRAGGLERS = "if no further run fails or straggles"
-
-
-def _passed(row: TimesRow, asked: Requirement) -> tuple[Outcome, str, str] | None:
-    """Return the condition of a pass where these runs give a reason to expect stragglers."""
-    robust = row.robust_low is not None and row.robust_low > 1 / (1 + asked.limit)
-    if robust or not DOUBTS.intersection(row.flags) or asked.option != "--require":
-        return None
-    claim = f"not slower by more than {asked.written}"
-    claim = f" is {claim}" if row.on.is_time else f": {row.on.claim(claim)}"
-    return "passed", "no_stragglers", f"{row.b}{claim} {_NO_STRAGGLERS}"
 
 
 def _without_interval(row: TimesRow) -> tuple[Outcome, str, str] | None:

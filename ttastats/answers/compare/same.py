@@ -18,14 +18,11 @@ from ttastats.answers.compare.rows import of as rows_of
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.base import units
 from ttastats.report.answer import Report
-from ttastats.report.cells import Table, Text
+from ttastats.report.cells import Text
 from ttastats.report.grouping import row_names
 from ttastats.sides.contrast import Contrast
-from ttastats.stats.between import Between, Set, between
+from ttastats.stats.between import Set, between
 from ttastats.stats.verdict import Verdict
-
-#: What a set of the baseline and a set that is held against it have, where that is known.
-_Pair = tuple[Set, Set] | None
 
 
 def sessions(
@@ -45,11 +42,23 @@ def sessions(
     for key, pair in zip(keys, pairs, strict=True):
         if pair is not None:
             groups.setdefault(key, [pair[0]]).append(pair[1])
-    made = {key: between(sets, confidence=confidence) for key, sets in groups.items()}
-    return [_keys(made.get(key), row) for key, row in zip(keys, rows, strict=True)]
+    found = {key: between(sets, confidence=confidence) for key, sets in groups.items()}
+    made = []
+    for key, row in zip(keys, rows, strict=True):
+        one, same = found.get(key), SameKeys()
+        if one is not None:
+            numbers: Sequence[float | None] = (one.deviation, one.highest, one.smallest_claim)
+            if isinstance(row, TimesRow):  # a deviation of logs is a share
+                numbers = [None if x is None else math.expm1(min(x, 700.0)) for x in numbers]
+            deviation, high, claim = numbers
+            same = SameKeys(
+                sets=one.sets, between=deviation, between_high=high, smallest_claim=claim
+            )
+        made.append(same)
+    return made
 
 
-def _sets(one: Contrast[Any], row: CompareRow) -> _Pair:
+def _sets(one: Contrast[Any], row: CompareRow) -> tuple[Set, Set] | None:
     if isinstance(row, TimesRow):
         sides = [
             Set(math.log(side.term.estimate), side.term.variance, side.term.df)
@@ -66,23 +75,17 @@ def _sets(one: Contrast[Any], row: CompareRow) -> _Pair:
     return (sides[0], sides[1]) if len(sides) == 2 else None
 
 
-def _keys(made: Between | None, row: CompareRow) -> SameKeys:
-    if made is None:
-        return SameKeys()
-    values: Sequence[float | None] = (made.deviation, made.highest, made.smallest_claim)
-    if isinstance(row, TimesRow):  # a deviation of logs is a share
-        values = tuple(None if one is None else math.expm1(min(one, 700.0)) for one in values)
-    return SameKeys(
-        sets=made.sets, between=values[0], between_high=values[1], smallest_claim=values[2]
-    )
-
-
 def of_one_setup(report: Report, confidence: float) -> Report:
     """Return a comparison in the words of one setup: `apart`, or no difference shown."""
     every = rows_of(report)
     apart = [row.word.directed for row in every]
-    words = iter([_word(row) for row in every])
-    tables = tuple(_renamed(table, words) for table in report.tables)
+    words, tables = iter(every), []
+    for table in report.tables:
+        body = []
+        for line in table.rows:
+            word = None if line.of_all else _word(next(words))
+            body.append(line if word is None else replace(line, cells=(*line.cells[:-1], word)))
+        tables.append(replace(table, rows=tuple(body)))
     rows = tuple(
         structs.replace(row, verdict="apart") if differ else row
         for row, differ in zip(every, apart, strict=True)
@@ -98,7 +101,7 @@ def of_one_setup(report: Report, confidence: float) -> Report:
             "session differs."
         )
     text += _of_sessions(rows, report.by)
-    return replace(report, records=rows, tables=tables, sentence=" ".join(text))
+    return replace(report, records=rows, tables=tuple(tables), sentence=" ".join(text))
 
 
 def _word(row: CompareRow) -> Text | None:
@@ -106,15 +109,6 @@ def _word(row: CompareRow) -> Text | None:
         marks = row.marks if isinstance(row, TimesRow) else ""
         return Text(f"different {marks}".strip(), "bad")
     return Text("~ no significant difference") if row.word is Verdict.UNDECIDED else None
-
-
-def _renamed(table: Table, words: Iterator[Text | None]) -> Table:
-    """Return a table with the last cell of each row in these words, where there are some."""
-    body = []
-    for line in table.rows:
-        word = None if line.of_all else next(words)
-        body.append(line if word is None else replace(line, cells=(*line.cells[:-1], word)))
-    return replace(table, rows=tuple(body))
 
 
 def _of_sessions(rows: Sequence[CompareRow], by: Sequence[str]) -> Iterator[str]:

@@ -141,8 +141,13 @@ def explained(
         _row(_REST, (None, None), rest(throughput, step), throughput),
         _row(_RUNS, taken, throughput, throughput),
     )
-    notes = [*_notes(step, samples, whole), *_clocks(one, profiles), *fit]
-    return Explained(notes, parts, whole)
+    notes = [*_notes(step, samples, whole)]
+    clocks = pl.concat(
+        [answers.measures(rows, "uninstrumented_step_seconds")["text"] for rows in profiles]
+    )
+    if any("CPU" in str(text) for text in clocks) and "cpu" not in one.axis.name:
+        notes.append(note("clocks.runs"))
+    return Explained([*notes, *fit], parts, whole)
 
 
 def _row(name: str, seconds: _Both, factor: Ratio, throughput: Ratio) -> Factor:
@@ -201,22 +206,24 @@ def _notes(step: Ratio, samples: _Both, whole: Sequence[Factor]) -> Iterator[Not
         yield note("step_lengths", steps=steps)
 
 
-def _clocks(one: Comparison, profiles: Sequence[pl.DataFrame]) -> Iterator[Note]:
-    """Yield where profiles count CPU time and the runs do not."""
-    clocks = pl.concat(
-        [answers.measures(rows, "uninstrumented_step_seconds")["text"] for rows in profiles]
-    )
-    if any("CPU" in str(text) for text in clocks) and "cpu" not in one.axis.name:
-        yield note("clocks.runs")
-
-
-# ------------------------------------------------------------------- do profiles and runs match?
-
-
 def _fit(profiles: Sequence[pl.DataFrame], runs: Sequence[pl.DataFrame]) -> Iterator[Note]:
     """Yield of each side where its profiles and its runs do not belong together, if known."""
     for side, rows, own in zip("AB", profiles, runs, strict=True):
-        differ = [*filter(None, (_work(rows, own), _batch(rows, own), _device(rows, own)))]
+        differ = []
+        # Names of workloads are those that the trainer has, not scripts and traces.
+        recorded = rows.filter(
+            (pl.col("origin") == "recorded") & ~pl.col("source").str.ends_with(".py")
+        )
+        work, ran = (set(names.drop_nulls()) for names in (recorded["source"], own["benchmark"]))
+        if work - ran:
+            differ.append(f"the profile is of {_all(work)}, the runs of {_all(ran)}")
+        profiled, batch = changes.samples_of_step(rows), _batch_size(own)
+        if profiled is not None and batch is not None and profiled != batch:
+            differ.append(
+                f"a step of the profile has {profiled:,.0f} samples, one of the runs {batch:,.0f}"
+            )
+        if device := _device(rows, own):
+            differ.append(device)
         if differ:
             yield note("profile_of_others", side=side, differ=differ)
 
@@ -227,27 +234,16 @@ def _batch_size(runs: pl.DataFrame) -> float | None:
     return float(found[0]) if found.len() == 1 else None
 
 
-def _work(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
-    """Compare names of workloads: those that the trainer has, not scripts and traces."""
-    recorded = rows.filter(
-        (pl.col("origin") == "recorded") & ~pl.col("source").str.ends_with(".py")
-    )
-    profiled, ran = (set(column.drop_nulls()) for column in (recorded["source"], runs["benchmark"]))
-    return f"the profile is of {_all(profiled)}, the runs of {_all(ran)}" if profiled - ran else ""
-
-
-def _batch(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
-    profiled, ran = changes.samples_of_step(rows), _batch_size(runs)
-    if profiled is None or ran is None or profiled == ran:
-        return ""
-    return f"a step of the profile has {profiled:,.0f} samples, one of the runs {ran:,.0f}"
-
-
 def _device(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
     """Compare models of devices (`A100`), and how many share a step."""
     profiled = set(answers.measures(rows, "device_name")["text"].drop_nulls())
     ran = set(runs["hardware"].drop_nulls())
-    models = [_models(names) for names in (profiled, ran)]
+    # What tells a model has a digit, and is three letters or more long.
+    models = [
+        {word for name in names for word in setups.words(name)
+         if len(word) > 2 and re.search(r"[a-z]", word) and re.search(r"[0-9]", word)}
+        for names in (profiled, ran)
+    ]  # fmt: skip
     if all(models) and not any(one in other or other in one for one, other in product(*models)):
         return f"the profile is of {_all(profiled)}, the runs of {_all(ran)}"
     numbers = runs["accelerators"].drop_nulls().unique()
@@ -257,16 +253,6 @@ def _device(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
         used = units.plural(numbers[0], "accelerator")
         return f"the profile is of {processes}, the runs used {used}"
     return ""
-
-
-def _models(names: set[str]) -> set[str]:
-    """Return the words that tell a model: those with a digit, three letters or more long."""
-    return {
-        word
-        for name in names
-        for word in setups.words(name)
-        if len(word) > 2 and re.search(r"[a-z]", word) and re.search(r"[0-9]", word)
-    }
 
 
 def _all(names: set[str]) -> str:
