@@ -1,9 +1,9 @@
-"""What the charts of all kinds share: tables of runs, scales of series, tooltips, layers."""
+"""What the charts of all kinds share: tables of runs, colours of series, layers by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import polars as pl
@@ -12,6 +12,11 @@ from ttastats.output.plots import axes, names, theme
 from ttastats.output.plots.material import OTHERS, Panel
 from ttastats.output.plots.plot import Plot
 from ttastats.report.render.harmless import visible, visible_frame, visible_in
+
+#: The width in CSS pixels of a name that has a line of its own.
+_WHOLE = 560
+#: One chart, or several that are drawn over each other, the last on top.
+Drawn = alt.Chart | Sequence[alt.Chart]
 
 
 def table_of_runs(panel: Panel) -> pl.DataFrame:
@@ -28,23 +33,39 @@ def runs_name(panel: Panel) -> str:
     return f"runs: {panel.name}"
 
 
-def colour_scale(labels: Sequence[str]) -> tuple[alt.Scale, alt.Scale]:
-    """Return the scales of colour and shape of some series; the others are grey and small."""
-    some = [label for label in labels if label != OTHERS]
-    colours = [theme.COLOURS[n % theme.HIGHLIGHTS] for n in range(len(some))]
-    shapes = [theme.SHAPES[n % theme.HIGHLIGHTS] for n in range(len(some))]
-    if OTHERS in labels:
-        colours.append(theme.BEHIND)
-        shapes.append("stroke")
+def rows(name: str, where: str = "", **computed: str) -> alt.Chart:
+    """Return a chart of the rows of a table, or of those that fulfil an expression, without marks.
+
+    Further fields are `computed` by the expressions of their names.
+    """
+    chart = alt.Chart(alt.NamedData(name=name))
+    chart = chart.transform_filter(where) if where else chart
+    return chart.transform_calculate(**computed) if computed else chart
+
+
+# A series has the same colour, shape and dash in every plot.
+
+
+def series(
+    labels: Sequence[str], field: str = "colour", *, key: bool = True
+) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
+    """Return the encodings of some series; the others are grey and small.
+
+    `key` is whether there is a legend.
+    """
     domain = list(labels)
-    return alt.Scale(domain=domain, range=colours), alt.Scale(domain=domain, range=shapes)
+    known: dict[str, Any] = {"shorthand": f"{field}:N", "legend": legend(labels) if key else None}
+    number = {label: n for n, label in enumerate(domain) if label != OTHERS}
 
+    def scale(looks: Sequence[Any], behind: Any) -> alt.Scale:
+        ranged = [looks[number[one] % len(looks)] if one in number else behind for one in domain]
+        return alt.Scale(domain=domain, range=ranged)
 
-def dash_scale(labels: Sequence[str]) -> alt.Scale:
-    """Return the scale of the dashes of some series, a second cue beside colour."""
-    dashes = [theme.DASHES[n % len(theme.DASHES)] for n in range(len(labels))]
-    ranged = [[1, 0] if label == OTHERS else own for label, own in zip(labels, dashes, strict=True)]
-    return alt.Scale(domain=list(labels), range=ranged)
+    return (
+        alt.Color(**known, scale=scale(theme.COLOURS, theme.BEHIND)),
+        alt.Shape(**known, scale=scale(theme.SHAPES, "stroke")),
+        alt.StrokeDash(**known, scale=scale(theme.DASHES, [1, 0])),
+    )
 
 
 def legend(labels: Sequence[str]) -> Any:
@@ -59,18 +80,21 @@ def legend(labels: Sequence[str]) -> Any:
     )
 
 
-#: The width in CSS pixels of a name that has a line of its own.
-_WHOLE = 560
+def position(
+    channel: Literal["x", "y"],
+    field: str,
+    title: str,
+    scale: Mapping[str, Any],
+    axis: Mapping[str, Any],
+) -> Any:
+    """Return the encoding of a number by its place, on an axis as `axes` describes it."""
+    kind = alt.X if channel == "x" else alt.Y
+    return kind(f"{field}:Q", title=title, scale=alt.Scale(**scale), axis=alt.Axis(**axis))
 
 
-def x(axis: axes.TimeAxis, field: str = "at") -> alt.X:
+def x(axis: axes.TimeAxis, field: str = "at") -> Any:
     """Return the horizontal encoding of a field already counted as the axis counts."""
-    return alt.X(
-        f"{field}:Q",
-        title=axis.title,
-        scale=alt.Scale(**axis.scale),
-        axis=alt.Axis(grid=False, **axis.axis),
-    )
+    return position("x", field, axis.title, axis.scale, {"grid": False, **axis.axis})
 
 
 def y(field: str, metric: str, scale: alt.Scale, **axis: Any) -> alt.Y:
@@ -84,99 +108,109 @@ def y(field: str, metric: str, scale: alt.Scale, **axis: Any) -> alt.Y:
     return alt.Y(f"{field}:Q", title="value", scale=scale, axis=titled)
 
 
+def named_rows(field: str, **axis: Any) -> alt.Y:
+    """Return the vertical encoding of rows by their names, in the order of the table."""
+    return alt.Y(
+        f"{field}:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, **axis)
+    )
+
+
+# Layers by name: marks, with their look, on a chart of rows that says where they stand.
+
+
+def interval(
+    base: alt.Chart,
+    channel: Literal["x", "y"],
+    ends: tuple[str, str],
+    title: str,
+    *,
+    where: str = "",
+    **look: Any,
+) -> Any:
+    """Return a line between two fields on the axis of that title, cut by the frame.
+
+    Rows without an end have none, nor do those that do not fulfil the expression `where`.
+    """
+    low, high = ends
+    known = [f"datum.{low} != null", f"datum.{high} != null", *filter(None, [where])]
+    start = (alt.X if channel == "x" else alt.Y)(f"{low}:Q", title=title)
+    end = (alt.X2 if channel == "x" else alt.Y2)(f"{high}:Q")
+    lines = base.transform_filter(" && ".join(known)).mark_rule(
+        clip=True, **(look or {"strokeWidth": 1.6, "strokeOpacity": 1})
+    )
+    return lines.encode(**{channel: start, f"{channel}2": end})
+
+
+def points(base: alt.Chart, size: float, **look: Any) -> Any:
+    """Return a filled mark for each row."""
+    return base.mark_point(filled=True, opacity=1, size=size, **look)
+
+
+def label(base: alt.Chart, field: str, **look: Any) -> Any:
+    """Return words beside each row."""
+    return base.mark_text(**look).encode(text=alt.Text(f"{field}:N"))
+
+
+def line_at_one(base: alt.Chart, channel: Literal["x", "y"], title: str) -> Any:
+    """Return the line of no change on the axis of that title."""
+    at = (alt.X if channel == "x" else alt.Y)("unity:Q", title=title)
+    return base.transform_calculate(unity="1").mark_rule(style="one").encode(**{channel: at})
+
+
+def bands(base: alt.Chart, metric: str, scale: alt.Scale, **opacities: float) -> list[alt.Chart]:
+    """Return the bands between quantiles, each named by its lower end."""
+    return [
+        base.mark_area(opacity=opacity, clip=True).encode(
+            y=y(low, metric, scale), y2=alt.Y2(f"{_HIGHER[low]}:Q")
+        )
+        for low, opacity in opacities.items()
+    ]
+
+
+_HIGHER = {"low": "high", "lower": "upper"}
+
+
+# Words and the plot as a whole.
+
+
 def tooltips(*fields: str | tuple[str, ...]) -> list[alt.Tooltip]:
     """Return what a mark says when it is pointed at: fields, with a title and a format if any."""
     keys = ("shorthand", "title", "format")
-    said = ((field,) if isinstance(field, str) else field for field in fields)
-    found: list[dict[str, Any]] = [dict(zip(keys, words, strict=False)) for words in said]
-    return [alt.Tooltip(**{key: word for key, word in one.items() if word}) for one in found]
+    named = ((field,) if isinstance(field, str) else field for field in fields)
+    pairs: list[dict[str, Any]] = [dict(zip(keys, words, strict=False)) for words in named]
+    return [alt.Tooltip(**{key: word for key, word in each.items() if word}) for each in pairs]
 
 
 def run_tooltip() -> list[alt.Tooltip]:
-    """Return which run a mark stands for; see `said` for the fields."""
+    """Return which run a mark stands for; see `about_runs` for the fields."""
     return tooltips(
         ("entry_:N", "entry"), ("source:N", "log"), ("seed_:N", "seed"), ("outcome:N", "target"),
         ("epochs_:N", "epochs"), ("quality_:N", "quality"),
     )  # fmt: skip
 
 
-def said(panel: Panel) -> dict[str, str]:
-    """Return the expressions that say to people what a run is and came to; the unknown is empty."""
+def about_runs(panel: Panel) -> dict[str, str]:
+    """Return the expressions of what a run is and came to, in words; the unknown is empty."""
     amount = axes.said("datum.observed_seconds", panel.axis)
     reached, missed = "reached after", "not reached in"
     if panel.at_budget:
         reached, missed = "value after", "no value after"
-    return {
-        "outcome": f"(datum.reached ? '{reached} ' : '{missed} ') + ({amount})",
-        "entry_": _known("entry", "datum.entry"),
-        "seed_": _known("seed", "datum.seed"),
-        "epochs_": _known("epochs", "format(datum.epochs, '.4~g')"),
-        "quality_": _known("value_final", "format(datum.value_final, '.5~g')"),
-    }
-
-
-def _known(field: str, words: str) -> str:
     # Vega writes what is unknown as `null`, and as 0 where a format is given.
-    return f"datum.{field} == null ? '' : {words}"
-
-
-def fastest_above() -> alt.Order:
-    """Draw the points of the fastest last, over those of the others."""
-    return alt.Order("order:Q", sort="descending")
+    known = {
+        "entry_": ("entry", "datum.entry"),
+        "seed_": ("seed", "datum.seed"),
+        "epochs_": ("epochs", "format(datum.epochs, '.4~g')"),
+        "quality_": ("value_final", "format(datum.value_final, '.5~g')"),
+    }
+    return {"outcome": f"(datum.reached ? '{reached} ' : '{missed} ') + ({amount})"} | {
+        name: f"datum.{field} == null ? '' : {words}" for name, (field, words) in known.items()
+    }
 
 
 def opening(text: str) -> str:
     """Return a text as the start of a title; words such as `mAP` stay as they are written."""
     first = text.split(" ")[0]
     return text if first != first.lower() else text[:1].upper() + text[1:]
-
-
-#: One chart, or several that are drawn over each other, the last on top.
-Drawn = alt.Chart | Sequence[alt.Chart]
-
-
-def _finished(chart: Drawn, *, height: float, description: str) -> dict[str, Any]:
-    """Return the chart as a Vega-Lite specification without configuration.
-
-    The width is that of the whole plot: labels take what they need, the plot has the rest.
-    """
-    specification = _unit(chart) if isinstance(chart, alt.Chart) else _layered(chart)
-    return specification | {
-        "width": theme.PAGE,
-        "$schema": alt.SCHEMA_URL,
-        "height": height,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "description": description,
-    }
-
-
-def _layered(charts: Sequence[alt.Chart]) -> dict[str, Any]:
-    """Return layers as `alt.layer` does, which copies every part of each four times."""
-    layers = [_unit(chart) for chart in charts]
-    if any(chart.data is not charts[0].data for chart in charts):
-        return {"layer": layers}
-    return {"layer": [_without_data(layer) for layer in layers], "data": layers[0]["data"]}
-
-
-def _without_data(layer: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in layer.items() if key != "data"}
-
-
-def _unit(chart: alt.Chart) -> dict[str, Any]:
-    return dict(chart.to_dict(validate=False, context={"top_level": False}))
-
-
-def bands(base: alt.Chart, metric: str, scale: alt.Scale, *opacities: float) -> list[alt.Chart]:
-    """Return the band of nearly all, and that of the middle half, of what has quantiles."""
-    return [
-        base.mark_area(opacity=opacity, clip=True).encode(
-            y=y(low, metric, scale), y2=alt.Y2(f"{high}:Q")
-        )
-        for (low, high), opacity in zip(_BANDS, opacities, strict=True)
-    ]
-
-
-_BANDS = (("low", "high"), ("lower", "upper"))
 
 
 def plot(
@@ -193,11 +227,24 @@ def plot(
     """Return a plot of a panel, of a benchmark or of several; empty sentences are left out.
 
     It is `described` to those who cannot see it by its title and, by default, its runs or caption.
+    The width is that of the whole plot: labels take what they need, the plot has the rest.
     """
     text = " ".join(sentence.strip() for sentence in caption if sentence.strip())
     runs, benchmark = (of.counted, of.benchmark) if isinstance(of, Panel) else ("", of)
-    description = f"{title}. {described or runs or text}"
-    specification = _finished(chart, height=height, description=description)
+    layers = [chart] if isinstance(chart, alt.Chart) else list(chart)
+    drawn = [dict(each.to_dict(validate=False, context={"top_level": False})) for each in layers]
+    # As `alt.layer` does, which copies every part of each layer four times.
+    specification = drawn[0] if isinstance(chart, alt.Chart) else {"layer": drawn}
+    if chart is not layers[0] and all(each.data is layers[0].data for each in layers):
+        data_of_each = [each.pop("data") for each in drawn]
+        specification["data"] = data_of_each[0]
+    specification |= {
+        "width": theme.PAGE,
+        "$schema": alt.SCHEMA_URL,
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "description": f"{title}. {described or runs or text}",
+    }
     # No renderer, page or screen gets a control character: some write invalid SVG, some abort.
     shown = {visible(name): visible_frame(frame) for name, frame in data.items()}
     return Plot(kind, visible(title), visible(text), visible_in(specification), shown, benchmark)

@@ -14,6 +14,8 @@ from ttastats.table.schema import RUN
 
 #: Spans of time or epochs in which evaluations are drawn together.
 SPANS = 48
+#: Fewer runs show no spread, and bands over more bands than these cannot be told apart.
+_FEWEST, _MOST_SPREADS = 3, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,9 @@ def evaluations(panel: Panel, metric: str = "") -> pl.LazyFrame:
     return pl.concat(parts).join(chosen, on=[*RUN, "side"], how="inner").drop(*RUN, "side")
 
 
-def metrics(panel: Panel, rows: pl.LazyFrame, asked: str = "") -> tuple[DrawnMetric, ...]:
-    """Return the metric asked for, or those that have a target; the first of all where none has."""
-    found = (
+def metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> tuple[DrawnMetric, ...]:
+    """Return the metric of that name, or those that have a target; the first where none has."""
+    logged = (
         rows.group_by("metric")
         .agg(
             pl.col("higher_is_better").first(),
@@ -66,28 +68,22 @@ def metrics(panel: Panel, rows: pl.LazyFrame, asked: str = "") -> tuple[DrawnMet
         .sort("n", "metric", descending=[True, False])
         .collect()
     )
-    targets = _targets(panel)
-    known = [
-        DrawnMetric(name, higher, targets.get(name) or (own[0] if len(own) == 1 else None))
-        for name, higher, own, _ in found.iter_rows()
-    ]
-    if asked:
-        return tuple(one for one in known if one.name == asked)
-    if targets and panel.targets:
-        return tuple(one for one in known if one.name in targets)
-    judged = tuple(
-        one for one, own in zip(known, found.get_column("targets"), strict=True) if len(own)
-    )
-    return judged or tuple(known[:1])
-
-
-def _targets(panel: Panel) -> dict[str, float]:
-    """Return the targets by which the runs were judged, those of the user before all."""
+    # The targets by which the runs were judged, those of the user before all.
     judged = panel.runs.select("target_metric", "target_value").drop_nulls().unique()
-    known = dict(judged.iter_rows()) if judged.height == 1 else {}
-    only = next(iter(known), None)
-    given = {target.metric or only: target.value for target in panel.targets}
-    return {name: value for name, value in (known | given).items() if name is not None}
+    targets = dict(judged.iter_rows()) if judged.height == 1 else {}
+    only = next(iter(targets), None)
+    targets |= {target.metric or only: target.value for target in panel.targets}
+    targets.pop(None, None)
+    known = [
+        DrawnMetric(name, higher, targets.get(name) or (values[0] if len(values) == 1 else None))
+        for name, higher, values, _ in logged.iter_rows()
+    ]
+    if metric:
+        return tuple(each for each in known if each.name == metric)
+    if targets and panel.targets:
+        return tuple(each for each in known if each.name in targets)
+    aimed = zip(known, logged.get_column("targets"), strict=True)
+    return tuple(each for each, values in aimed if len(values)) or tuple(known[:1])
 
 
 def table(
@@ -97,7 +93,7 @@ def table(
 
     Of each run the first, the last, the best and evenly spaced evaluations between are kept.
     """
-    found = (
+    values = (
         rows.filter(pl.col("metric") == metric.name)
         # What is drawn later lies above: the fastest, which have a colour, last.
         .sort("run", "seconds", "eval_index", descending=[True, False, False])
@@ -109,12 +105,12 @@ def table(
         )
         .collect()
     )
-    if found.height <= MOST_POINTS:
-        return found, ""
-    each = max(4, MOST_POINTS // max(1, found.get_column("run").n_unique()))
+    if values.height <= MOST_POINTS:
+        return values, ""
+    each = max(4, MOST_POINTS // max(1, values.get_column("run").n_unique()))
     best = pl.col("value").min() if metric.higher_is_better is False else pl.col("value").max()
-    kept = found.filter(evenly(each, ["run"]) | (pl.col("value") == best.over("run")))
-    return kept, f"{kept.height:,} of {found.height:,} values are drawn, evenly spaced. "
+    drawn = values.filter(evenly(each, ["run"]) | (pl.col("value") == best.over("run")))
+    return drawn, f"{drawn.height:,} of {values.height:,} values are drawn, evenly spaced. "
 
 
 def too_many(panel: Panel) -> bool:
@@ -149,6 +145,45 @@ def spans(rows: pl.LazyFrame, metric: DrawnMetric, over: str, *, log: bool) -> p
         .sort("order", "at")
         .collect()
     )
+
+
+def spread(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric) -> pl.DataFrame:
+    """Return the quality of runs after each epoch at which three or more were evaluated.
+
+    As Coleman et al. 2019, Figure 2. Columns: `series`, `colour`, `epoch`, `n`, `low` and `high`
+    (all runs), `lower`, `median` and `upper` (quartiles), `std` (ddof 1), and those a reader
+    chooses rows by; of the series with the most runs.
+    """
+    value = pl.col("value")
+    epochs = (
+        rows.filter(pl.col("metric") == metric.name, pl.col("epoch").is_not_null())
+        .with_columns(epoch=pl.col("epoch").round(3))
+        .group_by("order", "series", "colour", "epoch", "run")
+        .agg(value.sort_by("eval_index").last())
+        .group_by("order", "series", "colour", "epoch")
+        .agg(
+            n=pl.len(),
+            low=value.min(),
+            lower=value.quantile(0.25, "linear"),
+            median=value.median(),
+            upper=value.quantile(0.75, "linear"),
+            high=value.max(),
+            # The last digits depend on how the rows were spread over threads.
+            std=value.std().round_sig_figs(6),
+        )
+        .filter(pl.col("n") >= _FEWEST)
+        .filter(pl.len().over("order") >= 2)
+        .sort("order", "epoch")
+        .collect()
+    )
+    ranked = (
+        epochs.group_by("order")
+        .agg(pl.col("n").max())
+        .sort(["n", "order"], descending=[True, False])
+    )
+    shown = epochs.join(ranked.head(_MOST_SPREADS).select("order"), on="order", how="semi")
+    owners = shown.join(panel.owners, on="order", how="left", maintain_order="left")
+    return owners.drop("order").with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
 
 
 def evenly(most: int, over: Sequence[str]) -> pl.Expr:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ttastats.base.errors import TtastatsError
@@ -116,8 +115,4 @@ def of(kind: str, metric: str = "") -> Draw:
 
 def described() -> list[tuple[str, str]]:
     """Return each kind, those of profiles last, with the question it answers."""
-    of_profiles = [
-        (kind, (sys.modules[draw.__module__].__doc__ or "").splitlines()[0])
-        for kind, draw in profiled.KINDS.items()
-    ]
-    return [*QUESTIONS.items(), *of_profiles]
+    return [*QUESTIONS.items(), *profiled.QUESTIONS.items()]

@@ -23,57 +23,44 @@ _FEWEST_DAYS = 60
 
 
 def boards(material: Material) -> tuple[Plot, ...]:
-    """Return a plot by time, and one by cost where it is known, for each such benchmark.
-
-    Raises
-    ------
-    NothingToDrawError
-        No benchmark has three entries of one run each.
-    """
-    found = [
+    """Return a plot by time, and one by cost where it is known, for each such benchmark."""
+    drawn = [
         _board(panel, measure)
         for panel in _suited(material)
         for measure in ("tta_seconds", "cost" if material.axis.is_time else "")
         if measure and panel.runs.get_column(measure).count() > 2
     ]
-    if not found:
+    if not drawn:
         raise NothingToDrawError(
             "a leaderboard needs entries of one run each; these have more",
             remedy="`ttastats plot tta` shows entries of many runs.",
         )
-    return tuple(found)
+    return tuple(drawn)
 
 
 def records(material: Material) -> tuple[Plot, ...]:
-    """Return a plot of the fastest time so far over the dates of the entries, per benchmark.
-
-    Raises
-    ------
-    NothingToDrawError
-        The entries have no dates, or are all of one round.
-    """
+    """Return a plot of the fastest time so far over the dates of the entries, per benchmark."""
     if not material.axis.is_time:
         raise NothingToDrawError("the record plot shows time only", remedy="Remove --in.")
-    found = [
-        _record(panel, _dated(panel)) for panel in _suited(material) if _spans_time(_dated(panel))
-    ]
-    if not found:
+    dated = [(panel, _dated(panel)) for panel in _suited(material)]
+    drawn = tuple(_record(panel, entries) for panel, entries in dated if _spans_time(entries))
+    if not drawn:
         raise NothingToDrawError(
             f"a record needs three dated entries of one run each, over {_FEWEST_DAYS} days",
             remedy="`ttastats plot tta` shows entries of one round.",
         )
-    return tuple(found)
+    return drawn
 
 
 def _suited(material: Material) -> list[Panel]:
+    """Return the panels of three entries or more, most of which are single runs."""
     if material.compares:
         return []
-    return [panel for panel in material.panels if len(panel.series) > 2 and _single(panel)]
-
-
-def _single(panel: Panel) -> bool:
-    singles = sum(one.n == 1 for one in panel.series)
-    return 2 * singles > len(panel.series)
+    return [
+        panel
+        for panel in material.panels
+        if len(panel.series) > 2 and 2 * sum(s.n == 1 for s in panel.series) > len(panel.series)
+    ]
 
 
 def _entries(panel: Panel) -> pl.DataFrame:
@@ -87,8 +74,7 @@ def _entries(panel: Panel) -> pl.DataFrame:
 def board(panel: Panel, measure: str) -> pl.DataFrame:
     """Return the entries by rank in time (`tta_seconds`) or `cost`; ties share a rank."""
     ranked = _entries(panel).drop_nulls(measure).sort(measure, "entry")
-    rank = pl.col(measure).rank("min").cast(pl.Int32)
-    ranked = ranked.with_columns(rank=rank)
+    ranked = ranked.with_columns(rank=pl.col(measure).rank("min").cast(pl.Int32))
     return ranked.with_columns(row=pl.format("{}. {}", "rank", "series")).unique(
         "row", keep="first", maintain_order=True
     )
@@ -99,80 +85,58 @@ def _board(panel: Panel, measure: str) -> Plot:
     shown = ranked.head(_MOST)
     by = panel.axis.noun if measure == "tta_seconds" else "cost"
     name = f"leaderboard by {by}: {panel.name}"
-    title = f"Leaderboard by {by}: {panel.title}"
-    unpriced = panel.runs.height - ranked.height
+    unpriced = panel.runs.height - ranked.height if measure == "cost" else 0
     caption = (
         panel.counted,
         f"The {_MOST} best of {ranked.height} are shown." if ranked.height > _MOST else "",
-        f"{units.plural(unpriced, 'run has', 'runs have')} no known cost."
-        if measure == "cost" and unpriced
-        else "",
+        f"{units.plural(unpriced, 'run has', 'runs have')} no known cost." if unpriced else "",
         "Cost is time-to-accuracy times the price of the hardware." if by == "cost" else "",
         "Each entry is a single run, so the order of close entries may be due to chance.",
     )
-    chart = _board_chart(name, shown, measure, panel.axis)
-    data = {name: shown.drop("started_at")}
-    first = f"First: {shown.get_column('entry')[0]}."
-    height = shown.height * _STEP
-    return charts.plot(KIND, panel, title, caption, chart, data, height=height, described=first)
-
-
-def _with_room(times: pl.Series) -> list[float]:
-    """Return the amounts and one beyond them, so that words fit right of the last mark."""
-    known = sorted(times)
-    return [*known, known[-1] * (known[-1] / known[0]) ** 0.4]
-
-
-def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> Any:
-    if measure == "tta_seconds":
-        room = _with_room(shown.get_column(measure))
-        axis = axes.amount_axis(room, of, of.to_target, log_from=5)
-        words = axes.said(f"datum.{measure}", of)
-    else:
-        axis = axes.money_axis(_with_room(shown.get_column(measure)))
-        words = "format(datum.cost, datum.cost < 1 ? '$.2f' : '$,.2f')"
-    what = "cost" if measure == "cost" else of.mean.removeprefix("mean ")
-    y = alt.Y(
-        "row:N", title=None, sort=None,
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=330),
+    return charts.plot(
+        KIND, panel, f"Leaderboard by {by}: {panel.title}", caption,
+        _board_chart(name, shown, measure, panel.axis), {name: shown.drop("started_at")},
+        height=shown.height * _STEP, described=f"First: {shown.get_column('entry')[0]}.",
     )  # fmt: skip
-    x = charts.x(axis)
-    base = (
-        alt.Chart(alt.NamedData(name=name))
-        .transform_calculate(
-            at=axis.shown(measure), words=words, start=str(axis.scale["domain"][0])
-        )
-        .encode(y=y)
-    )
-    blue = alt.ColorValue(theme.COLOURS[0])
+
+
+def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> charts.Drawn:
+    amounts = sorted(shown.get_column(measure))
+    # One beyond them, so that words fit right of the last mark.
+    amounts.append(amounts[-1] * (amounts[-1] / amounts[0]) ** 0.4)
+    if measure == "tta_seconds":
+        axis = axes.amount_axis(amounts, of, of.to_target, log_from=5)
+        words, what = axes.said(f"datum.{measure}", of), of.mean.removeprefix("mean ")
+    else:
+        axis, what = axes.money_axis(amounts), "cost"
+        words = "format(datum.cost, datum.cost < 1 ? '$.2f' : '$,.2f')"
+    start = str(axis.scale["domain"][0])
     tooltip = charts.tooltips(
         "entry:N", "submitter:N", "hardware:N", ("words:N", what),
         ("epochs:Q", "", ".4~g"), ("source:N", "log"),
     )  # fmt: skip
-    line = base.mark_rule(style="one", strokeOpacity=0.6).encode(x=x, x2=alt.X2("start:Q"))
-    point = base.mark_point(filled=True, size=45, opacity=1).encode(
-        x=x, color=blue, tooltip=tooltip
+    base = charts.rows(name, at=axis.shown(measure), words=words, start=start).encode(
+        x=charts.x(axis), y=charts.named_rows("row", labelLimit=330)
     )
-    text = base.mark_text(align="left", dx=7).encode(x=x, text=alt.Text("words:N"))
-    return (line, point, text)
+    line = base.mark_rule(style="one", strokeOpacity=0.6).encode(x2=alt.X2("start:Q"))
+    blue = base.encode(color=alt.ColorValue(theme.COLOURS[0]), tooltip=tooltip)
+    return (line, charts.points(blue, 45), charts.label(base, "words", align="left", dx=7))
 
 
 def _dated(panel: Panel) -> pl.DataFrame:
-    """Return the entries by date; `record` marks those faster than all before."""
+    """Return the entries by date; `record` marks those faster than all before.
+
+    Records have their time beside them (`said`) unless they are close to one that has.
+    """
     dated = _entries(panel).drop_nulls("started_at").sort("started_at", "tta_seconds", "entry")
     best = pl.col("tta_seconds").cum_min()
     new = best.shift(1).is_null() | (pl.col("tta_seconds") < best.shift(1))
     marked = dated.with_columns(best_seconds=best, record=new)
-    return marked.with_columns(said=pl.Series(_spoken(marked), dtype=pl.Boolean))
-
-
-def _spoken(dated: pl.DataFrame) -> list[bool]:
-    """Return which records have their time beside them: not those close to one that has."""
-    spoken, last = [], float("inf")
-    for time, record in dated.select("tta_seconds", "record").iter_rows():
-        spoken.append(record and time < last / 1.2)
-        last = time if spoken[-1] else last
-    return spoken
+    labelled, last = [], float("inf")
+    for time, record in marked.select("tta_seconds", "record").iter_rows():
+        labelled.append(record and time < last / 1.2)
+        last = time if labelled[-1] else last
+    return marked.with_columns(said=pl.Series(labelled, dtype=pl.Boolean))
 
 
 def _spans_time(dated: pl.DataFrame) -> bool:
@@ -184,35 +148,22 @@ def _spans_time(dated: pl.DataFrame) -> bool:
 
 def _record(panel: Panel, dated: pl.DataFrame) -> Plot:
     name = f"record: {panel.name}"
-    title = f"The record over time: {panel.title}"
     held = dated.filter("record")
     first, last = held.get_column("tta_seconds")[0], held.get_column("tta_seconds")[-1]
     times = f"{units.seconds(first)} to {units.seconds(last)}"
+    undated = panel.runs.filter("reached").height - dated.height
     caption = (
         panel.counted,
         "The line is the shortest time-to-accuracy so far: "
         f"{units.plural(held.height, 'record')}, from {times}, a factor of "
         f"{units.significant(first / last)}. Filled marks were records when they were entered; "
         "hollow marks were not. Dates are those of the entries.",
-        f"{panel.runs.filter('reached').height - dated.height} without a date are not shown."
-        if panel.runs.filter("reached").height > dated.height
-        else "",
+        f"{undated} without a date are not shown." if undated else "",
     )
-    chart = _record_chart(name, dated)
     return charts.plot(
-        RECORD, panel, title, caption, chart, {name: dated}, height=_HEIGHT, described=f"{times}."
-    )
-
-
-def _span(dated: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return a day before the first date and one beyond the last, which has words beside it.
-
-    In parts, since the interpreter of Vega's expressions takes a number for a year.
-    """
-    days = dated.get_column("started_at")
-    first, last = days[0], days[-1]
-    ends = (first - (last - first) / 50, last + (last - first) / 11)
-    return [{"year": d.year, "month": d.month, "date": d.day, "utc": True} for d in ends]
+        RECORD, panel, f"The record over time: {panel.title}", caption, _record_chart(name, dated),
+        {name: dated}, height=_HEIGHT, described=f"{times}.",
+    )  # fmt: skip
 
 
 def _beside(left: str | int, right: str | int) -> Any:
@@ -220,41 +171,45 @@ def _beside(left: str | int, right: str | int) -> Any:
     return alt.ExprRef(f"scale('x', datum.started_at) > 0.8 * width ? {left} : {right}")
 
 
-def _record_chart(name: str, dated: pl.DataFrame) -> Any:
+def _record_chart(name: str, dated: pl.DataFrame) -> charts.Drawn:
     axis = axes.time_axis(dated.get_column("tta_seconds"), "time-to-accuracy", log_from=5)
+    days = dated.get_column("started_at")
+    first, last = days[0], days[-1]
+    # A day before the first date and one beyond the last, which has words beside it. In parts,
+    # since the interpreter of Vega's expressions takes a number for a year.
+    ends = (first - (last - first) / 50, last + (last - first) / 11)
+    span = [{"year": d.year, "month": d.month, "date": d.day, "utc": True} for d in ends]
     x = alt.X(
         "started_at:T",
         title=None,
-        scale=alt.Scale(type="utc", domain=_span(dated), nice=False),
+        scale=alt.Scale(type="utc", domain=span, nice=False),
         axis=alt.Axis(grid=False, tickCount=6, format="%b %Y"),
     )
-    scale, ticks = alt.Scale(**axis.scale), alt.Axis(**axis.axis)
-    y = alt.Y("at:Q", title=axis.title, scale=scale, axis=ticks)
-    base = alt.Chart(alt.NamedData(name=name)).transform_calculate(
-        at=axis.shown("tta_seconds"),
-        best=axis.shown("best_seconds"),
-        words=axes.duration("datum.tta_seconds"),
+    y, best = (
+        charts.position("y", field, axis.title, axis.scale, axis.axis) for field in ("at", "best")
     )
     tooltip = charts.tooltips(
         "entry:N", "submitter:N", "hardware:N", ("words:N", "TTA"),
         ("started_at:T", "date", "%Y-%m-%d"),
     )  # fmt: skip
     blue, grey = alt.ColorValue(theme.COLOURS[0]), alt.ColorValue(theme.GREY)
-    line = base.mark_line(interpolate="step-after", strokeWidth=1.8).encode(
-        x=x, y=alt.Y("best:Q", title=axis.title, scale=scale, axis=ticks), color=blue
-    )
+    base = charts.rows(
+        name,
+        at=axis.shown("tta_seconds"),
+        best=axis.shown("best_seconds"),
+        words=axes.duration("datum.tta_seconds"),
+    ).encode(x=x, y=y)
+    line = base.mark_line(interpolate="step-after", strokeWidth=1.8).encode(y=best, color=blue)
     others = (
         base.transform_filter("!datum.record")
         .mark_point(size=30, opacity=0.9, filled=False)
-        .encode(x=x, y=y, color=grey, tooltip=tooltip)
+        .encode(color=grey, tooltip=tooltip)
     )
     held = base.transform_filter("datum.record")
-    points = held.mark_point(filled=True, size=60, opacity=1).encode(
-        x=x, y=y, color=blue, tooltip=tooltip
+    beside = {"align": _beside("'right'", "'left'"), "dx": _beside(-7, 6), "dy": _beside(1, -7)}
+    return (
+        line,
+        others,
+        charts.points(held.encode(color=blue, tooltip=tooltip), 60),
+        charts.label(held.transform_filter("datum.said"), "words", **beside),
     )
-    text = (
-        held.transform_filter("datum.said")
-        .mark_text(align=_beside("'right'", "'left'"), dx=_beside(-7, 6), dy=_beside(1, -7))
-        .encode(x=x, y=y, text=alt.Text("words:N"))
-    )
-    return (line, others, points, text)

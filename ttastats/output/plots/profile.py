@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 
@@ -19,17 +18,14 @@ from ttastats.stats.profile import PerformanceProfile, performance_profile
 KIND = "profile"
 TAU_MAX = 4.0
 _HEIGHT = 200.0
+#: Expected times of systems, by benchmark.
+Times = Mapping[str, Mapping[str, float]]
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot, of the systems of one size: those of as many accelerators as most have.
 
     Systems of 8 and of 512 accelerators are no rivals, and sides are what `speedups` shows.
-
-    Raises
-    ------
-    NothingToDrawError
-        There are not two systems of one size that share two benchmarks.
     """
     if material.compares:
         raise NothingToDrawError(
@@ -42,12 +38,12 @@ def plots(material: Material) -> tuple[Plot, ...]:
             "runs on two benchmarks",
             remedy="Give more logs.",
         )
-    table, profile, labels = _profiled(times)
+    table, scores = _profiled(times)
     benchmarks = len({name for row in times.values() for name in row})
     title = f"Performance profile of {len(times)} systems of {units.plural(size, 'accelerator')}"
-    shown = labels[: theme.HIGHLIGHTS]
-    best = ", ".join(f"{label} {score:.2f}" for label, score in zip(shown, profile, strict=False))
-    left = len(labels) - len(shown)
+    shown = list(scores)[: theme.HIGHLIGHTS]
+    best = ", ".join(f"{label} {scores[label]:.2f}" for label in shown)
+    left = len(scores) - len(shown)
     of_size = pl.col("accelerators") == size
     runs = sum(panel.runs.filter(of_size).height for panel in material.panels)
     caption = (
@@ -59,38 +55,41 @@ def plots(material: Material) -> tuple[Plot, ...]:
         "Systems of other sizes are no rivals: `--where accelerators=...` chooses them.",
     )
     chart = _chart(shown, material.axis.expected)
-    data, said = {"profile": table.filter(pl.col("series").is_in(shown))}, f"{best}."
-    return (charts.plot(KIND, None, title, caption, chart, data, height=_HEIGHT, described=said),)
-
-
-Times = Mapping[str, Mapping[str, float]]
+    data = {"profile": table.filter(pl.col("series").is_in(shown))}
+    return (
+        charts.plot(
+            KIND, None, title, caption, chart, data, height=_HEIGHT, described=f"{best}."
+        ),
+    )  # fmt: skip
 
 
 def _largest_class(panels: Sequence[Panel]) -> tuple[int, Times]:
     """Return the number of accelerators that most systems have, and the times of these."""
-    found: dict[int, dict[str, dict[str, float]]] = {}
+    times: dict[int, dict[str, dict[str, float]]] = {}
     for panel in panels:
         known = panel.runs.drop_nulls(["system", "accelerators", "observed_seconds"])
         groups = known.group_by("accelerators", "system", maintain_order=True)
         for (size, system), runs in groups:
             ert = expected_seconds(runs)
             if ert is not None and np.isfinite(ert):
-                found.setdefault(int(size), {}).setdefault(str(system), {})[panel.name] = ert
+                times.setdefault(int(size), {}).setdefault(str(system), {})[panel.name] = ert
     classes = {
         size: {name: row for name, row in systems.items() if len(row) > 1}
-        for size, systems in found.items()
+        for size, systems in times.items()
     }
     return max(classes.items(), key=lambda one: (len(one[1]), -one[0]), default=(0, {}))
 
 
-def _profiled(times: Times) -> tuple[pl.DataFrame, list[float], list[str]]:
+def _profiled(times: Times) -> tuple[pl.DataFrame, dict[str, float]]:
+    """Return the lines of the systems and their scores, the best first."""
     systems = list(times)
     benchmarks = list(dict.fromkeys(name for row in times.values() for name in row))
     matrix = np.array([[times[s].get(b, np.inf) for b in benchmarks] for s in systems])
-    taus = np.unique(np.concatenate([[1.0], _factors(matrix), [TAU_MAX]]))
+    ratios = matrix / matrix.min(axis=0)
+    rises = ratios[np.isfinite(ratios) & (ratios <= TAU_MAX)]
+    taus = np.unique(np.concatenate([[1.0], rises, [TAU_MAX]]))
     profile: PerformanceProfile = performance_profile(matrix, taus, tau_max=TAU_MAX)
     order = np.argsort(-profile.scores, kind="stable")
-    labels = [systems[index] for index in order]
     parts = [
         pl.DataFrame(
             {"tau": taus, "share": profile.shares[index], "series": [systems[index]] * taus.size}
@@ -98,39 +97,23 @@ def _profiled(times: Times) -> tuple[pl.DataFrame, list[float], list[str]]:
         for index in order
     ]
     table = pl.concat(parts).with_columns(system=pl.col("series"))
-    return table, [float(profile.scores[index]) for index in order], labels
-
-
-def _factors(matrix: Any) -> Any:
-    """Return the factors at which a line rises."""
-    ratios = matrix / matrix.min(axis=0)
-    return ratios[np.isfinite(ratios) & (ratios <= TAU_MAX)]
+    return table, {systems[index]: float(profile.scores[index]) for index in order}
 
 
 def _chart(labels: list[str], expected: str) -> Any:
-    colours, _ = charts.colour_scale(labels)
-    dashes = [theme.DASHES[n] for n in range(len(labels))]
-    key = charts.legend(labels)
+    color, _, dash = charts.series(labels, "series")
+    ticks = {"values": [1, 1.25, 1.5, 2, 2.5, 3, 4], "grid": False, "format": "~g"}
+    scale = {"type": "log", "domain": [1, TAU_MAX], "nice": False}
+    across = f"factor of the best {expected} (log scale)"
+    shares = {"format": ".0%", "tickCount": 5}
     return (
-        alt.Chart(alt.NamedData(name="profile"))
+        charts.rows("profile")
         .mark_line(interpolate="step-after", strokeWidth=1.8, strokeOpacity=0.9)
         .encode(
-            x=alt.X(
-                "tau:Q",
-                title=f"factor of the best {expected} (log scale)",
-                scale=alt.Scale(type="log", domain=[1, TAU_MAX], nice=False),
-                axis=alt.Axis(values=[1, 1.25, 1.5, 2, 2.5, 3, 4], grid=False, format="~g"),
-            ),
-            y=alt.Y(
-                "share:Q",
-                title="share of benchmarks",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format=".0%", tickCount=5),
-            ),
-            color=alt.Color("series:N", scale=colours, legend=key),
-            strokeDash=alt.StrokeDash(
-                "series:N", scale=alt.Scale(domain=labels, range=dashes), legend=key
-            ),
+            x=charts.position("x", "tau", across, scale, ticks),
+            y=charts.position("y", "share", "share of benchmarks", {"domain": [0, 1]}, shares),
+            color=color,
+            strokeDash=dash,
             tooltip=charts.tooltips(
                 ("series:N", "of"),
                 ("tau:Q", "within a factor of", ".3~r"),

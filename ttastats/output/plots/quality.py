@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 
 from ttastats.base import units
-from ttastats.output.plots import axes, charts, curves, spread, theme
+from ttastats.output.plots import axes, charts, curves, theme
 from ttastats.output.plots.curves import DrawnMetric
 from ttastats.output.plots.material import Material, Panel
 from ttastats.output.plots.plot import NothingToDrawError, Plot
@@ -19,6 +19,8 @@ TIME, EPOCHS = "quality-time", "quality-epochs"
 #: Kinds that draw any metric of the table, those of training too.
 OF_ANY_METRIC = (TIME, EPOCHS)
 _HEIGHT = 250.0
+#: Of more runs than these the lines are thin and the marks small.
+_MANY = 60
 #: What the columns of the horizontal axis are called in titles.
 _OVER = {
     "seconds": "time", "epoch": "epochs", "step": "steps", "samples": "samples",
@@ -28,16 +30,16 @@ _OVER = {
 _COLUMN = {"seconds": "seconds", "steps": "step", "samples": "samples", "evaluations": "evaluation"}
 #: Shares of the best quality below this are where training starts, not where runs differ.
 _START = 0.05
+#: Words of metrics that are not written as they are spelled.
+_WRITTEN = {
+    "auc": "AUC", "bleu": "BLEU", "ca": "Cα", "clip": "CLIP", "f1": "F1", "fid": "FID",
+    "iou": "IoU", "lddt": "lDDT", "lm": "LM",
+    "lr": "learning rate", "map": "mAP", "top1": "top-1", "top5": "top-5",
+}  # fmt: skip
 
 
 def over_time(material: Material) -> tuple[Plot, ...]:
-    """Return one plot per benchmark and metric, over time, or over the steps or samples asked for.
-
-    Raises
-    ------
-    NothingToDrawError
-        No run was evaluated.
-    """
+    """Return one plot per benchmark and metric, over time, steps or samples."""
     axis = material.axis
     if axis.name not in _COLUMN:
         raise NothingToDrawError(
@@ -48,26 +50,19 @@ def over_time(material: Material) -> tuple[Plot, ...]:
 
 
 def over_epochs(material: Material) -> tuple[Plot, ...]:
-    """Return one plot per benchmark and metric, over epochs.
-
-    Raises
-    ------
-    NothingToDrawError
-        No log tells the epochs of its evaluations.
-    """
+    """Return one plot per benchmark and metric, over epochs."""
     return _plots(material, EPOCHS, "epoch")
 
 
 def _plots(material: Material, kind: str, over: str) -> tuple[Plot, ...]:
-    found = []
+    plots = []
     for panel in material.panels:
         rows = curves.evaluations(panel, material.metric)
+        draw = _together if curves.too_many(panel) else _one_by_one
         for metric in curves.metrics(panel, rows, material.metric):
-            one = _together if curves.too_many(panel) else _one_by_one
-            plot = one(kind, panel, rows, metric, over)
-            if plot is not None:
-                found.append(plot)
-    if not found:
+            plot = draw(kind, panel, rows, metric, over)
+            plots += [] if plot is None else [plot]
+    if not plots:
         of = f" of {material.metric}" if material.metric else ""
         none = f"no run has two values{of}" if of else "no run was evaluated"
         what = none if over == "seconds" else f"no run logs its {_OVER[over]}{of}"
@@ -75,76 +70,36 @@ def _plots(material: Material, kind: str, over: str) -> tuple[Plot, ...]:
         raise NothingToDrawError(
             what, remedy=other if kind == EPOCHS else "`ttastats runs FILE` lists the runs."
         )
-    return tuple(found)
+    return tuple(plots)
 
 
-def _one_by_one(
-    kind: str, panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str
-) -> Plot | None:
-    lines, said = curves.table(rows, metric, over)
-    drawn = lines.drop_nulls(over) if over == "epoch" else lines.filter(pl.col(over) > 0)
-    if drawn.is_empty() or drawn.get_column(over).n_unique() < 2:
-        return None
-    lines = _with_filters(lines, panel)
-    names = [f"quality: {panel.name} {metric.name}", charts.runs_name(panel)]
-    axis = _axis(drawn, over)
-    bands = spread.table(rows, metric) if over == "epoch" else pl.DataFrame()
+def _plot(
+    kind: str, panel: Panel, metric: DrawnMetric, over: str, caption: Sequence[str], layers: Any,
+    data: dict[str, pl.DataFrame],
+) -> Plot:  # fmt: skip
+    """Return the plot of some layers, below the line of the target and its label."""
     title = f"{charts.opening(words(metric))} over {_OVER[over]}: {panel.title}"
-    evaluated = drawn.get_column("run").n_unique()
-    unseen = panel.runs.height - evaluated
-    caption = (
-        panel.counted,
-        said,
-        panel.highlighted,
-        f"Not shown: {units.plural(unseen, 'run')} without {words(metric)}." if unseen else "",
-        f"Each line is a run{_mark(panel, over) if _judged_by(panel, metric) else ''}.",
-        _dashed(panel, metric),
-        _outside(metric, drawn, axis, over),
-        spread.caption(bands),
-        target_words(metric),
+    drawn, scale = layers
+    if metric.target is not None:
+        better = "; lower is better" if metric.higher_is_better is False else ""
+        dotted = f"The dotted line is the target, {metric.target:g}{better}."
+        caption = (*caption, dotted)
+        name = f"target: {panel.name} {metric.name}"
+        row = {"benchmark": panel.benchmark, "metric": metric.name, "target": metric.target}
+        data = data | {name: pl.DataFrame([row])}
+        drawn = (*drawn, *_target(name, metric, scale))
+    return charts.plot(kind, panel, title, caption, drawn, data, height=_HEIGHT)
+
+
+def _target(name: str, metric: DrawnMetric, scale: alt.Scale) -> tuple[alt.Chart, alt.Chart]:
+    base = charts.rows(name).encode(y=charts.y("target", words(metric), scale))
+    # Where lower is better the curves lie above the line, and the words below it.
+    above = 8 if metric.higher_is_better is False else -6
+    label = base.mark_text(style="target-label", align="left", dx=3, dy=above).encode(
+        x=alt.XValue(0),  # type: ignore[no-untyped-call]
+        text=alt.TextValue(f"target {metric.target:g}"),
     )
-    data = {names[0]: lines, names[1]: charts.table_of_runs(panel), **target_table(panel, metric)}
-    if not bands.is_empty():
-        names.append(f"spread: {panel.name} {metric.name}")
-        data[names[-1]] = spread.owned(bands, panel)
-    chart = _line_chart(panel, metric, names, axis, over, drawn)
-    return charts.plot(kind, panel, title, caption, chart, data, height=_HEIGHT)
-
-
-def _with_filters(lines: pl.DataFrame, panel: Panel) -> pl.DataFrame:
-    """Add the columns a reader chooses rows by; they are few different words."""
-    filters = panel.runs.select("run", pl.col("benchmark", "system", "entry"))
-    return lines.join(filters, on="run", how="left", maintain_order="left")
-
-
-def _mark(panel: Panel, over: str) -> str:
-    if panel.at_budget:
-        return "; the mark is its value at the budget"
-    if over != "seconds":
-        return "; the mark is the evaluation that reached the target"
-    return "; the mark is its time-to-accuracy, which may end at `run_stop`"
-
-
-def _judged_by(panel: Panel, metric: DrawnMetric) -> bool:
-    """Return whether a run's end belongs among the values: its target is of this metric."""
-    known = panel.runs.get_column("target_metric").drop_nulls().unique().to_list()
-    return known == [metric.name]
-
-
-def _dashed(panel: Panel, metric: DrawnMetric) -> str:
-    if panel.runs.get_column("reached").all():
-        return ""
-    cross = ", ending in a cross" if _judged_by(panel, metric) else ""
-    failed = "has no value at the budget" if panel.at_budget else "failed"
-    return f"Dashed{cross}: a run that {failed}."
-
-
-#: Words of metrics that are not written as they are spelled.
-_WRITTEN = {
-    "auc": "AUC", "bleu": "BLEU", "ca": "Cα", "clip": "CLIP", "f1": "F1", "fid": "FID",
-    "iou": "IoU", "lddt": "lDDT", "lm": "LM",
-    "lr": "learning rate", "map": "mAP", "top1": "top-1", "top5": "top-5",
-}  # fmt: skip
+    return base.mark_rule(style="target"), label
 
 
 def words(metric: DrawnMetric) -> str:
@@ -152,12 +107,69 @@ def words(metric: DrawnMetric) -> str:
     return " ".join(_WRITTEN.get(word, word) for word in metric.name.split("_"))
 
 
-def target_words(metric: DrawnMetric) -> str:
-    """Return what the dotted line is."""
-    if metric.target is None:
+def _one_by_one(
+    kind: str, panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str
+) -> Plot | None:
+    lines, thinned = curves.table(rows, metric, over)
+    drawn = lines.drop_nulls(over) if over == "epoch" else lines.filter(pl.col(over) > 0)
+    if drawn.is_empty() or drawn.get_column(over).n_unique() < 2:
+        return None
+    # The columns a reader chooses rows by are few different words.
+    filters = panel.runs.select("run", pl.col("benchmark", "system", "entry"))
+    lines = lines.join(filters, on="run", how="left", maintain_order="left")
+    axis = _axis(drawn, over)
+    bands = curves.spread(panel, rows, metric) if over == "epoch" else pl.DataFrame()
+    unseen = panel.runs.height - drawn.get_column("run").n_unique()
+    # A run's end belongs among the values if its target is of this metric.
+    judged_by = panel.runs.get_column("target_metric").drop_nulls().unique().to_list()
+    with_ends = judged_by == [metric.name]
+    caption = (
+        panel.counted,
+        thinned,
+        panel.highlighted,
+        f"Not shown: {units.plural(unseen, 'run')} without {words(metric)}." if unseen else "",
+        *_marks(panel, over, with_ends=with_ends),
+        _outside(metric, drawn, axis, over),
+        _spread_words(bands),
+    )
+    names = [f"quality: {panel.name} {metric.name}", charts.runs_name(panel)]
+    data = {names[0]: lines, names[1]: charts.table_of_runs(panel)}
+    spread = f"spread: {panel.name} {metric.name}"
+    scale = alt.Scale(**value_scale(metric, drawn))
+    data |= {} if bands.is_empty() else {spread: bands}
+    layers = _lines(panel, metric, names, axis, over, scale, thin=not bands.is_empty())
+    if not bands.is_empty():
+        layers += _spread(panel, metric, spread, charts.x(axis, over), scale)
+    if with_ends:
+        layers += _ends(panel, metric, names[1], axis, over, scale)
+    return _plot(kind, panel, metric, over, caption, (layers, scale), data)
+
+
+def _marks(panel: Panel, over: str, *, with_ends: bool) -> tuple[str, str]:
+    """Return what lines and their ends are, and what those of failed runs are."""
+    mark = "; the mark is its time-to-accuracy, which may end at `run_stop`"
+    if panel.at_budget:
+        mark = "; the mark is its value at the budget"
+    elif over != "seconds":
+        mark = "; the mark is the evaluation that reached the target"
+    line = f"Each line is a run{mark if with_ends else ''}."
+    if panel.runs.get_column("reached").all():
+        return line, ""
+    cross = ", ending in a cross" if with_ends else ""
+    failed = "has no value at the budget" if panel.at_budget else "failed"
+    return line, f"Dashed{cross}: a run that {failed}."
+
+
+def _spread_words(bands: pl.DataFrame) -> str:
+    if bands.is_empty():
         return ""
-    better = "; lower is better" if metric.higher_is_better is False else ""
-    return f"The dotted line is the target, {metric.target:g}{better}."
+    counts = bands.get_column("n").sort()
+    least, most = int(counts[0]), int(counts[-1])
+    of = f"{least} to {most}" if least != most else f"{most}"
+    return (
+        f"Thick is the median of the {of} runs evaluated after an epoch, its band their middle "
+        "half. Runs end when they reach the target, so later epochs show those that had not."
+    )
 
 
 def _axis(drawn: pl.DataFrame, over: str) -> axes.TimeAxis:
@@ -186,11 +198,9 @@ def value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
     return {"domain": domain, "nice": False, "zero": False, "clamp": False}
 
 
-def _in_sight(
-    lowest: str, highest: str, first: str, axis: axes.TimeAxis, limits: dict[str, Any]
-) -> str:
+def _in_sight(lowest: str, highest: str, first: str, axis: axes.TimeAxis, scale: alt.Scale) -> str:
     """Return the expression of points, or of whole runs, inside the axes."""
-    low, high = limits["domain"]
+    low, high = scale.domain
     inside = f"datum['{lowest}'] >= {low} && datum['{highest}'] <= {high}"
     start, _ = axis.scale.get("domain", (None, None))
     return inside if start is None else f"{inside} && datum['{first}'] >= {start}"
@@ -211,36 +221,31 @@ def _outside(metric: DrawnMetric, drawn: pl.DataFrame, axis: axes.TimeAxis, over
     return f"Lines are clipped at the frame; outside it: {what} of {runs} ({span})."
 
 
-def _line_chart(
+def _lines(
     panel: Panel,
     metric: DrawnMetric,
     names: Sequence[str],
     axis: axes.TimeAxis,
     over: str,
-    drawn: pl.DataFrame,
-) -> Any:
-    colours, shapes = charts.colour_scale(panel.colours)
-    key = charts.legend(panel.colours)
-    limits = value_scale(metric, drawn)
-    scale = alt.Scale(**limits)
-    x = charts.x(axis)
-    y = charts.y("value", words(metric), scale, tickCount=5)
+    scale: alt.Scale,
+    *,
+    thin: bool,
+) -> tuple[alt.Chart, ...]:
+    """Return a line for each run, dashed where it failed; `thin` ones lie below others."""
+    color, *_ = charts.series(panel.colours)
     fields = ["colour", "order", "series", "entry", "source", "seed", "reached"]
     fields += ["observed_seconds", "epochs", "value_final"]
     lookup = alt.LookupData(data=alt.NamedData(name=names[1]), key="run", fields=fields)
-    color = alt.Color("colour:N", scale=colours, legend=key)
-    many = panel.runs.height > 60
     runs = (
-        alt.Chart(alt.NamedData(name=names[0]))
-        .transform_filter(f"datum['{over}'] != null && datum['{over}'] > 0")
+        charts.rows(names[0], f"datum['{over}'] != null && datum['{over}'] > 0")
         .transform_lookup(lookup="run", from_=lookup)
-        .transform_calculate(at=axis.shown(over), **charts.said(panel))
+        .transform_calculate(at=axis.shown(over), **charts.about_runs(panel))
         .transform_joinaggregate(
             lowest="min(value)", highest="max(value)", first="min(at)", groupby=["run"]
         )
         .encode(
-            x=x,
-            y=y,
+            x=charts.x(axis),
+            y=charts.y("value", words(metric), scale, tickCount=5),
             color=color,
             detail=alt.Detail("run:N"),
             strokeDash=alt.StrokeDash(
@@ -252,72 +257,62 @@ def _line_chart(
             tooltip=charts.run_tooltip(),
         )
     )
-    within = _in_sight("lowest", "highest", "first", axis, limits)
-    thin = many or len(names) > 2
+    thin = thin or panel.runs.height > _MANY
     look: dict[str, Any] = {
         "strokeWidth": 0.8 if thin else 1.2,
         "strokeOpacity": 0.45 if thin else 0.7,
     }
     # To clip a line costs as much as ten to draw: only those that leave the frame are.
-    lines = (
-        runs.transform_filter(f"!({within})").mark_line(clip=True, **look),
-        runs.transform_filter(within).mark_line(**look),
+    within = _in_sight("lowest", "highest", "first", axis, scale)
+    clipped = runs.transform_filter(f"!({within})").mark_line(clip=True, **look)
+    return clipped, runs.transform_filter(within).mark_line(**look)
+
+
+def _spread(
+    panel: Panel, metric: DrawnMetric, name: str, x: Any, scale: alt.Scale
+) -> tuple[alt.Chart, ...]:
+    """Return band, line and points of medians."""
+    color, shape, _ = charts.series(panel.colours)
+    tooltip = charts.tooltips(
+        ("series:N", "runs of"), ("epoch:Q", "", ".4~g"), ("n:Q", "runs"),
+        ("low:Q", "lowest", ".5~g"), ("lower:Q", "25%", ".5~g"), ("median:Q", "median", ".5~g"),
+        ("upper:Q", "75%", ".5~g"), ("high:Q", "highest", ".5~g"),
+        ("std:Q", "standard deviation", ".5~g"),
+    )  # fmt: skip
+    base = charts.rows(name).encode(
+        x=x, color=color, detail=alt.Detail("series:N"), tooltip=tooltip
     )
+    medians = base.encode(y=charts.y("median", words(metric), scale))
+    return (
+        *charts.bands(base, words(metric), scale, lower=0.25),
+        medians.mark_line(strokeWidth=2.2, clip=True),
+        charts.points(medians.encode(shape=shape), 26, clip=True),
+    )
+
+
+def _ends(
+    panel: Panel, metric: DrawnMetric, name: str, axis: axes.TimeAxis, over: str, scale: alt.Scale
+) -> tuple[alt.Chart, ...]:
+    """Return the ends of the runs: marks where they reached, the fastest on top, or crosses."""
+    color, shape, _ = charts.series(panel.colours)
     field = "epochs" if over == "epoch" else "observed_seconds"
+    known = f"datum['{field}'] != null && datum.value_final != null"
     ends = (
-        alt.Chart(alt.NamedData(name=names[1]))
-        .transform_filter(f"datum['{field}'] != null && datum.value_final != null")
-        .transform_calculate(at=axis.shown(field), **charts.said(panel))
-        .transform_filter(_in_sight("value_final", "value_final", "at", axis, limits))
-        .encode(x=x, y=y.copy(), color=color, tooltip=charts.run_tooltip())
-    )
-    value = charts.y("value_final", words(metric), scale)
-    reached = (
-        ends.transform_filter("datum.reached")
-        .mark_point(filled=True, size=22 if many else 34, opacity=1, fillOpacity=0.8)
+        charts.rows(name, known, at=axis.shown(field), **charts.about_runs(panel))
+        .transform_filter(_in_sight("value_final", "value_final", "at", axis, scale))
         .encode(
-            y=value,
-            order=charts.fastest_above(),
-            shape=alt.Shape("colour:N", scale=shapes, legend=key),
+            x=charts.x(axis),
+            y=charts.y("value_final", words(metric), scale),
+            color=color,
+            order=alt.Order("order:Q", sort="descending"),
+            tooltip=charts.run_tooltip(),
         )
     )
-    failed = (
-        ends.transform_filter("!datum.reached")
-        .mark_point(shape=theme.FAILED_SHAPE, size=40, strokeWidth=1.6, opacity=1)
-        .encode(y=value, order=charts.fastest_above())
-    )
-    ends_of_runs = [reached, failed] if _judged_by(panel, metric) else []
-    spreads = spread.layers(panel, names[2:], (charts.x(axis, over), words(metric), scale), color)
-    return (*lines, *spreads, *ends_of_runs, *target_layers(panel, metric, scale))
-
-
-def target_table(panel: Panel, metric: DrawnMetric) -> dict[str, pl.DataFrame]:
-    """Return the table of the target, by its name; none where no target is known."""
-    if metric.target is None:
-        return {}
-    row = {"benchmark": panel.benchmark, "metric": metric.name, "target": metric.target}
-    return {_target_name(panel, metric): pl.DataFrame([row])}
-
-
-def _target_name(panel: Panel, metric: DrawnMetric) -> str:
-    return f"target: {panel.name} {metric.name}"
-
-
-def target_layers(panel: Panel, metric: DrawnMetric, scale: Any) -> list[Any]:
-    """Return the line of the target and its label; nothing where no target is known."""
-    if metric.target is None:
-        return []
-    base = alt.Chart(alt.NamedData(name=_target_name(panel, metric))).encode(
-        y=charts.y("target", words(metric), scale)
-    )
-    rule = base.mark_rule(style="target")
-    # Where lower is better the curves lie above the line, and the words below it.
-    above = 8 if metric.higher_is_better is False else -6
-    label = base.mark_text(style="target-label", align="left", dx=3, dy=above).encode(
-        x=alt.XValue(0),  # type: ignore[no-untyped-call]
-        text=alt.TextValue(f"target {metric.target:g}"),
-    )
-    return [rule, label]
+    reached = ends.transform_filter("datum.reached").encode(shape=shape)
+    failed = ends.transform_filter("!datum.reached")
+    size = 22 if panel.runs.height > _MANY else 34
+    crosses = failed.mark_point(shape=theme.FAILED_SHAPE, size=40, strokeWidth=1.6, opacity=1)
+    return charts.points(reached, size, fillOpacity=0.8), crosses
 
 
 def _together(
@@ -325,7 +320,9 @@ def _together(
 ) -> Plot | None:
     """Draw the runs of each series together; only series with a colour are drawn."""
     coloured = rows.filter(pl.col("order") < theme.HIGHLIGHTS)
-    log = over == "seconds" and _differ_widely(panel.runs.get_column("observed_seconds"))
+    times = panel.runs.get_column("observed_seconds")
+    times = times.filter(times > 0).sort()
+    log = over == "seconds" and len(times) > 0 and times[-1] / times[0] > axes.LOG_FROM
     bands = curves.spans(coloured, metric, over, log=log)
     if bands.get_column("at").n_unique() < 2:
         return None
@@ -333,52 +330,34 @@ def _together(
     name = f"{kind}: {panel.name} {metric.name}"
     shown = panel.colours[: theme.HIGHLIGHTS]
     rest = len(panel.series) - len(shown)
-    title = f"{charts.opening(words(metric))} over {_OVER[over]}: {panel.title}"
     caption = (
         panel.counted,
         "Too many runs to draw individually: "
         f"{f'of the {len(shown)} fastest, ' if rest else ''}a line is the median of the values "
         f"in each of up to {curves.SPANS} intervals; the bands contain 50% and 90% of them.",
         f"{rest} more are not drawn." if rest else "",
-        target_words(metric),
     )
     axis = _axis(bands.select(pl.col("series").alias("run"), pl.col("at").alias(over)), over)
-    chart = _band_chart(panel, metric, name, axis, bands)
-    data = {name: bands, **target_table(panel, metric)}
-    return charts.plot(kind, panel, title, caption, chart, data, height=_HEIGHT)
+    layers = _bands(shown, metric, name, axis, bands)
+    return _plot(kind, panel, metric, over, caption, layers, {name: bands})
 
 
-def _differ_widely(times: pl.Series) -> bool:
-    known = times.filter(times > 0).sort()
-    return len(known) > 0 and float(known[-1]) / float(known[0]) > axes.LOG_FROM
-
-
-def _band_chart(
-    panel: Panel, metric: DrawnMetric, name: str, axis: axes.TimeAxis, bands: pl.DataFrame
-) -> Any:
-    labels = panel.colours[: theme.HIGHLIGHTS]
-    colours, _ = charts.colour_scale(labels)
+def _bands(
+    labels: Sequence[str], metric: DrawnMetric, name: str, axis: axes.TimeAxis, bands: pl.DataFrame
+) -> tuple[tuple[alt.Chart, ...], alt.Scale]:
+    """Return the bands and the medians of many runs, and the scale of their values."""
+    color, _, dash = charts.series(labels)
     values = pl.concat([bands.select(value="low"), bands.select(value="high")])
     scale = alt.Scale(**value_scale(metric, values))
-    color = alt.Color("colour:N", scale=colours, legend=charts.legend(labels))
     tooltip = charts.tooltips(
         ("series:N", "runs of"), ("median:Q", "", ".5~g"), ("low:Q", "5%", ".5~g"),
         ("high:Q", "95%", ".5~g"), ("n:Q", "values"),
     )  # fmt: skip
-    base = (
-        alt.Chart(alt.NamedData(name=name))
-        .transform_calculate(at_=axis.shown("at"))
-        .encode(
-            x=charts.x(axis, "at_"),
-            color=color,
-            tooltip=tooltip,
-        )
-    )  # fmt: skip
-    areas = charts.bands(base, words(metric), scale, 0.15, 0.25)
-    line = base.mark_line(strokeWidth=1.6, clip=True).encode(
-        y=charts.y("median", words(metric), scale),
-        strokeDash=alt.StrokeDash(
-            "colour:N", legend=charts.legend(labels), scale=charts.dash_scale(labels)
-        ),
+    base = charts.rows(name, at_=axis.shown("at")).encode(
+        x=charts.x(axis, "at_"), color=color, tooltip=tooltip
     )
-    return (*areas, line, *target_layers(panel, metric, scale))
+    medians = base.mark_line(strokeWidth=1.6, clip=True).encode(
+        y=charts.y("median", words(metric), scale), strokeDash=dash
+    )
+    areas = charts.bands(base, words(metric), scale, low=0.15, lower=0.25)
+    return (*areas, medians), scale

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import altair as alt
 import polars as pl
@@ -23,13 +22,7 @@ _BOTH_UP_TO = 2
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Return one plot per benchmark that was run on several numbers of accelerators.
-
-    Raises
-    ------
-    NothingToDrawError
-        No curve has two numbers of accelerators.
-    """
+    """Return one plot per benchmark that was run on several numbers of accelerators."""
     if material.compares:
         raise NothingToDrawError("the scaling plot takes one file", remedy="Give one file.")
     if not material.axis.is_time:
@@ -43,133 +36,110 @@ def plots(material: Material) -> tuple[Plot, ...]:
     return tuple(_plot(part, several) for part in parts)
 
 
-def table(rows: pl.DataFrame) -> pl.DataFrame:
+def _table(rows: pl.DataFrame) -> pl.DataFrame:
     """Return a row per entry and measure: the numbers of the report, and the growth they belong to.
 
     `best` marks the points a curve goes through: the fastest at each number of accelerators.
     """
-    common = rows.with_columns(
-        curve=pl.Series(_curves(rows), dtype=pl.String),
-        growth=pl.col("accelerators") / pl.col("base_accelerators"),
-    )
-    kept = ("benchmark", "entry", "curve", "accelerators", "base_entry", "growth", "n", "reached")
+    growth = pl.col("accelerators") / pl.col("base_accelerators")
+    common = rows.with_columns(curve=_curves(rows), growth=growth)
+    shared = ("benchmark", "entry", "curve", "accelerators", "base_entry", "growth", "n", "reached")
+    measures = {"time-to-accuracy": "speedup", "throughput": "throughput_speedup"}
     parts = [
         common.select(
-            *kept,
+            *shared,
             pl.lit(measure).alias("measure"),
             pl.col(name).cast(pl.Float64).alias("speedup"),
             pl.col(f"{name}_low").cast(pl.Float64).alias("low"),
             pl.col(f"{name}_high").cast(pl.Float64).alias("high"),
         )
-        for measure, name in (
-            ("time-to-accuracy", "speedup"), ("throughput", "throughput_speedup"),
-        )
-    ]  # fmt: skip
+        for measure, name in measures.items()
+    ]
     long = pl.concat(parts).drop_nulls("speedup")
     best = pl.col("speedup") == pl.col("speedup").max().over("curve", "measure", "growth")
     return long.with_columns(best=best).sort("curve", "measure", "growth", "entry")
 
 
-def _curves(rows: pl.DataFrame) -> list[str]:
+def _curves(rows: pl.DataFrame) -> pl.Series:
     """Name the curve of each row by what the curves differ in: `NVIDIA H100`."""
-    found = rows.to_dicts()
-    keys = scaling_report.distinct_keys(found, scaling_report.CURVE)
-    kept = [key for key in keys if key not in BENCHMARK] or ["submitter"]
-    full = [names.label([row[key] for key in kept]) for row in found]
+    every = rows.to_dicts()
+    differing = scaling_report.distinct_keys(every, scaling_report.CURVE)
+    keys = [key for key in differing if key not in BENCHMARK] or ["submitter"]
+    full = [names.label([row[key] for key in keys]) for row in every]
     short = names.short(full)
-    return [short[name] for name in full]
+    return pl.Series([short[name] for name in full], dtype=pl.String)
 
 
 def _plot(rows: pl.DataFrame, several: bool) -> Plot:
-    found = table(rows)
+    table = _table(rows)
     first = rows.row(0, named=True)
-    ranked = found.group_by("curve").agg(pl.len(), pl.col("growth").max())
+    of = first["benchmark"]
+    ranked = table.group_by("curve").agg(pl.len(), pl.col("growth").max())
     ranked = ranked.sort(["growth", "len", "curve"], descending=[True, True, False])
     labels = ranked.get_column("curve").to_list()
     if len(labels) > _BOTH_UP_TO:
-        found = found.filter(pl.col("measure") == "time-to-accuracy")
+        table = table.filter(pl.col("measure") == "time-to-accuracy")
     shown = labels[: theme.HIGHLIGHTS]
     colour = pl.when(pl.col("curve").is_in(shown)).then("curve").otherwise(pl.lit(OTHERS))
-    found = found.with_columns(colour=colour)
-    ends = [1.0, float(found.get_column("growth").max() or 1.0)]  # type: ignore[arg-type]
+    table = table.with_columns(colour=colour)
+    ends = [1.0, float(table.get_column("growth").max() or 1.0)]  # type: ignore[arg-type]
     key = " ".join(str(first[name]) for name in ("suite", "round", "benchmark") if first[name])
     names_ = (f"scaling: {key}", f"ideal: {key}")
-    ideal = pl.DataFrame({"benchmark": [first["benchmark"]] * 2, "growth": ends, "speedup": ends})
-    title = f"Speedup over accelerators: {first['benchmark']}"
+    ideal = pl.DataFrame({"benchmark": [of] * 2, "growth": ends, "speedup": ends})
+    title = f"Speedup over accelerators: {of}"
     title += f" ({first['suite']} {first['round']})" if several else ""
     n, reached = int(rows.get_column("n").sum()), int(rows.get_column("reached").sum())
-    bases = rows.select("base_accelerators", curve=pl.Series(_curves(rows), dtype=pl.String))
-    said = [
-        f"{name} {base}" for base, name in bases.unique().sort("curve", "base_accelerators").rows()
-    ]
+    bases = rows.select("base_accelerators", curve=_curves(rows)).unique()
+    fewest = [f"{name} {base}" for base, name in bases.sort("curve", "base_accelerators").rows()]
     caption = (
         f"{units.plural(n, 'run')} of {units.plural(rows.height, 'entry', 'entries')}: {reached:,} "
         "reached the target. Speedup over the entry of the same submitter, hardware and software "
-        f"with the fewest accelerators ({units.listed(said)}); lines go through the fastest entry "
-        "of each size, the dashed grey line is the ideal. Vertical lines are 95% intervals.",
+        f"with the fewest accelerators ({units.listed(fewest)}); lines go through the fastest "
+        "entry of each size, the dashed grey line is the ideal. Vertical lines are 95% intervals.",
         "" if len(labels) > _BOTH_UP_TO else "Throughput (hollow, dotted) is from time per epoch.",
     )
-    chart = _chart(names_, found, shown, len(labels) > len(shown))
-    data, runs = {names_[0]: found, names_[1]: ideal}, f"{units.plural(n, 'run')}."
-    of = first["benchmark"]
+    chart = _chart(names_, table, [*shown, OTHERS] if len(labels) > len(shown) else shown)
+    data, runs = {names_[0]: table, names_[1]: ideal}, f"{units.plural(n, 'run')}."
     return charts.plot(KIND, of, title, caption, chart, data, height=_HEIGHT, described=runs)
 
 
-def _chart(names_: Sequence[str], found: pl.DataFrame, shown: Sequence[str], others: bool) -> Any:
-    labels = [*shown, OTHERS] if others else list(shown)
-    colours, shapes = charts.colour_scale(labels)
-    if others:
-        shapes.range[-1] = "circle"
-    growth = axes.ratio_axis(found.get_column("growth"))
+def _chart(names_: Sequence[str], table: pl.DataFrame, labels: Sequence[str]) -> charts.Drawn:
+    color, shape, _ = charts.series(labels)
+    if OTHERS in labels:
+        shape["scale"].range[-1] = "circle"
+    growth = axes.ratio_axis(table.get_column("growth"))
     # Accelerators come in powers of two.
-    growth["axis"]["values"] = [2**n for n in range(20)]
-    top = [*found.get_column("speedup"), *found.get_column("growth")]
-    ratios = axes.ratio_axis(top, [*found.get_column("low").drop_nulls()])
-    x = alt.X(
-        "growth:Q", title="accelerators, as a multiple of the fewest",
-        scale=alt.Scale(**growth["scale"]), axis=alt.Axis(grid=False, **growth["axis"]),
-    )  # fmt: skip
-    y = alt.Y(
-        "speedup:Q", title="speedup", scale=alt.Scale(**ratios["scale"]),
-        axis=alt.Axis(**ratios["axis"]),
-    )  # fmt: skip
-    key = charts.legend(labels)
-    both = found.get_column("measure").n_unique() > 1
-    measures = ["time-to-accuracy", "throughput"]
+    ticks = {"grid": False, **growth["axis"], "values": [2**n for n in range(20)]}
+    top = [*table.get_column("speedup"), *table.get_column("growth")]
+    ratios = axes.ratio_axis(top, table.get_column("low").drop_nulls())
+    across = "accelerators, as a multiple of the fewest"
+    places = {
+        "x": charts.position("x", "growth", across, growth["scale"], ticks),
+        "y": charts.position("y", "speedup", "speedup", **ratios),
+    }
+    both = table.get_column("measure").n_unique() > 1
     dash = alt.StrokeDash(
         "measure:N",
-        scale=alt.Scale(domain=measures, range=[[1, 0], [2, 3]]),
+        scale=alt.Scale(domain=["time-to-accuracy", "throughput"], range=[[1, 0], [2, 3]]),
         legend=alt.Legend(title=None) if both else None,
     )
-    ideal = alt.Chart(alt.NamedData(name=names_[1])).mark_line(style="ideal").encode(x=x, y=y)
     tooltip = charts.tooltips(
         "entry:N", "accelerators:Q", "measure:N", ("speedup:Q", "", ".3~r"),
         ("low:Q", "95% from", ".3~r"), ("high:Q", "to", ".3~r"), ("base_entry:N", "over"),
         "reached:Q", ("n:Q", "of"),
     )  # fmt: skip
-    color = alt.Color("colour:N", scale=colours, legend=key)
-    base = alt.Chart(alt.NamedData(name=names_[0]))
+    ideal = charts.rows(names_[1]).mark_line(style="ideal").encode(**places)
+    base = charts.rows(names_[0]).encode(**places, color=color)
     lines = (
         base.transform_filter("datum.best")
         .mark_line(strokeWidth=1.5)
-        .encode(x=x, y=y, color=color, strokeDash=dash, detail=alt.Detail("curve:N"))
+        .encode(strokeDash=dash, detail=alt.Detail("curve:N"))
     )
-    whisker = (
-        base.transform_filter("datum.low != null && datum.high != null && datum.growth > 1")
-        .mark_rule(clip=True, strokeOpacity=0.7, strokeWidth=1)
-        .encode(x=x, y=alt.Y("low:Q", title="speedup"), y2=alt.Y2("high:Q"), color=color)
-    )
-    marks = base.encode(
-        x=x,
-        y=y,
-        color=color,
-        shape=alt.Shape("colour:N", scale=shapes, legend=key),
-        tooltip=tooltip,
-    )
+    look, grown = {"strokeOpacity": 0.7, "strokeWidth": 1}, "datum.growth > 1"
+    whisker = charts.interval(base, "y", ("low", "high"), "speedup", where=grown, **look)
+    marks = base.encode(shape=shape, tooltip=tooltip)
     hollow = marks.transform_filter("datum.measure == 'throughput'").mark_point(
         filled=False, size=32, opacity=1
     )
-    points = marks.transform_filter("datum.measure != 'throughput'").mark_point(
-        filled=True, size=40, opacity=1, fillOpacity=0.85
-    )
-    return (ideal, lines, whisker, hollow, points)
+    filled = marks.transform_filter("datum.measure != 'throughput'")
+    return (ideal, lines, whisker, hollow, charts.points(filled, 40, fillOpacity=0.85))

@@ -27,24 +27,18 @@ _LOG_FROM = 1.5
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Return one plot per benchmark.
-
-    Raises
-    ------
-    NothingToDrawError
-        No series has three runs of which one reached its target.
-    """
-    found = tuple(
+    """Return one plot per benchmark with a series of three runs of which one reached its target."""
+    drawn = tuple(
         _plot(panel)
         for panel in material.panels
         if any(one.n >= FEWEST and one.reached for one in panel.series)
     )
-    if not found:
+    if not drawn:
         raise NothingToDrawError(
             f"a distribution needs {FEWEST} runs of one setup",
             remedy="`ttastats runs FILE` lists the runs.",
         )
-    return found
+    return drawn
 
 
 def table(panel: Panel) -> pl.DataFrame:
@@ -89,10 +83,10 @@ def _steps(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _plot(panel: Panel) -> Plot:
-    steps = table(panel)
-    name = f"solved: {panel.name}"
-    of = panel.axis
-    title = f"Distribution of {of.to_target}: {panel.title}"
+    steps, of = table(panel), panel.axis
+    axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun, log_from=_LOG_FROM)
+    ends = _ends(steps, axis)
+    names = (f"solved: {panel.name}", f"ends of solved: {panel.name}")
     thin = panel.runs.height / len(panel.series) > _STEPS
     few = sum(one.n < FEWEST for one in panel.series)
     caption = (
@@ -106,13 +100,11 @@ def _plot(panel: Panel) -> Plot:
         f"Not drawn: {few} with fewer than {FEWEST} runs." if few else "",
         f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
     )
-    axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun, log_from=_LOG_FROM)
-    ends = _ends(steps, axis)
-    names = (name, f"ends of solved: {panel.name}")
-    chart = _chart(panel, axis, names, ends)
-    data = dict(zip(names, (steps, ends), strict=True))
-    height = _HEIGHT * (1 + _LEVEL * ends.height)
-    return charts.plot(KIND, panel, title, caption, chart, data, height=height)
+    return charts.plot(
+        KIND, panel, f"Distribution of {of.to_target}: {panel.title}", caption,
+        _chart(panel, axis, names, ends.height), dict(zip(names, (steps, ends), strict=True)),
+        height=_HEIGHT * (1 + _LEVEL * ends.height),
+    )  # fmt: skip
 
 
 def _ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
@@ -132,50 +124,40 @@ def _ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
     return ordered.with_columns(level=level)
 
 
-def _room(of: str) -> Any:
-    """Return the expression of the pixels that a name has, of the place where its line ends."""
-    return alt.ExprRef(of.format("scale('x', datum.at)"))
-
-
-def _chart(panel: Panel, axis: axes.TimeAxis, names: Sequence[str], ends: pl.DataFrame) -> Any:
-    colours, _ = charts.colour_scale(panel.colours)
-    color = alt.Color("colour:N", scale=colours, legend=None)
+def _chart(panel: Panel, axis: axes.TimeAxis, names: Sequence[str], levels: int) -> charts.Drawn:
+    color, _, dash = charts.series(panel.colours, key=False)
     title = "runs that reached the target"
-    scale = alt.Scale(domain=[0, 1 + _LEVEL * ends.height], nice=False)
-    shares = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], titleAnchor="start")
-    x, y = charts.x(axis), alt.Y("share:Q", title=title, scale=scale, axis=shares)
+    scale: dict[str, Any] = {"domain": [0, 1 + _LEVEL * levels], "nice": False}
+    shares = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1], "titleAnchor": "start"}
+    places = {
+        "x": charts.x(axis), "y": charts.position("y", "share", title, scale, shares),
+        "color": color,
+    }  # fmt: skip
+    time, runs = axes.said("datum.seconds", panel.axis), "datum.done + ' of ' + datum.n"
     lines = (
-        alt.Chart(alt.NamedData(name=names[0]))
-        .transform_calculate(
-            at=axis.shown("seconds"),
-            time=axes.said("datum.seconds", panel.axis),
-            runs="datum.done + ' of ' + datum.n",
-        )
+        charts.rows(names[0], at=axis.shown("seconds"), time=time, runs=runs)
         .mark_line(interpolate="step-after", strokeWidth=1.5, strokeOpacity=0.9)
         .encode(
-            x=x,
-            y=y,
-            color=color,
-            strokeDash=alt.StrokeDash(
-                "colour:N", scale=charts.dash_scale(panel.colours), legend=None
-            ),
+            **places,
+            strokeDash=dash,
             detail=alt.Detail("series:N"),
             tooltip=charts.tooltips(
                 ("series:N", "runs of"), ("time:N", "within"), ("runs:N", "reached")
             ),
         )
     )
-    base = alt.Chart(alt.NamedData(name=names[1])).transform_calculate(at=axis.shown("seconds"))
-    level = alt.Y("level:Q", title=title, scale=scale)
-    joins = base.mark_rule(strokeWidth=0.7, strokeOpacity=0.8).encode(
-        x=x, y=y, y2=alt.Y2("level:Q"), color=color
-    )
-    text = base.encode(x=x, y=level, text=alt.Text("series:N"), color=color)
-    begins = text.transform_filter("datum.left").mark_text(
-        align="left", dx=4, baseline="middle", limit=_room("width - {}")
-    )
-    ends_there = text.transform_filter("!datum.left").mark_text(
-        align="right", dx=-4, baseline="middle", limit=_room(f"{{}} + {_BESIDE}")
-    )
-    named = (begins, ends_there)
-    return (joins, lines, *named)
+    base = charts.rows(names[1], at=axis.shown("seconds")).encode(**places)
+    joins = base.mark_rule(strokeWidth=0.7, strokeOpacity=0.8).encode(y2=alt.Y2("level:Q"))
+    text = base.encode(y=alt.Y("level:Q", title=title, scale=alt.Scale(**scale)))
+    # Names have so many pixels, of the place where their line ends.
+    room = alt.ExprRef("width - scale('x', datum.at)")
+    begins = charts.label(
+        text.transform_filter("datum.left"), "series",
+        align="left", dx=4, baseline="middle", limit=room,
+    )  # fmt: skip
+    room = alt.ExprRef(f"scale('x', datum.at) + {_BESIDE}")
+    ends = charts.label(
+        text.transform_filter("!datum.left"), "series",
+        align="right", dx=-4, baseline="middle", limit=room,
+    )  # fmt: skip
+    return (joins, lines, begins, ends)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import altair as alt
 import polars as pl
@@ -35,16 +34,17 @@ PARTS = (
 )
 
 
-def plots(material: Material) -> tuple[Plot, ...]:
-    """Return one plot of all benchmarks.
+_COLUMNS = pl.Schema(
+    {
+        "benchmark": pl.String(), "row": pl.String(), "order": pl.Int64(), "part": pl.String(),
+        "place": pl.Int64(), "ratio": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(),
+        "p_adjusted": pl.Float64(), "verdict": pl.String(), "reached": pl.String(),
+    }
+)  # fmt: skip
 
-    Raises
-    ------
-    NothingToDrawError
-        There is one side only, or no benchmark has a speedup.
-    TtastatsError
-        The sides have nothing in common.
-    """
+
+def plots(material: Material) -> tuple[Plot, ...]:
+    """Return one plot of all benchmarks."""
     if not material.compares:
         raise NothingToDrawError(
             "only one file to compare", remedy="Give two files, the baseline first."
@@ -59,31 +59,33 @@ def plots(material: Material) -> tuple[Plot, ...]:
         raise NothingToDrawError(
             "no benchmark has a speedup", remedy="`ttastats compare` shows the reason for each."
         )
-    kept, said = _farthest(table)
-    single = kept.get_column("benchmark").n_unique() == 1
+    shown, choice = _farthest(table)
     sides = side_labels(material.sides)
     level = percentages.text(material.options.confidence)
     of = material.axis
     title = charts.opening(of.ratio if of.is_time else f"{of.noun} ratio") + (
         f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
     )
+    counts = [f"{row.benchmark} {_reached(row)}" for row in rows]
     caption = (
-        said,
-        _right_of_one(of, level),
-        _estimands(rows, of),
-        f"n: {_counts(rows)}.",
+        choice, _right_of_one(of, level), _estimands(rows, of), f"n: {units.listed(counts, 8)}.",
+    )  # fmt: skip
+    whole = shown.filter(pl.col("place") == 0).head(12)
+    described = " ".join(
+        f"{row['row'].split(_LINE)[0]} {row['ratio']:.3g}, {row['verdict']}."
+        for row in whole.iter_rows(named=True)
     )
-    benchmark = kept.get_column("benchmark")[0] if single else None
+    names_ = shown.get_column("benchmark")
     return (
         charts.plot(
             KIND,
-            benchmark,
+            names_[0] if names_.n_unique() == 1 else None,
             title,
             caption,
-            _chart(kept, level, of),
-            {"speedups": kept},
-            height=max(1.4, kept.get_column("order").n_unique()) * _STEP,
-            described=" ".join(_described(kept)),
+            _chart(shown, level, of),
+            {"speedups": shown},
+            height=max(1.4, shown.get_column("order").n_unique()) * _STEP,
+            described=described,
         ),
     )
 
@@ -115,38 +117,29 @@ def _table(rows: Sequence[TimesRow], by: Sequence[str], material: Material) -> p
     labels = dict(
         zip((side.label for side in material.sides), side_labels(material.sides), strict=True)
     )
-    found = []
+    table = []
     for number, row in enumerate(rows):
         name = names.label([row.get(key) for key in keys])
         name += f" · {labels[row.b]}" if several else ""
-        for place, (part, value, stem) in enumerate(_parts(material.axis)):
-            if row.get(value) is None:
-                continue
-            found.append(
-                {
-                    "benchmark": row.benchmark,
-                    "row": f"{name}{_LINE}{_verdict(row)}",
-                    "order": number,
-                    "part": part,
-                    "place": place,
-                    "ratio": row.get(value),
-                    "low": row.get(f"{stem}_low"),
-                    "high": row.get(f"{stem}_high"),
-                    "p_adjusted": row.p_adjusted,
-                    "verdict": _verdict(row),
-                    "reached": _reached(row),
-                }
-            )
-    return pl.DataFrame(found, schema=_COLUMNS)
-
-
-_COLUMNS = pl.Schema(
-    {
-        "benchmark": pl.String(), "row": pl.String(), "order": pl.Int64(), "part": pl.String(),
-        "place": pl.Int64(), "ratio": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(),
-        "p_adjusted": pl.Float64(), "verdict": pl.String(), "reached": pl.String(),
-    }
-)  # fmt: skip
+        verdict = _verdict(row)
+        table += [
+            {
+                "benchmark": row.benchmark,
+                "row": f"{name}{_LINE}{verdict}",
+                "order": number,
+                "part": part,
+                "place": place,
+                "ratio": row.get(value),
+                "low": row.get(f"{stem}_low"),
+                "high": row.get(f"{stem}_high"),
+                "p_adjusted": row.p_adjusted,
+                "verdict": verdict,
+                "reached": _reached(row),
+            }
+            for place, (part, value, stem) in enumerate(_parts(material.axis))
+            if row.get(value) is not None
+        ]
+    return pl.DataFrame(table, schema=_COLUMNS)
 
 
 def _verdict(row: TimesRow) -> str:
@@ -159,10 +152,6 @@ def _verdict(row: TimesRow) -> str:
 
 def _reached(row: TimesRow) -> str:
     return f"A {row.reached_a}/{row.n_a}, B {row.reached_b}/{row.n_b}"
-
-
-def _counts(rows: Sequence[TimesRow]) -> str:
-    return units.listed([f"{row.benchmark} {_reached(row)}" for row in rows], 8)
 
 
 def _estimands(rows: Sequence[TimesRow], of: Axis) -> str:
@@ -186,41 +175,17 @@ def _farthest(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
         return table, ""
     whole = table.filter(pl.col("place") == 0)
     ranked = whole.sort(pl.col("ratio").log().abs(), descending=True).head(_MOST)
-    kept = table.join(ranked.select("order"), on="order", how="semi", maintain_order="left")
-    return kept, f"The {_MOST} of {count:,} rows farthest from 1 are shown."
+    shown = table.join(ranked.select("order"), on="order", how="semi", maintain_order="left")
+    return shown, f"The {_MOST} of {count:,} rows farthest from 1 are shown."
 
 
-def _described(table: pl.DataFrame) -> list[str]:
-    whole = table.filter(pl.col("place") == 0)
-    return [
-        f"{row['row'].split(_LINE)[0]} {row['ratio']:.3g}, {row['verdict']}."
-        for row in whole.head(12).iter_rows(named=True)
-    ]
-
-
-def _chart(table: pl.DataFrame, level: str, of: Axis) -> Any:
-    x_title = f"ratio A/B, log scale: >1 means B {of.does(of.better)}"
+def _chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
+    title = f"ratio A/B, log scale: >1 means B {of.does(of.better)}"
     parts = [part for part, _, _ in _parts(of)]
-    limits = axes.ratio_axis(
-        table.get_column("ratio"),
-        [*table.get_column("low").drop_nulls(), *table.get_column("high").drop_nulls()],
-    )
-    x = alt.X(
-        "ratio:Q",
-        title=x_title,
-        scale=alt.Scale(**limits["scale"]),
-        axis=alt.Axis(**limits["axis"]),
-    )
-    y = alt.Y(
-        "row:N",
-        title=None,
-        sort=None,
-        scale=alt.Scale(paddingInner=0.25, paddingOuter=0.1),
-        axis=alt.Axis(
-            labelExpr=f"split(datum.label, '{_LINE}')", ticks=False, domain=False, grid=False
-        ),
-    )
-    offset = alt.YOffset("part:N", scale=alt.Scale(domain=parts))
+    ends = [*table.get_column("low").drop_nulls(), *table.get_column("high").drop_nulls()]
+    limits = axes.ratio_axis(table.get_column("ratio"), ends)
+    y = charts.named_rows("row", grid=False, labelExpr=f"split(datum.label, '{_LINE}')")
+    y = y.scale(paddingInner=0.25, paddingOuter=0.1)
     color = alt.Color(
         "part:N", scale=alt.Scale(domain=parts, range=list(theme.COLOURS[:3])),
         legend=alt.Legend(title=None),
@@ -231,30 +196,20 @@ def _chart(table: pl.DataFrame, level: str, of: Axis) -> Any:
         ("interval:N", f"{level} interval"), "verdict:N",
         ("p_adjusted:Q", "p (adjusted)", ".2~g"), "reached:N",
     )  # fmt: skip
-    interval = "datum.low == null ? '' : '[' + format(datum.low, '.3f') + ', ' + {}"
-    said = interval.format("format(datum.high, '.3f') + ']'")
-    base = (
-        alt.Chart(alt.NamedData(name="speedups"))
-        .transform_calculate(
-            interval=said, words=f"format(datum.ratio, '.3f') + ' ' + ({said})", unity="1"
-        )
-        .encode(y=y, yOffset=offset, tooltip=tooltip)
+    interval = (
+        "datum.low == null ? '' : '[' + format(datum.low, '.3f') + ', ' + "
+        "format(datum.high, '.3f') + ']'"
     )
-    one = (
-        alt.Chart(alt.NamedData(name="speedups"))
-        .transform_calculate(unity="1")
-        .mark_rule(style="one", strokeWidth=1.2)
-        .encode(x=alt.X("unity:Q", title=x_title))
+    words = f"format(datum.ratio, '.3f') + ' ' + ({interval})"
+    base = charts.rows("speedups", interval=interval, words=words, unity="1").encode(
+        x=charts.position("x", "ratio", title, **limits),
+        y=y,
+        yOffset=alt.YOffset("part:N", scale=alt.Scale(domain=parts)),
+        tooltip=tooltip,
     )
-    whisker = (
-        base.transform_filter("datum.low != null && datum.high != null")
-        .mark_rule(clip=True, strokeWidth=1.6, strokeOpacity=1)
-        .encode(x=alt.X("low:Q", title=x_title), x2=alt.X2("high:Q"), color=color)
+    return (
+        charts.line_at_one(charts.rows("speedups"), "x", title),
+        charts.interval(base.encode(color=color), "x", ("low", "high"), title),
+        charts.points(base.encode(color=color, shape=shape), 55),
+        charts.label(base.transform_filter("datum.place == 0"), "words", dy=-9, align="center"),
     )
-    point = base.mark_point(filled=True, opacity=1, size=55).encode(x=x, color=color, shape=shape)
-    text = (
-        base.transform_filter("datum.place == 0")
-        .mark_text(dy=-9, align="center")
-        .encode(x=x, text=alt.Text("words:N"))
-    )
-    return (one, whisker, point, text)

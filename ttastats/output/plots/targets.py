@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,21 +18,21 @@ from ttastats.output.plots.plot import NothingToDrawError, Plot
 
 KIND = "targets"
 _HEIGHT = 190.0
+#: Makes a chart of a table by its name, over targets, of what runs count.
+Layers = Callable[[str, alt.X, pl.DataFrame, Axis], charts.Drawn]
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Return one plot per benchmark: of two sides the speedup, of one setup the expected time.
-
-    Raises
-    ------
-    NothingToDrawError
-        There are more than two sides, no benchmark has a single setup, or no evaluations.
-    """
+    """Return one plot per benchmark: of two sides the speedup, of one setup the expected time."""
     if len(material.sides) > 2:
         raise NothingToDrawError(
             "the targets plot takes one or two files", remedy="Give at most two files."
         )
-    suited = {panel.benchmark: panel for panel in material.panels if _suits(panel, material)}
+    suited = {
+        panel.benchmark: panel
+        for panel in material.panels
+        if panel.runs.height <= MOST_RUNS and len(panel.series) == len(material.sides)
+    }
     if not suited:
         raise NothingToDrawError(
             "expected times of different setups cannot be pooled",
@@ -49,47 +49,49 @@ def plots(material: Material) -> tuple[Plot, ...]:
     wide = [part for part in parts if part.get_column("target").n_unique() > 1]
     if not wide:
         raise NothingToDrawError("no benchmark has two targets to evaluate")
-    panels = [suited[part.get_column("benchmark")[0]] for part in wide]
-    if not material.compares:
-        return tuple(map(_times, wide, panels))
     labels = side_labels(material.sides)
-    return tuple(_speedups(part, panel, labels) for part, panel in zip(wide, panels, strict=True))
+    draw = _speedups if material.compares else _times
+    return tuple(draw(part, suited[part.get_column("benchmark")[0]], labels) for part in wide)
 
 
-def _suits(panel: Panel, material: Material) -> bool:
-    few = panel.runs.height <= MOST_RUNS
-    if material.compares:
-        return few and len(panel.series) == len(material.sides)
-    return few and len(panel.series) == 1
+def _plot(
+    rows: pl.DataFrame, panel: Panel, title: str, text: str, shown: pl.DataFrame, chart: Layers
+) -> Plot:
+    """Return the plot of a chart of quality targets, which are its horizontal axis."""
+    of, name = panel.axis, f"targets: {panel.name}"
+    what, ends = ("TTA", "is") if of.is_time else (charts.opening(of.to_target), "end at")
+    official = rows.filter("official").get_column("target").to_list()
+    caption = (
+        panel.counted,
+        f"{text} {what} here {ends} the first evaluation that meets the target.",
+        f"The dotted line is the official target, {official[0]:g}." if official else "",
+    )
+    metric = rows.get_column("metric")[0].replace("_", " ")
+    x = alt.X(
+        "target:Q",
+        title="quality target",
+        scale=alt.Scale(zero=False, padding=12),
+        # As in `charts.y`, the name of a metric is the title of an axis, not of a field.
+        axis=alt.Axis(title=f"quality target ({metric})", grid=False, tickCount=8),
+    )
+    layers = chart(name, x, shown, of)
+    return charts.plot(KIND, panel, title, caption, layers, {name: shown}, height=_HEIGHT)
 
 
 def _speedups(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
-    name = f"targets: {panel.name}"
-    metric = rows.get_column("metric")[0]
-    words = pl.col("verdict").replace(_words(panel.axis))
+    of = panel.axis
     reached = pl.format("A {}/{}, B {}/{}", "reached_a", "n_a", "reached_b", "n_b")
     shown = rows.select(
         "benchmark", "target", "official", "speedup", "speedup_low", "speedup_high", "p_adjusted",
-        reached=reached, verdict=words,
+        reached=reached, verdict=pl.col("verdict").replace(_words(of)),
     )  # fmt: skip
-    of = panel.axis
     ratio = "speedup A/B" if of.is_time else of.ratio
-    title = f"{charts.opening(of.ratio)} at other quality targets: {panel.title}"
-    caption = (
-        panel.counted,
+    text = (
         f"{labels[0]}, {labels[1]}. {charts.opening(ratio)} in {of.expected} to each target, "
-        f"with a 95% interval per target; above 1, B {of.does(of.better)}. {_where_it_ends(of)}",
-        _official_words(rows),
+        f"with a 95% interval per target; above 1, B {of.does(of.better)}."
     )
-    limits = axes.ratio_axis(
-        shown.get_column("speedup").drop_nulls(),
-        [
-            *shown.get_column("speedup_low").drop_nulls(),
-            *shown.get_column("speedup_high").drop_nulls(),
-        ],
-    )
-    chart = _speedup_chart(name, metric, limits, shown, of)
-    return charts.plot(KIND, panel, title, caption, chart, {name: shown}, height=_HEIGHT)
+    title = f"{charts.opening(of.ratio)} at other quality targets: {panel.title}"
+    return _plot(rows, panel, title, text, shown, _speedup_chart)
 
 
 def _words(of: Axis) -> dict[str, str]:
@@ -99,83 +101,50 @@ def _words(of: Axis) -> dict[str, str]:
     return {"faster": f"B {of.less}", "slower": f"B {of.more}", "same": same} | none
 
 
-def _where_it_ends(of: Axis) -> str:
-    what, ends = ("TTA", "is") if of.is_time else (charts.opening(of.to_target), "end at")
-    return f"{what} here {ends} the first evaluation that meets the target."
-
-
-def _official_words(rows: pl.DataFrame) -> str:
-    official = rows.filter("official").get_column("target").to_list()
-    return f"The dotted line is the official target, {official[0]:g}." if official else ""
-
-
-def _speedup_chart(
-    name: str, metric: str, limits: dict[str, Any], shown: pl.DataFrame, of: Axis
-) -> Any:
+def _speedup_chart(name: str, x: alt.X, shown: pl.DataFrame, of: Axis) -> charts.Drawn:
+    ends = [*shown.get_column("speedup_low"), *shown.get_column("speedup_high")]
+    limits = axes.ratio_axis(
+        shown.get_column("speedup").drop_nulls(), [end for end in ends if end is not None]
+    )
     ratio = "speedup A/B" if of.is_time else of.ratio
-    x = _x(metric)
-    scale, axis = alt.Scale(**limits["scale"]), alt.Axis(**limits["axis"])
-    y = alt.Y("speedup:Q", title=ratio, scale=scale, axis=axis)
     words = _words(of)
-    style = {
+    looks = {
         words["faster"]: (theme.COLOURS[2], "triangle-up"),
         words["slower"]: (theme.COLOURS[1], "triangle-down"),
         words["same"]: (theme.COLOURS[0], "square"),
         "undecided": (theme.GREY, "circle"),
         words["unavailable"]: (theme.GREY, "diamond"),
     }
-    present = [word for word in style if word in set(shown.get_column("verdict"))]
-    color = alt.Color(
-        "verdict:N",
-        scale=alt.Scale(domain=present, range=[style[word][0] for word in present]),
-        legend=alt.Legend(title=None),
+    present = [word for word in looks if word in set(shown.get_column("verdict"))]
+    colours, shapes = (
+        alt.Scale(domain=present, range=[looks[word][part] for word in present]) for part in (0, 1)
     )
-    shape = alt.Shape(
-        "verdict:N",
-        scale=alt.Scale(domain=present, range=[style[word][1] for word in present]),
-        legend=alt.Legend(title=None),
-    )
+    color = alt.Color("verdict:N", scale=colours, legend=alt.Legend(title=None))
+    shape = alt.Shape("verdict:N", scale=shapes, legend=alt.Legend(title=None))
     tooltip = charts.tooltips(
         ("target:Q", "", ".5~g"), ("speedup:Q", "", ".4~r"), ("speedup_low:Q", "95% from", ".4~r"),
         ("speedup_high:Q", "to", ".4~r"), ("p_adjusted:Q", "p", ".2~g"), "verdict:N",
         "reached:N",
     )  # fmt: skip
-    data = alt.Chart(alt.NamedData(name=name)).transform_filter("datum.speedup != null")
-    one = (
-        data.transform_calculate(unity="1")
-        .mark_rule(style="one")
-        .encode(y=alt.Y("unity:Q", title=ratio))
-    )
-    official = data.transform_filter("datum.official").mark_rule(style="target").encode(x=x)
-    base = data.encode(x=x, tooltip=tooltip)
-    line = data.mark_line(strokeWidth=1, strokeOpacity=0.8).encode(
-        x=x, y=y, color=alt.ColorValue(theme.GREY)
-    )
-    whisker = (
-        base.transform_filter("datum.speedup_low != null && datum.speedup_high != null")
-        .mark_rule(clip=True, strokeWidth=1.5)
-        .encode(y=alt.Y("speedup_low:Q", title=ratio), y2=alt.Y2("speedup_high:Q"), color=color)
-    )
-    point = base.mark_point(filled=True, size=55, opacity=1).encode(y=y, color=color, shape=shape)
-    return (one, official, line, whisker, point)
-
-
-def _x(metric: str) -> Any:
-    """Return the horizontal encoding of quality targets."""
-    return alt.X(
-        "target:Q",
-        title="quality target",
-        scale=alt.Scale(zero=False, padding=12),
-        # As in `charts.y`, the name of a metric is the title of an axis, not of a field.
-        axis=alt.Axis(
-            title=f"quality target ({metric.replace('_', ' ')})", grid=False, tickCount=8
-        ),
+    data = charts.rows(name, "datum.speedup != null")
+    base = data.encode(x=x, y=charts.position("y", "speedup", ratio, **limits))
+    line = base.mark_line(strokeWidth=1, strokeOpacity=0.8).encode(color=alt.ColorValue(theme.GREY))
+    marks = base.encode(color=color, tooltip=tooltip)
+    ends_of_intervals = ("speedup_low", "speedup_high")
+    return (
+        charts.line_at_one(data, "y", ratio),
+        _official(data, x),
+        line,
+        charts.interval(marks, "y", ends_of_intervals, ratio, strokeWidth=1.5),
+        charts.points(marks.encode(shape=shape), 55),
     )
 
 
-def _times(rows: pl.DataFrame, panel: Panel) -> Plot:
-    name = f"targets: {panel.name}"
-    metric = rows.get_column("metric")[0]
+def _official(data: alt.Chart, x: alt.X) -> Any:
+    return data.transform_filter("datum.official").mark_rule(style="target").encode(x=x)
+
+
+def _times(rows: pl.DataFrame, panel: Panel, _: Sequence[str]) -> Plot:
     shown = rows.select(
         "benchmark",
         "target",
@@ -186,41 +155,31 @@ def _times(rows: pl.DataFrame, panel: Panel) -> Plot:
         fraction=pl.format("{}/{}", "reached_a", "n_a"),
     )
     of = panel.axis
-    title = f"{charts.opening(of.expected)} to other quality targets: {panel.title}"
-    caption = (
-        panel.counted,
+    text = (
         f"{charts.opening(of.expected)} to a success (ERT): a run that misses the target counts "
-        f"with all its {of.noun}. Numbers are the runs that reached the target, where some did "
-        f"not. {_where_it_ends(of)}",
-        _official_words(rows),
+        f"with all its {of.noun}. Numbers are the runs that reached the target, where some did not."
     )
+    title = f"{charts.opening(of.expected)} to other quality targets: {panel.title}"
+    return _plot(rows, panel, title, text, shown, _time_chart)
+
+
+def _time_chart(name: str, x: alt.X, shown: pl.DataFrame, of: Axis) -> charts.Drawn:
     times = shown.get_column("ert_seconds").drop_nulls()
-    finite = times.filter(times.is_finite())
-    axis = axes.amount_axis(finite, of, of.expected)
-    chart = _time_chart(name, metric, axis, of)
-    return charts.plot(KIND, panel, title, caption, chart, {name: shown}, height=_HEIGHT)
-
-
-def _time_chart(name: str, metric: str, axis: axes.TimeAxis, of: Axis) -> Any:
-    base = (
-        alt.Chart(alt.NamedData(name=name))
-        .transform_filter("datum.ert_seconds != null")
-        .transform_calculate(at=axis.shown("ert_seconds"), said=axes.said("datum.ert_seconds", of))
-    )
-    x = _x(metric)
-    y = alt.Y("at:Q", title=axis.title, scale=alt.Scale(**axis.scale), axis=alt.Axis(**axis.axis))
+    axis = axes.amount_axis(times.filter(times.is_finite()), of, of.expected)
     tooltip = charts.tooltips(
         ("target:Q", "", ".5~g"), ("said:N", of.expected), ("fraction:N", "reached"),
     )  # fmt: skip
-    blue = alt.ColorValue(theme.COLOURS[0])
-    line = base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=blue)
-    points = base.mark_point(filled=True, size=45, opacity=1).encode(
-        x=x, y=y, color=blue, tooltip=tooltip
+    data = charts.rows(
+        name,
+        "datum.ert_seconds != null",
+        at=axis.shown("ert_seconds"),
+        said=axes.said("datum.ert_seconds", of),
     )
-    text = (
-        base.transform_filter("datum.reached < datum.n")
-        .mark_text(dy=-10)
-        .encode(x=x, y=y, text=alt.Text("fraction:N"))
+    base = data.encode(x=x, y=charts.position("y", "at", axis.title, axis.scale, axis.axis))
+    blue = base.encode(color=alt.ColorValue(theme.COLOURS[0]))
+    return (
+        _official(data, x),
+        blue.mark_line(strokeWidth=1.5),
+        charts.points(blue.encode(tooltip=tooltip), 45),
+        charts.label(base.transform_filter("datum.reached < datum.n"), "fraction", dy=-10),
     )
-    official = base.transform_filter("datum.official").mark_rule(style="target").encode(x=x)
-    return (official, line, points, text)

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from ttastats.base import percentages, units
-from ttastats.outcomes.axis import Axis
 from ttastats.output.plots import axes, charts, theme
 from ttastats.output.plots.curves import evenly
 from ttastats.output.plots.material import MOST_RUNS, Material, Panel
@@ -28,72 +27,53 @@ _FARTHEST = 4.0
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Return one plot per benchmark.
-
-    Raises
-    ------
-    NothingToDrawError
-        No run has a time.
-    """
+    """Return one plot per benchmark."""
     level = percentages.text(material.options.confidence)
-    found = tuple(_plot(panel, level) for panel in material.panels if _timed(panel).height)
-    if not found:
+    timed = [
+        (panel, charts.table_of_runs(panel).filter(pl.col("observed_seconds") > 0))
+        for panel in material.panels
+    ]
+    drawn = tuple(_plot(panel, runs, level) for panel, runs in timed if runs.height)
+    if not drawn:
         raise NothingToDrawError(f"no run logs its {material.axis.to_target}")
-    return found
+    return drawn
 
 
-def _timed(panel: Panel) -> pl.DataFrame:
-    return charts.table_of_runs(panel).filter(pl.col("observed_seconds") > 0)
-
-
-def _plot(panel: Panel, level: str) -> Plot:
-    timed = _timed(panel)
-    dots, said = _thinned(timed)
+def _plot(panel: Panel, timed: pl.DataFrame, level: str) -> Plot:
+    dots, thinned = _thinned(timed)
     dots = dots.with_columns(offset=_offsets(dots))
     means = mean_table(panel)
-    times = [*timed.get_column("observed_seconds"), *_ends(means)]
+    # The axis holds the ends of the intervals: a low one not far below its mean.
+    low = pl.max_horizontal("low", pl.col("mean") / _FARTHEST)
+    ends = means.filter(pl.col("reached_runs") > 1).select(low.alias("low"), "high").drop_nulls()
     of = panel.axis
+    times = [*timed["observed_seconds"], *ends["low"], *ends["high"]]
     axis = axes.amount_axis(times, of, of.to_target)
     names = (charts.runs_name(panel), f"{of.mean}: {panel.name}")
-    title = f"{charts.opening(of.to_target)}: {panel.title}"
     untimed = panel.runs.height - timed.height
+    setups = panel.runs.select("series", setup=setup_names(panel.runs)).unique()
+    pools = setups.height > setups.get_column("series").n_unique()
+    needs = "its time is longer" if of.is_time else "the target is further"
     caption = (
         panel.counted,
         f"Not shown: {units.plural(untimed, 'run')} without {'' if of.progress else 'a '}{of.noun}."
         if untimed
         else "",
-        said,
+        thinned,
         "Each dot is a run; the vertical offset only separates dots.",
-        _failures(timed, of),
+        ""
+        if timed.get_column("reached").all()
+        else f"A triangle is a failed run (right-censored): it stopped there, {needs}.",
         f"The bar is the mean of the runs that reached the target, the line its {level} t interval"
-        f"{', by setup where a row pools several' if _pools(panel) else ''}."
-        if any(one.reached > 1 for one in panel.series)
+        f"{', by setup where a row pools several' if pools else ''}."
+        if any(series.reached > 1 for series in panel.series)
         else "",
     )
     chart = _chart(panel, axis, names, dots, means, level)
     height = max(3, len(panel.series)) * _STEP
-    data = {names[0]: dots, names[1]: means}
+    title = f"{charts.opening(of.to_target)}: {panel.title}"
+    data = dict(zip(names, (dots, means), strict=True))
     return charts.plot(KIND, panel, title, caption, chart, data, height=height)
-
-
-def _pools(panel: Panel) -> bool:
-    """Return whether a row holds runs of several setups."""
-    setups = panel.runs.select("series", setup=setup_names(panel.runs)).unique()
-    return setups.height > setups.get_column("series").n_unique()
-
-
-def _ends(means: pl.DataFrame) -> list[float]:
-    """Return ends of the intervals that the axis is to hold: a low one not far below its mean."""
-    low = pl.max_horizontal("low", pl.col("mean") / _FARTHEST)
-    ends = means.filter(pl.col("reached_runs") > 1).select(low.alias("low"), "high").drop_nulls()
-    return [*ends.get_column("low"), *ends.get_column("high")]
-
-
-def _failures(timed: pl.DataFrame, of: Axis) -> str:
-    if timed.get_column("reached").all():
-        return ""
-    needs = "its time is longer" if of.is_time else "the target is further"
-    return f"A triangle is a failed run (right-censored): it stopped there, {needs}."
 
 
 def mean_table(panel: Panel) -> pl.DataFrame:
@@ -133,8 +113,8 @@ def _thinned(timed: pl.DataFrame) -> tuple[pl.DataFrame, str]:
         return timed, ""
     each = max(5, MOST_RUNS // timed.get_column("order").n_unique())
     ordered = timed.sort("order", "reached", "observed_seconds")
-    kept = ordered.filter(evenly(each, ["order", "reached"]))
-    return kept, f"{kept.height:,} of {timed.height:,} dots are drawn, evenly spaced by rank."
+    drawn = ordered.filter(evenly(each, ["order", "reached"]))
+    return drawn, f"{drawn.height:,} of {timed.height:,} dots are drawn, evenly spaced by rank."
 
 
 def _offsets(dots: pl.DataFrame) -> pl.Series:
@@ -171,49 +151,49 @@ def _chart(
     dots: pl.DataFrame,
     means: pl.DataFrame,
     level: str,
-) -> Any:
-    fastest_first = alt.EncodingSortField("order", op="min")
-    rows = alt.Axis(grid=True, ticks=False, domain=False)
-    y = alt.Y("series:N", title=None, sort=fastest_first, axis=rows)
-    x = charts.x(axis)
+) -> charts.Drawn:
+    places = {
+        "x": charts.x(axis),
+        "y": charts.named_rows("series", grid=True).sort(field="order", op="min"),
+    }
     outcome = alt.Scale(domain=[True, False], range=["circle", theme.CENSORED_SHAPE])
-    colours, _ = charts.colour_scale(panel.colours)
     mixed = dots.get_column("reached").n_unique() > 1
     key = alt.Legend(title=None, labelExpr="datum.value ? 'reached' : 'failed'") if mixed else None
-    base = alt.Chart(alt.NamedData(name=names[0])).transform_calculate(
-        at=axis.shown("observed_seconds"), **charts.said(panel)
-    )
+    color, *_ = charts.series(panel.colours, key=False)
+    base = charts.rows(names[0], at=axis.shown("observed_seconds"), **charts.about_runs(panel))
     runs = base.mark_point(filled=True, size=26, opacity=1, fillOpacity=0.65).encode(
-        x=x,
-        y=y,
+        **places,
         yOffset=alt.YOffset("offset:Q", scale=alt.Scale(domain=[-0.5, 0.5])),
         shape=alt.Shape("reached:N", scale=outcome, legend=key),
-        color=alt.Color("colour:N", scale=colours, legend=None),
+        color=color,
         tooltip=charts.run_tooltip(),
     )
     if means.is_empty():
         return (runs,)
+    of, low, high = (
+        panel.axis,
+        axes.said("datum.low", panel.axis),
+        axes.said("datum.high", panel.axis),
+    )
+    tooltip = charts.tooltips(
+        ("series:N", "runs of"), ("said:N", of.mean), ("interval:N", f"{level} interval"),
+        ("reached_runs:Q", "reached"), ("n:Q", "of"),
+    )  # fmt: skip
     # The mean of one run is that run.
-    averaged = alt.Chart(alt.NamedData(name=names[1])).transform_filter("datum.reached_runs > 1")
-    mean = averaged.transform_calculate(
+    mean = charts.rows(
+        names[1],
+        "datum.reached_runs > 1",
         at=axis.shown("mean"),
         from_=f"max({axis.shown('low')}, {axis.scale['domain'][0]})",
         to=axis.shown("high"),
-        said=axes.said("datum.mean", panel.axis),
-        interval=f"datum.low == null ? 'needs 2 runs' : ({axes.said('datum.low', panel.axis)}) + "
-        f"' to ' + ({axes.said('datum.high', panel.axis)})",
-    )
-    tooltip = charts.tooltips(
-        ("series:N", "runs of"), ("said:N", panel.axis.mean), ("interval:N", f"{level} interval"),
-        ("reached_runs:Q", "reached"), ("n:Q", "of"),
-    )  # fmt: skip
+        said=axes.said("datum.mean", of),
+        interval=f"datum.low == null ? 'needs 2 runs' : ({low}) + ' to ' + ({high})",
+    ).encode(**places, tooltip=tooltip)
     interval = (
         mean.transform_filter("datum.low != null")
         .mark_rule(style="mean")
-        .encode(x=alt.X("from_:Q", title=axis.title), x2=alt.X2("to:Q"), y=y, tooltip=tooltip)
+        .encode(x=alt.X("from_:Q", title=axis.title), x2=alt.X2("to:Q"))
     )
-    bar = mean.mark_point(style="mean", shape=theme.MEAN_SHAPE, size=90, filled=False).encode(
-        x=x, y=y, tooltip=tooltip
-    )
+    bar = mean.mark_point(style="mean", shape=theme.MEAN_SHAPE, size=90, filled=False)
     # The dots lie on top: each must answer when it is pointed at.
     return (interval, bar, runs)

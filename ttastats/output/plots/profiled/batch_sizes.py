@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 import polars as pl
 
@@ -18,9 +16,9 @@ KIND = "batch-sizes"
 _HEIGHT = 200.0
 _TABLE = "batch sizes"
 _HOW = "Measure it with `ttastats profile digits --batch-sizes auto -o prof.parquet`."
-#: Of each plot: the column, its title, what its axis says and how, and what is said of it.
+#: Of each plot: the column, its title, what its axis says and how, and what the column is.
 _DRAWN = (
-    ("samples_per_second", "Throughput", "samples per second", "~s", "{large}"),
+    ("samples_per_second", "Throughput", "samples per second", "~s", ""),
     (
         "utilization",
         "Share of the peak",
@@ -39,18 +37,14 @@ _DRAWN = (
 
 
 def plots(profiles: Profiles) -> tuple[Plot, ...]:
-    """Return plots of throughput, of the share of the peak and of the cores, as far as known.
-
-    Raises
-    ------
-    NothingToDrawError
-        No profile has several batch sizes.
-    """
-    found = table(profiles)
-    large = [
-        f"{name} {'none' if size is None else f'{size:,}'}"
-        for name, size in _saturated(found).items()
-    ]
+    """Return plots of throughput, of the share of the peak and of the cores, as far as known."""
+    table = _table(profiles)
+    rates = table.group_by("profile", maintain_order=True)
+    points = {
+        name: answers.saturation(dict(sizes.select("batch_size", "samples_per_second").rows()))
+        for (name,), sizes in rates
+    }
+    large = [f"{name} {'none' if size is None else f'{size:,}'}" for name, size in points.items()]
     rule = f"doubling the batch gives less than {units.percent(answers.GAIN)} more throughput"
     saturated = f"Large enough (where {rule}): {units.listed(large)}."
     return tuple(
@@ -58,17 +52,17 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
             KIND,
             profiles,
             f"{title} over batch size",
-            (said.replace("{large}", saturated),),
+            (text or saturated,),
             _chart(profiles, field, on_axis, form),
-            {_TABLE: found},
+            {_TABLE: table},
             height=_HEIGHT,
         )
-        for field, title, on_axis, form, said in _DRAWN
-        if found[field].count()
+        for field, title, on_axis, form, text in _DRAWN
+        if table[field].count()
     )
 
 
-def table(profiles: Profiles) -> pl.DataFrame:
+def _table(profiles: Profiles) -> pl.DataFrame:
     """Return one row for each profile and batch size."""
     rates = shared.measured(profiles, "batch_samples_per_second", _HOW)
     flops, busy = (
@@ -80,8 +74,8 @@ def table(profiles: Profiles) -> pl.DataFrame:
         schema={"profile": pl.String, "peak": pl.Float64},
     )
     joined = rates.join(tops, on="profile")
-    for one in (flops, busy):
-        joined = joined.join(one, on=["profile", "of"], how="left")
+    for more in (flops, busy):
+        joined = joined.join(more, on=["profile", "of"], how="left")
     size = pl.col("of").cast(pl.Int64)
     rate = pl.col("batch_samples_per_second")
     achieved = pl.col("batch_step_flops") / size * rate
@@ -94,28 +88,17 @@ def table(profiles: Profiles) -> pl.DataFrame:
     ).sort("profile", "batch_size")
 
 
-def _saturated(found: pl.DataFrame) -> dict[str, int | None]:
-    return {
-        str(name): answers.saturation(dict(own.select("batch_size", "samples_per_second").rows()))
-        for (name,), own in found.group_by("profile", maintain_order=True)
-    }
-
-
-def _chart(profiles: Profiles, field: str, title: str, form: str) -> Any:
-    colour, shape = shared.colour(profiles)
-    base = alt.Chart(alt.NamedData(name=_TABLE))
-    x = alt.X(
-        "batch_size:Q", title="samples per step (log scale)",
-        scale=alt.Scale(type="log", base=2, nice=False), axis=alt.Axis(grid=False, format="~d"),
-    )  # fmt: skip
-    y = alt.Y(f"{field}:Q", title=title, axis=alt.Axis(format=form, tickCount=5))
+def _chart(profiles: Profiles, field: str, title: str, form: str) -> charts.Drawn:
+    color, shape, _ = charts.series(list(profiles), "profile")
     tooltip = charts.tooltips(
         "profile:N", "batch_size:Q", ("samples_per_second:Q", "samples per second", ",.0f"),
         ("utilization:Q", "of peak", ".1%"), ("cpu_utilization:Q", "of the cores", ".1%"),
     )  # fmt: skip
-    return (
-        base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour),
-        base.mark_point(filled=True, size=40, opacity=1).encode(
-            x=x, y=y, color=colour, shape=shape, tooltip=tooltip
-        ),
+    scale, ticks = {"type": "log", "base": 2, "nice": False}, {"grid": False, "format": "~d"}
+    base = charts.rows(_TABLE).encode(
+        x=charts.position("x", "batch_size", "samples per step (log scale)", scale, ticks),
+        y=alt.Y(f"{field}:Q", title=title, axis=alt.Axis(format=form, tickCount=5)),
+        color=color,
     )
+    points = charts.points(base.encode(shape=shape, tooltip=tooltip), 40)
+    return (base.mark_line(strokeWidth=1.5), points)

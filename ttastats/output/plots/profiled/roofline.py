@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import altair as alt
 import polars as pl
 
 from ttastats.base import units
-from ttastats.output.plots import charts
+from ttastats.output.plots import charts, theme
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.output.plots.profiled import shared
 from ttastats.output.plots.profiled.shared import Profiles
@@ -23,13 +22,7 @@ _ROOM, _FEW = 1.5, 4
 
 
 def plots(profiles: Profiles) -> tuple[Plot, ...]:
-    """Return one plot of all profiles.
-
-    Raises
-    ------
-    NothingToDrawError
-        FLOPs or bytes are not known.
-    """
+    """Return one plot of all profiles."""
     every = shared.with_flops(profiles, "intensity", "bytes", "flops")
     points = pl.concat([every.filter(pl.col("intensity").is_not_null()), _whole(profiles, every)])
     # An operator that took no time has no place.
@@ -51,17 +44,16 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
         "steps only.",
     )
     data = {_OPERATORS: points.drop("bytes", "flops"), _ROOF: roofs}
-    title = "Roofline of operators"
     both = pl.concat([points.select(roofs.columns), roofs])
-    ends = [(low / _ROOM, high * _ROOM) for low, high in _ends(both)]
-    chart = _chart(profiles, *ends)
+    chart = _chart(profiles, *((low / _ROOM, high * _ROOM) for low, high in _ends(both)))
+    title = "Roofline of operators"
     return (shared.plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT),)
 
 
 def _ends(points: pl.DataFrame) -> list[tuple[float, float]]:
     """Return the lowest and the highest of both axes."""
     columns = (points[name] for name in ("intensity", "flops_per_second"))
-    return [(float(one.min()), float(one.max())) for one in columns]  # type: ignore[arg-type]
+    return [(float(each.min()), float(each.max())) for each in columns]  # type: ignore[arg-type]
 
 
 def _whole(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
@@ -100,39 +92,38 @@ def _roofs(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema)
 
 
-def _chart(profiles: Profiles, across: tuple[float, float], up: tuple[float, float]) -> Any:
-    colour, shape = shared.colour(profiles)
-    x = alt.X(
-        "intensity:Q",
-        title="FLOPs per byte, at least (log scale)",
-        scale=alt.Scale(type="log", nice=False, domain=across),
-        axis=alt.Axis(grid=False, format="~g", values=_ticks(*across)),
-    )
-    y = alt.Y(
-        "flops_per_second:Q",
-        title="achieved FLOP/s (log scale)",
-        scale=alt.Scale(type="log", nice=False, domain=up),
-        axis=alt.Axis(labelExpr=shared.rate("datum.value", ""), values=_ticks(*up)),
-    )
-    roof = alt.Chart(alt.NamedData(name=_ROOF)).mark_line(strokeWidth=1.2)
-    base = alt.Chart(alt.NamedData(name=_OPERATORS))
+def _chart(
+    profiles: Profiles, across: tuple[float, float], up: tuple[float, float]
+) -> charts.Drawn:
+    color, shape, _ = charts.series(list(profiles), "profile")
+    scale = {"type": "log", "nice": False}
+    intensities = {"grid": False, "format": "~g", "values": _ticks(*across)}
+    rates = {"labelExpr": shared.rate("datum.value", ""), "values": _ticks(*up)}
+    titles = "FLOPs per byte, at least (log scale)", "achieved FLOP/s (log scale)"
+    places = {
+        "x": charts.position(
+            "x", "intensity", titles[0], scale | {"domain": across}, intensities
+        ),
+        "y": charts.position("y", "flops_per_second", titles[1], scale | {"domain": up}, rates),
+        "color": color,
+    }  # fmt: skip
     tooltip = charts.tooltips(
         "profile:N", "operator:N", ("category:N", "kind of work"), ("share:Q", "share", ".1%"),
         ("flops_per_second:Q", "FLOP/s", ".3s"), ("intensity:Q", "FLOPs per byte", ".3~r"),
     )  # fmt: skip
     size = alt.Size("share:Q", scale=alt.Scale(domain=[0, 1], range=[12, 500]), legend=None)
+    base = charts.rows(_OPERATORS).encode(**places, tooltip=tooltip)
     whole = "datum.operator == 'the whole step'"
     marks = (
         base.transform_filter(f"!({whole})")
         .mark_point(filled=True, opacity=0.75)
-        .encode(x=x, y=y, color=colour, shape=shape, size=size, tooltip=tooltip)
+        .encode(shape=shape, size=size)
     )
-    steps = (
-        base.transform_filter(whole)
-        .mark_point(shape="M-1,-1L1,1M-1,1L1,-1", size=90, strokeWidth=2, filled=False)
-        .encode(x=x, y=y, color=colour, tooltip=tooltip)
+    steps = base.transform_filter(whole).mark_point(
+        shape=theme.FAILED_SHAPE, size=90, strokeWidth=2, filled=False
     )
-    return (roof.encode(x=x, y=y, color=colour), marks, steps)
+    roof = charts.rows(_ROOF).mark_line(strokeWidth=1.2).encode(**places)
+    return (roof, marks, steps)
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -140,4 +131,4 @@ def _ticks(low: float, high: float) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if len(powers) <= _FEW else (1,)
     every = [step * 10.0**power for power in powers for step in steps]
-    return [one for one in every if low <= one <= high]
+    return [tick for tick in every if low <= tick <= high]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-import altair as alt
 import polars as pl
 
 from ttastats.base import units
@@ -17,8 +15,6 @@ from ttastats.traces import answers
 
 #: The rows of profiles by their names.
 Profiles = Mapping[str, pl.DataFrame]
-#: The height of a bar with the room around it.
-_BAR = 26.0
 
 
 def by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
@@ -105,67 +101,6 @@ def peaks(profiles: Profiles) -> dict[str, tuple[float | None, float | None]]:
     }
 
 
-def _machines(profiles: Profiles) -> str:
-    """Say on which devices the profiles were made."""
-    devices = [answers.measures(own, "device_name")["text"] for own in profiles.values()]
-    known = list(dict.fromkeys(str(name) for one in devices for name in one.drop_nulls()))
-    return f"On {units.listed(known)}." if known else ""
-
-
-def colour(profiles: Profiles) -> tuple[alt.Color, alt.Shape]:
-    """Return the encodings of profiles by colour and shape."""
-    labels = list(profiles)
-    colours, shapes = charts.colour_scale(labels)
-    key = charts.legend(labels)
-    return (
-        alt.Color("profile:N", scale=colours, legend=key),
-        alt.Shape("profile:N", scale=shapes, legend=key),
-    )
-
-
-def amounts(column: str, title: str, unit: str) -> alt.X:
-    """Return the axis of an amount, with the unit behind its numbers."""
-    axis = alt.Axis(labelExpr=rate("datum.value", unit), tickCount=5)
-    return alt.X(f"{column}:Q", title=title, axis=axis)
-
-
-def bars(
-    kind: str,
-    profiles: Profiles,
-    title: str,
-    caption: Sequence[str],
-    found: pl.DataFrame,
-    x: alt.X,
-    colours: Mapping[str, str],
-    tooltip: list[alt.Tooltip],
-    *,
-    stacked: bool = True,
-) -> Plot:
-    """Return a plot with a bar for each name in the column `bar`, its parts by the column `part`.
-
-    Parts lie behind each other in the order of their `colours`, or below each other.
-    """
-    parts, names = list(colours), found["bar"].unique(maintain_order=True).to_list()
-    scale = alt.Scale(domain=parts, range=list(colours.values()))
-    chart = (
-        alt.Chart(alt.NamedData(name=kind))
-        .transform_calculate(place=f"indexof({json.dumps(parts)}, datum.part)")
-        .mark_bar(size=_BAR * (0.7 if stacked else 0.25))
-        .encode(
-            x=x.stack("zero" if stacked else None),
-            y=alt.Y("bar:N", title=None, sort=None, scale=alt.Scale(domain=names)),
-            yOffset=alt.Undefined if stacked else alt.YOffset("part:N", sort=parts),
-            color=alt.Color(
-                "part:N", scale=scale, sort=None, legend=alt.Legend(title=None, columns=3)
-            ),
-            order=alt.Order("place:Q"),
-            tooltip=tooltip,
-        )
-    )
-    height = _BAR * len(names) + 60
-    return plot(kind, profiles, title, caption, chart, {kind: found}, height=height)
-
-
 def plot(
     kind: str,
     profiles: Profiles,
@@ -181,11 +116,13 @@ def plot(
     Empty sentences are left out.
     """
     named = f"{title}: {next(iter(profiles))}" if len(profiles) == 1 else title
-    caption = (*caption, _machines(profiles))
-    return charts.plot(kind, None, named, caption, chart, data, height=height)
+    devices = [answers.measures(rows, "device_name")["text"] for rows in profiles.values()]
+    known = list(dict.fromkeys(str(name) for each in devices for name in each.drop_nulls()))
+    machines = f"On {units.listed(known)}." if known else ""
+    return charts.plot(kind, None, named, (*caption, machines), chart, data, height=height)
 
 
-#: How an axis writes a rate, such as `20 GFLOP/s`; 1e9 is `1B` elsewhere, so that G is written.
 def rate(value: str, unit: str) -> str:
-    """Return the expression of a rate in words."""
+    """Return the expression of a rate in words, such as `20 GFLOP/s`."""
+    # 1e9 is `1B` elsewhere, so that G is written.
     return f"replace(format({value}, '.3~s'), 'B', 'G') + '{unit}'"

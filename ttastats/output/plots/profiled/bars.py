@@ -1,0 +1,140 @@
+"""Where do the time and the memory of a step go? Profiles as bars, with a part for each purpose."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from ttastats.answers.profile import profile as report
+from ttastats.base import units
+from ttastats.output.plots import charts, theme
+from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.profiled import shared
+from ttastats.output.plots.profiled.shared import Profiles
+
+STEP, MEMORY, WORKERS = "step", "memory", "workers"
+#: The height of a bar with the room around it.
+_BAR = 26.0
+#: The parts of a step, each in the same colour in every plot; idle time stands back.
+_COLOURS = dict(zip(report.TITLES.values(), (*theme.COLOURS, theme.GREY), strict=True))
+_HOW = "Measure it with `ttastats profile digits --workers 2 -o prof.parquet`."
+#: What is measured of workers.
+_MEASURES = {"in flight": "workers_under_way_seconds", "exposed": "workers_exposed_seconds",
+             "pure": "workers_pure_seconds"}  # fmt: skip
+
+
+def of_steps(profiles: Profiles) -> tuple[Plot, ...]:
+    """Return one plot with a bar for each profile."""
+    parts = pl.DataFrame(
+        {"bar": name, "part": report.TITLES[row.name]}
+        | {"n": row.n, "seconds": row.seconds, "share": row.share}
+        for name, rows in profiles.items()
+        for row in report.of_step(rows)
+        if row.name in report.TITLES and row.seconds
+    )
+    if parts.is_empty():
+        raise NothingToDrawError("the length of steps is not known")
+    sums = parts.group_by("bar", maintain_order=True).agg(
+        pl.col("seconds").sum(), pl.col("n").first()
+    )
+    means = [f"{bar} {units.seconds(whole)} ({units.plural(n, 'step')})"
+             for bar, whole, n in sums.iter_rows()]  # fmt: skip
+    caption = (
+        f"Means over steps and ranks: {units.listed(means)}.",
+        "Communication and copies are counted only while no kernel computes.",
+    )
+    x = _amounts("seconds", "time of a step", "s")
+    tooltip = (("part:N",), ("seconds:Q", "seconds", ".3s"))
+    shown = {part: colour for part, colour in _COLOURS.items() if part in set(parts["part"])}
+    return _bars(STEP, profiles, "Time of a step", caption, parts, x, shown, tooltip)
+
+
+def of_memory(profiles: Profiles) -> tuple[Plot, ...]:
+    """Return one plot with a bar for each profile."""
+    how = "Record a workload, or a script with tta.profile(..., model=model)."
+    parts = shared.measured(profiles, "memory_bytes", how).rename({"profile": "bar", "of": "part"})
+    whole = pl.col("memory_bytes").sum().over("bar")
+    parts = parts.with_columns(share=pl.col("memory_bytes") / whole)
+    sums = parts.group_by("bar", maintain_order=True).agg(pl.col("memory_bytes").sum())
+    sizes = [f"{name} {units.scaled(size, 'B')}" for name, size in sums.iter_rows()]
+    caption = (
+        f"Peak memory of a step: {units.listed(sizes)}.",
+        "Workspace is all other allocated memory, including the batch.",
+    )
+    x = _amounts("memory_bytes", "bytes", "B")
+    tooltip = (("part:N", "kind"), ("memory_bytes:Q", "bytes", ".3s"))
+    colours = dict(zip(parts["part"].unique(maintain_order=True), theme.COLOURS, strict=False))
+    return _bars(MEMORY, profiles, "Memory of a step", caption, parts, x, colours, tooltip)
+
+
+def of_workers(profiles: Profiles) -> tuple[Plot, ...]:
+    """Return one plot with three bars for each profile and number of workers."""
+    steps = shared.measured(profiles, "workers_step_seconds", _HOW)
+    measured = [
+        shared.measured(profiles, measure, _HOW)
+        .rename({measure: "seconds"})
+        .with_columns(part=pl.lit(name))
+        for name, measure in _MEASURES.items()
+    ]
+    alone = pl.col("of").n_unique().over("profile") == 1
+    named = pl.format("{}, {} workers", "profile", "of")
+    parts = (
+        pl.concat(measured)
+        .join(steps, on=["profile", "of"])
+        .select(
+            pl.when(alone).then("profile").otherwise(named).alias("bar"),
+            "part",
+            "seconds",
+            (pl.col("seconds") / pl.col("workers_step_seconds")).alias("share"),
+        )
+    )
+    caption = (
+        "Shares of the wall-clock time of a step. In flight: from the start of an all-reduce to "
+        "its end, including the wait for the slower worker; exposed: time beyond a step without "
+        "communication; pure: the same bytes without computation.",
+    )
+    x = alt.X("share:Q", title="share of a step", axis=alt.Axis(format=".0%", tickCount=5))
+    tooltip = (("part:N", "measured"), ("seconds:Q", "", ".3s"))
+    colours = dict(zip(_MEASURES, theme.COLOURS, strict=False))
+    title = "Communication of workers"
+    return _bars(WORKERS, profiles, title, caption, parts, x, colours, tooltip, stacked=False)
+
+
+def _amounts(column: str, title: str, unit: str) -> alt.X:
+    """Return the axis of an amount, with the unit behind its numbers."""
+    axis = alt.Axis(labelExpr=shared.rate("datum.value", unit), tickCount=5)
+    return alt.X(f"{column}:Q", title=title, axis=axis)
+
+
+def _bars(
+    kind: str, profiles: Profiles, title: str, caption: Sequence[str], table: pl.DataFrame,
+    x: alt.X, colours: Mapping[str, str], tooltip: Sequence[tuple[str, ...]], *,
+    stacked: bool = True,
+) -> tuple[Plot, ...]:  # fmt: skip
+    """Return a plot with a bar for each name in the column `bar`, its parts by the column `part`.
+
+    Parts lie behind each other in the order of their `colours`, or below each other.
+    """
+    parts, names = list(colours), table["bar"].unique(maintain_order=True).to_list()
+    scale = alt.Scale(domain=parts, range=list(colours.values()))
+    beside: dict[str, Any] = {} if stacked else {"yOffset": alt.YOffset("part:N", sort=parts)}
+    chart = (
+        charts.rows(kind, place=f"indexof({json.dumps(parts)}, datum.part)")
+        .mark_bar(size=_BAR * (0.7 if stacked else 0.25))
+        .encode(
+            x=x.stack("zero" if stacked else None),
+            y=alt.Y("bar:N", title=None, sort=None, scale=alt.Scale(domain=names)),
+            color=alt.Color(
+                "part:N", scale=scale, sort=None, legend=alt.Legend(title=None, columns=3)
+            ),
+            order=alt.Order("place:Q"),
+            tooltip=charts.tooltips(("bar:N", "profile"), *tooltip, ("share:Q", "", ".1%")),
+            **beside,
+        )
+    )
+    height = _BAR * len(names) + 60
+    return (shared.plot(kind, profiles, title, caption, chart, {kind: table}, height=height),)
