@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ttastats.report.answer import Report
-from ttastats.report.filtering import filtered
+from ttastats.report.ordering import filtered
 from ttastats.sides.question import Chosen
 
 

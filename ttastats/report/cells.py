@@ -125,22 +125,25 @@ class Gate:
     @property
     def failures(self) -> tuple[Finding, ...]:
         """Return what fails the job."""
-        return tuple(found for found in self.findings if found.outcome == "failed")
+        return self._that("failed")
 
     @property
     def undecided(self) -> tuple[Finding, ...]:
         """Return what passed although nothing was shown."""
-        return tuple(found for found in self.findings if found.outcome == "undecided")
+        return self._that("undecided")
 
     @property
     def conditional(self) -> tuple[Finding, ...]:
         """Return what passed under a condition that the runs at hand cannot show."""
-        return tuple(found for found in self.findings if found.outcome == "passed")
+        return self._that("passed")
 
     @property
     def passed(self) -> bool:
         """Return whether the job may go on."""
         return not self.failures
+
+    def _that(self, outcome: Outcome) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.outcome == outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,29 +168,23 @@ class Printable(Protocol):
     @property
     def command(self) -> str:
         """Return the name of the command."""
-        ...
 
     @property
     def rows(self) -> tuple[Mapping[str, Any], ...]:
         """Return the numbers, for programs."""
-        ...
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """Return the same for people."""
-        ...
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """Return the footnotes."""
-        ...
 
     @property
     def sentence(self) -> str:
         """Return what closes it."""
-        ...
 
     @property
     def gate(self) -> Gate | None:
         """Return the verdict of the gate, if one was asked."""
-        ...

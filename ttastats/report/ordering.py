@@ -1,4 +1,4 @@
-"""In which order do the rows of a report stand, and how many of each benchmark?"""
+"""Which rows of a report are shown, and in which order?"""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ttastats.base.note import Note, note
-from ttastats.outcomes import columns
+from ttastats.base.note import note
+from ttastats.outcomes import columns, select
+from ttastats.outcomes.conditions import Condition
 from ttastats.report.answer import Report
 from ttastats.report.cells import Line
 from ttastats.report.grouping import BENCHMARK
@@ -16,6 +17,50 @@ from ttastats.report.row import Row
 
 #: The numbers of a row, the row itself, and its line of the table.
 _Pair = tuple[Mapping[str, Any], Row, Line]
+
+
+def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
+    """Return a report with the rows that meet all conditions, and a note on the others.
+
+    What was computed from all rows stays so: adjusted p-values, means over rows, notes, sentence.
+
+    Raises
+    ------
+    TtastatsError
+        A condition names no column, or no row meets them.
+    """
+    if not conditions:
+        return report
+    frame = report.frame
+    known = [*frame.columns, *columns.of_runs()]
+    for condition in conditions:
+        if columns.full_name(condition.column, frame.columns) is None:
+            raise columns.unknown(condition.column, known, condition.option)
+    place = "row of the report"
+    numbered = frame.lazy().with_row_index(place)
+    kept = set(select.where(numbered, conditions).collect().get_column(place))
+    if not kept:
+        raise select.unmet(frame, conditions, "row")
+    notes = report.notes
+    if hidden := frame.height - len(kept):
+        key = "rows_left_out.compare" if report.command == "compare" else "rows_left_out"
+        places = " ".join(condition.place for condition in conditions)
+        notes = (*notes, note(key, conditions=places, shown=len(kept), hidden=hidden))
+    numbers = iter(range(frame.height))
+    return replace(
+        report,
+        records=tuple(row for number, row in enumerate(report.records) if number in kept),
+        # The rows of a table but those of all are the report's, in their order.
+        tables=tuple(
+            replace(
+                table,
+                rows=tuple(row for row in table.rows if row.of_all or next(numbers) in kept),
+            )
+            for table in report.tables
+        ),
+        groups=tuple(group for number, group in enumerate(report.groups) if number in kept),
+        notes=notes,
+    )
 
 
 def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
@@ -40,12 +85,24 @@ def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
     pairs = list(zip(report.rows, report.records, table.rows, strict=True))
     if sort:
         pairs = _sorted(pairs, sort)
-    kept = _first(pairs, top) if top else pairs
+    shown, notes = pairs, report.notes
+    if top:
+        seen: Counter[Any] = Counter()
+        shown = []
+        for pair in pairs:
+            place = _place(pair[0])
+            seen[place] += 1
+            if seen[place] <= top:
+                shown.append(pair)
+        more = {place: number - top for place, number in seen.items() if number > top}
+        if more:
+            each = ", ".join(map("{} {}".format, _names(list(more)), more.values()))
+            notes = (*notes, note("top", top=top, hidden=sum(more.values()), each=each))
     return replace(
         report,
-        records=tuple(record for _, record, _ in kept),
-        tables=(replace(table, rows=tuple(cells for *_, cells in kept)),),
-        notes=(*report.notes, *_left_out(pairs, kept, top)),
+        records=tuple(record for _, record, _ in shown),
+        tables=(replace(table, rows=tuple(cells for *_, cells in shown)),),
+        notes=notes,
     )
 
 
@@ -68,30 +125,6 @@ def _sorted(pairs: Sequence[_Pair], sort: str) -> list[_Pair]:
 
 def _place(row: Mapping[str, Any]) -> tuple[tuple[bool, str], ...]:
     return tuple((row.get(name) is None, str(row.get(name) or "")) for name in BENCHMARK)
-
-
-def _first(pairs: Sequence[_Pair], top: int) -> list[_Pair]:
-    seen: Counter[Any] = Counter()
-    kept = []
-    for pair in pairs:
-        place = _place(pair[0])
-        seen[place] += 1
-        if seen[place] <= top:
-            kept.append(pair)
-    return kept
-
-
-def _left_out(pairs: Sequence[_Pair], kept: Sequence[_Pair], top: int) -> list[Note]:
-    more = Counter(_place(row) for row, *_ in pairs)
-    more.subtract(_place(row) for row, *_ in kept)
-    counts = {place: number for place, number in more.items() if number}
-    if not counts:
-        return []
-    names = _names(list(counts))
-    each = ", ".join(
-        f"{name} {number}" for name, number in zip(names, counts.values(), strict=True)
-    )
-    return [note("top", top=top, hidden=sum(counts.values()), each=each)]
 
 
 def _names(places: Sequence[Sequence[tuple[bool, str]]]) -> list[str]:

@@ -133,10 +133,13 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
         title = f"{name}: " if several else ""
         parts, measured = [*of_step(own)], profile_measured.rows(own)
         kinds = [WorkRow(**row) for row in _named(answers.by_category(own), "category")]
-        operators, ranks = [*_operators(own)], [*_ranks(own)]
-        memory = [*_memory(own)]
-        own_rows = [*parts, *kinds, *operators, *ranks, *memory, *measured]
-        records += [structs.replace(row, keys={"profile": name}) for row in own_rows]
+        operators, ranks = [*_operators(own)], answers.ranks(own)
+        sharing = [RankRow(**row) for row in _named(ranks, "rank")] if ranks.height > 1 else []
+        held = answers.measures(own, "memory_bytes").group_by("of", maintain_order=True)
+        most = held.agg(pl.col("value").max()).rows()
+        memory = [MemoryRow(name=of, bytes=value) for of, value in most]
+        every = [*parts, *kinds, *operators, *sharing, *memory, *measured]
+        records += [structs.replace(row, keys={"profile": name}) for row in every]
         unit = "kernels" if answers.runs_on_device(own) else "operators"
         below = [row for row in operators if 0.0 < (row.of_average or 0.0) < 1.0][:_BELOW]
         longest = operators[:top] if top else operators
@@ -145,22 +148,19 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
             (kinds, _rates("kind of work", kinds), f"{unit} by kind of work"),
             (longest, _of_operators(longest), "longest operators"),
             (below, _of_operators(below), _below_average(below)),
-            (ranks, _RANKS, "ranks"),
+            (sharing, _RANKS, "ranks"),
             (memory, [_name("memory"), *fields.of(MemoryRow, "bytes")], "memory"),
         ]
         for some, shown, heading in sections:
             if some and heading:
                 tables.append(fields.table(some, shown, f"{title}{heading}"))
         tables += profile_measured.tables(measured, title)
-        found = [*_notes(own), *profile_measured.notes(own)]
-        notes += [each for each in found if each not in notes]
-        sentences.append(_sentence(title, own, parts))
+        remarks = [*_notes(own), *profile_measured.notes(own)]
+        notes += [remark for remark in remarks if remark not in notes]
+        sentences.append(_sentence(title, ranks, parts))
     return Report(
         "profile", tuple(records), tuple(tables), tuple(notes), " ".join(filter(None, sentences))
     )
-
-
-# ------------------------------------------------------------------------------------------- rows
 
 
 def of_step(own: pl.DataFrame) -> Iterator[PartRow]:
@@ -207,19 +207,6 @@ def _operators(own: pl.DataFrame) -> Iterator[OperatorRow]:
         )
 
 
-def _ranks(own: pl.DataFrame) -> list[RankRow]:
-    found = answers.ranks(own)
-    return [RankRow(**row) for row in _named(found, "rank")] if found.height > 1 else []
-
-
-def _memory(own: pl.DataFrame) -> list[MemoryRow]:
-    most = answers.measures(own, "memory_bytes").group_by("of", maintain_order=True)
-    return [MemoryRow(name=of, bytes=held) for of, held in most.agg(pl.col("value").max()).rows()]
-
-
-# ----------------------------------------------------------------------------------------- tables
-
-
 def _below_average(operators: Sequence[OperatorRow]) -> str:
     """Return the title of operators below the average, if it is known (TBD, Tables V and VI)."""
     average = operators[0].average_flops_per_second if operators else None
@@ -240,35 +227,28 @@ _PARTS = (
     *fields.of(PartRow, "n", rank=1),
 )
 _RANKS: tuple[Field[RankRow], ...] = (
-    Field(Column("rank"), lambda row: Text(_rank(row))),
+    Field(
+        Column("rank"),
+        lambda row: Text(
+            ("unknown" if row.name is None else str(row.name)) + " (slowest)" * bool(row.slowest)
+        ),
+    ),
     *fields.of(RankRow, "step_seconds", "work_seconds", "skew", "compute_seconds"),
     *fields.of(RankRow, "communication_seconds", "exposed_seconds", "waiting"),
 )
 
 
-def _rank(row: RankRow) -> str:
-    name = "unknown" if row.name is None else str(row.name)
-    return f"{name} (slowest)" if row.slowest else name
-
-
 def _rates(title: str, rows: Sequence[WorkRow | OperatorRow]) -> list[Field[WorkRow | OperatorRow]]:
-    names = ["calls", "seconds", "share"]
-    if any(row.flops_per_second for row in rows):
-        names.append("flops_per_second")
-    if any(row.tensor_core_share for row in rows):
-        names.append("tensor_core_share")
-    return [_name(title), *fields.of(WorkRow, *names)]
+    rates = ("flops_per_second", "tensor_core_share")
+    known = [name for name in rates if any(row.get(name) for row in rows)]
+    return [_name(title), *fields.of(WorkRow, "calls", "seconds", "share", *known)]
 
 
 def _of_operators(rows: Sequence[OperatorRow]) -> list[Field[OperatorRow]]:
     name, *rates = _rates("operator", rows)
     kind: Field[OperatorRow] = Field(Column("kind of work", rank=1), lambda row: Text(row.category))
-    shown = [key for key in ("utilization", "of_average")
-             if any(row.get(key) is not None for row in rows)]  # fmt: skip
+    shown = fields.known(rows, ("utilization", "of_average"))
     return [name, kind, *rates, *fields.of(OperatorRow, *shown)]
-
-
-# ------------------------------------------------------------------------------------------ notes
 
 
 def _notes(own: pl.DataFrame) -> Iterator[Note]:
@@ -287,7 +267,7 @@ def _notes(own: pl.DataFrame) -> Iterator[Note]:
         yield note("tensor_core")
 
 
-def _sentence(title: str, own: pl.DataFrame, parts: Sequence[PartRow]) -> str:
+def _sentence(title: str, ranks: pl.DataFrame, parts: Sequence[PartRow]) -> str:
     if not parts:
         return ""
     *some, whole = parts
@@ -295,7 +275,7 @@ def _sentence(title: str, own: pl.DataFrame, parts: Sequence[PartRow]) -> str:
     largest = ", ".join(
         f"{units.percent(row.share)} {TITLES[row.name]}" for row in some[:3] if row.share
     )
-    ranks, slowest = answers.ranks(own), ""
+    slowest = ""
     if ranks.height > 1:
         first = ranks.filter("slowest")["rank"][0]
         slowest = f" Rank {first} is the slowest of {ranks.height}."

@@ -70,9 +70,17 @@ def report(
                 where=label,
                 remedy="Record some with `profile --steps`.",
             )
-    names = [*dict.fromkeys([*first.columns, *second.columns])]
-    every = [_measured(name, first, second, confidence) for name in names]
-    length, *rest = [one for one in every if one.a or one.b]
+    every = []
+    for name in dict.fromkeys([*first.columns, *second.columns]):
+        of_a, of_b = (
+            side[name].to_numpy() if name in side.columns else np.zeros(side.height)
+            for side in (first, second)
+        )
+        gap = difference(of_a, of_b, confidence=confidence)
+        means = float(of_a.mean()), float(of_b.mean())
+        if any(means):
+            every.append(Contrast({"name": name}, *means, difference=gap, p_value=gap.p_value))
+    length, *rest = every
     judged_parts = judged(rest, Options(confidence=confidence))
     whole, *parts = [_row(one, length) for one in (length, *judged_parts)]
     parts.sort(key=lambda row: -abs(row.change))
@@ -101,16 +109,6 @@ def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
             where=label,
             remedy="Give two different profiles.",
         )
-
-
-def _measured(name: str, a: pl.DataFrame, b: pl.DataFrame, confidence: float) -> Contrast[float]:
-    """Return a part of the steps of both sides: their means and B minus A."""
-    one, other = (
-        side[name].to_numpy() if name in side.columns else np.zeros(side.height) for side in (a, b)
-    )
-    found = difference(one, other, confidence=confidence)
-    means = (float(one.mean()), float(other.mean()))
-    return Contrast({"name": name}, *means, difference=found, p_value=found.p_value)
 
 
 def _gap(one: Contrast[float]) -> MeanDifference:

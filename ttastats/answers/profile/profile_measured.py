@@ -18,7 +18,8 @@ from ttastats.traces import answers
 _CONTENDED = 1.1
 #: Operators that sum to so many steps were not disturbed as the steps were.
 _DISTURBED = 1.2
-
+#: Parts of a machine whose utilization is measured.
+_PARTS = (("cpu", "the cores"), ("gpu", "the GPU"), ("tensor_core", "its tensor cores"))
 
 _Achieved = Annotated[float | None, Key("FLOPs per second", "flop/second", "achieved")]
 _Utilization = Annotated[float | None, Key("share of the peak", "fraction", "of peak")]
@@ -93,7 +94,11 @@ def tables(rows: Sequence[Row], title: str) -> Iterator[Table]:
 def notes(own: pl.DataFrame) -> Iterator[Note]:
     """Yield what must be known of the numbers."""
     yield from _clock(own)
-    yield from _roofline(own)
+    known = {row.name: row.value for row in _itself(own)}
+    intensity, ridge = known.get("intensity"), known.get("ridge")
+    if intensity and ridge:  # on which side of the roofline's ridge the step lies as a whole
+        side, binds = ("below", "memory") if intensity < ridge else ("above", "compute")
+        yield note("roofline", intensity=intensity, side=side, ridge=ridge, binds=binds)
     if size := _text(own, "batch_size"):
         yield note("batch_size", size=size)
     for value, rule in (
@@ -101,19 +106,9 @@ def notes(own: pl.DataFrame) -> Iterator[Note]:
     ):
         size = "no batch size" if value is None else f"{value:,.0f} samples"
         yield note("saturation", size=size, rule=rule)
-    if not answers.measures(own, "ablated_step_seconds").is_empty():
-        yield note("ablation")
-    if not answers.measures(own, "workers_step_seconds").is_empty():
-        yield note("workers")
-
-
-def _roofline(own: pl.DataFrame) -> Iterator[Note]:
-    """Yield on which side of the roofline's ridge the step lies as a whole."""
-    known = {row.name: row.value for row in _itself(own)}
-    intensity, ridge = known.get("intensity"), known.get("ridge")
-    if intensity and ridge:
-        side, binds = ("below", "memory") if intensity < ridge else ("above", "compute")
-        yield note("roofline", intensity=intensity, side=side, ridge=ridge, binds=binds)
+    for code, measure in (("ablation", "ablated_step"), ("workers", "workers_step")):
+        if not answers.measures(own, f"{measure}_seconds").is_empty():
+            yield note(code)
 
 
 def _clock(own: pl.DataFrame) -> Iterator[Note]:
@@ -129,9 +124,6 @@ def _clock(own: pl.DataFrame) -> Iterator[Note]:
     busy = float(answers.at_work(own)["seconds"].sum()) / answers.count(own)
     if step and busy > _DISTURBED * step:
         yield note("disturbed", times=busy / step)
-
-
-# ----------------------------------------------------------------------------------------- itself
 
 
 def _itself(own: pl.DataFrame) -> Iterator[MeasuredRow]:
@@ -161,18 +153,13 @@ def _itself(own: pl.DataFrame) -> Iterator[MeasuredRow]:
         ("utilization", "share of peak", utilization, "fraction"),
         ("intensity", "FLOPs per byte, at least", intensity, "number"),
         ("ridge", "ridge point", ridge, "number"),
-        ("cpu_utilization", "utilization of the cores", _value(own, "cpu_utilization"), "fraction"),
-        ("gpu_utilization", "utilization of the GPU", _value(own, "gpu_utilization"), "fraction"),
-        ("tensor_core_utilization", "utilization of its tensor cores",
-         _value(own, "tensor_core_utilization"), "fraction"),
+        *((f"{part}_utilization", f"utilization of {title}", _value(own, f"{part}_utilization"),
+           "fraction") for part, title in _PARTS),
         ("power_watts", "watts", _value(own, "power"), "number"),
     ]  # fmt: skip
     for name, title, value, unit in known:
         if value is not None:
             yield MeasuredRow(name=name, title=title, value=value, unit=unit)
-
-
-# ---------------------------------------------------------------------------------- other steps
 
 
 def _batches(own: pl.DataFrame) -> Iterator[BatchRow]:
@@ -212,24 +199,17 @@ def _ablated(own: pl.DataFrame) -> Iterator[AblationRow]:
 
 def _workers(own: pl.DataFrame) -> Iterator[WorkersRow]:
     """Yield one row for each number of workers."""
-    steps = _by(own, "workers_step_seconds")
-    under_way, exposed, pure = (
-        _by(own, f"workers_{kind}_seconds") for kind in ("under_way", "exposed", "pure")
-    )
+    shares = {
+        f"{share}_share": _by(own, f"workers_{share}_seconds")
+        for share in ("under_way", "exposed", "pure")
+    }
     sent = _by(own, "workers_sent_bytes")
-    for workers, seconds in steps.items():
-        yield WorkersRow(
-            name=workers,
-            seconds=seconds,
-            under_way_share=_share(under_way.get(workers), seconds),
-            exposed_share=_share(exposed.get(workers), seconds),
-            pure_share=_share(pure.get(workers), seconds),
-            bytes=sent.get(workers),
-        )
-
-
-def _share(part: float | None, seconds: float) -> float | None:
-    return None if part is None else part / seconds
+    for workers, seconds in _by(own, "workers_step_seconds").items():
+        parts: dict[str, Any] = {
+            name: part[workers] / seconds if workers in part else None
+            for name, part in shares.items()
+        }
+        yield WorkersRow(name=workers, seconds=seconds, bytes=sent.get(workers), **parts)
 
 
 def _name(title: str) -> Field[AblationRow | WorkersRow]:
@@ -269,9 +249,6 @@ _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
         ),
     ),
 }
-
-
-# ---------------------------------------------------------------------------------------- reading
 
 
 def _value(own: pl.DataFrame, name: str) -> float | None:

@@ -27,7 +27,12 @@ def render(report: Printable) -> str:
         ensure_ascii=False,
         allow_nan=False,
     )
-    return "\n".join(_without_controls(line) for line in text.split("\n"))
+    # JSON may hold characters as they are that would steer a terminal.
+    return "\n".join(
+        line if line.isprintable()
+        else "".join(char if char.isprintable() else dumps(char)[1:-1] for char in line)
+        for line in text.split("\n")
+    )  # fmt: skip
 
 
 def _gate(gate: Gate) -> dict[str, Any]:
@@ -35,14 +40,7 @@ def _gate(gate: Gate) -> dict[str, Any]:
     return {
         "condition": " ".join(gate.conditions),
         "passed": gate.passed,
-        "failures": [asdict(found) for found in gate.failures],
-        "undecided": [asdict(found) for found in gate.undecided],
-        "conditional": [asdict(found) for found in gate.conditional],
+        "failures": [asdict(finding) for finding in gate.failures],
+        "undecided": [asdict(finding) for finding in gate.undecided],
+        "conditional": [asdict(finding) for finding in gate.conditional],
     }
-
-
-def _without_controls(line: str) -> str:
-    """Escape the characters that JSON may hold as they are, and that would steer a terminal."""
-    if line.isprintable():
-        return line
-    return "".join(letter if letter.isprintable() else dumps(letter)[1:-1] for letter in line)

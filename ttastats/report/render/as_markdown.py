@@ -10,7 +10,7 @@ from ttastats.report.render import words
 from ttastats.report.render.harmless import visible
 
 #: Words that a renderer would make a link, or that would call a person or an issue.
-_LINK = re.compile(r"\S*(?:@|://|www\.|#\d)\S*", re.IGNORECASE)
+_LINK = re.compile(r"(\S*(?:@|://|www\.|#\d)\S*)", re.IGNORECASE)
 #: Markup inside a line: not an underscore between letters, brackets without a link, one dollar.
 _MARKUP = re.compile(r"[\\`*~]|\](?=[(\[:])|\[(?=\^)|\$(?=[^$]*\$)|(?<![^\W_])_|_(?![^\W_])")
 #: Markup at the beginning of a line.
@@ -60,21 +60,13 @@ def _prose(text: str) -> str:
 
 def _inert(text: str) -> str:
     """Return a text so that no markup, link or mention comes of it: what would be one is code."""
-    text = visible(text)
-    parts, end = [], 0
-    for link in _LINK.finditer(text):
-        parts += [_escaped(text[end : link.start()]), _code(link.group())]
-        end = link.end()
-    return "".join([*parts, _escaped(text[end:])])
-
-
-def _escaped(text: str) -> str:
-    text = _MARKUP.sub(lambda found: "\\" + found.group(), text)
-    return text.replace("&", "&amp;").replace("<", "&lt;")
-
-
-def _code(text: str) -> str:
-    """Return a word as code, between more backticks than it holds in succession."""
-    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
-    room = " " if "`" in text else ""
-    return f"{fence}{room}{text}{room}{fence}"
+    parts = _LINK.split(visible(text))
+    for place, part in enumerate(parts):
+        if place % 2:  # code stands between more backticks than it holds in succession
+            fence = "`" * (1 + max(map(len, re.findall("`+", part)), default=0))
+            room = " " if "`" in part else ""
+            parts[place] = f"{fence}{room}{part}{room}{fence}"
+        else:
+            escaped = _MARKUP.sub(lambda markup: "\\" + markup.group(), part)
+            parts[place] = escaped.replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(parts)

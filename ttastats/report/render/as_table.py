@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text as Line
 
-from ttastats.report.cells import Gate, Printable, Table, Text
 from ttastats.report.cells import Line as TableLine
+from ttastats.report.cells import Printable, Table, Text
 from ttastats.report.render import fitting, words
 from ttastats.report.render.fitting import GAP, Layout
 from ttastats.report.render.harmless import visible
@@ -52,17 +52,15 @@ def _report_lines(report: Printable, width: int | None) -> Iterator[Line]:
     for note in report.notes:
         yield from _wrapped(f"{note.mark} {note.text}".strip(), width)
     if report.gate is not None:
-        yield from _gate_lines(report.gate, width)
+        headline, *outcomes = words.gate(report.gate)
+        yield from _styled(
+            _wrapped(headline, width), _STYLES["good" if report.gate.passed else "bad"]
+        )
+        for text in outcomes:
+            yield from _wrapped(text, width, _BELOW)
     if report.sentence:
         yield Line("")
         yield from _wrapped(report.sentence, width)
-
-
-def _gate_lines(gate: Gate, width: int | None) -> Iterator[Line]:
-    headline, *said = words.gate(gate)
-    yield from _styled(_wrapped(headline, width), _STYLES["good" if gate.passed else "bad"])
-    for text in said:
-        yield from _wrapped(text, width, _BELOW)
 
 
 def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
@@ -77,7 +75,12 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
     for row in table.rows:
         yield from _head(row, before, layout, width)
         yield _aligned(row, table, layout)
-        for text in (*_below(row, table, layout), *row.details):
+        details = list(row.details)
+        if layout.below:  # the columns that found no room, as one line with their titles
+            cells = [(table.columns[p].title, words.cell(row.cells[p])) for p in layout.hidden]
+            line = " · ".join(f"{title} {text}" for title, text in cells if text)
+            details[:0] = [line] if line else []
+        for text in details:
             yield from _styled(_wrapped(text, width, _BELOW), "dim")
         before = row
     if layout.hidden and not layout.below:
@@ -121,15 +124,6 @@ def _aligned(row: TableLine, table: Table, layout: Layout) -> Line:
     for style, start, end in styled:
         line.stylize(style, start, end)
     return line
-
-
-def _below(row: TableLine, table: Table, layout: Layout) -> tuple[str, ...]:
-    """Return the cells of the columns that found no room, as one line with their titles."""
-    if not layout.below:
-        return ()
-    texts = [(table.columns[p].title, words.cell(row.cells[p])) for p in layout.hidden]
-    line = " · ".join(f"{title} {text}" for title, text in texts if text)
-    return (line,) if line else ()
 
 
 def _wrapped(text: str, width: int | None, indent: str = " ") -> Iterator[Line]:

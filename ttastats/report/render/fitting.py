@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -48,7 +49,10 @@ def fit(table: Table, width: int | None) -> Layout:
     heads = _heads(table)
     body = tuple(p for p in range(len(table.columns)) if p not in heads)
     below = len(table.rows) <= _FEW_ROWS
-    for shown in _candidates(table, body):
+    # All columns of the highest rank give way at once.
+    ranks = sorted({table.columns[p].rank for p in body} - {0}, reverse=True)
+    for rank in (math.inf, *ranks):
+        shown = tuple(p for p in body if table.columns[p].rank < rank)
         widths = _widths(table, shown, width, _NAME)
         short = _short(table, shown, widths)
         if widths is not None and short is not None:
@@ -67,14 +71,6 @@ def _heads(table: Table) -> tuple[int, ...]:
         if sections and len(table.rows) >= _SHARING * sections:
             return tuple(range(depth))
     return ()
-
-
-def _candidates(table: Table, body: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield what may be shown, the best first: all columns of the highest rank give way at once."""
-    yield tuple(body)
-    ranks = {table.columns[p].rank for p in body} - {0}
-    for rank in sorted(ranks, reverse=True):
-        yield tuple(p for p in body if table.columns[p].rank < rank)
 
 
 def _records(table: Table, heads: tuple[int, ...], body: tuple[int, ...], width: int) -> Layout:

@@ -39,7 +39,7 @@ def quantity(value: Quantity) -> str:
         return UNKNOWN + value.mark
     parts = [_number(value, value.value)]
     if value.spread is not None:
-        parts.append(f"±{_spread(value)}")
+        parts.append(f"±{_spread(value, value.spread)}")
     if value.low is not None and value.high is not None:
         ends = [_number(value, end) for end in (value.low, value.high)]
         # A unit that both share with the value is not repeated.
@@ -66,8 +66,7 @@ def _number(value: Quantity, number: float) -> str:
             return units.scaled(number, "FLOP/s")
 
 
-def _spread(value: Quantity) -> str:
-    spread = value.spread or 0.0
+def _spread(value: Quantity, spread: float) -> str:
     if not value.spread_is_std:
         return units.percent(spread)
     if value.unit in ("seconds", "joules", "dollars"):
