@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ttastats.base import limits
 from ttastats.base.metric_names import evaluated, higher_is_better
@@ -36,96 +36,89 @@ def evaluations_of(
     Training metrics come only if wanted, with numbers below 0, since they evaluate nothing.
     """
     logged = {item.metric for item in measured}
-    said = _said(log)
-    names = logged & said.keys() if said else evaluated(logged)
+    benchmark = log.named.get("benchmark")
+    metrics = log.block.metrics if log.block else ()
+    wanted = {metric.name: metric for metric in metrics if metric.benchmark in {None, benchmark}}
+    names = logged & wanted.keys() if wanted else evaluated(logged)
     qualities = [item for item in measured if item.metric in names]
     limits.expect_evaluations(len(measured if log.metrics == "all" else qualities))
-    fitting, problems = _in_one_unit(qualities, said)
+    fitting, problems = _in_one_unit(qualities, wanted)
     rows = list(_numbered(qualities, 0, fitting))
     if log.metrics == "all":
         training = [item for item in measured if item.metric not in names]
         rows = [*_numbered(training, None, {}), *rows]
-    if said and not names:
-        problems.append(_without(next(iter(said)), logged))
-    return tuple(rows), (*problems, *_not_numbers(qualities))
-
-
-def _said(log: Log) -> dict[str, Metric]:
-    """Return the metrics by name that the block of the log asks for."""
-    metrics = log.block.metrics if log.block else ()
-    benchmark = log.named.get("benchmark")
-    return {one.name: one for one in metrics if one.benchmark in {None, benchmark}}
-
-
-def _without(name: str, logged: Collection[str]) -> Problem:
-    known = among(name, sorted(logged), "Metrics", most=12)
-    return Problem("no_metric", f"unknown metric {name!r}. {known}", "warning")
+    if wanted and not names:
+        name = next(iter(wanted))
+        known = among(name, sorted(logged), "Metrics", most=12)
+        problems.append(Problem("no_metric", f"unknown metric {name!r}. {known}", "warning"))
+    lost = [item for item in qualities if item.value is None]
+    if lost:
+        text = f"{len(lost):,} value(s) are not finite numbers, first {lost[0].metric}"
+        text += "" if lost[0].step is None else f" at step {lost[0].step:,}"
+        problems.append(Problem("not_a_number", text, "warning", lost[0].line))
+    return tuple(rows), tuple(problems)
 
 
 def _in_one_unit(
-    measured: Iterable[Measured], said: Mapping[str, Metric]
+    measured: Iterable[Measured], wanted: Mapping[str, Metric]
 ) -> tuple[dict[str, Metric], list[Problem]]:
-    """Return the metrics that were asked for, without targets in another unit than the values."""
-    if not any(metric.target is not None for metric in said.values()):
-        return dict(said), []
+    """Return the metrics that are wanted, without targets in another unit than the values."""
+    if not any(metric.target is not None for metric in wanted.values()):
+        return dict(wanted), []
     from ttastats_parsers.own_numbers import in_one_unit  # only a target needs it
 
-    values: dict[str, list[float]] = {name: [] for name in said}
+    values: dict[str, list[float]] = {name: [] for name in wanted}
     for item in measured:
         if item.value is not None:
             values[item.metric].append(item.value)
-    found = {name: in_one_unit(metric, values[name]) for name, metric in said.items()}
-    problems = [problem for _, problem in found.values() if problem is not None]
-    return {name: metric for name, (metric, _) in found.items()}, problems
+    fitting, problems = {}, []
+    for name, metric in wanted.items():
+        fitting[name], problem = in_one_unit(metric, values[name])
+        problems += [problem] if problem is not None else []
+    return fitting, problems
 
 
 def _numbered(
-    measured: Sequence[Measured], start: int | None, said: Mapping[str, Metric]
+    measured: Sequence[Measured], start: int | None, wanted: Mapping[str, Metric]
 ) -> Iterable[Evaluation]:
     """Yield rows, numbered upwards from `start`, or so that the last one is -1."""
+    metrics = {
+        name: wanted.get(name) or Metric(name, higher_is_better(name))
+        for name in {item.metric for item in measured}
+    }
     checkpoints: dict[tuple[int | None, int], list[Measured]] = {}
     times = Counter[tuple[str, int | None]]()
     for item in measured:
         times[item.metric, item.step] += 1
         again = times[item.metric, item.step]
         checkpoints.setdefault((item.step, again), []).append(item)
-    ordered = sorted(checkpoints.items(), key=_place)
-    first = -len(ordered) if start is None else start
-    for number, (_, items) in enumerate(ordered, start=first):
-        for item in items:
-            yield _row(item, number, said.get(item.metric))
+
+    def place(key: tuple[int | None, int]) -> tuple[float, int, int]:
+        seconds = (item.seconds for item in checkpoints[key] if item.seconds is not None)
+        step, again = key
+        return min(seconds, default=0.0), -1 if step is None else step, again
+
+    ordered = sorted(checkpoints, key=place)
+    for number, key in enumerate(ordered, start=-len(ordered) if start is None else start):
+        for item in checkpoints[key]:
+            yield Evaluation(
+                index=number,
+                seconds=item.seconds,
+                epoch=item.epoch,
+                step=item.step,
+                line=item.line,
+                **score_of(metrics[item.metric], item.value, "user"),
+            )
 
 
-def _place(checkpoint: tuple[tuple[int | None, int], list[Measured]]) -> tuple[float, int, int]:
-    (step, again), items = checkpoint
-    seconds = min((item.seconds for item in items if item.seconds is not None), default=0.0)
-    return seconds, -1 if step is None else step, again
-
-
-def _row(item: Measured, number: int, said: Metric | None) -> Evaluation:
-    better = higher_is_better(item.metric) if said is None else said.higher_is_better
-    target = None if said is None else said.target
-    percent = said is not None and said.percent
-    return Evaluation(
-        index=number,
-        metric=item.metric,
-        value=item.value / 100 if percent and item.value is not None else item.value,
-        logged_value=item.value,
-        logged_unit="%" if percent else None,
-        seconds=item.seconds,
-        higher_is_better=better,
-        epoch=item.epoch,
-        step=item.step,
-        line=item.line,
-        target_value=target,
-        target_source=None if target is None else "user",
-    )
-
-
-def _not_numbers(measured: Sequence[Measured]) -> Iterable[Problem]:
-    lost = [item for item in measured if item.value is None]
-    if lost:
-        first = lost[0]
-        text = f"{len(lost):,} value(s) are not finite numbers, first {first.metric}"
-        text += "" if first.step is None else f" at step {first.step:,}"
-        yield Problem("not_a_number", text, "warning", first.line)
+def score_of(metric: Metric, logged: float | None, target_source: str) -> dict[str, Any]:
+    """Return a value in base units, and what it must reach, as fields of an evaluation."""
+    return {
+        "metric": metric.name,
+        "value": logged / 100 if metric.percent and logged is not None else logged,
+        "logged_value": logged,
+        "logged_unit": "%" if metric.percent else None,
+        "higher_is_better": metric.higher_is_better,
+        "target_value": metric.target,
+        "target_source": None if metric.target is None else target_source,
+    }

@@ -21,7 +21,7 @@ from ttastats_parsers.payloads import as_float, as_int, as_mapping, storable
 name = "dawnbench"
 
 _SUITE = "dawnbench"
-_TASKS = {"cifar10": "cifar10", "imagenet": "imagenet", "squad": "squad"}
+_TASKS = frozenset({"cifar10", "imagenet", "squad"})
 _METRICS = {
     "top1accuracy": ("top1_accuracy", 100.0),
     "top5accuracy": ("top5_accuracy", 100.0),
@@ -99,26 +99,26 @@ def _training(text: str, columns: dict[str, int], log: Log) -> Run:
         evaluations=tuple(_counted_from_one(evaluations)),
         problems=(*problems, *task_problems),
     )
-    own = as_mapping(description.get("ttastats"))
-    return _own(run, own) if own else run
+    fields = as_mapping(description.get("ttastats"))
+    return _trained_here(run, fields) if fields else run
 
 
-def _own(run: Run, told: dict[str, Any]) -> Run:
+def _trained_here(run: Run, fields: dict[str, Any]) -> Run:
     """Return a run of `ttastats train` as what it is: its benchmark, entry, target and clock."""
-    target, settings = as_float(told.get("target")), as_mapping(told.get("settings"))
+    target, settings = as_float(fields.get("target")), as_mapping(fields.get("settings"))
     evaluations = [
-        replace(one, metric="accuracy", target_value=target, target_source="log")
-        for one in run.evaluations
+        replace(evaluation, metric="accuracy", target_value=target, target_source="log")
+        for evaluation in run.evaluations
     ]
     return replace(
         run,
         suite=None,
-        benchmark=_text(told.get("benchmark")),
-        entry=_text(told.get("entry")),
+        benchmark=_text(fields.get("benchmark")),
+        entry=_text(fields.get("entry")),
         seed=as_int(settings.get("seed")),
         clock="train",
         evaluations=tuple(evaluations),
-        problems=tuple(one for one in run.problems if one.code != "task_guessed"),
+        problems=tuple(problem for problem in run.problems if problem.code != "task_guessed"),
         extra={"settings": settings},
     )
 
@@ -177,23 +177,20 @@ def _counted_from_one(evaluations: list[Evaluation]) -> Iterator[Evaluation]:
     time than one row later takes.
     """
     labels = [e.epoch for e in evaluations if e.epoch is not None]
-    if not labels or labels[0] != 0.0 or _starts_untrained(evaluations):
+    times = sorted({e.seconds for e in evaluations if e.seconds is not None})
+    starts_untrained = len(times) > 1 and times[0] < 0.1 * (times[1] - times[0])
+    if not labels or labels[0] != 0.0 or starts_untrained:
         yield from evaluations
         return
     for evaluation in evaluations:
         yield replace(evaluation, epoch=None if evaluation.epoch is None else evaluation.epoch + 1)
 
 
-def _starts_untrained(evaluations: list[Evaluation]) -> bool:
-    times = sorted({e.seconds for e in evaluations if e.seconds is not None})
-    return len(times) > 1 and times[0] < 0.1 * (times[1] - times[0])
-
-
 def _task(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[Problem]]:
     """Return the task from the folders, else from the metric, which is said."""
     for folder in reversed(path.parts):
         if folder.lower() in _TASKS:
-            return _TASKS[folder.lower()], []
+            return folder.lower(), []
     if "f1score" in columns:
         task = "squad"
     else:
@@ -213,7 +210,6 @@ def _description(content: bytes | None) -> tuple[dict[str, Any], list[Problem]]:
 
 
 def _described(fields: dict[str, Any], log: Log) -> Run:
-    cost = fields.get("costPerHour")
     known = {"author", "hardware", "framework", "costPerHour"}
     return Run(
         suite=_SUITE,
@@ -223,7 +219,7 @@ def _described(fields: dict[str, Any], log: Log) -> Run:
         entry=log.path.stem,
         hardware=_text(fields.get("hardware")),
         framework=_text(fields.get("framework")),
-        cost_per_hour=as_float(cost),
+        cost_per_hour=as_float(fields.get("costPerHour")),
         started_at=_date(fields.get("timestamp")),
         clock="wall",
         clock_zero="start of training",

@@ -1,9 +1,9 @@
-"""What the three MLPerf line formats have in common below the grammar: tokens, events, traces."""
+"""What the three MLPerf line formats share below the grammar: tokens, lines, events, traces."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -63,8 +63,6 @@ class Unreadable(NamedTuple):
 #: Bytes of an unreadable line that are kept to show it; a line may have any length.
 _SHOWN = 200
 _KEPT = 100
-
-
 #: The end of the year 9999, in seconds: later stamps, and those before zero, are no times.
 _NO_DATE = 253_402_000_000.0
 _COLONS = b":::"
@@ -87,6 +85,26 @@ def first_token(head: bytes) -> bytes:
 
 
 _last_asked = (b"", b"")
+
+#: The rest of a line, up to another token on it: ranks may write without a line end between them.
+REST = rb"((?:[^\n:]++|:(?!::ML))*+)"
+
+
+def matches(
+    blocks: Iterator[bytes], pattern: re.Pattern[bytes]
+) -> Iterator[tuple[int, re.Match[bytes]]]:
+    """Yield every match of a pattern, with the number of its line.
+
+    Lines end at a line feed only: progress bars leave lone carriage returns inside lines.
+    """
+    line = 1
+    for block in blocks:
+        place = 0
+        for match in pattern.finditer(block):
+            line += block.count(b"\n", place, match.start())
+            place = match.start()
+            yield line, match
+        line += block.count(b"\n", place)
 
 
 #: Keys of which every event counts.
@@ -173,8 +191,6 @@ class Trace:
 
     def _note_ready(self, metadata: Metadata, evidence: tuple[int, float]) -> None:
         for value in metadata.labels():
-            if value is None:
-                continue
             label = value if type(value) is int else as_float(value)  # which are equal as keys
             if label is not None:
                 self.ready.setdefault(label, []).append(evidence)

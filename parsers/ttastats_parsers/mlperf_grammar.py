@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -19,10 +18,10 @@ from ttastats.base import benchmarks, quality
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, Log
 from ttastats.recording.mllog import RECORDER
-from ttastats_parsers import mlperf_layout, mlperf_power, mlperf_training, recorded
+from ttastats_parsers import mlperf_layout, mlperf_power, recorded
 from ttastats_parsers.mlperf_events import Event, Trace
-from ttastats_parsers.mlperf_scores import evaluations_of
-from ttastats_parsers.payloads import as_float, as_int, as_mapping, shown, storable
+from ttastats_parsers.mlperf_scores import TRAINING_KEYS, evaluations_of, training_of
+from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, shown, storable
 
 #: Stamps before 2001 are relative clocks or placeholders, not dates.
 _FIRST_DATE = 1_000_000_000.0
@@ -61,7 +60,7 @@ class Style:
 
 def listed(log: Log) -> Sequence[str]:
     """Return the keys of which every event counts because training metrics are wanted."""
-    return () if log.metrics == "evaluations" else mlperf_training.KEYS
+    return () if log.metrics == "evaluations" else TRAINING_KEYS
 
 
 def runs_of(
@@ -78,15 +77,22 @@ def runs_of(
         key: events if len(events) == 1 else _in_order(events)
         for key, events in trace.events.items()
     }
-    if "run_start" not in by_key:
-        yield _not_a_run(by_key, trace)
-        return
-    yield _run(by_key, trace, log, style, benchmark)
+    if "run_start" in by_key:
+        yield _run(by_key, trace, log, style, benchmark)
+    elif trace.torn_start or _scored(by_key) or "run_stop" in by_key or not by_key:
+        text = "has evaluations or an end but no readable run_start: no run"
+        yield Problem("no_run_start", text, "error")
+    else:
+        yield Problem("not_a_run", "has benchmark lines but is not the log of a run", "info")
 
 
 def _in_order(events: list[Event]) -> list[Event]:
     """Drop events that are logged again word for word, as doubled loggers do; sort by time."""
-    if _all_differ(events):
+    try:  # the usual case, and cheap: no two agree in time and value
+        all_differ = len({(event.time, event.value) for event in events}) == len(events)
+    except TypeError:  # a value that is a mapping
+        all_differ = False
+    if all_differ:
         return sorted(events, key=_time_or_zero)
     seen: dict[tuple[Any, ...], Event] = {}
     for event in events:
@@ -100,21 +106,6 @@ def _time_or_zero(event: Event) -> float:
     return event.time or 0.0
 
 
-def _all_differ(events: Sequence[Event]) -> bool:
-    """Return whether no two events agree in time and value: the usual case, and cheap."""
-    try:
-        return len({(event.time, event.value) for event in events}) == len(events)
-    except TypeError:  # a value that is a mapping
-        return False
-
-
-def _not_a_run(by_key: dict[str, list[Event]], trace: Trace) -> Problem:
-    if trace.torn_start or _scored(by_key) or "run_stop" in by_key or not by_key:
-        text = "has evaluations or an end but no readable run_start: no run"
-        return Problem("no_run_start", text, "error")
-    return Problem("not_a_run", "has benchmark lines but is not the log of a run", "info")
-
-
 def _run(
     by_key: dict[str, list[Event]],
     trace: Trace,
@@ -122,7 +113,11 @@ def _run(
     style: Style,
     token_benchmark: str | None,
 ) -> Run:
-    problems: list[Problem] = list(_unreadable_lines(trace))
+    problems: list[Problem] = []
+    if trace.unreadable:
+        first = min(trace.unreadable)
+        text = f"{trace.unreadable_count} unreadable line(s), first: {first.text.strip()[:100]!r}"
+        problems.append(Problem("unreadable_line", text, "warning", first.line))
     recorded_here = RECORDER in by_key
     place = mlperf_layout.place_of(log, style.round)
     if recorded_here:
@@ -131,8 +126,6 @@ def _run(
     suite, round_ = place.suite, place.round
     benchmark, mismatch = mlperf_layout.benchmark_name(named, place)
     problems += [*mismatch, *place.problems]
-    system = place.described
-
     start, stop = _clock(by_key)
     status, run_seconds = _end(by_key, trace, start, stop, benchmark, round_)
     problems += _end_problems(by_key, stop, status)
@@ -161,25 +154,25 @@ def _run(
     if place.metered and start.time is not None and stop is not None and stop.time is not None:
         joules, power_problems = mlperf_power.energy(log, start.time, stop.time)
         problems += power_problems
-    training = mlperf_training.training_of(by_key, start) if log.metrics == "all" else ()
+    training = training_of(by_key, start) if log.metrics == "all" else ()
     if not evaluations:
         problems.append(NO_EVALUATION)
     run = Run(
         suite=suite or None,
         round=round_,
         benchmark=benchmark,
-        division=system.division or _text(_first_value(by_key, "submission_division")),
+        division=place.described.division or _text(_first_value(by_key, "submission_division")),
         submitter=place.submitter or _text(_first_value(by_key, "submission_org")),
         system=place.system or _text(_first_value(by_key, "submission_platform")),
         entry=place.entry,
-        hardware=system.hardware,
-        accelerators=system.accelerators,
-        nodes=system.nodes,
-        framework=system.framework,
+        hardware=place.described.hardware,
+        accelerators=place.described.accelerators,
+        nodes=place.described.nodes,
+        framework=place.described.framework,
         seed=as_int(_first_value(by_key, "seed")),
         global_batch_size=as_int(_first_value(by_key, "global_batch_size")),
         train_samples=as_int(_first_value(by_key, "train_samples")),
-        started_at=_date(start),
+        started_at=date_of(start.time) if (start.time or 0.0) >= _FIRST_DATE else None,
         clock="wall",
         clock_zero="run_start",
         run_status=status,
@@ -190,13 +183,6 @@ def _run(
         extra=_extra(by_key, joules),
     )
     return _with_counted_nodes(run, by_key) if style.counts_cache_clears else run
-
-
-def _unreadable_lines(trace: Trace) -> Iterator[Problem]:
-    if trace.unreadable:
-        first = min(trace.unreadable)
-        text = f"{trace.unreadable_count} unreadable line(s), first: {first.text.strip()[:100]!r}"
-        yield Problem("unreadable_line", text, "warning", first.line)
 
 
 def _clock(by_key: dict[str, list[Event]]) -> tuple[Event, Event | None]:
@@ -343,8 +329,8 @@ def _extra(by_key: dict[str, list[Event]], joules: float | None) -> dict[str, An
 
 def _first_value(by_key: dict[str, list[Event]], key: str) -> Any:
     """Return the first value of a key that is not empty, in the order of the file."""
-    told = [event for event in by_key.get(key, ()) if event.value is not None]
-    return min(told, key=_line).value if told else None
+    events = [event for event in by_key.get(key, ()) if event.value is not None]
+    return min(events, key=_line).value if events else None
 
 
 def _line(event: Event) -> int:
@@ -354,9 +340,3 @@ def _line(event: Event) -> int:
 def _text(value: Any) -> str | None:
     text = value.strip() if isinstance(value, str) else ""
     return None if not text or "PLACEHOLDER" in text else text
-
-
-def _date(start: Event) -> datetime | None:
-    if start.time is None or start.time < _FIRST_DATE:
-        return None
-    return datetime.fromtimestamp(start.time, UTC)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -72,43 +72,49 @@ def _place(
 ) -> LogPlace:
     """Return the place of every log in a folder: they share it."""
     folders = folder.parts
-    results = max((i for i, one in enumerate(folders) if one == "results"), default=None)
+    results = max((i for i, name in enumerate(folders) if name == "results"), default=None)
     above = enumerate(folders[:results])
-    round_at = max((i for i, one in above if _round_name(one)), default=None)
+    round_at = max((i for i, name in above if _round_name(name)), default=None)
     named = _round_name(folders[round_at]) if round_at is not None else None
-    problems = _round_problems(named, round_)
+    problems: tuple[Problem, ...] = ()
+    if named and round_ and named != round_:
+        text = f"the lines are those of {round_}, the folders say {named}: the lines are used"
+        problems = (Problem("round_mismatch", text),)
     is_hpc = round_at is not None and folders[round_at].startswith("hpc_results")
     suite = "mlperf_hpc" if is_hpc else "mlperf"
-    factor = _scaling_factor(folder, companion)
-    metered = _is_metered(folder, companion)
-    found = LogPlace(
+    scaling = companion(folder / "scaling.json") or b""
+    factors = _mapping_of(scaling) if scaling and len(scaling) <= _LARGEST else None
+    # One look at a folder that has no power logs.
+    power = ("power/result_0/node_0.txt", "power/result_1/node_0.txt")
+    place = LogPlace(
         suite,
         user_round or round_ or named,
-        scaling_factor=factor,
-        metered=metered,
+        scaling_factor=as_float((factors or {}).get("scaling_factor")),
+        metered=any(companion(folder / path) is not None for path in power),
         problems=problems,
     )
     if results is None or results + 1 >= len(folders):
-        return found
+        return place
     system = folders[results + 1]
-    description = _description(companion, folders, results, system)
+    # The file that describes the system, in the place of either layout.
+    candidates = (
+        PurePosixPath(*folders[:results]) / "systems" / f"{system}.json",
+        PurePosixPath(*folders[: results + 2]) / "entry.json",
+    )
+    description = next((path for path in candidates if companion(path) is not None), None)
     if round_at is None and description is None:
-        return found
+        return place
     first = results - 1 if round_at is None else round_at + 1
-    first = min(first, results - 1)
-    owner = folders[first:results]
+    owner = folders[min(first, results - 1) : results]
     described, system_problems = _described(system, description, companion)
-    return LogPlace(
-        suite,
-        found.round,
-        owner[0] if owner else None,
-        system,
-        folders[results + 2] if results + 2 < len(folders) else None,
-        "/".join((*owner, system)),
-        described,
-        factor,
-        metered,
-        (*system_problems, *problems),
+    return replace(
+        place,
+        submitter=owner[0] if owner else None,
+        system=system,
+        benchmark=folders[results + 2] if results + 2 < len(folders) else None,
+        entry="/".join((*owner, system)),
+        described=described,
+        problems=(*system_problems, *problems),
     )
 
 
@@ -145,50 +151,18 @@ def _described(
         return System(), (Problem("no_system_file", f"no description of system {system}", "info"),)
     content = companion(file) or b""
     if len(content) > _LARGEST:
-        said = f"{file.name} is not read: larger than {_LARGEST // 2**20} MB"
-        return System(), (Problem("bad_system_file", said),)
+        text = f"{file.name} is not read: larger than {_LARGEST // 2**20} MB"
+        return System(), (Problem("bad_system_file", text),)
     fields = _mapping_of(content) or _logged_mapping_of(content)
     if fields is None:
         return System(), (Problem("bad_system_file", f"{file.name} is not JSON"),)
     return _entry(fields) if "nodes" in fields else _system(fields), ()
 
 
-def _scaling_factor(folder: PurePosixPath, companion: Companion) -> float | None:
-    content = companion(folder / "scaling.json")
-    if not content or len(content) > _LARGEST:
-        return None
-    return as_float((_mapping_of(content) or {}).get("scaling_factor"))
-
-
-def _is_metered(folder: PurePosixPath, companion: Companion) -> bool:
-    """Return whether power logs lie below; one look at a folder that has none."""
-    first = ("power/result_0/node_0.txt", "power/result_1/node_0.txt")
-    return any(companion(folder / path) is not None for path in first)
-
-
 def _round_name(folder: str) -> str | None:
     match = _ROUND.search(folder)
     name = f"v{match.group(1)}" if match else None
     return name if name in benchmarks.rounds("mlperf") else None
-
-
-def _round_problems(named: str | None, logged: str | None) -> tuple[Problem, ...]:
-    if named and logged and named != logged:
-        text = f"the lines are those of {logged}, the folders say {named}: the lines are used"
-        return (Problem("round_mismatch", text),)
-    return ()
-
-
-def _description(
-    companion: Companion, folders: Sequence[str], results: int, system: str
-) -> PurePosixPath | None:
-    """Return the file that describes the system, in the place of either layout."""
-    above = PurePosixPath(*folders[:results])
-    candidates = (
-        above / "systems" / f"{system}.json",
-        PurePosixPath(*folders[: results + 2]) / "entry.json",
-    )
-    return next((path for path in candidates if companion(path) is not None), None)
 
 
 @lru_cache(maxsize=1024)

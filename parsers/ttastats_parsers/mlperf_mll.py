@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats_parsers import mlperf_grammar
-from ttastats_parsers.mlperf_events import Event, Metadata, Trace, first_token
+from ttastats_parsers.mlperf_events import REST, Event, Metadata, Trace, first_token, matches
 from ttastats_parsers.mlperf_grammar import Style, runs_of
-from ttastats_parsers.mlperf_lines import REST, Lines, matches
 from ttastats_parsers.payloads import as_mapping, decode, seconds_of
 
 name = "mlperf-mll"
@@ -28,12 +27,9 @@ def recognises(head: bytes) -> bool:
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the one run of a v0.6 log."""
     trace = Trace(mlperf_grammar.listed(log))
-    lines = Lines()
-    for match in matches(log.blocks(), _TORN, lines):
-        trace.skip(lines.at(match), match.group())
-    lines = Lines()
-    for match in matches(log.blocks(), _LINE, lines):
-        line = lines.at(match)
+    for line, match in matches(log.blocks(), _TORN):
+        trace.skip(line, match.group())
+    for line, match in matches(log.blocks(), _LINE):
         stamp, key, payload = match.groups()
         try:
             time, body = seconds_of(stamp), as_mapping(decode(payload.strip()))

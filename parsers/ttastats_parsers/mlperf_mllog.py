@@ -59,12 +59,13 @@ def _add(trace: Trace, payloads: bytes, lines: Sequence[int]) -> None:
 
 def _add_one_by_one(trace: Trace, payloads: bytes, lines: Sequence[int]) -> None:
     for payload, line in zip(payloads.split(b"\n"), lines, strict=True):
-        event = _event(payload)
-        if event is None:
+        try:
+            event: Event = _decode(payload)
+        except NO_JSON:
             _add_leniently(trace, line, payload)
-        else:
-            event.line = line
-            trace.add(event)
+            continue
+        event.line = line
+        trace.add(event)
 
 
 def _add_leniently(trace: Trace, line: int, content: bytes) -> None:
@@ -77,15 +78,6 @@ def _add_leniently(trace: Trace, line: int, content: bytes) -> None:
             trace.add(event)
         else:
             trace.skip(line, payload)
-
-
-def _event(payload: bytes) -> Event | None:
-    """Return the event of a payload, or None where it is no plain JSON."""
-    try:
-        event: Event = _decode(payload)
-    except NO_JSON:
-        return None
-    return event
 
 
 def _lenient_event(payload: bytes) -> Event | None:

@@ -10,7 +10,7 @@ and `run_stop` are integrated by trapezoids.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -73,11 +73,11 @@ def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Pro
         return None, ()
     total = 0.0
     for name in names:
-        found = _of_part(log.companion(folder / name) or b"", start, stop)
-        if found is None:
+        joules = _of_part(log.companion(folder / name) or b"", start, stop)
+        if joules is None:
             text = f"power/{folder.name}/{name} does not cover the run: its energy is unknown"
             return None, (Problem("no_energy", text, "warning"),)
-        total += found
+        total += joules
     return round(total, 3), ()
 
 
@@ -105,14 +105,13 @@ def _of_part(content: bytes, start: float, stop: float) -> float | None:
 def _events(content: bytes) -> Sequence[_Event]:
     payloads, lines, _ = found_in(content, 1, with_init=False, left_out=_LEFT_OUT)
     events = decoded_at_once(_decode_lines, payloads, len(lines))
-    return list(_one_by_one(payloads)) if events is None else events
-
-
-def _one_by_one(payloads: bytes) -> Iterator[_Event]:
-    for payload in payloads.split(b"\n"):
-        with suppress(*NO_JSON):
-            event = _decode(payload)
-            yield _Event(event.key, as_float(event.time_ms), as_float(event.value))
+    if events is None:
+        events = []
+        for payload in payloads.split(b"\n"):
+            with suppress(*NO_JSON):
+                event = _decode(payload)
+                events.append(_Event(event.key, as_float(event.time_ms), as_float(event.value)))
+    return events
 
 
 def integral(readings: Sequence[Reading], start: float, stop: float) -> float | None:

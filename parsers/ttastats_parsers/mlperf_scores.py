@@ -1,4 +1,7 @@
-"""From logged scores to evaluations: metric names, units, checkpoints and progress."""
+"""From logged scores to evaluations: metric names, units, checkpoints and progress.
+
+Losses, learning rates and throughput of training become evaluations with numbers below 0.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ttastats.base.benchmarks import FEWEST_SAMPLES, Benchmark, metrics
+from ttastats.base.metric_names import higher_is_better
 from ttastats.base.quality import Target
 from ttastats.base.records import Evaluation, Problem
 from ttastats_parsers.mlperf_events import Event
@@ -19,6 +23,8 @@ from ttastats_parsers.payloads import as_float, as_int, shown, since
 _SAME_MOMENT = 1.0
 _METRIC_NAMES = {"BBOX": "bbox_map", "SEGM": "segm_map", "FID": "fid", "CLIP": "clip"}
 _DEFAULT_METRIC = "eval_accuracy"
+#: Keys of events that training logs again and again; `tracked_stats` holds several numbers.
+TRAINING_KEYS = ("train_loss", "tracked_stats")
 #: By progress label: how good each evidence is, and when it says that the weights were ready.
 Ready = Mapping[float, Sequence[tuple[int, float]]]
 
@@ -67,11 +73,11 @@ def evaluations_of(
     shift = _label_shift(kept, labels_epoch_just_trained)
     steps = _labels_are_steps(kept, start, benchmark)
     zero = start.time
-    found = []
+    evaluations = []
     for index, score in zip(_checkpoints(kept), kept, strict=True):
         measure = measures[score.metric]
         epoch, step, samples = _progress(score, benchmark, shift, steps, global_batch_size)
-        found.append(
+        evaluations.append(
             Evaluation(
                 index=index,
                 metric=score.metric,
@@ -89,9 +95,11 @@ def evaluations_of(
                 target_source=measure.target_source,
             )
         )
-    if trained is not None and benchmark and benchmark.progress == "samples":
-        found = _with_samples_at_end(found, trained)
-    return tuple(found), list(_dropped(scores, kept))
+    counts_samples = benchmark is not None and benchmark.progress == "samples"
+    none_has_samples = all(evaluation.samples is None for evaluation in evaluations)
+    if trained is not None and counts_samples and evaluations and none_has_samples:
+        evaluations[-1] = replace(evaluations[-1], samples=trained)
+    return tuple(evaluations), list(_dropped(scores, kept))
 
 
 class _Measure(msgspec.Struct, frozen=True, gc=False):
@@ -111,11 +119,11 @@ def _measures(
     scales: Mapping[str, float],
 ) -> dict[str, _Measure]:
     directions = metrics(benchmark.suite, benchmark.name) if benchmark else {}
-    found = {}
+    measures = {}
     for metric in {score.metric for score in scores}:
         target, scale = targets.get(metric), scales.get(metric, 1.0)
         goal = target.value if target else None
-        found[metric] = _Measure(
+        measures[metric] = _Measure(
             scale,
             "fraction" if scale != 1.0 else None,
             target.higher_is_better if target else directions.get(metric),
@@ -123,14 +131,7 @@ def _measures(
             goal * scale if goal is not None and goal <= 1.0 else goal,
             target.source if target else None,
         )
-    return found
-
-
-def _with_samples_at_end(found: list[Evaluation], trained: int) -> list[Evaluation]:
-    """Return the last evaluation the samples of the run, where none says how far it is."""
-    if not found or any(evaluation.samples is not None for evaluation in found):
-        return found
-    return [*found[:-1], replace(found[-1], samples=trained)]
+    return measures
 
 
 def _all_scores(
@@ -220,14 +221,14 @@ def _checkpoints(scores: Sequence[_Score]) -> list[int]:
     """Number the checkpoints: metrics of one checkpoint share its label, not its time."""
     numbers: dict[tuple[float, int | None], int] = {}
     seen = Counter[tuple[str, float | None]]()
-    found = []
+    indices = []
     for position, score in enumerate(scores):
         label = score.label
         occurrence = seen[score.metric, label]
         seen[score.metric, label] += 1
         key = (position, None) if label is None else (label, occurrence)
-        found.append(numbers.setdefault(key, len(numbers)))
-    return found
+        indices.append(numbers.setdefault(key, len(numbers)))
+    return indices
 
 
 def _labels_are_steps(scores: Sequence[_Score], start: Event, benchmark: Benchmark | None) -> bool:
@@ -284,3 +285,35 @@ def _ready(score: _Score, ready: Ready) -> float | None:
         if evidence[1] <= time and (best is None or evidence > best):
             best = evidence
     return best[1] if best else None
+
+
+def training_of(by_key: Mapping[str, Sequence[Event]], start: Event) -> list[Evaluation]:
+    """Return training metrics in the order of time, with numbers below 0: they evaluate nothing.
+
+    The key `step` of `tracked_stats` is left out: it counts samples, steps or epochs.
+    """
+    events = [event for key in TRAINING_KEYS for event in by_key.get(key, ())]
+    events.sort(key=lambda event: event.time or 0)
+    evaluations = []
+    for index, event in enumerate(events, start=-len(events)):
+        about = event.metadata
+        logged = event.value if isinstance(event.value, dict) else {event.key: event.value}
+        rate = {} if about.lr is None else {"lr": about.lr}
+        for metric, number in {**logged, **rate}.items():
+            value = as_float(number)
+            if value is not None:
+                evaluations.append(
+                    Evaluation(
+                        index=index,
+                        metric=str(metric),
+                        value=value,
+                        logged_value=value,
+                        seconds=since(event.time, start.time),
+                        higher_is_better=higher_is_better(str(metric)),
+                        epoch=as_float(about.epoch_num),
+                        step=as_int(about.step_num),
+                        samples=as_int(about.samples_count),
+                        line=event.line,
+                    )
+                )
+    return evaluations

@@ -9,9 +9,8 @@ from typing import Any
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats_parsers import mlperf_grammar
-from ttastats_parsers.mlperf_events import Event, Metadata, Trace, first_token
+from ttastats_parsers.mlperf_events import REST, Event, Metadata, Trace, first_token, matches
 from ttastats_parsers.mlperf_grammar import Style, runs_of
-from ttastats_parsers.mlperf_lines import REST, Lines, matches
 from ttastats_parsers.payloads import as_int, decode, seconds_of
 
 name = "mlperf-v0.5"
@@ -37,18 +36,15 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the one run of a v0.5 log."""
     trace = Trace(mlperf_grammar.listed(log))
     benchmark = None
-    lines = Lines()
-    for match in matches(log.blocks(), _LINE, lines):
-        line = lines.at(match)
+    for line, match in matches(log.blocks(), _LINE):
         token_benchmark, stamp, key, payload = match.groups()
         benchmark = benchmark or token_benchmark.decode("utf-8", "replace")
         try:
             trace.add(_event(line, stamp, key.decode(), payload.strip()))
         except ValueError:
             trace.skip(line, match.group())
-    lines = Lines()
-    for match in matches(log.blocks(), _TORN, lines):
-        trace.skip(lines.at(match), match.group())
+    for line, match in matches(log.blocks(), _TORN):
+        trace.skip(line, match.group())
     yield from runs_of(trace, log, _STYLE, benchmark)
 
 

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ import polars as pl
 
 from ttastats.base import limits
 from ttastats.base.records import Problem
+from ttastats.formats.own_logs.block import Block
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows
 
@@ -24,6 +25,9 @@ _NAMED = 5
 _LONGEST_FIELD = 1 << 20
 #: A row in quotes may hold line ends, but not so many.
 _MOST_LINES = 100
+#: How W&B calls the columns of a panel: `run - metric`, and with the limits of what it averaged.
+_BETWEEN = " - "
+_LOW, _HIGH = "__MIN", "__MAX"
 
 
 def rows_of(data: bytes) -> Rows:
@@ -37,10 +41,12 @@ def rows_of(data: bytes) -> Rows:
     if data.startswith(b"PAR1"):
         return _parquet(data)
     text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
-    start = text.lstrip()[:1]
-    if start in {"{", "["}:
+    if text.lstrip()[:1] in {"{", "["}:
         return _json(text)
-    return _delimited(text)
+    lines = text.split("\n")
+    at, header, delimiter = _header(lines)
+    cells_of = _quoted if '"' in text else _plain
+    return _in_columns(header, cells_of(lines, at + 1, delimiter), lines)
 
 
 def _parquet(data: bytes) -> Rows:
@@ -55,16 +61,6 @@ def _parquet(data: bytes) -> Rows:
             "unreadable_file", f"not a Parquet file: {error}".partition("\n")[0]
         ) from error
     return Rows(frame, pl.Series("line", [None] * frame.height, pl.Int64()))
-
-
-# -------------------------------------------------------------------------------------- delimited
-
-
-def _delimited(text: str) -> Rows:
-    lines = text.split("\n")
-    at, header, delimiter = _header(lines)
-    cells_of = _quoted if '"' in text else _plain
-    return _in_columns(header, cells_of(lines, at + 1, delimiter), lines)
 
 
 def _header(lines: Sequence[str]) -> tuple[int, list[str], str]:
@@ -99,30 +95,25 @@ def _plain(lines: Sequence[str], first: int, delimiter: str) -> pl.DataFrame:
     """Return the cells of lines without quotes, a list for each line, with the line's number."""
     texts = pl.Series("text", lines[first:], pl.String())
     frame = pl.DataFrame({"text": texts}).with_row_index("line", offset=first + 1)
-    kept = frame.filter(pl.col("text").str.strip_chars() != "")
-    return kept.select("line", cells=pl.col("text").str.split(delimiter))
+    written = frame.filter(pl.col("text").str.strip_chars() != "")
+    return written.select("line", cells=pl.col("text").str.split(delimiter))
 
 
 def _quoted(lines: Sequence[str], first: int, delimiter: str) -> pl.DataFrame:
     """Return the cells of lines with quotes; one that is torn takes no others with it."""
     numbers, cells = [], []
-    for number, row in _records(lines, first, delimiter):
+    at = first
+    while at < len(lines):
+        end = at + _lines_of_row(lines, at)
+        row = _cells("\n".join(lines[at:end]), delimiter)
         if any(cell.strip() for cell in row):
-            numbers.append(number)
+            numbers.append(at + 1)
             cells.append(row)
+        at = end
     return pl.DataFrame(
         {"line": numbers, "cells": cells},
         schema={"line": pl.Int64(), "cells": pl.List(pl.String())},
     )
-
-
-def _records(lines: Sequence[str], first: int, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    at = first
-    while at < len(lines):
-        taken = _lines_of_record(lines, at)
-        text = "\n".join(lines[at : at + taken])
-        yield at + 1, _cells(text, delimiter)
-        at += taken
 
 
 def _cells(text: str, delimiter: str) -> list[str]:
@@ -133,7 +124,7 @@ def _cells(text: str, delimiter: str) -> list[str]:
         return text.split(delimiter)
 
 
-def _lines_of_record(lines: Sequence[str], at: int) -> int:
+def _lines_of_row(lines: Sequence[str], at: int) -> int:
     """Return how many lines a row takes; one whose quote is never closed takes only its own."""
     quotes = 0
     for taken, line in enumerate(lines[at : at + _MOST_LINES], start=1):
@@ -143,27 +134,18 @@ def _lines_of_record(lines: Sequence[str], at: int) -> int:
     return 1
 
 
-def _in_columns(header: Sequence[str], found: pl.DataFrame, lines: Sequence[str]) -> Rows:
+def _in_columns(header: Sequence[str], rows: pl.DataFrame, lines: Sequence[str]) -> Rows:
     """Return columns by name, without rows that repeat the header or differ in width."""
     problems: list[Problem] = []
     names = _unique(header, problems)
     width = len(names)
-    found = found.with_columns(
-        line=pl.col("line").cast(pl.Int64()), width=pl.col("cells").list.len()
-    )
-    trailing = (pl.col("width") == width + 1) & (
-        pl.col("cells").list.last().str.strip_chars() == ""
-    )
+    cells = pl.col("cells").list
+    rows = rows.with_columns(line=pl.col("line").cast(pl.Int64()), width=cells.len())
+    trailing = (pl.col("width") == width + 1) & (cells.last().str.strip_chars() == "")
     fits = (pl.col("width") == width) | trailing
-    problems += _wrong_width(found.filter(~fits), width, len(lines))
-    found = found.filter(fits)
-    frame = found.select(
-        "line",
-        *(
-            pl.col("cells").list.get(number).str.strip_chars().alias(f"c{number}")
-            for number in range(width)
-        ),
-    )
+    problems += _wrong_width(rows.filter(~fits), width, len(lines))
+    columns = (cells.get(number).str.strip_chars().alias(f"c{number}") for number in range(width))
+    frame = rows.filter(fits).select("line", *columns)
     repeated = pl.all_horizontal(pl.col(f"c{number}") == name for number, name in enumerate(header))
     again = frame.filter(repeated)
     problems += [
@@ -171,24 +153,24 @@ def _in_columns(header: Sequence[str], found: pl.DataFrame, lines: Sequence[str]
         for line in again["line"].head(_NAMED).to_list()
     ]
     frame = frame.filter(~repeated)
-    cells = frame.drop("line").rename({f"c{number}": name for number, name in enumerate(names)})
-    return Rows(cells, frame["line"], problems=problems)
+    named = frame.drop("line").rename({f"c{number}": name for number, name in enumerate(names)})
+    return Rows(named, frame["line"], problems=problems)
 
 
 def _unique(header: Sequence[str], problems: list[Problem]) -> list[str]:
     """Return names that differ: a second column of a name is called `name (2)`."""
-    found: list[str] = []
+    names: list[str] = []
     for number, given in enumerate(header, start=1):
         name = base = given or f"column {number}"
         count = 1
-        while name in found:
+        while name in names:
             count += 1
             name = f"{base} ({count})"
         if count > 1:
             text = f"two columns are called {base!r}: this one is read as {name!r}"
             problems.append(Problem("duplicate_column", text, "warning"))
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def _wrong_width(rows: pl.DataFrame, width: int, lines: int) -> list[Problem]:
@@ -201,9 +183,6 @@ def _wrong_width(rows: pl.DataFrame, width: int, lines: int) -> list[Problem]:
         text = f"{rows.height - _NAMED:,} more rows of another width: ignored"
         problems.append(Problem("row_width", text, "error"))
     return problems
-
-
-# ------------------------------------------------------------------------------------------- JSON
 
 
 def _json(text: str) -> Rows:
@@ -263,7 +242,7 @@ def _json_lines(text: str) -> Rows:
 
 
 def _holds_table(value: Mapping[str, Any]) -> bool:
-    return any(isinstance(one, list | dict) for one in value.values())
+    return any(isinstance(member, list | dict) for member in value.values())
 
 
 def _table_in(value: Any) -> Iterator[Mapping[str, Any]]:
@@ -278,9 +257,9 @@ def _table_in(value: Any) -> Iterator[Mapping[str, Any]]:
         yield from columns
         return
     lists = [
-        one
-        for one in value.values()
-        if isinstance(one, list) and one and all(isinstance(row, dict) for row in one)
+        member
+        for member in value.values()
+        if isinstance(member, list) and member and all(isinstance(row, dict) for row in member)
     ]
     yield from max(lists, key=len, default=[value] if not _holds_table(value) else [])
 
@@ -291,13 +270,9 @@ def _columns_in(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     The index, as pandas writes it, becomes the column `index`. The values of a column may stand
     one level deeper, under `values`.
     """
-    found = {name: _column(one) for name, one in value.items()}
-    columns = {name: cells for name, cells in found.items() if cells is not None}
-    if not columns:
-        return []
-    indices: dict[str, None] = {}
-    for cells in columns.values():
-        indices.update(dict.fromkeys(cells))
+    members = {name: _column(member) for name, member in value.items()}
+    columns = {name: cells for name, cells in members.items() if cells is not None}
+    indices = dict.fromkeys(index for cells in columns.values() for index in cells)
     return [
         {"index": index, **{name: cells.get(index) for name, cells in columns.items()}}
         for index in indices
@@ -307,8 +282,8 @@ def _columns_in(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _column(value: Any) -> dict[str, Any] | None:
     if isinstance(value, dict) and isinstance(value.get("values"), dict | list):
         value = value["values"]
-    if isinstance(value, list) and value and not any(isinstance(one, dict | list) for one in value):
-        return {str(number): one for number, one in enumerate(value)}
+    if isinstance(value, list) and value and not any(isinstance(v, dict | list) for v in value):
+        return {str(number): cell for number, cell in enumerate(value)}
     if isinstance(value, dict) and value and all(_is_number(name) for name in value):
         return dict(value)
     return None
@@ -319,31 +294,27 @@ def _of_records(
 ) -> Rows:
     """Return columns of objects; those inside objects are called `outer.inner`."""
     flat = [_flattened(record) for record in records]
-    names: dict[str, None] = {}
-    for record in flat:
-        names.update(dict.fromkeys(record))
+    names = dict.fromkeys(name for record in flat for name in record)
     columns = {name: _series(name, [record.get(name) for record in flat]) for name in names}
     return Rows(pl.DataFrame(columns), pl.Series("line", lines, pl.Int64()), problems=problems)
 
 
 def _flattened(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    cells: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict) and len(prefix) < 200:
-            found.update(_flattened(value, f"{prefix}{name}."))
+            cells.update(_flattened(value, f"{prefix}{name}."))
         elif not isinstance(value, list | dict):
-            found[f"{prefix}{name}"] = value
-    return found
+            cells[f"{prefix}{name}"] = value
+    return cells
 
 
-def _series(name: str, values: Iterable[Any]) -> pl.Series:
+def _series(name: str, cells: Sequence[Any]) -> pl.Series:
     """Return a column of floats where all are numbers, else of texts."""
-    cells = list(values)
-    if all(
-        one is None or (isinstance(one, float | int) and not isinstance(one, bool)) for one in cells
-    ):
-        return pl.Series(name, [_float(one) for one in cells], pl.Float64())
-    return pl.Series(name, [None if one is None else _text(one) for one in cells], pl.String())
+    known = [cell for cell in cells if cell is not None]
+    if all(isinstance(cell, float | int) and not isinstance(cell, bool) for cell in known):
+        return pl.Series(name, [_float(cell) for cell in cells], pl.Float64())
+    return pl.Series(name, [_text(cell) for cell in cells], pl.String())
 
 
 def _float(value: float | None) -> float | None:
@@ -353,6 +324,63 @@ def _float(value: float | None) -> float | None:
         return None
 
 
-def _text(value: Any) -> str:
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
     text = value if isinstance(value, str) else repr(value)
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def unpivoted(rows: Rows, block: Block) -> Rows:
+    """Return a row for each run where a table holds a column for each, as panels of W&B do.
+
+    Columns are called `run - metric` there; `run` becomes a column.
+    """
+    names = rows.frame.columns
+    columns = [
+        name
+        for name in names
+        if _BETWEEN in name
+        and not name.endswith((_LOW, _HIGH))
+        and {f"{name}{_LOW}", f"{name}{_HIGH}"} <= set(names)
+    ]
+    if not columns or {metric.name for metric in block.metrics} & set(names):
+        return rows
+    by_run: dict[str, dict[str, pl.Expr]] = {}
+    for column in columns:
+        run, _, metric = column.rpartition(_BETWEEN)
+        by_run.setdefault(run, {})[metric] = pl.col(column).alias(metric)
+    made = {"run", *(metric for metrics in by_run.values() for metric in metrics)}
+    shared = [name for name in names if _BETWEEN not in name and name not in made]
+    frame = rows.frame.with_columns(rows.lines.alias("\0line"))
+    axis = _axis(shared[0]) if shared else None
+    if axis is not None and axis not in shared:
+        frame = frame.with_columns(pl.col(shared[0]).alias(axis))
+        shared.append(axis)
+    parts = [
+        frame.select("\0line", *shared, pl.lit(run).alias("run"), *metrics.values())
+        for run, metrics in by_run.items()
+    ]
+    whole = pl.concat(parts, how="diagonal_relaxed")
+    # Means of points close together, or of the runs of a group.
+    means = [
+        name
+        for name in columns
+        if (rows.frame[f"{name}{_LOW}"] != rows.frame[f"{name}{_HIGH}"]).any()
+    ]
+    problems = [*rows.problems]
+    if means:
+        text = (
+            f"{len(means)} of {len(columns)} columns contain means of several points or of the "
+            f"runs of a group, first {means[0]!r}: each is read as one run"
+        )
+        problems.append(Problem("averaged", text, "warning"))
+    return Rows(whole.drop("\0line"), whole["\0line"].rename("line"), problems=problems)
+
+
+def _axis(name: str) -> str | None:
+    """Return what the axis of a panel counts, where its name says so: a user chooses any column."""
+    words = set(re.findall("[a-z]+", name.lower()))
+    if words & {"epoch", "epochs"}:
+        return "epoch"
+    return "Step" if words & {"step", "steps", "iter", "iters", "iteration", "iterations"} else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
@@ -13,7 +13,7 @@ from ttastats.base.records import Problem
 from ttastats.formats.own_logs import names
 from ttastats.formats.own_logs.block import Block, CountColumn, Metric, TimeColumn
 
-_T = TypeVar("_T")
+_Column = TypeVar("_Column", TimeColumn, CountColumn)
 
 
 class UnfitError(Exception):
@@ -47,10 +47,15 @@ def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
     metrics = _metrics(block, columns, problems)
     clock = _clock(block, columns, problems)
     guessed: list[str] = []
-    counts = {
-        name: _progress(name, block, known, columns, guessed)
-        for name, known in names.COUNTS.items()
-    }
+    counts: dict[str, CountColumn | None] = {}
+    for key, known in names.COUNTS.items():
+        listed: Sequence[CountColumn] | None = getattr(block, key)
+        if listed is not None:
+            counts[key] = _first(listed, columns, key, block)
+            continue
+        column = names.first_of(known, columns)
+        counts[key] = None if column is None else CountColumn(column)
+        guessed += [f"{key}: {column}"] if column not in {None, key} else []
     if guessed:
         problems.append(Problem("guessed_column", f"read as {'; '.join(guessed)}", "info"))
     for column in block.run:
@@ -60,91 +65,72 @@ def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
 
 def _expect(column: str, columns: Sequence[str], key: str) -> None:
     if column not in columns:
-        raise UnfitError("no_column", f"{key}: no column {column!r}. {_there_are(column, columns)}")
+        raise UnfitError("no_column", f"{key}: no column {column!r}. {_nearest(column, columns)}")
 
 
-def _there_are(name: str, columns: Sequence[str]) -> str:
+def _nearest(name: str, columns: Sequence[str]) -> str:
     return among(name, columns, "Columns", most=12)
 
 
 def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> tuple[Metric, ...]:
     if block.metrics:
-        found = tuple(metric for metric in block.metrics if metric.name in columns)
-        if not found:
+        metrics = tuple(metric for metric in block.metrics if metric.name in columns)
+        if not metrics:
             name = block.metrics[0].name
-            raise UnfitError("no_metric", f"no column {name!r}. {_there_are(name, columns)}")
+            raise UnfitError("no_metric", f"no column {name!r}. {_nearest(name, columns)}")
     else:
-        found = tuple(
+        metrics = tuple(
             Metric(name, higher_is_better(name), guessed=True) for name in names.metrics(columns)
         )
-        if not found:
+        if not metrics:
             raise UnfitError(
-                "no_metric", f"no column looks like a metric; set one. {_there_are('', columns)}"
+                "no_metric", f"no column looks like a metric; set one. {_nearest('', columns)}"
             )
-    if not block.metrics:
-        listed = ", ".join(metric.name for metric in found)
+        listed = ", ".join(metric.name for metric in metrics)
         problems.append(Problem("guessed_metric", f"read as metrics: {listed}", "info"))
-    problems += directions(found)
-    return found
+    problems += directions(metrics)
+    return metrics
 
 
 def directions(metrics: Sequence[Metric]) -> list[Problem]:
     """Return which directions are guessed, and where one is not known."""
-    found = []
+    problems = []
     for better, word in ((True, "higher"), (False, "lower")):
-        those = [m.name for m in metrics if m.guessed and m.higher_is_better is better]
-        if those:
-            text = f"{word} is better, by name: {', '.join(those)}"
-            found.append(Problem("guessed_direction", text, "info"))
+        guessed = [m.name for m in metrics if m.guessed and m.higher_is_better is better]
+        if guessed:
+            text = f"{word} is better, by name: {', '.join(guessed)}"
+            problems.append(Problem("guessed_direction", text, "info"))
     unknown = [metric.name for metric in metrics if metric.higher_is_better is None]
     if unknown:
         text = f"is higher or lower better? Write '{unknown[0]} higher' or '{unknown[0]} lower'"
-        found.append(Problem("unknown_direction", text, "warning"))
-    return found
+        problems.append(Problem("unknown_direction", text, "warning"))
+    return problems
 
 
 def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> TimeColumn | None:
     if block.seconds is not None:
-        return _first(block.seconds, columns, "seconds", block, lambda clock: clock.column)
-    found = names.clocks(columns)
-    if len(found) > 1:
-        listed = " and ".join(name for name, _ in found)
-        text = f"{listed} may each be the clock: select one, such as seconds = '{found[0][0]} s'"
+        return _first(block.seconds, columns, "seconds", block)
+    clocks = names.clocks(columns)
+    if len(clocks) > 1:
+        listed = " and ".join(name for name, _ in clocks)
+        text = f"{listed} may each be the clock: select one, such as seconds = '{clocks[0][0]} s'"
         problems.append(Problem("two_clocks", text, "warning"))
         return None
-    if not found:
+    if not clocks:
         return None
-    name, seconds = found[0]
+    name, seconds = clocks[0]
     text = f"read as seconds: '{name} {names.UNITS[seconds]}'"
     problems.append(Problem("guessed_clock", text, "info"))
     return TimeColumn(name, seconds)
 
 
-def _progress(
-    key: str, block: Block, known: Sequence[str], columns: Sequence[str], guessed: list[str]
-) -> CountColumn | None:
-    said: Sequence[CountColumn] | None = getattr(block, key)
-    if said is not None:
-        return _first(said, columns, key, block, lambda progress: progress.column)
-    column = names.first_of(known, columns)
-    if column is None:
-        return None
-    if column != key:
-        guessed.append(f"{key}: {column}")
-    return CountColumn(column)
-
-
 def _first(
-    said: Sequence[_T],
-    columns: Sequence[str],
-    key: str,
-    block: Block,
-    column_of: Callable[[_T], str],
-) -> _T | None:
+    listed: Sequence[_Column], columns: Sequence[str], key: str, block: Block
+) -> _Column | None:
     """Return the first that the file has; it must have one unless the block says otherwise."""
-    for one in said:
-        if column_of(one) in columns:
-            return one
-    if said and key not in block.may_lack:
-        _expect(column_of(said[0]), columns, key)
+    for each in listed:
+        if each.column in columns:
+            return each
+    if listed and key not in block.may_lack:
+        _expect(listed[0].column, columns, key)
     return None

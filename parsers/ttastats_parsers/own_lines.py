@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ttastats.formats.dialect import Log
-from ttastats.formats.own_logs.block import Block
+from ttastats.formats.own_logs.block import BACK, Block
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows
 
@@ -29,12 +29,12 @@ def rows_of(log: Log, block: Block) -> Rows:
     """
     if not block.line:
         raise UnfitError("no_line", "no regular expression for the lines: give --line")
-    found = []
+    frames = []
     line = 1
     for data in log.blocks():
-        found.append(_matched(_lines(data, line), block))
+        frames.append(_matched(_lines(data, line), block))
         line += data.count(b"\n")
-    frame = pl.concat(found, how="diagonal") if found else pl.DataFrame()
+    frame = pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
     if frame.is_empty():
         patterns = " or ".join(repr(pattern) for pattern in block.line)
         raise UnfitError("no_line", f"no line matches {patterns}")
@@ -69,18 +69,14 @@ def _matched(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
         groups = hits["text"].str.extract_groups(pattern).struct.unnest()
         named = groups.select(name for name in groups.columns if not name.isdigit())
         parts.append(named.with_columns(hits[_AT], hits[_LINE], pl.lit(value=False).alias(_BEGINS)))
-    if block.new_run not in {None, "row", "step back", "time back"}:
+    if block.new_run not in {None, "row", *BACK}:
         begins = lines.filter(pl.col("text").str.contains(str(block.new_run)))
         parts.append(begins.select(_AT, _LINE, pl.lit(value=True).alias(_BEGINS)))
     # A run begins before what else its first line tells.
-    frame = pl.concat([parts[-1], *parts[:-1]], how="diagonal")
-    return _merged(frame.sort(_AT, maintain_order=True))
-
-
-def _merged(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return one row for each line: what several expressions found in it stands together."""
+    frame = pl.concat([parts[-1], *parts[:-1]], how="diagonal").sort(_AT, maintain_order=True)
     if frame[_AT].is_unique().all():
         return frame
+    # What several expressions match in a line stands together.
     others = [name for name in frame.columns if name not in {_AT, _LINE, _BEGINS}]
     return frame.group_by(_AT, _LINE, maintain_order=True).agg(
         pl.col(_BEGINS).any(), *(pl.col(name).drop_nulls().last() for name in others)

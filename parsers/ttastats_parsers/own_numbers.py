@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ttastats.base.records import Problem
+from ttastats.base.records import Problem, Severity
 from ttastats.formats.own_logs.block import Metric, TimeColumn
 
 #: Cells that say: nothing here.
@@ -21,8 +21,8 @@ def texts(cells: pl.Series) -> pl.Series:
     """Return cells as texts without blanks around them, null where they say nothing."""
     if cells.dtype.is_nested():
         return pl.Series(cells.name, [None] * len(cells), pl.String())
-    found = cells.cast(pl.String(), strict=False).str.strip_chars()
-    return found.set(found.is_in(_EMPTY), None)
+    stripped = cells.cast(pl.String(), strict=False).str.strip_chars()
+    return stripped.set(stripped.is_in(_EMPTY), None)
 
 
 def numbers(cells: pl.Series) -> pl.Series:
@@ -37,30 +37,26 @@ def whole(number: float | None) -> int | None:
     return int(number) if number is not None and abs(number) < _LARGEST else None
 
 
-def not_numbers(cells: pl.Series, found: pl.Series, lines: pl.Series) -> list[Problem]:
+def not_numbers(cells: pl.Series, values: pl.Series, lines: pl.Series) -> list[Problem]:
     """Return which cells of a column are texts where a number belongs, NaN or infinite."""
-    problems = []
-    if not cells.dtype.is_numeric():
-        said = texts(cells)
-        problems += _named(
-            "not_a_number", "error", cells.name, said, said.is_not_null() & found.is_null(), lines
-        )
-    odd = ~found.is_finite() & found.is_not_null()
-    problems += _named("not_finite", "warning", cells.name, found.cast(pl.String()), odd, lines)
-    return problems
-
-
-def _named(
-    code: str, severity: str, column: str, said: pl.Series, odd: pl.Series, lines: pl.Series
-) -> list[Problem]:
-    where = odd.arg_true().to_list()
-    problems = [
-        Problem(code, f"{column}: {str(said[at])[:80]!r} is not a number", severity, lines[at])  # type: ignore[arg-type]
-        for at in where[:_NAMED]
+    column = cells.name
+    odd = ~values.is_finite() & values.is_not_null()
+    kinds: list[tuple[str, Severity, pl.Series, pl.Series]] = [
+        ("not_finite", "warning", values.cast(pl.String()), odd)
     ]
-    if len(where) > _NAMED:
-        text = f"{column}: {len(where) - _NAMED:,} more cells are not numbers"
-        problems.append(Problem(code, text, severity))  # type: ignore[arg-type]
+    if not cells.dtype.is_numeric():
+        words = texts(cells)
+        kinds.insert(0, ("not_a_number", "error", words, words.is_not_null() & values.is_null()))
+    problems = []
+    for code, severity, shown, those in kinds:
+        where = those.arg_true().to_list()
+        problems += [
+            Problem(code, f"{column}: {str(shown[at])[:80]!r} is not a number", severity, lines[at])
+            for at in where[:_NAMED]
+        ]
+        if len(where) > _NAMED:
+            text = f"{column}: {len(where) - _NAMED:,} more cells are not numbers"
+            problems.append(Problem(code, text, severity))
     return problems
 
 
@@ -90,12 +86,8 @@ def _unit_slip(metric: Metric, values: Sequence[float]) -> str | None:
             f"{metric.name} is as high as {high:g} and its target {metric.target:g}: are these "
             f"percentages? Then write '{metric.name} >= {metric.target * 100:g} %'"
         )
-    if (
-        not metric.percent
-        and 1.0 < metric.target <= 100.0
-        and low >= 0.0
-        and high <= 1.0 < len(values)
-    ):
+    is_fraction = low >= 0.0 and high <= 1.0 < len(values)
+    if not metric.percent and 1.0 < metric.target <= 100.0 and is_fraction:
         return (
             f"{metric.name} lies between {low:g} and {high:g} and its target is {metric.target:g}: "
             f"are these fractions? Then write '{metric.name} >= {metric.target / 100:g}'"
@@ -103,15 +95,12 @@ def _unit_slip(metric: Metric, values: Sequence[float]) -> str | None:
     return None
 
 
-# ---------------------------------------------------------------------------------------- stamps
-
-
 def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
     """Return the seconds that a column of a clock tells; those of stamps count from 1970."""
     if clock.format is None or clock.format == "unix":
         seconds = numbers(cells).cast(pl.Float64) * clock.seconds
         return pl.select(pl.when(seconds.is_finite()).then(seconds)).to_series()
-    return _stamps(texts(cells), clock.format)
+    return _seconds_since_1970(texts(cells), clock.format)
 
 
 def is_dated(clock: TimeColumn | None) -> bool:
@@ -121,25 +110,25 @@ def is_dated(clock: TimeColumn | None) -> bool:
     return clock.format == "unix" or any(one in clock.format for one in ("%Y", "%y", "%F", "%s"))
 
 
-def _stamps(said: pl.Series, form: str) -> pl.Series:
+def _seconds_since_1970(stamps: pl.Series, form: str) -> pl.Series:
     """Read stamps of a form as Python writes it; `%f` are the digits behind the seconds."""
-    fraction = pl.Series("fraction", [0.0] * len(said))
+    fraction = pl.Series("fraction", [0.0] * len(stamps))
     if "%f" in form:
         before, _, after = form.partition("%f")
         mark = before[-1:] if before[-1:] in ".,:" else ""
         start = f"[{mark}]" if mark else ""
         digits = rf"{start}(\d+)(.*)$" if after else rf"{start}(\d+)()$"
-        fraction = ("0." + said.str.extract(digits)).cast(pl.Float64(), strict=False)
-        said = said.str.replace(digits, "$2")
+        fraction = ("0." + stamps.str.extract(digits)).cast(pl.Float64(), strict=False)
+        stamps = stamps.str.replace(digits, "$2")
         form = before.removesuffix(mark) + after
     if not any(one in form for one in ("%Y", "%y", "%F", "%s", "%c")):
-        said, form = "2000 " + said, f"%Y {form}"
+        stamps, form = "2000 " + stamps, f"%Y {form}"
     if not any(one in form for one in ("%d", "%e", "%j", "%F", "%s", "%c")):
-        said, form = "01-01 " + said, f"%m-%d {form}"
+        stamps, form = "01-01 " + stamps, f"%m-%d {form}"
     zoned = "%z" in form or "%Z" in form
     kind = pl.Datetime("us", "UTC") if zoned else pl.Datetime("us")
     try:
-        read = said.str.strptime(kind, form, strict=False)
+        read = stamps.str.strptime(kind, form, strict=False)
     except pl.exceptions.PolarsError:
-        return pl.Series(said.name, [None] * len(said), pl.Float64())
+        return pl.Series(stamps.name, [None] * len(stamps), pl.Float64())
     return read.cast(pl.Int64()) / 1e6 + fraction.fill_null(0.0)

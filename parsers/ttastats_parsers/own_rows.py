@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from ttastats.base.records import Problem
-from ttastats.formats.own_logs.block import Block, CountColumn, TimeColumn
+from ttastats.formats.own_logs.block import BACK, Block, CountColumn, TimeColumn
 from ttastats_parsers.own_choice import ChosenColumns, UnfitError
 from ttastats_parsers.own_numbers import not_numbers, numbers, texts, times
 
@@ -36,7 +36,7 @@ class Rows:
     problems: list[Problem] = field(default_factory=list)
 
 
-def told(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
+def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
     """Return the frame of numbers, in the order of the file; problems go to those of `chosen`.
 
     Raises
@@ -44,7 +44,7 @@ def told(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
     UnfitError
         A step or a time goes back, and nothing says what that means.
     """
-    frame = _numbered(rows, chosen)
+    frame = _numbers_in(rows, chosen)
     frame = frame.with_columns(run=_runs(rows, frame, block))
     frame = _timed(frame, chosen.clock, carried=rows.carried)
     frame = _counted(frame, chosen, carried=rows.carried)
@@ -55,75 +55,58 @@ def told(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
     return frame
 
 
-def _numbered(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
+def _numbers_in(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
     """Return columns that are meant as numbers; `of_one` counts iterations of a clock's time."""
-    own = rows.frame
-    found = {"line": rows.lines}
-    for name in _COUNTS:
-        progress: CountColumn | None = getattr(chosen, name)
-        if progress is not None:
-            found[name] = _read(own[progress.column], rows.lines, chosen.problems)
-    for number, metric in enumerate(chosen.metrics):
-        found[f"m{number}"] = _read(own[metric.name], rows.lines, chosen.problems)
-    if chosen.clock is not None:
-        found["seconds"] = times(own[chosen.clock.column], chosen.clock)
-        _say_unread(own[chosen.clock.column], found["seconds"], chosen)
-        if chosen.clock.per is not None:
-            if chosen.clock.per not in own.columns:
-                raise UnfitError("no_column", f"seconds: no column {chosen.clock.per!r}")
-            found["of_one"] = numbers(own[chosen.clock.per])
-    frame = pl.DataFrame({name: column.rename(name) for name, column in found.items()})
+    cells = rows.frame
+    counts = ((name, getattr(chosen, name)) for name in _COUNTS)
+    names = {name: count.column for name, count in counts if count is not None}
+    names |= {f"m{number}": metric.name for number, metric in enumerate(chosen.metrics)}
+    columns = {"line": rows.lines}
+    for name, column in names.items():
+        columns[name] = numbers(cells[column])
+        chosen.problems += not_numbers(cells[column], columns[name], rows.lines)
+    if (clock := chosen.clock) is not None:
+        columns["seconds"] = times(cells[clock.column], clock)
+        stamps = texts(cells[clock.column]).drop_nulls()
+        if len(stamps) and columns["seconds"].is_null().all():
+            what = f"time stamps with the format {clock.format!r}" if clock.format else "numbers"
+            text = f"{clock.column} contains no {what}, but {stamps[0]!r}: seconds are unknown"
+            chosen.problems.append(Problem("no_clock", text, "error"))
+        if clock.per is not None:
+            if clock.per not in cells.columns:
+                raise UnfitError("no_column", f"seconds: no column {clock.per!r}")
+            columns["of_one"] = numbers(cells[clock.per])
+    frame = pl.DataFrame({name: column.rename(name) for name, column in columns.items()})
     return frame.with_row_index("row")
-
-
-def _read(cells: pl.Series, lines: pl.Series, problems: list[Problem]) -> pl.Series:
-    found = numbers(cells)
-    problems += not_numbers(cells, found, lines)
-    return found
-
-
-def _say_unread(cells: pl.Series, found: pl.Series, chosen: ChosenColumns) -> None:
-    """Return the problem that cells of a clock do not fit its unit or form."""
-    said = texts(cells)
-    if said.is_not_null().any() and found.is_null().all():
-        clock = chosen.clock
-        assert clock is not None  # noqa: S101 - for the type checker
-        what = f"time stamps with the format {clock.format!r}" if clock.format else "numbers"
-        example = said.drop_nulls()[0]
-        text = f"{clock.column} contains no {what}, but {example!r}: seconds are unknown"
-        chosen.problems.append(Problem("no_clock", text, "error"))
-
-
-# ------------------------------------------------------------------------------------------- runs
 
 
 def _runs(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.Series:
     """Number the runs from 0 in the order in which they begin."""
-    told_apart = pl.Series("run", [0] * frame.height, pl.Int64())
+    named = pl.Series("run", [0] * frame.height, pl.Int64())
     if block.run:
         keys = rows.frame.select(texts(rows.frame[name]).alias(name) for name in block.run)
         keys = keys.select(pl.all().forward_fill()) if rows.carried else keys
-        told_apart = _numbers_of(keys)
+        named = _numbers_of(keys)
     if block.new_run == "row":
         return frame["row"].cast(pl.Int64()).alias("run")
     if block.new_run is None:
-        return told_apart
-    own = frame.with_columns(run=told_apart)
-    both = own.with_columns(begins=_begins(rows, own, block.new_run)).select(
-        "run", begun=pl.col("begins").cast(pl.Int64()).cum_sum().over("run")
+        return named
+    begins: pl.Expr | pl.Series = pl.lit(False)
+    if block.new_run in BACK:
+        begins = _back(_column_of(block.new_run, frame))
+    elif rows.begins is not None:
+        begins = rows.begins
+    both = (
+        frame.with_columns(run=named)
+        .with_columns(begins=begins)
+        .select("run", begun=pl.col("begins").cast(pl.Int64()).cum_sum().over("run"))
     )
     return _numbers_of(both)
 
 
-def _begins(rows: Rows, frame: pl.DataFrame, new_run: str) -> pl.Expr | pl.Series:
-    if new_run in {"step back", "time back"}:
-        return _back(_column_of(new_run, frame))
-    return rows.begins if rows.begins is not None else pl.lit(False)
-
-
 def _column_of(back: str, frame: pl.DataFrame) -> str:
     """Return the column that goes back: time, or the first count of progress there is."""
-    progress = next((one for one in _COUNTS if one in frame.columns), None)
+    progress = next((count for count in _COUNTS if count in frame.columns), None)
     name = "seconds" if back == "time back" else progress
     if name is None or name not in frame.columns:
         wanted = "seconds" if back == "time back" else "step, epoch or samples"
@@ -144,9 +127,6 @@ def _numbers_of(keys: pl.DataFrame) -> pl.Series:
     return joined["number"].cast(pl.Int64()).alias("run")
 
 
-# ------------------------------------------------------------------------------ time and progress
-
-
 def _timed(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> pl.DataFrame:
     """Let seconds count from the start of each run; `first_stamp` is the date of that, if known."""
     none = pl.lit(None, pl.Float64())
@@ -158,7 +138,7 @@ def _timed(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> p
         frame = frame.with_columns(seconds=_sum_of_iterations())
     elif clock.format is not None:
         first = seconds.drop_nulls().first().over("run")
-        if not any(one in clock.format for one in ("%d", "%j", "%s", "%F", "unix", "%e", "%c")):
+        if not any(part in clock.format for part in ("%d", "%j", "%s", "%F", "unix", "%e", "%c")):
             midnights = _back("seconds").cast(pl.Int64()).cum_sum().over("run")
             seconds = seconds + midnights * 86_400.0
         frame = frame.with_columns(first_stamp=first).with_columns(
@@ -180,19 +160,19 @@ def _sum_of_iterations() -> pl.Expr:
 
 def _counted(frame: pl.DataFrame, chosen: ChosenColumns, *, carried: bool) -> pl.DataFrame:
     """Let counts be sums where each row tells its own part, add what is to be, and carry them."""
-    made = []
+    counts = []
     for name in _COUNTS:
-        progress: CountColumn | None = getattr(chosen, name)
-        if progress is None:
-            made.append(pl.lit(None, pl.Float64()).alias(name))
+        count: CountColumn | None = getattr(chosen, name)
+        if count is None:
+            counts.append(pl.lit(None, pl.Float64()).alias(name))
             continue
         column = pl.col(name)
-        if progress.summed:
+        if count.summed:
             column = column.cum_sum().over("run")
         if carried:
             column = column.forward_fill().over("run")
-        made.append((column + progress.plus).alias(name))
-    return frame.with_columns(made)
+        counts.append((column + count.plus).alias(name))
+    return frame.with_columns(counts)
 
 
 def _failed(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.DataFrame:
@@ -205,9 +185,6 @@ def _failed(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.DataFrame:
     return frame.with_columns(those.alias("failed")).with_columns(
         pl.when(~pl.col("failed")).then(pl.col(name)).alias(name) for name in metrics
     )
-
-
-# ---------------------------------------------------------------------------------------- resumed
 
 
 def _resumed(frame: pl.DataFrame, resume: str, problems: list[Problem]) -> pl.DataFrame:
@@ -230,17 +207,17 @@ def _resumed(frame: pl.DataFrame, resume: str, problems: list[Problem]) -> pl.Da
     number = int(marked["resumes"].sum())
     if not number:
         return frame
-    kept = _without_repeated(marked)
-    left_out = marked.height - kept.height
+    last = _without_repeated(marked)
+    left_out = marked.height - last.height
     text = f"resumed {number} time{'s' if number > 1 else ''}: the seconds are added up"
     text += f"; {left_out:,} repeated rows are ignored" if left_out else ""
     problems.append(Problem("resumed", text, "info"))
-    return kept.select(frame.columns)
+    return last.select(frame.columns)
 
 
 def _without_repeated(frame: pl.DataFrame) -> pl.DataFrame:
     """Leave out rows of a session that a later one of the run has trained again."""
-    name = next((one for one in _COUNTS if not frame[one].is_null().all()), None)
+    name = _known_count(frame)
     if name is None:
         return frame
     starts = (
@@ -253,25 +230,19 @@ def _without_repeated(frame: pl.DataFrame) -> pl.DataFrame:
     return joined.filter((pl.col(name) < pl.col("next_start")).fill_null(value=True))
 
 
-# ----------------------------------------------------------------------------------- going back
+def _known_count(frame: pl.DataFrame) -> str | None:
+    return next((name for name in _COUNTS if not frame[name].is_null().all()), None)
 
 
 def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) -> None:
-    """Refuse evaluations whose step or time goes back: there are three things it may mean.
-
-    Raises
-    ------
-    UnfitError
-        Nothing says which.
-    """
+    """Refuse evaluations whose step or time goes back: there are three things it may mean."""
     metrics = [f"m{number}" for number in range(len(chosen.metrics))]
     evaluated = frame.filter(pl.any_horizontal(pl.col(metrics).is_not_null()))
-    name = next((one for one in _COUNTS if not evaluated[one].is_null().all()), None)
+    name = _known_count(evaluated)
     if name is not None:
         back = evaluated.select("line", name, back=_back(name), run="run").filter("back")
         if back.height and block.new_epoch:
-            again = f"{name} restarts {back.height} times in a run"
-            text = f"{again}: it is counted per epoch"
+            text = f"{name} restarts {back.height} times in a run: it is counted per epoch"
             chosen.problems.append(Problem("new_epoch", text, "info"))
         elif back.height:
             column = getattr(chosen, name).column

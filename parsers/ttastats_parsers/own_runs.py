@@ -8,16 +8,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
+from msgspec import structs
 
 from ttastats.base import limits
+from ttastats.base.metric_names import higher_is_better
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats.formats.own_logs import patterns
-from ttastats.formats.own_logs.block import FIELDS, Block, Metric, fields_of
+from ttastats.formats.own_logs.block import BACK, FIELDS, Block, Metric, fields_of
+from ttastats_parsers.checkpoints import score_of
 from ttastats_parsers.own_choice import ChosenColumns, UnfitError, choose
-from ttastats_parsers.own_numbers import in_one_unit, is_dated, texts, whole
-from ttastats_parsers.own_rows import Rows, told
-from ttastats_parsers.own_training import training_of
+from ttastats_parsers.own_numbers import in_one_unit, is_dated, numbers, texts, whole
+from ttastats_parsers.own_rows import Rows, numbered
 
 
 def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
@@ -25,52 +27,43 @@ def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
     block = log.block or Block("")
     if block.carry:
         rows = replace(rows, carried=True)
+    yield from rows.problems
     try:
         chosen = choose(block, rows.frame.columns)
-        frame = told(rows, block, chosen)
+        frame = numbered(rows, block, chosen)
     except UnfitError as error:
-        yield from rows.problems
-        yield _of_a_preset(error.problem, block) if block.recognised else error.problem
+        problem = error.problem
+        if block.recognised:  # an undescribed file that looks like that of a preset
+            severity = "warning" if problem.code == "no_metric" else problem.severity
+            text = f"recognised as {block.preset}, but: {problem.message}"
+            problem = structs.replace(problem, message=text, severity=severity)
+        yield problem
         return
-    yield from rows.problems
     if block.refined_by:
-        said = ", ".join(block.refined_by)
-        text = (
-            f"recognised as {block.preset} and read as that, except for the given settings ({said})"
-        )
-        yield Problem("recognised", text, "info")
+        settings = ", ".join(block.refined_by)
+        text = f"recognised as {block.preset} and read as that, except for the given settings"
+        yield Problem("recognised", f"{text} ({settings})", "info")
     yield from chosen.problems
     limits.expect_evaluations(frame.height * max(1, len(chosen.metrics)))
     cells_of = _Cells(rows)
     for part in frame.partition_by("run", maintain_order=True):
-        if _is_preamble(part, rows, block):
-            yield from _left_out(part, chosen)
+        if not _is_preamble(part, rows, block):
+            yield from _run(part, cells_of, log, block, chosen)
             continue
-        yield from _run(part, cells_of, log, block, chosen)
-
-
-def _of_a_preset(problem: Problem, block: Block) -> Problem:
-    """Return the problem with the preset that an undescribed file looks like."""
-    severity = "warning" if problem.code == "no_metric" else problem.severity
-    text = f"recognised as {block.preset}, but: {problem.message}"
-    return Problem(problem.code, text, severity, problem.line)
+        names = [f"m{number}" for number in range(len(chosen.metrics))]
+        left_out = part.filter(pl.any_horizontal(pl.col(names).is_not_null())).height
+        if left_out:
+            text = f"{left_out:,} evaluations before the first run: ignored"
+            yield Problem("before_the_runs", text, "info", part["line"][0])
 
 
 def _is_preamble(part: pl.DataFrame, rows: Rows, block: Block) -> bool:
     """Return whether these rows stand before the first line that begins a run, or names one."""
     if not rows.carried or part["run"][0] != 0:
         return False
-    if rows.begins is not None and block.new_run not in {None, "row", "step back", "time back"}:
+    if rows.begins is not None and block.new_run not in {None, "row", *BACK}:
         return bool(rows.begins.any()) and not bool(rows.begins.gather(part["row"]).any())
     return any(rows.frame[name].gather(part["row"]).is_null().all() for name in block.run)
-
-
-def _left_out(part: pl.DataFrame, chosen: ChosenColumns) -> Iterator[Problem]:
-    names = [f"m{number}" for number in range(len(chosen.metrics))]
-    number = part.filter(pl.any_horizontal(pl.col(names).is_not_null())).height
-    if number:
-        text = f"{number:,} evaluations before the first run: ignored"
-        yield Problem("before_the_runs", text, "info", part["line"][0])
 
 
 def _run(
@@ -78,19 +71,19 @@ def _run(
 ) -> Iterator[Run | Problem]:
     named = _names(part, cells_of, log, block)
     benchmark = named.get("benchmark")
-    numbered = [
+    of_benchmark = [
         (number, metric)
         for number, metric in enumerate(chosen.metrics)
         if metric.benchmark in {None, benchmark}
     ]
-    if not numbered:
+    if not of_benchmark:
         known = ", ".join(str(metric.benchmark) for metric in chosen.metrics)
         yield Problem(
             "no_metric", f"no metric is set for benchmark {benchmark!r} ({known})", "error"
         )
         return
     metrics = []
-    for number, metric in numbered:
+    for number, metric in of_benchmark:
         values = part[f"m{number}"].filter(part[f"m{number}"].is_finite())
         fitting, problem = in_one_unit(metric, values.to_list())
         metrics.append((number, fitting))
@@ -98,30 +91,25 @@ def _run(
             yield problem
     stamped = chosen.clock is not None and chosen.clock.format is not None
     seconds = part["seconds"].max()
-    started = part["first_stamp"][0] if is_dated(chosen.clock) else None
+    first = part["first_stamp"][0] if is_dated(chosen.clock) else None
+    # Stamps without a zone are taken for UTC.
+    started = _1970 + timedelta(seconds=first) if first is not None and 0 < first < 4e9 else None
     yield Run(
         **fields_of(named),
         clock=block.clock or ("wall" if stamped else None),
         clock_zero="first stamp" if stamped else None,
         run_status="aborted" if bool(part["failed"].any()) else "unknown",
         run_seconds=seconds if isinstance(seconds, float) else None,
-        started_at=_moment(started),
+        started_at=started,
         evaluations=(
-            *(training_of(part, cells_of.rows, chosen, block) if log.metrics == "all" else ()),
+            *(_training(part, cells_of.rows, chosen, block) if log.metrics == "all" else ()),
             *_evaluations(part, metrics, block),
         ),
         extra=_extra(named, part, cells_of, block, chosen),
     )
 
 
-def _moment(seconds: float | None) -> datetime | None:
-    """Return a date; stamps without a zone are taken for UTC."""
-    if seconds is None or not 0 < seconds < 4e9:
-        return None
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
-
-
-# ------------------------------------------------------------------------------------ evaluations
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _evaluations(
@@ -130,15 +118,16 @@ def _evaluations(
     """Yield the evaluations of a run; rows of equal progress share their checkpoint."""
     names = [f"m{number}" for number, _ in metrics]
     evaluated = part.filter(pl.any_horizontal(pl.col(names).is_not_null()))
-    told_of = evaluated.select("line", "seconds", "epoch", "step", "samples", *names)
+    columns = evaluated.select(*_PLACE, *names)
     index, before, seen = -1, None, set[int]()
-    for line, seconds, epoch, step, samples, *values in told_of.iter_rows():
+    for line, seconds, epoch, step, samples, *values in columns.iter_rows():
         progress = (step, epoch, samples)
         present = {number for number, value in enumerate(values) if value is not None}
         if index < 0 or progress != before or progress == _UNKNOWN or seen & present:
             index, before, seen = index + 1, progress, set()
         seen |= present
         for number in sorted(present):
+            value = values[number] if abs(values[number]) < float("inf") else None  # NaN is not
             yield Evaluation(
                 index=index,
                 seconds=seconds,
@@ -146,35 +135,64 @@ def _evaluations(
                 step=whole(step),
                 samples=whole(samples),
                 line=line,
-                **_value(metrics[number][1], values[number], block),
+                **score_of(metrics[number][1], value, block.target_source),
             )
 
 
+_PLACE = ("line", "seconds", "epoch", "step", "samples")
 _UNKNOWN = (None, None, None)
 
 
-def _value(metric: Metric, logged: float, block: Block) -> dict[str, Any]:
-    """Return a value in base units, unknown where it is not finite, and what it must reach."""
-    is_finite = abs(logged) < float("inf")  # NaN is not
-    value = logged if is_finite else None
-    return {
-        "metric": metric.name,
-        "value": value / 100 if metric.percent and value is not None else value,
-        "logged_value": value,
-        "logged_unit": "%" if metric.percent else None,
-        "higher_is_better": metric.higher_is_better,
-        "target_value": metric.target,
-        "target_source": None if metric.target is None else block.target_source,
-    }
+def _training(
+    part: pl.DataFrame, rows: Rows, chosen: ChosenColumns, block: Block
+) -> Iterator[Evaluation]:
+    """Yield the numbers of a run's rows that are neither metrics, nor time, nor progress.
 
-
-# ------------------------------------------------------------------------------------------ names
+    They evaluate nothing, so their numbers are below 0, and the last row is -1.
+    """
+    taken = {metric.name for metric in chosen.metrics} | {*block.run, *block.fields.values()}
+    counts = (chosen.step, chosen.epoch, chosen.samples)
+    taken |= {count.column for count in counts if count is not None}
+    if chosen.clock is not None:
+        taken |= {chosen.clock.column, chosen.clock.per or chosen.clock.column}
+    names = [
+        name
+        for name in rows.frame.columns
+        if name not in taken and numbers(rows.frame[name]).is_finite().any()
+    ]
+    if not names:
+        return
+    logged = pl.DataFrame(
+        [
+            numbers(column).alias(f"own {number}")
+            for number, column in enumerate(rows.frame.select(names)[part["row"]].get_columns())
+        ]
+    )
+    is_known = logged.select(pl.any_horizontal(pl.all().is_finite())).to_series()
+    known = part.select(_PLACE).hstack(logged).filter(is_known)
+    for index, (line, seconds, epoch, step, samples, *values) in enumerate(
+        known.iter_rows(), start=-known.height
+    ):
+        for name, value in zip(names, values, strict=True):
+            if value is not None and abs(value) < float("inf"):
+                yield Evaluation(
+                    index=index,
+                    metric=name,
+                    value=value,
+                    logged_value=value,
+                    seconds=seconds,
+                    higher_is_better=higher_is_better(name),
+                    epoch=epoch,
+                    step=whole(step),
+                    samples=whole(samples),
+                    line=line,
+                )
 
 
 def _names(part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block) -> dict[str, str]:
     """Return the name of a run: from its path, its identifying columns, or its block."""
     meant = {*block.run, *block.fields.values()}
-    meant.update(name for said in block.fields.values() for name in patterns.PLACE.findall(said))
+    meant.update(name for text in block.fields.values() for name in patterns.PLACE.findall(text))
     cells = {name: cells_of.last(name, part) for name in cells_of.columns if name in meant}
     named = dict(log.named)
     named |= {name: value for name in block.run if (value := cells.get(name)) is not None}
@@ -194,8 +212,8 @@ class _Cells:
         """Return the last text of a column in a run."""
         if column not in self._texts:
             self._texts[column] = texts(self.rows.frame[column]).to_list()
-        own = self._texts[column]
-        return next((own[row] for row in reversed(part["row"].to_list()) if own[row]), None)
+        cells = self._texts[column]
+        return next((cells[row] for row in reversed(part["row"].to_list()) if cells[row]), None)
 
 
 def _extra(
@@ -206,13 +224,13 @@ def _extra(
     chosen: ChosenColumns,
 ) -> dict[str, Any]:
     """Return what has no column: names from the path, and all cells of a run that is one row."""
-    found: dict[str, Any] = {name: value for name, value in named.items() if name not in FIELDS}
+    extra: dict[str, Any] = {name: value for name, value in named.items() if name not in FIELDS}
     if part.height == 1 and not cells_of.rows.carried:
-        own = {metric.name for metric in chosen.metrics}
+        metrics = {metric.name for metric in chosen.metrics}
         for column in cells_of.columns:
             value = cells_of.last(column, part)
-            if column not in own and column not in named and value is not None:
-                found[column] = value
+            if column not in metrics and column not in named and value is not None:
+                extra[column] = value
     if block.preset:
-        found["preset"] = block.preset
-    return found
+        extra["preset"] = block.preset
+    return extra

@@ -47,7 +47,7 @@ def _value(lines: list[_Line], place: int, depth: int) -> tuple[Any, int]:
 
 
 def _mapping(lines: list[_Line], place: int, indent: int, depth: int) -> tuple[dict[str, Any], int]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     while place < len(lines) and lines[place].indent >= indent:
         text = lines[place].text
         match = _KEY.match(text)
@@ -58,14 +58,14 @@ def _mapping(lines: list[_Line], place: int, indent: int, depth: int) -> tuple[d
         rest = text[match.end() :].strip()
         place += 1
         if rest and rest[0] not in "|>":
-            found[key] = _scalar(rest)
+            fields[key] = _scalar(rest)
         elif place < len(lines) and _belongs(lines[place], indent, rest):
-            found[key], place = (
+            fields[key], place = (
                 _folded(lines, place, indent + 1) if rest else _value(lines, place, depth + 1)
             )
         else:
-            found[key] = None
-    return found, place
+            fields[key] = None
+    return fields, place
 
 
 def _belongs(line: _Line, indent: int, rest: str) -> bool:
@@ -75,7 +75,7 @@ def _belongs(line: _Line, indent: int, rest: str) -> bool:
 
 
 def _list(lines: list[_Line], place: int, indent: int, depth: int) -> tuple[list[Any], int]:
-    found: list[Any] = []
+    items: list[Any] = []
     while place < len(lines) and lines[place].indent == indent and lines[place].text[0] == "-":
         text = lines[place].text[1:].strip()
         if _KEY.match(text) or not text or text.startswith("- "):
@@ -83,11 +83,11 @@ def _list(lines: list[_Line], place: int, indent: int, depth: int) -> tuple[list
             inner = indent + len(lines[place].text) - len(text)
             lines[place] = _Line(inner, text)
             value, place = _value(lines, place + (not text), depth + 1)
-            found.append(value)
+            items.append(value)
         else:
-            found.append(_scalar(text))
+            items.append(_scalar(text))
             place += 1
-    return found, max(place, 1)
+    return items, max(place, 1)
 
 
 def _folded(lines: list[_Line], place: int, indent: int) -> tuple[str, int]:

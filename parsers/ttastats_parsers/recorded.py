@@ -46,23 +46,23 @@ def clocks_of(events: Sequence[Event]) -> dict[str, list[float | None]]:
     """Return what each checkpoint tells by other clocks than the wall, as far as any tells it."""
     numbered = zip(_checkpoints(events), events, strict=True)
     first = [next(group)[1] for _, group in groupby(numbered, key=lambda pair: pair[0])]
-    told = {name: [as_float(getattr(event.metadata, name)) for event in first] for name in _CLOCKS}
-    return {name: values for name, values in told.items() if any(v is not None for v in values)}
+    times = {name: [as_float(getattr(event.metadata, name)) for event in first] for name in _CLOCKS}
+    return {name: values for name, values in times.items() if any(v is not None for v in values)}
 
 
 def evaluations_of(
     events: Sequence[Event], start: Event, targets: Mapping[str, Target]
 ) -> tuple[tuple[Evaluation, ...], list[Problem]]:
     """Return evaluations in the order of time, and the problem of scores that are no numbers."""
-    found = tuple(
+    evaluations = tuple(
         _evaluation(index, event, start, targets)
         for index, event in zip(_checkpoints(events), events, strict=True)
     )
-    unread = [evaluation for evaluation in found if evaluation.value is None]
+    unread = [evaluation for evaluation in evaluations if evaluation.value is None]
     if not unread:
-        return found, []
+        return evaluations, []
     text = f"{len(unread)} score(s) are not finite numbers"
-    return found, [Problem("unreadable_score", text, "warning", unread[0].line)]
+    return evaluations, [Problem("unreadable_score", text, "warning", unread[0].line)]
 
 
 def _checkpoints(events: Sequence[Event]) -> Iterator[int]:

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -60,26 +60,21 @@ def recognises(head: bytes, path: str) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the run from the first file of its environments; the others are parts of it."""
-    names = environments(log)
-    if names[0] != log.name or EVALUATIONS in log.listing(log.folder):
+    names = {log.name}
+    if _OF_ONE_RUN.fullmatch(log.name):
+        names.update(filter(_OF_ONE_RUN.fullmatch, log.listing(log.folder)))
+    first, *others = sorted(names, key=lambda file: (len(file), file))  # low numbers first
+    if first != log.name or EVALUATIONS in log.listing(log.folder):
         return
-    beside = [read(log.companion(log.folder / other) or b"") for other in names[1:]]
+    beside = [read(log.companion(log.folder / other) or b"") for other in others]
     elsewhere = [  # their lines are none of the log's
-        one._replace(
-            episodes=[episode._replace(line=None) for episode in one.episodes],
-            problems=[structs.replace(problem, line=None) for problem in one.problems],
+        monitor._replace(
+            episodes=[episode._replace(line=None) for episode in monitor.episodes],
+            problems=[structs.replace(problem, line=None) for problem in monitor.problems],
         )
-        for one in beside
+        for monitor in beside
     ]
     yield _run([read(log.read()), *elsewhere], log)
-
-
-def environments(log: Log) -> list[str]:
-    """Return the names of the monitors of a run, those of low numbers first."""
-    if not _OF_ONE_RUN.fullmatch(log.name):
-        return [log.name]
-    beside = [one for one in log.listing(log.folder) if _OF_ONE_RUN.fullmatch(one)]
-    return sorted({*beside, log.name}, key=lambda one: (len(one), one))
 
 
 def read(content: bytes) -> Monitor:
@@ -92,16 +87,22 @@ def read(content: bytes) -> Monitor:
     for number, line in enumerate(content.decode("utf-8-sig", "replace").split("\n"), start=1):
         text = line.strip()
         if text.startswith("#"):
-            header = _header(text[1:])
+            try:
+                header = as_mapping(json.loads(text[1:]))
+            except (ValueError, RecursionError):
+                header = {}
             begun = as_float(header.get("t_start")) or 0.0
             first = first or begun
             environment = environment or header.get("env_id")
         elif text.startswith("r,"):
             columns = tuple(text.split(","))
         elif text:
-            episode = _episode(text.split(","), columns, begun, number)
-            episodes += [episode] if episode else []
-            bad += [] if episode else [number]
+            cells = dict(zip(columns, text.split(","), strict=False))
+            length, ended = as_float(cells.get("l")), as_float(cells.get("t"))
+            if text.count(",") + 1 != len(columns) or length is None or ended is None:
+                bad.append(number)
+                continue
+            episodes.append(Episode(begun + ended, as_float(cells.get("r")), int(length), number))
     problems = []
     if bad:
         text = f"{len(bad):,} line(s) are not episodes: ignored"
@@ -110,33 +111,18 @@ def read(content: bytes) -> Monitor:
     return Monitor(first, named, episodes, problems)
 
 
-def _header(text: str) -> Any:
-    try:
-        return as_mapping(json.loads(text))
-    except (ValueError, RecursionError):
-        return {}
-
-
-def _episode(cells: list[str], columns: tuple[str, ...], begun: float, line: int) -> Episode | None:
-    told = dict(zip(columns, cells, strict=False))
-    length, ended = as_float(told.get("l")), as_float(told.get("t"))
-    if len(cells) != len(columns) or length is None or ended is None:
-        return None
-    return Episode(begun + ended, as_float(told.get("r")), int(length), line)
-
-
 def _run(monitors: list[Monitor], log: Log) -> Run:
-    begun = min((one.begun for one in monitors if one.begun), default=0.0)
-    episodes = [episode for one in monitors for episode in one.episodes]
+    begun = min((monitor.begun for monitor in monitors if monitor.begun), default=0.0)
+    episodes = [episode for monitor in monitors for episode in monitor.episodes]
     episodes.sort(key=lambda episode: episode.ended)
     measured, steps = [], 0
     for episode in episodes:
         steps += episode.length
         seconds = round(episode.ended - begun, 6)
         measured.append(Measured("r", episode.reward, steps, seconds, None, episode.line))
-    evaluations, said = evaluations_of(measured, log)
-    known = {one.environment for one in monitors} - {None}
-    problems = (*(problem for one in monitors for problem in one.problems), *said)
+    evaluations, remarks = evaluations_of(measured, log)
+    known = {monitor.environment for monitor in monitors} - {None}
+    problems = (*(problem for monitor in monitors for problem in monitor.problems), *remarks)
     return Run(
         benchmark=known.pop() if len(known) == 1 else None,
         framework="stable-baselines3",
@@ -145,10 +131,10 @@ def _run(monitors: list[Monitor], log: Log) -> Run:
         clock_zero="start of the first environment",
         run_seconds=measured[-1].seconds if measured else None,
         evaluations=tuple(
-            structs.replace(one, higher_is_better=True)
-            if one.metric == "r" and one.higher_is_better is None
-            else one
-            for one in evaluations
+            structs.replace(each, higher_is_better=True)
+            if each.metric == "r" and each.higher_is_better is None
+            else each
+            for each in evaluations
         ),
         problems=problems if evaluations else (*problems, _NO_EPISODE),
         extra={"environments": len(monitors), "reward": "of training"},

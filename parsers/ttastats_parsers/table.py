@@ -17,9 +17,8 @@ def recognises(_head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the runs of a table."""
-    from ttastats_parsers.own_cells import rows_of  # only own logs need these
+    from ttastats_parsers.own_cells import rows_of, unpivoted  # only own logs need these
     from ttastats_parsers.own_choice import UnfitError
-    from ttastats_parsers.own_panels import unpivoted
     from ttastats_parsers.own_runs import runs_of
 
     try:

@@ -14,9 +14,8 @@ from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
 from ttastats.base.units import listed
 from ttastats.formats.own_logs import names, presets
 from ttastats.formats.own_logs.block import Block
-from ttastats_parsers.own_cells import rows_of
+from ttastats_parsers.own_cells import rows_of, unpivoted
 from ttastats_parsers.own_choice import UnfitError
-from ttastats_parsers.own_panels import unpivoted
 from ttastats_parsers.own_rows import Rows
 
 #: Of a text so much is looked at, of JSON the whole first block: it may be one value.
