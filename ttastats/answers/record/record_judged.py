@@ -26,8 +26,8 @@ from ttastats.sides.pairing import Pair
 from ttastats.sides.quality_comparison import QualityComparison, compare, step_of
 from ttastats.stats.decision import side_of
 from ttastats.stats.means import AgainstNumber, against
+from ttastats.stats.permutation import mann_whitney
 from ttastats.stats.quantiles import t_tail
-from ttastats.stats.ranks import mann_whitney
 from ttastats.table.extra import recorded
 
 _SURE = 0.05  # of times, where rules ask for no test
