@@ -78,13 +78,7 @@ class ClaimRow(Row, frozen=True):
 
 
 def limits(seconds: str = "", steps: str = "") -> tuple[Limit, ...]:
-    """Return the claims about what runs take: `<= 80` or `80`; either text may be empty.
-
-    Raises
-    ------
-    TtastatsError
-        It is no such limit.
-    """
+    """Return the claims about what runs take, or raise: `<= 80`, `80`; either may be empty."""
     texts: tuple[tuple[Spent, str], ...] = (("seconds", seconds), ("steps", steps))
     claims = []
     for unit, text in texts:
