@@ -38,7 +38,7 @@ from ttastats.report.row import Key, Row, described
 from ttastats.table import footer, schema
 from ttastats.traces import table as profile_table
 from ttastats.traces.table import MEASURES
-from ttastats.trainer.table_7 import SweepRow
+from ttastats.trainer.tables import SweepRow
 
 
 def program(*words: str, cwd: Path) -> str:

@@ -29,7 +29,6 @@ from ttastats.traces import (
     categories,
     intervals,
     kineto,
-    nesting,
     parts,
     pieces,
     steps,
@@ -257,7 +256,7 @@ def listed(value: Any) -> Any:
     """Return what a function gives, arrays as lists."""
     if isinstance(value, np.ndarray | pl.Series):
         return listed(value.tolist())
-    if isinstance(value, nesting.Nest | steps.Steps):
+    if isinstance(value, intervals.Nest | steps.Steps):
         return [listed(getattr(value, name)) for name in value.__slots__]
     return [listed(one) for one in value] if isinstance(value, list | tuple) else plain(value)
 
@@ -267,15 +266,15 @@ def of_nests(draw: random.Random) -> Iterator[Any]:
     start, end = some(draw, draw.randrange(1, 9))
     order = np.lexsort((-end, start))
     start, length = start[order], (end - start)[order]
-    nested = nesting.nest(start, np.maximum(length - 0.25, 0.25))
+    nested = intervals.nest(start, np.maximum(length - 0.25, 0.25))
     marked = np.array(draw.choices([True, False], k=len(start)))
     yield [start.tolist(), length.tolist()]
     yield nested
-    yield nesting.own_time(length, nested)
-    yield nesting.outermost(marked, nested)
-    yield nesting.has_below(marked, nested).astype(int)
+    yield intervals.own_time(length, nested)
+    yield intervals.outermost(marked, nested)
+    yield intervals.has_below(marked, nested).astype(int)
     moments = np.array(draw.choices(range(24), k=5)) - 1.0
-    yield nesting.enclosing(moments, start, length, nested)
+    yield intervals.enclosing(moments, start, length, nested)
 
 
 def of_steps(draw: random.Random) -> Iterator[Any]:

@@ -80,7 +80,7 @@ def sweep(folder: Path, seeds: Sequence[int]) -> Table:
         PyTorch is not installed, or a log cannot be written.
     """
     with needs_torch("the sweep"):
-        from ttastats.trainer import after, experiment, table_7
+        from ttastats.trainer import after, experiment, tables
         from ttastats.trainer.settings import Overrides
 
     settings = Overrides({"width": 8, "target": 0.94, "test_samples": 300})
@@ -88,7 +88,7 @@ def sweep(folder: Path, seeds: Sequence[int]) -> Table:
     plan = experiment.plan(request, settings, seeds, {"batch_size": [32, 128]})
     experiment.make(plan.missing)
     logs = after.table_of([place.results for place in plan.setups.values()])
-    report = table_7.report(logs, {name: place.system for name, place in plan.setups.items()})
+    report = tables.report(logs, {name: place.system for name, place in plan.setups.items()})
     return report.tables[1]
 
 

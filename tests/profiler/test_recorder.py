@@ -150,6 +150,13 @@ class TestAblation:
             assert x.relu() is x
         assert mode.met["relu"] == 3
         assert nn.functional.relu(x).tolist() == [0.0, 2.0]
+        layers, images = (nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()), torch.randn(2, 3, 8, 8)
+        for kinds in variants.VARIANTS.values():
+            with variants.Without(kinds) as mode:
+                made = nn.Sequential(*layers)(images)
+            assert mode.met == {"batch norm": 1, "relu": 1}
+            rest = [layers[0], *(layers[1:] if not kinds else layers[1 + len(kinds) :])]
+            assert torch.equal(made, nn.Sequential(*rest)(images))
 
     def test_a_network_without_such_layers_has_no_ablation(self) -> None:
         assert not list(variants.of_ablation(lambda: subject(nn.Conv2d(3, 4, 3)), steps=1))

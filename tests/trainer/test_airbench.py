@@ -15,8 +15,12 @@ from tests.trainer.runs import curve, small, trained  # noqa: E402
 from tests.trainer.test_cifar10 import write_binary  # noqa: E402
 from ttastats.base.errors import TtastatsError  # noqa: E402
 from ttastats.trainer import workloads  # noqa: E402
-from ttastats.trainer.network import Network, build, steps_per_epoch  # noqa: E402
-from ttastats.trainer.optimisation import optimizers  # noqa: E402
+from ttastats.trainer.network import (  # noqa: E402
+    Network,
+    build,
+    optimizers,
+    steps_per_epoch,
+)
 from ttastats.trainer.parallel import Team  # noqa: E402
 from ttastats.trainer.settings import Overrides, settings_of  # noqa: E402
 from ttastats.trainer.workloads import airbench94, airbench96  # noqa: E402

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ttastats.trainer.imports import imported
+pytest.importorskip("torch", reason="training needs PyTorch")
+
+from ttastats.trainer.workloads import imported
 
 FILES = {
     "mine.py": "import math, torch\nfrom parts.rates import RATE\nimport ttastats.base.nearest\n",

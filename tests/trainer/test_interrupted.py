@@ -27,8 +27,8 @@ from ttastats.trainer import (
     experiment,
     session,
 )
+from ttastats.trainer.events import Checkpoint
 from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
-from ttastats.trainer.outcome import Checkpoint
 
 TAKE_NUMBERS = """
 import sys

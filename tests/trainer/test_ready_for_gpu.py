@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="training needs PyTorch")
 from tests.trainer.runs import small  # noqa: E402
 from ttastats.base.errors import TtastatsError  # noqa: E402
 from ttastats.recording.result_files import ResultFolder  # noqa: E402
-from ttastats.trainer import hardware, optimisation, parallel, workloads  # noqa: E402
+from ttastats.trainer import hardware, network, parallel, workloads  # noqa: E402
 from ttastats.trainer.network import build, set_numerics  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
 from ttastats.trainer.settings import Settings, settings_of  # noqa: E402
@@ -79,7 +79,7 @@ def test_the_optimizer_of_a_gpu_is_fused(
 
     monkeypatch.setattr(torch.optim, name, stand_in)
     settings = asked(device="cuda", optimizer=optimizer)
-    optimisation.optimizers(torch.nn.Linear(1, 1), workloads.load("digits"), settings)
+    network.optimizers(torch.nn.Linear(1, 1), workloads.load("digits"), settings)
     assert made["fused"] is True
 
 

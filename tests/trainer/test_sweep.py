@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="training needs PyTorch")
 from tests.trainer.runs import request, small
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
-from ttastats.trainer import after, experiment, table_7, workloads
+from ttastats.trainer import after, experiment, tables, workloads
 from ttastats.trainer.settings import Overrides
 
 GRID = {"batch_size": [64, 512]}
@@ -25,7 +25,7 @@ def plan(root: Path, runs: int = 2, **changes: object) -> experiment.Plan:
 
 def report(done: experiment.Plan) -> Report:
     table = after.table_of([place.results for place in done.setups.values()])
-    return table_7.report(table, {name: place.system for name, place in done.setups.items()})
+    return tables.report(table, {name: place.system for name, place in done.setups.items()})
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +213,7 @@ def test_a_sweep_of_which_one_setup_kept_no_test_part_has_no_table_5(swept: Path
     systems = {name: place.system for name, place in done.setups.items()}
     last = pl.col("system") == list(systems.values())[-1]
     silent = table.filter(~(last & (pl.col("metric") == "test_accuracy")))
-    assert len(table_7.report(silent, systems).tables) == 1
+    assert len(tables.report(silent, systems).tables) == 1
 
 
 def test_the_tables_show_the_setups_in_words(swept: Path) -> None:

@@ -13,8 +13,11 @@ from tests.trainer.runs import small, summary, trained  # noqa: E402
 from ttastats.base.errors import TtastatsError  # noqa: E402
 from ttastats.recording.clock import Clock  # noqa: E402
 from ttastats.trainer import experiment, workloads  # noqa: E402
-from ttastats.trainer.network import build, warm_up  # noqa: E402
-from ttastats.trainer.optimisation import Schedule  # noqa: E402
+from ttastats.trainer.network import (  # noqa: E402
+    Schedule,
+    build,
+    warm_up,
+)
 from ttastats.trainer.parallel import Team  # noqa: E402
 from ttastats.trainer.settings import Overrides, settings_of, setup_suffix  # noqa: E402
 from ttastats.trainer.workloads.contract import Data, LearningRate, hook  # noqa: E402

@@ -22,7 +22,7 @@ from ttastats.sides.question import ComparedAt, Question, Source, takes
 if TYPE_CHECKING:
     from ttastats.sides.options import Options, View
     from ttastats.sides.pairing import Side
-    from ttastats.traces.changes import By
+    from ttastats.traces.answers import By
 
 
 @takes(ComparedAt)

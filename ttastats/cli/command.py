@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 from ttastats.base.errors import TtastatsError
 from ttastats.cli.examples import EXAMPLES
-from ttastats.trainer.built_in import BUILT_IN
+from ttastats.trainer import BUILT_IN
 
 #: The option that takes a folder or none, and the folder where the command has no default.
 _LOGS, _FOLDER = "--emit-log", "logs"

@@ -27,7 +27,7 @@ from ttastats.cli.output import show
 from ttastats.cli.sides import Judging, PartOptions, ProfileOptions, SideOptions
 
 if TYPE_CHECKING:
-    from ttastats.traces.changes import By
+    from ttastats.traces.answers import By
 
 
 def compare(

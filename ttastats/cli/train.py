@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ttastats.base.errors import TtastatsError
-from ttastats.trainer.built_in import BUILT_IN
+from ttastats.trainer import BUILT_IN
 
 if TYPE_CHECKING:
     import polars as pl
@@ -251,7 +251,7 @@ def sweep(
     """
     with needs_torch("training"):
         from ttastats.sides.looks import MAX_RUNS
-        from ttastats.trainer import after, experiment, table_7
+        from ttastats.trainer import after, experiment, tables
 
     options, grid = setup.options(workload)
     _say_where(workload, emit_log)
@@ -270,7 +270,7 @@ def sweep(
     if results is None:
         return
     table = after.table_of(results)
-    report = table_7.report(table, {name: place.system for name, place in plan.setups.items()})
+    report = tables.report(table, {name: place.system for name, place in plan.setups.items()})
     _print(report)
     _say_all(after.odd_data(table))
     _say_next(report, emit_log, results[0].parent.parent)

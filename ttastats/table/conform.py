@@ -39,12 +39,6 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
     ----------
     where
         What the table is called in errors.
-
-    Raises
-    ------
-    TtastatsError
-        A column is missing that cannot be done without, has a type that cannot be used, or is
-        contradicted by other rows.
     """
     types = frame.lazy().collect_schema()
     if dict(types.items()).items() >= dict(schema.POLARS.items()).items():

@@ -31,13 +31,7 @@ def is_frame(source: object) -> bool:
 
 
 def as_polars(frame: Any) -> pl.DataFrame | pl.LazyFrame:
-    """Return a table in memory as polars has it: of pandas, pyarrow, duckdb, or any that exchange.
-
-    Raises
-    ------
-    TtastatsError
-        It holds something that no table can hold.
-    """
+    """Return a frame of pandas, pyarrow, duckdb or another program that exchanges, as of polars."""
     if isinstance(frame, pl.DataFrame | pl.LazyFrame):
         return frame
     try:
@@ -97,11 +91,6 @@ def from_frame(
     others
         Any other column of the schema (docs/columns.md): the column that holds it, or a value for
         all rows, such as `accelerators=8` or `run_seconds="total"`.
-
-    Raises
-    ------
-    TtastatsError
-        A column is missing or unusable, or a run has several values of a column.
     """
     rows = as_polars(frame).lazy().collect()
     given = {"seconds": seconds, "epoch": epoch, "step": step, "samples": samples}

@@ -21,13 +21,7 @@ write = RUNS.write
 
 
 def expect_place(path: Path, *, in_parts: bool = False) -> None:
-    """Say before hours of reading that the result could not be written.
-
-    Raises
-    ------
-    TtastatsError
-        The folder is missing or cannot be written to, or what is there is not ours.
-    """
+    """Say before hours of reading that the result could not be written."""
     if path.exists() and not is_ours(path) and not (in_parts and atomic.is_empty(path)):
         raise atomic.kept(path, "already exists and was not created by ttastats")
     if path.exists() and in_parts != path.is_dir():
@@ -42,13 +36,7 @@ def expect_place(path: Path, *, in_parts: bool = False) -> None:
 
 
 def read(paths: Sequence[Path]) -> pl.LazyFrame:
-    """Return the rows of one or more ttastats files or folders; rows read twice are counted once.
-
-    Raises
-    ------
-    TtastatsError
-        A file is missing or unreadable, of a newer version, or holds no table that can be used.
-    """
+    """Return the rows of ttastats files or folders; rows read twice are counted once."""
     if not paths:
         raise TtastatsError("no file given", remedy=RUNS.remedy)
     return together([_read_one(path) for path in paths])
@@ -77,11 +65,6 @@ def problems_of(path: Path) -> list[Problem]:
     """Return everything an ingest or a merge found wrong: of files, of runs, of files without runs.
 
     A table written by another program has kept what its column `problems` says.
-
-    Raises
-    ------
-    TtastatsError
-        As `read`.
     """
     problems = RUNS.problems_at(path)
     return tables.problems_of(_read_one(path)) if problems is None else problems

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ttastats.traces import categories, parts, steps, table
 from ttastats.traces.events import DEVICE_KINDS, STEP, Events, Numbers
-from ttastats.traces.steps import NONE, Steps
+from ttastats.traces.steps import NONE
 from ttastats.traces.table import measure
 from ttastats.traces.together import MICRO, OPTIMIZER, SteppedTrace, lie_in, together, under_way
 from ttastats.traces.work import UNKNOWN
@@ -19,15 +19,22 @@ from ttastats.traces.work import UNKNOWN
 Ints = NDArray[np.int64]
 Objects = NDArray[np.object_]
 
+_TIMED = {"calls": pl.Int64, "seconds": pl.Float64}
+#: Events that are looked at together.
+_TOGETHER = 100_000
+
 
 def rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
     """Return the rows of a profile; those of whom it is are still to be added."""
     trace = together(events)
+    is_step = np.array([name.startswith(STEP) for name in trace.names], bool)
+    keep = ~is_step[trace.notes["name"]]
+    notes = {name: column[keep] for name, column in trace.notes.items()}
     frames = [
         _operator_rows(trace),
         _device_rows(trace),
-        _host_rows(trace),
-        _note_rows(trace),
+        _named_rows(trace, trace.host, "host"),
+        _named_rows(trace, notes, "annotation"),
         _range_rows(events, trace.names),
         *_step_measures(trace),
         table.frame([*_whole_measures(trace), *_machine(head, trace, events)]),
@@ -35,22 +42,15 @@ def rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
     return pl.concat([table.whole([frame]) for frame in frames])
 
 
-# -------------------------------------------------------------------------------------- operators
-
-
 def _numbered(trace: SteppedTrace, position: Ints) -> pl.Series:
-    return (
-        pl.Series(trace.steps.numbers)[pl.Series(position)]
-        if len(position)
-        else pl.Series([], dtype=pl.Int64)
-    )
+    """Return the numbers of steps by their positions."""
+    return pl.Series(trace.steps.numbers[position], dtype=pl.Int64)
 
 
 def _text(values: Sequence[str] | Objects, places: Ints) -> pl.Series:
     """Return texts by their places; NONE is null."""
-    known = pl.Series(list(values), dtype=pl.String)
-    found = pl.Series(np.where(places == NONE, len(known), places))
-    return pl.concat([known, pl.Series([None], dtype=pl.String)])[found]
+    known = pl.Series([*values, None], dtype=pl.String)
+    return known[pl.Series(np.where(places == NONE, len(values), places))]
 
 
 def _operator_rows(trace: SteppedTrace) -> pl.DataFrame:
@@ -88,9 +88,6 @@ def _launched(trace: SteppedTrace) -> pl.DataFrame:
     return frame.group_by("name", "optimizes", "step").sum()
 
 
-# ----------------------------------------------------------------------------------------- device
-
-
 def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
     flops = trace.launches.flops_of_kernels(trace.device["length"])
     keys = ("name", "kind", "device_index", "stream", "operator", "optimizes", "step")
@@ -102,12 +99,8 @@ def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
     names = _text(trace.names, grouped["name"].to_numpy())
     operators = _text(trace.names, grouped["operator"].to_numpy())
     kinds = [DEVICE_KINDS[kind] for kind in grouped["kind"]]
-    category = [
-        _device_category(kind, name, operator, optimizes)
-        for kind, name, operator, optimizes in zip(
-            kinds, names, operators, grouped["optimizes"], strict=True
-        )
-    ]
+    about = zip(kinds, names, operators, grouped["optimizes"], strict=True)
+    category = [_device_category(*each) for each in about]
     is_kernel = pl.Series([kind == "kernel" for kind in kinds], dtype=pl.Boolean)
     tensor = pl.Series([categories.is_tensor_core(name) for name in names], dtype=pl.Boolean)
     return grouped.with_columns(
@@ -155,10 +148,9 @@ def _some_of_device(trace: SteppedTrace, part: slice, flops: Ints) -> pl.DataFra
 def _device_category(kind: str, name: str, operator: str | None, optimizes: bool) -> str:
     if kind != "kernel":
         return categories.COPY
-    found = categories.of_kernel(name, operator)
-    if optimizes and found != categories.COMMUNICATION:
-        return categories.OPTIMIZER
-    return found
+    category = categories.of_kernel(name, operator)
+    is_update = optimizes and category != categories.COMMUNICATION
+    return categories.OPTIMIZER if is_update else category
 
 
 def _range_rows(events: Events, names: Sequence[str]) -> pl.DataFrame:
@@ -169,39 +161,21 @@ def _range_rows(events: Events, names: Sequence[str]) -> pl.DataFrame:
     grouped = frame.group_by("name").agg(
         pl.len().cast(pl.Int64).alias("calls"), pl.col("flops").sum()
     )
-    own = _text(names, grouped["name"].to_numpy())
+    kernels = _text(names, grouped["name"].to_numpy())
     return grouped.with_columns(
-        name=own,
+        name=kernels,
         kind=pl.lit("kernel"),
         device=pl.lit("gpu"),
-        category=pl.Series([categories.of(name) for name in own], dtype=pl.String),
-        tensor_core=pl.Series([categories.is_tensor_core(name) for name in own], dtype=pl.Boolean),
+        category=pl.Series([categories.of(name) for name in kernels], dtype=pl.String),
+        tensor_core=pl.Series(
+            [categories.is_tensor_core(name) for name in kernels], dtype=pl.Boolean
+        ),
     )
-
-
-# ------------------------------------------------------------------------------------------- host
-
-
-def _host_rows(trace: SteppedTrace) -> pl.DataFrame:
-    return _named_rows(trace, trace.host, "host")
-
-
-def _note_rows(trace: SteppedTrace) -> pl.DataFrame:
-    is_step = np.array([name.startswith(STEP) for name in trace.names], bool)
-    keep = ~is_step[trace.notes["name"]]
-    notes = {name: column[keep] for name, column in trace.notes.items()}
-    return _named_rows(trace, notes, "annotation")
-
-
-_TIMED = {"calls": pl.Int64, "seconds": pl.Float64}
 
 
 def _slices(count: int) -> Iterator[slice]:
     """Yield the events of a kind some at a time: tables of all of them would take much memory."""
     yield from (slice(begin, begin + _TOGETHER) for begin in range(0, count, _TOGETHER))
-
-
-_TOGETHER = 100_000
 
 
 def _named_rows(trace: SteppedTrace, of: Numbers, kind: str) -> pl.DataFrame:
@@ -230,9 +204,6 @@ def _named_rows(trace: SteppedTrace, of: Numbers, kind: str) -> pl.DataFrame:
     )
 
 
-# --------------------------------------------------------------------------------------- measures
-
-
 def _step_measures(trace: SteppedTrace) -> Iterator[pl.DataFrame]:
     """Yield what each step's time was: the parts sum to its length."""
     for name, values in parts.of_steps(trace).items():
@@ -242,25 +213,21 @@ def _step_measures(trace: SteppedTrace) -> Iterator[pl.DataFrame]:
         )
 
 
-def _whole_measures(trace: SteppedTrace) -> Iterator[Mapping[str, Any]]:
+def _whole_measures(trace: SteppedTrace) -> Iterator[table.Row]:
     windows = trace.steps.device
-    yield measure("steps", len(windows), text=_told_of_steps(trace.steps))
+    if not trace.steps.marked:
+        rule = "the trace does not mark steps; it is treated as one step"
+    elif trace.steps.ahead:
+        rule = "from the first kernel of a step to that of the next, because the host runs ahead"
+    else:
+        rule = f"the annotations {STEP}"
+    yield measure("steps", len(windows), text=rule)
     yield measure("warmup_steps", trace.steps.warmup, text=steps.WARM_UP_RULE)
     yield measure("window_seconds", float(windows[-1, 1] - windows[0, 0]) * MICRO)
     yield measure("flops_unknown", int(trace.done.unknown[trace.steps.warmup :].sum()))
 
 
-def _told_of_steps(found: Steps) -> str:
-    if not found.marked:
-        return "the trace does not mark steps; it is treated as one step"
-    if found.ahead:
-        return "from the first kernel of a step to that of the next, because the host runs ahead"
-    return f"the annotations {STEP}"
-
-
-def _machine(
-    head: Mapping[str, Any], trace: SteppedTrace, events: Events
-) -> Iterator[Mapping[str, Any]]:
+def _machine(head: Mapping[str, Any], trace: SteppedTrace, events: Events) -> Iterator[table.Row]:
     """Yield what the trace tells of the machine."""
     devices = head.get("deviceProperties")
     used = set(np.unique(trace.device["index"]).tolist())
@@ -274,6 +241,6 @@ def _machine(
             yield measure("device_memory_bytes", float(one["totalGlobalMem"]), of=number)
     for place, peak in sorted(events.peaks.of_step().items()):
         yield measure("memory_bytes", peak, of=f"allocated on {place}")
-    told = head.get("distributedInfo")
-    if isinstance(told, dict) and isinstance(told.get("world_size"), int):
-        yield measure("world_size", told["world_size"])
+    distributed = head.get("distributedInfo")
+    if isinstance(distributed, dict) and isinstance(distributed.get("world_size"), int):
+        yield measure("world_size", distributed["world_size"])

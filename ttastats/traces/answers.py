@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from typing import Literal
 
 import polars as pl
 
@@ -23,6 +24,18 @@ PARTS = {
     "host": "host_seconds",
     "idle": "idle_seconds",
 }
+
+#: By what computing is told apart: kinds of work, or single operators.
+By = Literal["work", "operator"]
+_NAMES: dict[By, pl.Expr] = {
+    "work": pl.col("category"),
+    "operator": pl.coalesce("operator", "name"),
+}
+#: Work of the host that is not computing, where the host is what computes.
+_BESIDES = (categories.OTHER, categories.COMMUNICATION, categories.INPUT)
+_KEYS = ("rank", "step")
+#: The name of the length of a step.
+WHOLE = "whole step"
 
 
 def profiles(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -202,3 +215,63 @@ def saturation(throughputs: Mapping[int, float]) -> int | None:
     """Return the first batch size from which doubling gains less than `GAIN`; None if none is."""
     gains, steps = doubling_gains(throughputs), pairwise(sorted(throughputs))
     return next((small for small, large in steps if gains[large] < GAIN), None)
+
+
+def samples(rows: pl.DataFrame, by: By = "work") -> pl.DataFrame:
+    """Return one row for each step, or for each profile where there are several.
+
+    `whole step` is its length; the other columns sum to it: the parts of a step, and in the
+    place of computing its kinds of work. Ranks are averaged; what a step does not have is 0.
+    """
+    if rows["profile_id"].n_unique() > 1:
+        return of_profiles(rows, by)
+    return _parts_of_steps(rows, by).fill_null(0.0)
+
+
+def of_profiles(rows: pl.DataFrame, by: By = "work") -> pl.DataFrame:
+    """Return one row for each profile, as `samples` does."""
+    means = [_parts_of_steps(own, by).mean() for _, own in profiles(rows)]
+    return pl.concat(means, how="diagonal").fill_null(0.0)
+
+
+def samples_of_step(rows: pl.DataFrame) -> float | None:
+    """Return the samples of a step of all workers together, where the profiles tell one number."""
+    batch = measures(rows, "batch_size")["value"].drop_nulls().unique()
+    return float(batch[0]) * workers(rows) if batch.len() == 1 else None
+
+
+def workers(rows: pl.DataFrame) -> int:
+    """Return how many processes share a step."""
+    told = measures(rows, "world_size")["value"].to_list()
+    shared = measures(rows, "workers_step_seconds")["of"].to_list()
+    ranks = rows["rank"].drop_nulls().n_unique()
+    return max(1, ranks, *(int(number) for number in (*told, *shared) if number))
+
+
+def _parts_of_steps(own: pl.DataFrame, by: By) -> pl.DataFrame:
+    of_steps = steps(own)
+    parts = [
+        of_steps.select(*_KEYS, pl.col(measure).alias(name))
+        for name, measure in PARTS.items()
+        if name != "compute"
+    ]
+    whole = of_steps.select(*_KEYS, pl.col("step_seconds").alias(WHOLE), "compute_seconds")
+    work = at_work(own)
+    if not runs_on_device(own):
+        work = work.filter(~pl.col("category").is_in(_BESIDES))
+    kinds = work.group_by(*_KEYS, _NAMES[by].alias("name")).agg(pl.col("seconds").sum())
+    kinds = (
+        kinds.join(whole, on=_KEYS, nulls_equal=True)
+        .sort(*_KEYS, "name")
+        .with_columns(
+            seconds=pl.col("seconds")
+            / pl.col("seconds").sum().over(_KEYS)
+            * pl.col("compute_seconds")
+        )
+    )
+    wide = kinds.pivot("name", index=_KEYS, values="seconds", aggregate_function="sum")
+    joined = whole.select(*_KEYS, WHOLE)
+    for part in (*parts, wide):
+        joined = joined.join(part, on=_KEYS, how="left", nulls_equal=True)
+    means = joined.fill_null(0.0).group_by("step", maintain_order=True).mean()
+    return means.drop(_KEYS)

@@ -69,19 +69,9 @@ _NOTHING_TOLD = ("", b"", b"", b"")
 
 #: Columns by the type of their numbers: d and f are floats, i, h, q and b are whole.
 _TYPES = {
-    "start": "d",
-    "length": "d",
-    "name": "i",
-    "thread": "h",
-    "external": "i",
-    "correlation": "i",
-    "call": "i",
-    "kind": "b",
-    "index": "h",
-    "stream": "i",
-    "bytes": "q",
-    "flops": "q",
-}
+    "start": "d", "length": "d", "name": "i", "thread": "h", "external": "i", "correlation": "i",
+    "call": "i", "kind": "b", "index": "h", "stream": "i", "bytes": "q", "flops": "q",
+}  # fmt: skip
 
 
 class Columns:
@@ -131,17 +121,9 @@ DEVICE_KINDS = ("kernel", "memcpy", "memset")
 
 #: Bytes of an element by the name that a collective gives its type.
 _SIZES = {
-    "Float": 4,
-    "Half": 2,
-    "BFloat16": 2,
-    "Double": 8,
-    "Int": 4,
-    "Long": 8,
-    "Short": 2,
-    "Char": 1,
-    "Byte": 1,
-    "Bool": 1,
-}
+    "Float": 4, "Half": 2, "BFloat16": 2, "Double": 8, "Int": 4, "Long": 8, "Short": 2, "Char": 1,
+    "Byte": 1, "Bool": 1,
+}  # fmt: skip
 
 
 def _moved(args: list[Args]) -> list[Number]:
@@ -177,18 +159,11 @@ class Peaks:
 
     def add(self, events: Iterable[Event]) -> None:
         """Look at some events of memory."""
-        for event in events:
-            if isinstance(event, FullEvent):
-                place, now = _allocated(event)
-                self.bytes_of[place] = max(now, self.bytes_of.get(place, 0))
-
-
-def _allocated(event: FullEvent) -> tuple[str, int]:
-    """Return where memory was allocated, and how much of it was in all."""
-    args = event.args
-    on_host = number_of(args.device_type, 0) == 0
-    place = _HOST if on_host else f"gpu {number_of(args.device_id, 0)}"
-    return place, max(number_of(args.allocated), number_of(args.allocated_before))
+        for args in (event.args for event in events if isinstance(event, FullEvent)):
+            on_host = number_of(args.device_type, 0) == 0
+            place = _HOST if on_host else f"gpu {number_of(args.device_id, 0)}"
+            now = max(number_of(args.allocated), number_of(args.allocated_before))
+            self.bytes_of[place] = max(now, self.bytes_of.get(place, 0))
 
 
 class Events:
@@ -214,15 +189,7 @@ class Events:
         self.operators = Columns("start", "length", "name", "thread", "external", "call")
         self.host = Columns("start", "length", "name", "thread", "correlation")
         self.device = Columns(
-            "start",
-            "length",
-            "name",
-            "kind",
-            "index",
-            "stream",
-            "external",
-            "correlation",
-            "bytes",
+            "start", "length", "name", "kind", "index", "stream", "external", "correlation", "bytes"
         )
         self.notes = Columns("start", "length", "name")
         self.ranges = Columns("start", "name", "flops")
@@ -295,14 +262,13 @@ class Events:
         dims = [event.args.dims for event in events]
         if dims.count(NOTHING) == len(dims):
             return [0] * len(dims)
-        told = zip(
-            [event.name for event in events],
-            map(bytes, dims),
-            map(bytes, [event.args.types for event in events]),
-            _concrete(events),
-            strict=True,
-        )
-        return [*map(self.calls.__getitem__, told)]
+        # The values of inputs that are no tensors, where FLOPs depend on them.
+        counted = flops.COUNTED
+        values = [bytes(one.args.concrete) if one.name in counted else b"" for one in events]
+        types = map(bytes, [event.args.types for event in events])
+        names = [event.name for event in events]
+        calls = zip(names, map(bytes, dims), types, values, strict=True)
+        return [*map(self.calls.__getitem__, calls)]
 
     def _add_device(self, events: list[Event], kind: int, numbers: dict[str, list[Any]]) -> None:
         args = [event.args for event in events]
@@ -318,12 +284,6 @@ class Events:
             correlation=[one.correlation for one in args],
             bytes=_moved(args),
         )
-
-
-def _concrete(events: list[Event]) -> list[bytes]:
-    """Return the values of inputs that are no tensors, where FLOPs depend on them."""
-    counted = flops.COUNTED
-    return [bytes(event.args.concrete) if event.name in counted else b"" for event in events]
 
 
 def _external(args: list[Args]) -> list[Number]:

@@ -1,4 +1,4 @@
-"""How long was something under way, of several that may overlap?
+"""How long was something under way, of several that may overlap, and what lies within what?
 
 A set of intervals is an array of shape (n, 2) with starts and ends, sorted and apart from each
 other; `union` makes one.
@@ -6,11 +6,20 @@ other; `union` makes one.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.signedinteger[Any]]
+Bools = NDArray[np.bool_]
 NOTHING: Floats = np.empty((0, 2))
+#: Where there is no parent.
+NONE = -1
+#: Intervals that are looked at together.
+_TOGETHER = 20_000
 
 
 def union(start: Floats, end: Floats) -> Floats:
@@ -49,31 +58,25 @@ def any_of(sets: list[Floats]) -> Floats:
 
 def without(a: Floats, b: Floats) -> Floats:
     """Return the time in `a` that is not in `b`; a part at a time, since there may be millions."""
-    found = [NOTHING]
+    rests = [NOTHING]
     for begin in range(0, len(a), _TOGETHER):
         part = a[begin : begin + _TOGETHER]
         low = np.searchsorted(b[:, 1], part[0, 0], side="right")
         high = np.searchsorted(b[:, 0], part[-1, 1], side="left")
-        found.append(_without(part, b[low:high]))
-    return np.concatenate(found)
+        other = b[low:high]
+        if len(other):
+            edges = np.unique(np.concatenate((part.ravel(), other.ravel())))
+            start, end = edges[:-1], edges[1:]
+            keep = _covered(part, start) & ~_covered(other, start)
+            part = union(start[keep], end[keep])
+        rests.append(part)
+    return np.concatenate(rests)
 
 
-_TOGETHER = 20_000
-
-
-def _without(a: Floats, b: Floats) -> Floats:
-    if not len(b):
-        return a
-    edges = np.unique(np.concatenate((a.ravel(), b.ravel())))
-    start, end = edges[:-1], edges[1:]
-    keep = _covered(a, start) & ~_covered(b, start)
-    return union(start[keep], end[keep])
-
-
-def _covered(a: Floats, moment: Floats) -> NDArray[np.bool_]:
+def _covered(a: Floats, moment: Floats) -> Bools:
     """Return which moments lie in a set, its starts included and its ends not."""
     place = np.searchsorted(a[:, 0], moment, side="right") - 1
-    inside: NDArray[np.bool_] = (place >= 0) & (moment < a[np.maximum(place, 0), 1])
+    inside: Bools = (place >= 0) & (moment < a[np.maximum(place, 0), 1])
     return inside
 
 
@@ -91,3 +94,76 @@ def _until(a: Floats, moment: Floats) -> Floats:
     last = np.maximum(place - 1, 0)
     inside: Floats = np.clip(moment - a[last, 0], 0.0, a[last, 1] - a[last, 0])
     return inside + before[last]
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """The operators of a thread by who called them: `parent` is NONE for those nobody called.
+
+    They are intervals that lie within each other or apart. All functions take and give arrays with
+    one entry for each operator, in the order of their starts, callers before what they call.
+
+    What an operator called, however indirectly, stands behind it, up to the place `last`.
+    """
+
+    parent: Ints
+    last: Ints
+
+
+def nest(start: Floats, length: Floats) -> Nest:
+    """Find the caller of each operator.
+
+    An operator ends before a later one begins, or else is its caller. Depths are found by counting
+    what has begun and not ended at each start; the caller is the last before that is one less deep.
+    """
+    count, end = len(start), start + length
+    place = np.arange(count)
+    ended = np.searchsorted(np.sort(end), start, side="right")
+    depth = place - np.minimum(ended, place)
+    order = np.lexsort((place, depth))
+    keys = depth[order] * count + order
+    before = np.searchsorted(keys, (depth - 1) * count + place) - 1
+    found = order[np.maximum(before, 0)]
+    is_called = (before >= 0) & (depth > 0) & (depth[found] == depth - 1) & (end[found] >= start)
+    last = np.searchsorted(start, end, side="left") - 1
+    return Nest(np.where(is_called, found, NONE), np.maximum(last, place))
+
+
+def own_time(length: Floats, nested: Nest) -> Floats:
+    """Return the time of each operator without that of those it called."""
+    called = np.flatnonzero(nested.parent != NONE)
+    inside = np.bincount(nested.parent[called], weights=length[called], minlength=len(length))
+    return np.maximum(length - inside, 0.0)
+
+
+def outermost(marked: Bools, nested: Nest) -> Ints:
+    """Return the outermost marked operator each lies in, which may be itself, or NONE."""
+    places = np.flatnonzero(marked)
+    reached = np.maximum.accumulate(nested.last[places])
+    is_outer = np.ones(len(places), bool)
+    is_outer[1:] = places[1:] > reached[:-1]
+    outer = places[is_outer]
+    if not len(outer):
+        return np.full(len(marked), NONE)
+    own = np.arange(len(marked))
+    found = outer[np.maximum(np.searchsorted(outer, own, side="right") - 1, 0)]
+    return np.where((found <= own) & (own <= nested.last[found]), found, NONE)
+
+
+def has_below(marked: Bools, nested: Nest) -> Bools:
+    """Return which operators called something marked, however indirectly."""
+    before = np.concatenate(([0], np.cumsum(marked)))
+    found: Bools = before[nested.last + 1] > before[1:]
+    return found
+
+
+def enclosing(moment: Floats, start: Floats, length: Floats, nested: Nest) -> Ints:
+    """Return the innermost operator under way at each moment, or NONE."""
+    found = np.searchsorted(start, moment, side="right") - 1
+    waiting = np.flatnonzero(found != NONE)
+    while len(waiting):
+        now = found[waiting]
+        waiting = waiting[start[now] + length[now] < moment[waiting]]
+        found[waiting] = nested.parent[found[waiting]]
+        waiting = waiting[found[waiting] != NONE]
+    return found

@@ -70,9 +70,8 @@ def read(chunks: Iterable[bytes]) -> ReadTrace:
 
 def _distributed(head: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Return the rank and the number of processes that the head of a trace tells."""
-    told = head.get("distributedInfo")
-    told = told if isinstance(told, dict) else {}
-    rank, size = told.get("rank"), told.get("world_size")
+    info = head.get("distributedInfo")
+    rank, size = (info.get("rank"), info.get("world_size")) if isinstance(info, dict) else (-1, 0)
     return (
         rank if isinstance(rank, int) and rank >= 0 else None,
         size if isinstance(size, int) and size > 0 else None,
@@ -81,17 +80,17 @@ def _distributed(head: Mapping[str, Any]) -> tuple[int | None, int | None]:
 
 def _problems(found: Found, events: Events) -> Iterator[Problem]:
     if found.ending:
-        said = (
+        yield Problem(
+            "truncated_trace",
             f"the trace is truncated ({found.ending}); everything before that is read, but "
-            "device activity may be missing"
+            "device activity may be missing",
         )
-        yield Problem("truncated_trace", said)
     if found.damaged:
-        said = f"{found.damaged:,} unreadable events are ignored"
-        yield Problem("damaged_events", said)
+        yield Problem("damaged_events", f"{found.damaged:,} unreadable events are ignored")
     if len(events.ranges):
-        said = (
+        yield Problem(
+            "counted_instructions",
             "CUPTI counted instructions of its kernels, which slowed them down many times; their "
-            "times are ignored"
+            "times are ignored",
+            "info",
         )
-        yield Problem("counted_instructions", said, "info")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,15 +73,15 @@ def of_steps(trace: SteppedTrace) -> dict[str, Floats]:
     windows = trace.steps.device
     length = windows[:, 1] - windows[:, 0]
     split, starts = _on_device(trace) if len(trace.device["start"]) else _on_host(trace)
-    found = {name: np.zeros(len(windows)) for name in (*_PARTS, "communication_seconds")}
+    parts = {name: np.zeros(len(windows)) for name in (*_PARTS, "communication_seconds")}
     for low, high in _spans(starts, windows):
         clipped = np.clip(windows, low, high)
         for name, part in split(low, high).items():
-            found[name] += intervals.within(part, clipped)
-    rest = length - sum(found[name] for name in _PARTS)
-    found["idle_seconds"] = np.where(rest > _ROUNDING * length, rest, 0.0)
-    found["step_seconds"] = length
-    return found
+            parts[name] += intervals.within(part, clipped)
+    rest = length - sum(parts[name] for name in _PARTS)
+    parts["idle_seconds"] = np.where(rest > _ROUNDING * length, rest, 0.0)
+    parts["step_seconds"] = length
+    return parts
 
 
 def _spans(starts: Floats, windows: Floats) -> Iterator[tuple[float, float]]:
@@ -96,7 +95,9 @@ def _spans(starts: Floats, windows: Floats) -> Iterator[tuple[float, float]]:
 def _on_device(trace: SteppedTrace) -> tuple[_Split, Floats]:
     """Return what splits time where a device computes."""
     device, host = trace.device, trace.host
-    here = device["index"] == _busiest(device)
+    devices, place = np.unique(device["index"], return_inverse=True)
+    # The device of a process that worked longest; few processes have several.
+    here = device["index"] == devices[np.argmax(np.bincount(place, weights=device["length"]))]
     is_kernel = device["kind"] == DEVICE_KINDS.index("kernel")
     collective = np.array([one == categories.COMMUNICATION for one in trace.category], bool)
     communicates = collective[device["name"]] & is_kernel
@@ -106,7 +107,7 @@ def _on_device(trace: SteppedTrace) -> tuple[_Split, Floats]:
     communicating = _chosen(device, here & communicates)
     copying = _chosen(device, here & ~is_kernel)
     calling, idling = _chosen(host, ~waits), _chosen(host, waits)
-    operating, loading = of_set(trace.done.busy), of_set(_loading(trace))
+    operating, loading = of_set(trace.done.busy), _loading(trace)
 
     def split(low: float, high: float) -> Mapping[str, Floats]:
         compute = computing.between(low, high)
@@ -133,20 +134,14 @@ def _chosen(of: Numbers, chosen: NDArray[np.bool_]) -> Timeline:
     return timeline(of["start"][chosen], of["length"][chosen])
 
 
-def _busiest(device: Numbers) -> Any:
-    """Return the device of a process that worked longest; few processes have several."""
-    found, place = np.unique(device["index"], return_inverse=True)
-    return found[np.argmax(np.bincount(place, weights=device["length"]))]
-
-
-def _loading(trace: SteppedTrace) -> Floats:
-    return under_way(trace.names, trace.notes, "enumerate(DataLoader)", "DataLoader")
+def _loading(trace: SteppedTrace) -> Timeline:
+    return of_set(under_way(trace.names, trace.notes, "enumerate(DataLoader)", "DataLoader"))
 
 
 def _on_host(trace: SteppedTrace) -> tuple[_Split, Floats]:
     """Return what splits time where the host alone computes."""
     computing, communicating = of_set(trace.done.computes), of_set(trace.done.communicates)
-    loading, whole = of_set(_loading(trace)), of_set(trace.steps.device)
+    loading, whole = _loading(trace), of_set(trace.steps.device)
 
     def split(low: float, high: float) -> Mapping[str, Floats]:
         compute = computing.between(low, high)

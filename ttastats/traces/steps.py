@@ -6,7 +6,7 @@ steps begin with their first kernels instead. Without annotations the whole trac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,14 +63,8 @@ def place(moment: Floats, windows: Floats) -> Ints:
 
 def chosen(steps: Steps, keep: NDArray[np.bool_]) -> Steps:
     """Keep some of the steps."""
-    return Steps(
-        steps.numbers[keep],
-        steps.host[keep],
-        steps.device[keep],
-        steps.warmup,
-        steps.marked,
-        steps.ahead,
-    )
+    parts = {name: getattr(steps, name)[keep] for name in ("numbers", "host", "device")}
+    return replace(steps, **parts)
 
 
 def on_device(steps: Steps, launched_in: Ints, start: Floats, end: Floats) -> Steps:
@@ -85,13 +79,12 @@ def on_device(steps: Steps, launched_in: Ints, start: Floats, end: Floats) -> St
     np.maximum.at(ends, launched_in[inside], end[inside])
     if not steps.marked:
         low, high = steps.host[0]
-        device = np.array([[low, max(high, ends[0])]])
-        return Steps(steps.numbers, steps.host, device, marked=False)
+        return replace(steps, device=np.array([[low, max(high, ends[0])]]))
     late = ends > steps.host[:, 1]
     if not np.isfinite(begins).all() or late.sum() * 2 <= count:
         return steps
     device = np.column_stack((begins, np.append(begins[1:], ends[-1])))
-    return Steps(steps.numbers, steps.host, device, ahead=True)
+    return replace(steps, device=device, ahead=True)
 
 
 def without_warmup(steps: Steps) -> Steps:
@@ -102,5 +95,4 @@ def without_warmup(steps: Steps) -> Steps:
         lengths[first + 1 :]
     ):
         first += 1
-    kept = chosen(steps, np.arange(len(lengths)) >= first)
-    return Steps(kept.numbers, kept.host, kept.device, first, kept.marked, kept.ahead)
+    return replace(chosen(steps, np.arange(len(lengths)) >= first), warmup=first)

@@ -26,31 +26,21 @@ def write(
 
 
 def read(paths: Sequence[Path]) -> pl.DataFrame:
-    """Return the rows of one or more profiles; a profile that stands in several counts once.
-
-    Raises
-    ------
-    TtastatsError
-        A file is missing or unreadable, of a newer version, or holds no profile.
-    """
+    """Return the rows of one or more profiles; a profile that stands in several counts once."""
     if not paths:
         raise TtastatsError("no file given", remedy=PROFILES.remedy)
     frames: list[pl.DataFrame] = []
     seen: set[str] = set()
     for path in paths:
-        frame = _read_one(path)
+        scanned = PROFILES.scan(path)
+        missing = [name for name in _REQUIRED if name not in scanned.collect_schema()]
+        if missing:
+            what = f"is not a profile: missing columns {', '.join(missing)}"
+            raise TtastatsError(what, where=str(path), remedy=PROFILES.remedy)
+        frame = table.whole([scanned.collect()])
         frames.append(frame.filter(~pl.col("profile_id").is_in(seen)))
         seen |= set(frame.get_column("profile_id").unique())
     return table.whole(frames)
-
-
-def _read_one(path: Path) -> pl.DataFrame:
-    frame = PROFILES.scan(path)
-    missing = [name for name in _REQUIRED if name not in frame.collect_schema()]
-    if missing:
-        what = f"is not a profile: missing columns {', '.join(missing)}"
-        raise TtastatsError(what, where=str(path), remedy=PROFILES.remedy)
-    return table.whole([frame.collect()])
 
 
 def problems_of(path: Path) -> list[Problem]:

@@ -24,6 +24,12 @@ Objects = NDArray[np.object_]
 #: Seconds of a unit of time.
 MICRO = 1e-6
 OPTIMIZER = "Optimizer."
+#: Frames of operators that wait to be brought together.
+_FRAMES = 20
+_OPERATOR_ROWS = {
+    "name": pl.Int32, "optimizes": pl.Boolean, "step": pl.Int64, "calls": pl.Int64,
+    "seconds": pl.Float64, "flops": pl.Int64, "bytes": pl.Int64,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +69,16 @@ def together(events: Events) -> SteppedTrace:
     columns, host = events.operators.taken(), events.host.taken()
     device, notes = events.device.taken(), events.notes.taken()
     kinds = (columns, host, device, notes)
-    zero = min((float(one["start"].min()) for one in kinds if len(one["start"])), default=0.0)
-    for one in kinds:
-        one["start"] -= zero
+    zero = min((float(kind["start"].min()) for kind in kinds if len(kind["start"])), default=0.0)
+    for kind in kinds:
+        kind["start"] -= zero
     category = np.array([categories.of(name) for name in names], dtype=object)
     marked = _marked(names, notes, columns, host, device)
     order = work.ordered(columns)
     launches = Launches(device, host, columns, order)
-    for one, told in ((columns, ["external"]), (host, ["thread"]), (device, ["external"])):
-        for name in (*told, "correlation"):
-            one.pop(name, None)  # millions of numbers that nobody needs any more
+    for kind, ids in ((columns, "external"), (host, "thread"), (device, "external")):
+        for name in (ids, "correlation"):
+            kind.pop(name, None)  # millions of numbers that nobody needs any more
     grain = 1e-3 + 4 * float(np.spacing(abs(zero)))
     known = work.costs(events.calls, names)
     some = work.operators(columns, order, known, grain)
@@ -90,40 +96,22 @@ def together(events: Events) -> SteppedTrace:
     final = steps.without_warmup(steps.on_device(kept, in_step, device["start"], end))
     moved = position - final.warmup
     frame = done.rows.with_columns(step=pl.Series(moved[done.rows["step"].to_numpy()]))
-    return SteppedTrace(
-        names,
-        category,
-        replace(done, rows=frame.filter(pl.col("step") >= 0)),
-        launches,
-        host,
-        device,
-        notes,
-        final,
-        np.maximum(in_step - final.warmup, NONE),
-    )
+    done = replace(done, rows=frame.filter(pl.col("step") >= 0))
+    in_step = np.maximum(in_step - final.warmup, NONE)
+    return SteppedTrace(names, category, done, launches, host, device, notes, final, in_step)
 
 
-def _marked(
-    names: Sequence[str], notes: Numbers, columns: Numbers, host: Numbers, device: Numbers
-) -> Steps:
-    """Return the steps that annotations mark, or the whole."""
-    numbers = np.array([_step_number(name) for name in names], np.int64)[notes["name"]]
+def _marked(names: Sequence[str], notes: Numbers, *kinds: Numbers) -> Steps:
+    """Return the steps that annotations mark, or the whole: all time with events of some kinds."""
+    texts = [name.removeprefix(STEP) if name.startswith(STEP) else "" for name in names]
+    by_name = np.array([int(text) if text.isdecimal() else NONE for text in texts], np.int64)
+    numbers = by_name[notes["name"]]
     marks = numbers != NONE
     start, length = notes["start"][marks], notes["length"][marks]
-    whole = _whole(columns, host, device)
-    return steps.marked(numbers[marks], start, start + length, whole)
-
-
-def _step_number(name: str) -> int:
-    text = name.removeprefix(STEP)
-    return int(text) if text != name and text.isdecimal() else NONE
-
-
-def _whole(*kinds: Numbers) -> tuple[float, float]:
-    """Return the time from the first event to the end of the last."""
     some = [one for one in kinds if len(one["start"])]
     first = min((float(one["start"].min()) for one in some), default=0.0)
-    return first, max((float((one["start"] + one["length"]).max()) for one in some), default=0.0)
+    last = max((float((one["start"] + one["length"]).max()) for one in some), default=0.0)
+    return steps.marked(numbers[marks], start, start + length, (first, last))
 
 
 def _done(
@@ -163,19 +151,6 @@ def _done(
     return Done(rows, busy, computes, communicates, unknown)
 
 
-#: Frames of operators that wait to be brought together.
-_FRAMES = 20
-_OPERATOR_ROWS = {
-    "name": pl.Int32,
-    "optimizes": pl.Boolean,
-    "step": pl.Int64,
-    "calls": pl.Int64,
-    "seconds": pl.Float64,
-    "flops": pl.Int64,
-    "bytes": pl.Int64,
-}
-
-
 def _grouped(some: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame:
     """Return the rows of some operators by name and step."""
     inside = np.flatnonzero(in_step != NONE)
@@ -198,8 +173,8 @@ def _grouped(some: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame
 
 def lie_in(moment: Floats, windows: Floats) -> NDArray[np.bool_]:
     """Return which moments lie in some windows."""
-    found: NDArray[np.bool_] = steps.place(moment, windows) != NONE
-    return found
+    lies_in: NDArray[np.bool_] = steps.place(moment, windows) != NONE
+    return lies_in
 
 
 def under_way(names: Sequence[str], notes: Numbers, *starts: str) -> Floats:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttastats.traces import flops, nesting
+from ttastats.traces import flops, intervals
 from ttastats.traces.events import Numbers
-from ttastats.traces.nesting import NONE, Nest
+from ttastats.traces.intervals import NONE, Nest
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.signedinteger[Any]]
@@ -137,15 +137,15 @@ def _cut(columns: Numbers, order: Ints, begin: int, end: int) -> int:
 def _some(columns: Numbers, part: Ints, first: int, known: Costs, grain: float) -> Operators:
     start, length, name = columns["start"][part], columns["length"][part], columns["name"][part]
     # Neighbours share a moment, but for rounding.
-    nested = nesting.nest(start, np.maximum(length - grain, grain))
+    nested = intervals.nest(start, np.maximum(length - grain, grain))
     is_counted = known.counted[name]
-    outer = nesting.outermost(is_counted, nested)
+    outer = intervals.outermost(is_counted, nested)
     itself = np.arange(len(part))
     account = np.where(outer == NONE, itself, outer)
     call = columns["call"][part]
     moved = known.bytes[call]
     alone = account == itself
-    below = nesting.has_below((moved != UNKNOWN) & alone, nested)
+    below = intervals.has_below((moved != UNKNOWN) & alone, nested)
     return Operators(
         int(columns["thread"][part[0]]),
         first,
@@ -154,13 +154,10 @@ def _some(columns: Numbers, part: Ints, first: int, known: Costs, grain: float) 
         name,
         nested,
         account,
-        nesting.own_time(length, nested),
+        intervals.own_time(length, nested),
         np.where(is_counted & alone, known.flops[call], 0),
         np.where(alone & (is_counted | ~below), moved, UNKNOWN),
     )
-
-
-# --------------------------------------------------------------------------------------- launches
 
 
 class Launches:
@@ -199,7 +196,7 @@ class Launches:
         low, high = np.searchsorted(self._called[self._rest], ends, side="left")
         asked = self._rest[low:high]
         asked = asked[self._thread[asked] == some.thread]
-        place = nesting.enclosing(self._called[asked], some.start, some.length, some.nest)
+        place = intervals.enclosing(self._called[asked], some.start, some.length, some.nest)
         known = place != NONE
         self._found(asked[known], place[known], some)
 

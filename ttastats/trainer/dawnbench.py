@@ -11,19 +11,13 @@ from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 from ttastats.recording import dawnbench
 from ttastats.recording.result_files import ResultFolder, explained, number_of
-from ttastats.trainer.outcome import Checkpoint, Outcome
+from ttastats.trainer.events import Outcome
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Recipe
 
 
 def check(recipe: Recipe) -> None:
-    """Refuse a workload whose quality is not an accuracy: the format knows no other.
-
-    Raises
-    ------
-    TtastatsError
-        The metric is another.
-    """
+    """Refuse a workload whose quality is not an accuracy: the format knows no other."""
     if recipe.metric != "accuracy":
         raise TtastatsError(
             f"DAWNBench tables hold accuracies, not {recipe.metric}",
@@ -40,35 +34,33 @@ def write(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) 
     with explained(table):
         table.parent.mkdir(parents=True, exist_ok=True)
         atomic.write_text(table.with_suffix(".json"), _description(place, settings, log))
-        atomic.write_text(table, dawnbench.table(["top1_accuracy"], map(_row, outcome.checkpoints)))
+        # DAWNBench counts all but validation: reading and preparing the data are on its clock.
+        rows = (
+            (one.epoch, round(one.known_at.wall - one.evaluated, 6), 100 * one.quality)
+            for one in outcome.checkpoints
+        )
+        atomic.write_text(table, dawnbench.table(["top1_accuracy"], rows))
     return table
 
 
-def _row(one: Checkpoint) -> tuple[float, float, float]:
-    """Return what the table tells of a checkpoint, to the microsecond and in percent.
-
-    DAWNBench counts all but validation: reading and preparing the data are on its clock.
-    """
-    return one.epoch, round(one.known_at.wall - one.evaluated, 6), 100 * one.quality
-
-
 def _description(place: ResultFolder, settings: Settings, log: Path) -> str:
-    fields = {
-        "version": "v1.0",
-        "author": place.org,
-        "authorEmail": "",
-        "framework": f"PyTorch {torch.__version__}",
-        "codeURL": "",
-        "model": place.benchmark,
-        "hardware": place.system,
-        "costPerHour": None,
-        "timestamp": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "logFilename": log.name,
-        "ttastats": {
-            "benchmark": place.benchmark,
-            "entry": f"{place.org}/{place.system}",
-            "target": settings.target,
-            "settings": settings.as_dict(),
-        },
-    }
-    return dawnbench.description(fields)
+    return dawnbench.description(
+        {
+            "version": "v1.0",
+            "author": place.org,
+            "authorEmail": "",
+            "framework": f"PyTorch {torch.__version__}",
+            "codeURL": "",
+            "model": place.benchmark,
+            "hardware": place.system,
+            "costPerHour": None,
+            "timestamp": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "logFilename": log.name,
+            "ttastats": {
+                "benchmark": place.benchmark,
+                "entry": f"{place.org}/{place.system}",
+                "target": settings.target,
+                "settings": settings.as_dict(),
+            },
+        }
+    )

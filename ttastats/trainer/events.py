@@ -1,8 +1,12 @@
-"""Which facts go into the log at which moment? Everything but the stretches of the loop itself."""
+"""What comes of a run, and which facts go into its log at which moment?
+
+Everything but the stretches of the loop itself.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,8 +18,36 @@ from ttastats.recording.result_files import ResultFolder
 from ttastats.recording.run_log import EventLog
 from ttastats.trainer import hardware
 from ttastats.trainer.network import Network
-from ttastats.trainer.outcome import Checkpoint, Outcome
 from ttastats.trainer.workloads.contract import Data
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A stretch of training and the evaluation after it, and what the run cost until then.
+
+    `epoch` are the epochs trained by then, `trained` and `evaluated` the time spent on each by
+    then, `known_at` all that was on the clock when the quality was known.
+    """
+
+    epoch: float
+    step: int
+    samples: int
+    quality: float
+    train_loss: float
+    trained: Seconds
+    evaluated: float
+    known_at: Seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended. `run` is the counted time; `dataset` the digest of the samples."""
+
+    reached: bool
+    checkpoints: tuple[Checkpoint, ...]
+    run: Seconds
+    dataset: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def log_head(log: EventLog, place: ResultFolder) -> None:

@@ -7,14 +7,12 @@ seed, and no setup always comes first: a machine that grows slower is equally un
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
-from typing import Any
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.file_names import own_name
@@ -67,11 +65,6 @@ def plan(
     ----------
     grid
         Values by their name in the recipe; what has none is as in `options`.
-
-    Raises
-    ------
-    TtastatsError
-        A combination is impossible, two are the same, or a name cannot be a folder.
     """
     workload = workloads.load(request.workload)
     if request.dawnbench:
@@ -79,7 +72,7 @@ def plan(
     grid = {name: values for name, values in (grid or {}).items() if values}
     setups = {
         _name(chosen, grid): _planned(request, options, chosen, seeds)
-        for chosen in _combinations(grid)
+        for chosen in (dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
     }
     if len({runs[0].settings.setup() for runs in setups.values()}) < math.prod(
         len(values) for values in grid.values()
@@ -94,13 +87,7 @@ def plan(
 
 
 def make(planned: Sequence[Planned], *, write_dawnbench: bool = False) -> None:
-    """Make the runs in their order.
-
-    Raises
-    ------
-    TtastatsError
-        A log could not be written, a worker failed, or somebody interrupted.
-    """
+    """Make the runs in their order."""
     for workers, some in groupby(planned, key=lambda one: one.settings.workers):
         runs = list(some)
         if workers == 1 or parallel.started_by_torchrun():
@@ -144,61 +131,46 @@ def _planned(
         own_name(system + (suffix if chosen or not request.system else ""), "--system"),
         own_name(workload.name, "workload"),
     )
-    place = _of_its_own(place, settings[0].setup())
-    return [Planned(one, place) for one in settings]
-
-
-def _of_its_own(place: ResultFolder, setup: str) -> ResultFolder:
-    """Return place where no runs of another setup lie, such as those of a file before a change."""
-    others = {_setup(told) for _, told, _ in _told(place)} - {setup}
-    return replace(place, system=f"{place.system}-{setup[:7]}") if others else place
+    setup = settings[0].setup()
+    # Where runs of another setup lie, such as those of a file before a change, a name of its own.
+    if any(logged is None or logged.setup() != setup for logged, _ in _logged(place)):
+        place = replace(place, system=f"{place.system}-{setup[:7]}")
+    return [Planned(each, place) for each in settings]
 
 
 def _is_complete(one: Planned) -> bool:
     identity = one.settings.identity()
     return any(
         settings is not None and settings.identity() == identity and reason in _COMPLETE
-        for _, settings, reason in _told(one.place)
+        for settings, reason in _logged(one.place)
     )
 
 
-def _setup(settings: Settings | None) -> str | None:
-    return settings.setup() if settings else None
-
-
-def _told(place: ResultFolder) -> Iterator[tuple[Path, Settings | None, str | None]]:
-    """Yield the logs of a place with the settings and the end that each tells.
+def _logged(place: ResultFolder) -> Iterator[tuple[Settings | None, str | None]]:
+    """Yield the settings and the end of each log of a place.
 
     What was killed before its run began is no log of a run.
     """
     for path in result_files.existing(place):
-        begun, settings, reason = _told_by(path, path.stat().st_size)
+        begun, settings, reason = _read(path, path.stat().st_size)
         if begun:
-            yield path, settings, reason
+            yield settings, reason
 
 
 @cache
-def _told_by(path: Path, _size: int) -> tuple[bool, Settings | None, str | None]:
+def _read(path: Path, _size: int) -> tuple[bool, Settings | None, str | None]:
+    """Return whether the run of a log began, its settings if this version's, and its end."""
     begun, settings, reason = False, None, None
     for event in mllog.events(path.read_text("utf-8", "replace")):
+        value = event.get("value")
         if event.get("key") == "run_start":
             begun = True
-        elif event.get("key") == "settings":
-            settings = _settings(event["value"])
+        elif event.get("key") == "settings" and isinstance(value, dict):
+            is_known = value.keys() == set(Settings.__dataclass_fields__)
+            settings = Settings(**value) if is_known else None
         elif event.get("key") == "run_stop":
             reason = event["metadata"].get("reason")
     return begun, settings, reason
-
-
-def _settings(told: Any) -> Settings | None:
-    """Return the settings a log names, as far as it is of this version of the trainer."""
-    known = set(Settings.__dataclass_fields__)
-    return Settings(**told) if isinstance(told, dict) and told.keys() == known else None
-
-
-def _combinations(grid: Mapping[str, Sequence[Value]]) -> Iterator[dict[str, Value]]:
-    for values in itertools.product(*grid.values()):
-        yield dict(zip(grid, values, strict=True))
 
 
 def _name(chosen: Mapping[str, Value], grid: Mapping[str, Sequence[Value]]) -> str:
@@ -218,10 +190,10 @@ def _with_workers(values: Mapping[str, Value]) -> Mapping[str, Value]:
     """Let torchrun say how many workers there are, where it started them."""
     if not parallel.started_by_torchrun():
         return values
-    asked, there = values.get("workers", 1), parallel.world_size()
-    if asked not in {1, there}:
+    workers, there = values.get("workers", 1), parallel.world_size()
+    if workers not in {1, there}:
         raise TtastatsError(
-            f"torchrun started {there} workers, not {asked}",
+            f"torchrun started {there} workers, not {workers}",
             where="--workers",
             remedy="Remove the option under torchrun.",
         )

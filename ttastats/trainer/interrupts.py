@@ -28,13 +28,7 @@ class StopRequest:
         self._alone = alone
 
     def check(self) -> None:
-        """Raise if the run has been asked to stop.
-
-        Raises
-        ------
-        Interrupted
-            It has.
-        """
+        """Raise if the run has been asked to stop."""
         if self.reason is not None:
             raise Interrupted(self.reason)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,10 +15,9 @@ from ttastats.recording.clock import Clock, Seconds
 from ttastats.recording.run_ends import reason_of
 from ttastats.recording.run_log import EventLog
 from ttastats.trainer import events, network
-from ttastats.trainer.clock import waiting_seconds
+from ttastats.trainer.events import Checkpoint, Outcome
 from ttastats.trainer.interrupts import Interrupted, StopRequest
 from ttastats.trainer.network import Network
-from ttastats.trainer.outcome import Checkpoint, Outcome
 from ttastats.trainer.parallel import Team, lost
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import END, Data, Workload
@@ -35,21 +35,15 @@ def train(
     stop: StopRequest,
     on_checkpoint: Callable[[Checkpoint], None],
 ) -> Outcome:
-    """Train until the target is reached or the epochs are used up, and log every event.
-
-    Raises
-    ------
-    Interrupted
-        The run was asked to stop; the log says so, if it had begun.
-    """
+    """Train until the target is reached or the epochs are used up, and log every event."""
     run = None
     try:
         net = _ready(workload, settings, team, log, stop)
         run = _Run(net, log, clock, stop, on_checkpoint)
-        waited = waiting_seconds()
+        waited = _waiting_seconds()
         log.begin("run_start", at=clock.start())
         outcome = run.to_its_end()
-        waited = None if waited is None else (waiting_seconds() or waited) - waited
+        waited = None if waited is None else (_waiting_seconds() or waited) - waited
         cpu, waiting = team.total(outcome.run.cpu, math.nan if waited is None else waited)
     except BaseException as error:
         if not isinstance(error, Interrupted) and not lost(error):
@@ -59,6 +53,16 @@ def train(
         raise
     events.log_totals(log, outcome, team.device, cpu, waiting)
     return outcome
+
+
+def _waiting_seconds() -> float | None:
+    """Return how long threads of this process waited for a core; None if unknown."""
+    try:
+        threads = Path("/proc/self/task").glob("*/schedstat")
+        waited = [int(path.read_text().split()[1]) for path in threads]
+    except (OSError, ValueError, IndexError):
+        return None  # a thread has just ended, or this system tells something else
+    return sum(waited) / 1e9 if waited else None
 
 
 def _ready(

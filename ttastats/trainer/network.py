@@ -1,4 +1,4 @@
-"""What does one step compute? The model of a run with everything a step needs.
+"""What does one step compute, and how do the weights move? The model and its optimizers.
 
 Also warms it up: the first step of a process, and the first of every shape of a batch, take several
 times as long as the next, which says nothing of the setup.
@@ -12,9 +12,10 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,64 @@ import torch
 from torch import Tensor, nn
 
 from ttastats.base.errors import TtastatsError
-from ttastats.trainer import optimisation
 from ttastats.trainer.parallel import Team, shared_by_workers
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Data, Workload
 
 #: Batches of a file's own kind that are tried before the clock runs.
 _TRIED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Up in a straight line for `warmup_epochs`, then down in one to zero at `epochs`."""
+
+    warmup_epochs: float
+    epochs: float
+
+    def at(self, epochs_trained: float) -> float:
+        """Return the share of the peak learning rate in the step after so many epochs."""
+        rising = epochs_trained / self.warmup_epochs if self.warmup_epochs else 1.0
+        left = self.epochs - self.warmup_epochs
+        falling = (self.epochs - epochs_trained) / left if left > 0 else 1.0
+        return max(0.0, min(1.0, rising, falling))
+
+
+def optimizers(model: nn.Module, workload: Workload, settings: Settings) -> list[Any]:
+    """Return the optimizers of a run; each group of weights remembers its peak learning rate.
+
+    An optimizer is whatever has `param_groups`, `zero_grad` and `step`.
+    """
+    if workload.optimizer is not None:
+        made = workload.optimizer(model, **settings.given())
+        chosen = list(made) if isinstance(made, Sequence) else [made]
+    else:
+        common: dict[str, Any] = {"lr": settings.lr, "weight_decay": settings.weight_decay}
+        if settings.device == "cuda":
+            common["fused"] = True
+        if settings.optimizer == "adamw":
+            chosen = [torch.optim.AdamW(model.parameters(), **common)]
+        else:
+            momentum, nesterov = settings.momentum, settings.nesterov and settings.momentum > 0
+            common |= {"momentum": momentum, "nesterov": nesterov}
+            chosen = [torch.optim.SGD(model.parameters(), **common)]
+    for group in (group for optimizer in chosen for group in optimizer.param_groups):
+        group.setdefault("initial_lr", group["lr"])
+    return chosen
+
+
+def set_learning_rates(
+    optimizers: Sequence[Any], workload: Workload, settings: Settings, epoch: float, step: int
+) -> None:
+    """Set the learning rate of the next step, in the middle of which `epoch` epochs are trained."""
+    given = settings.given()
+    share = 1.0
+    if workload.schedule is None:  # else a workload may lack these settings
+        share = Schedule(settings.warmup_epochs, settings.schedule_epochs).at(epoch)
+    for group in (group for optimizer in optimizers for group in optimizer.param_groups):
+        if workload.schedule is not None:
+            share = workload.schedule(epoch, step, group, **given)
+        group["lr"] = group["initial_lr"] * share
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +131,7 @@ class Network:
     ) -> Tensor:
         """Take one step of training, and give the loss before it."""
         given, workload = self.given(), self.workload
-        optimisation.set_learning_rates(self.optimizers, workload, self.settings, epoch, step)
+        set_learning_rates(self.optimizers, workload, self.settings, epoch, step)
         some = workload.augment(inputs, rng, int(epoch), step, **given)
         if workload.step is not None:
             loss = workload.step(
@@ -171,13 +223,13 @@ def build(workload: Workload, settings: Settings, team: Team, data: Data | None 
     shared: nn.Module = shared_by_workers(bare, team) if team.size > 1 else bare
     if settings.compile:
         _expect_compiler(team.device)
-    compiled: Any = torch.compile if settings.compile else _as_it_is
+    # Shapes are known: a graph for any shape would be slower in every step.
+    compiled: Any = partial(torch.compile, dynamic=False) if settings.compile else lambda net: net
     return Network(
         bare=bare,
-        # Shapes are known: a graph for any shape would be slower in every step.
-        evaluating=compiled(bare, dynamic=False),
-        training=compiled(shared, dynamic=False),
-        optimizers=optimisation.optimizers(bare, workload, settings),
+        evaluating=compiled(bare),
+        training=compiled(shared),
+        optimizers=optimizers(bare, workload, settings),
         workload=workload,
         settings=settings,
         team=team,
@@ -193,10 +245,6 @@ def _expect_compiler(device: torch.device) -> None:
             where="--compile",
             remedy="Install one, set the environment variable CXX, or remove --compile.",
         )
-
-
-def _as_it_is(model: nn.Module, *, dynamic: bool) -> nn.Module:  # noqa: ARG001 - torch.compile's
-    return model
 
 
 def _channels_last(_model: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -232,7 +280,7 @@ def warm_up(network: Network, data: Data | None = None) -> None:
             network.quality(some)
     network.bare.load_state_dict(state)
     network.bare.zero_grad(set_to_none=True)
-    network.optimizers = optimisation.optimizers(network.bare, network.workload, settings)
+    network.optimizers = optimizers(network.bare, network.workload, settings)
 
 
 def _samples(network: Network, data: Data | None) -> Data:
@@ -240,7 +288,10 @@ def _samples(network: Network, data: Data | None) -> Data:
     settings, dummy = network.settings, network.workload.dummy
     if network.workload.batches is not None and data is not None:
         return data
-    sizes = (len(data.train_targets), len(data.eval_targets)) if data else _expected(settings)
+    if data:
+        sizes = len(data.train_targets), len(data.eval_targets)
+    else:
+        sizes = int(settings.train_samples), int(settings.eval_samples)
     trained = min(sizes[0], settings.batch_size + sizes[0] % settings.batch_size)
     chunk = int(settings.values.get("eval_batch_size", sizes[1]))
     evaluated = min(sizes[1], chunk + sizes[1] % chunk)
@@ -249,7 +300,3 @@ def _samples(network: Network, data: Data | None) -> Data:
     assert dummy is not None  # noqa: S101 - as no data are given
     train, evaluation = dummy(trained, **network.given()), dummy(evaluated, **network.given())
     return Data(*train, *evaluation)
-
-
-def _expected(settings: Settings) -> tuple[int, int]:
-    return int(settings.train_samples), int(settings.eval_samples)

@@ -148,13 +148,7 @@ def _store() -> Any:
 
 
 def launch(workers: int, work: Callable[..., None], *given: Any) -> None:
-    """Let several processes do some work, each a worker of the same run.
-
-    Raises
-    ------
-    TtastatsError
-        A worker failed, or somebody interrupted.
-    """
+    """Let several processes do some work, each a worker of the same run."""
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch

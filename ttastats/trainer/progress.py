@@ -12,7 +12,7 @@ from rich.progress import Progress, TextColumn
 
 from ttastats.recording.system_file import SystemDiffers
 from ttastats.trainer import workloads
-from ttastats.trainer.outcome import Checkpoint
+from ttastats.trainer.events import Checkpoint
 from ttastats.trainer.session import Made, Nobody, Planned, Watcher
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Recipe

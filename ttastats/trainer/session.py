@@ -12,14 +12,14 @@ import torch
 
 from ttastats.base.errors import TtastatsError
 from ttastats.recording import result_files, system_file
+from ttastats.recording.clock import Clock
 from ttastats.recording.result_files import ResultFolder
 from ttastats.recording.run_log import RunLog, SilentLog
 from ttastats.trainer import dawnbench, events, hardware, workloads
-from ttastats.trainer.clock import clock_of
+from ttastats.trainer.events import Checkpoint, Outcome
 from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
 from ttastats.trainer.loop import train
 from ttastats.trainer.network import set_numerics
-from ttastats.trainer.outcome import Checkpoint, Outcome
 from ttastats.trainer.parallel import Team, lost, team
 from ttastats.trainer.settings import Settings
 
@@ -70,26 +70,20 @@ class Nobody:
 def run_all(
     planned: Sequence[Planned], watcher: Watcher, *, write_dawnbench: bool = False
 ) -> list[Made]:
-    """Make the runs in this process, which may be one worker of several.
-
-    Raises
-    ------
-    TtastatsError
-        A log could not be written, or somebody interrupted; the logs say how far each run came.
-    """
+    """Make the runs in this process, which may be one worker of several."""
     made: list[Made] = []
     with (
-        team(planned[0].settings.device) as us,
-        listening(obey=us.leads, alone=us.size == 1) as stop,
+        team(planned[0].settings.device) as workers,
+        listening(obey=workers.leads, alone=workers.size == 1) as stop,
     ):
         setup = planned[0].settings.setup()
         for number, one in enumerate(planned, start=1):
             if one.settings.setup() != setup:
                 setup = one.settings.setup()
                 torch.compiler.reset()  # graphs of other setups count against the limit of graphs
-            if us.leads:
-                watcher.begins(one, number, len(planned))
-            done = _run(one, us, stop, watcher.checkpoint if us.leads else _ignore)
+            listener = watcher if workers.leads else Nobody()
+            listener.begins(one, number, len(planned))
+            done = _run(one, workers, stop, listener.checkpoint)
             if done is None:
                 continue
             if write_dawnbench:
@@ -100,7 +94,7 @@ def run_all(
 
 
 def _run(
-    planned: Planned, us: Team, stop: StopRequest, on_checkpoint: Callable[[Checkpoint], None]
+    planned: Planned, workers: Team, stop: StopRequest, on_checkpoint: Callable[[Checkpoint], None]
 ) -> Made | None:
     """Make one run; only the worker that leads has something to tell of it."""
     settings = planned.settings
@@ -108,53 +102,44 @@ def _run(
         torch.set_num_threads(settings.threads)
     set_numerics(settings)
     workload = workloads.load(settings.workload)
-    clock = clock_of(us.device)
+    on_gpu = workers.device.type == "cuda"
+    clock = Clock(lambda: torch.cuda.synchronize(workers.device)) if on_gpu else Clock()
     gc.collect()  # what the last run left is not collected on the clock of this one
-    if not us.leads:
-        train(workload, settings, us, SilentLog(), clock, stop, on_checkpoint)
+    if not workers.leads:
+        train(workload, settings, workers, SilentLog(), clock, stop, on_checkpoint)
         return None
     system_file.write(planned.place, hardware.description(planned.place, settings))
     path, stream = result_files.create(planned.place)
     log = RunLog(path, stream, clock)
     try:
         events.log_head(log, planned.place)
-        outcome = train(workload, settings, us, log, clock, stop, on_checkpoint)
+        outcome = train(workload, settings, workers, log, clock, stop, on_checkpoint)
         log.save()
     except Exception as error:
         log.save()
-        if said := us.failure():
-            raise _worker_failed(said, path) from error
-        if isinstance(error, Interrupted):
-            raise _interrupted(error, path) from error
-        if lost(error):
-            raise _worker_lost(path) from error
+        if failure := _failure(error, workers):
+            what, remedy = failure
+            raise TtastatsError(what, where=str(path), remedy=remedy) from error
         raise
     finally:
         log.close()
     return Made(settings, path, outcome)
 
 
-def _interrupted(error: Interrupted, path: Path) -> TtastatsError:
-    return TtastatsError(
-        f"interrupted by {error.reason}; this is recorded in the log, and the run is left out",
-        where=str(path),
-        remedy="The runs before it are complete. Run the same command again to resume.",
-    )
-
-
-def _worker_lost(path: Path) -> TtastatsError:
-    return TtastatsError(
-        "another worker was lost during the run, which counts as failed",
-        where=str(path),
-        remedy="A worker may have run out of memory. Run the same command again to repeat the run; "
-        "delete the log if the loss says nothing about the setup.",
-    )
-
-
-def _worker_failed(said: str, path: Path) -> TtastatsError:
-    first, _, trace = said.partition("\n")
-    return TtastatsError(f"{first}: the run counts as failed", where=str(path), remedy=trace)
-
-
-def _ignore(_checkpoint: Checkpoint) -> None:
-    pass
+def _failure(error: Exception, workers: Team) -> tuple[str, str] | None:
+    """Return what broke a run off and what to do; nothing for an error of the code."""
+    if text := workers.failure():
+        first, _, trace = text.partition("\n")
+        return f"{first}: the run counts as failed", trace
+    if isinstance(error, Interrupted):
+        return (
+            f"interrupted by {error.reason}; this is recorded in the log, and the run is left out",
+            "The runs before it are complete. Run the same command again to resume.",
+        )
+    if lost(error):
+        return (
+            "another worker was lost during the run, which counts as failed",
+            "A worker may have run out of memory. Run the same command again to repeat the run; "
+            "delete the log if the loss says nothing about the setup.",
+        )
+    return None

@@ -71,13 +71,7 @@ class Settings:
 
 
 def settings_of(options: Overrides, workload: Workload, path: str, seed: int) -> Settings:
-    """Complete the options by the recipe and the machine.
-
-    Raises
-    ------
-    TtastatsError
-        The options contradict each other, or this machine cannot do what they ask.
-    """
+    """Complete the options by the recipe and the machine."""
     device = _device(options.device)
     values = workload.recipe.complete(options.values)
     # Two threads on two cores that somebody else uses as well can be twenty times slower than

@@ -38,13 +38,7 @@ class Decided:
 
 
 def check(setups: Sequence[str], max_runs: int) -> None:
-    """Refuse what no plan of looks can follow.
-
-    Raises
-    ------
-    TtastatsError
-        There are not two setups, the plan is too short or too long, or torchrun started this.
-    """
+    """Refuse what no plan of looks can follow."""
     looks.check(max_runs)
     if len(setups) != 2:
         raise TtastatsError(

@@ -26,7 +26,7 @@ from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.pairing import Pair
 from ttastats.stats.factors import factors, rest
 from ttastats.stats.results import Ratio
-from ttastats.traces import answers, changes
+from ttastats.traces import answers
 
 #: Of A and of B, as far as known.
 _Both = Sequence[float | None]
@@ -114,12 +114,12 @@ def explained(
         return Explained([note("unexplained"), *fit])
     # The samples of a step of each side's profile, or of its runs, if both are known.
     samples: _Both = [
-        changes.samples_of_step(rows) or _batch_size(own)
+        answers.samples_of_step(rows) or _batch_size(own)
         for rows, own in zip(profiles, runs, strict=True)
     ]
     if one.progress_unit == "steps" or not all(samples):
         samples = (None, None)
-    steps = [changes.of_profiles(rows).drop(changes.WHOLE) for rows in profiles]
+    steps = [answers.of_profiles(rows).drop(answers.WHOLE) for rows in profiles]
     names = [*dict.fromkeys(name for side in steps for name in side.columns)]
     both = pl.concat(steps, how="diagonal").select(names).fill_null(0.0).to_numpy()
     sides = [both[: steps[0].height], both[steps[0].height :]]
@@ -217,7 +217,7 @@ def _fit(profiles: Sequence[pl.DataFrame], runs: Sequence[pl.DataFrame]) -> Iter
         work, ran = (set(names.drop_nulls()) for names in (recorded["source"], own["benchmark"]))
         if work - ran:
             differ.append(f"the profile is of {_all(work)}, the runs of {_all(ran)}")
-        profiled, batch = changes.samples_of_step(rows), _batch_size(own)
+        profiled, batch = answers.samples_of_step(rows), _batch_size(own)
         if profiled is not None and batch is not None and profiled != batch:
             differ.append(
                 f"a step of the profile has {profiled:,.0f} samples, one of the runs {batch:,.0f}"
@@ -247,7 +247,7 @@ def _device(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
     if all(models) and not any(one in other or other in one for one, other in product(*models)):
         return f"the profile is of {_all(profiled)}, the runs of {_all(ran)}"
     numbers = runs["accelerators"].drop_nulls().unique()
-    workers = changes.workers(rows)
+    workers = answers.workers(rows)
     if numbers.len() == 1 and numbers[0] != workers:
         processes = units.plural(workers, "process", "processes")
         used = units.plural(numbers[0], "accelerator")

@@ -21,10 +21,10 @@ from ttastats.sides.contrast import Contrast, judged
 from ttastats.sides.options import Options
 from ttastats.stats.decision import side_of
 from ttastats.stats.means import MeanDifference, difference
-from ttastats.traces import changes
-from ttastats.traces.changes import By
+from ttastats.traces import answers
+from ttastats.traces.answers import By
 
-_WHOLE = changes.WHOLE
+_WHOLE = answers.WHOLE
 #: Rows of a table for people: the rows for programs hold all.
 _MOST = 15
 
@@ -62,7 +62,7 @@ def report(
     TtastatsError
         One of them holds no step.
     """
-    first, second = changes.samples(a, by), changes.samples(b, by)
+    first, second = answers.samples(a, by), answers.samples(b, by)
     for label, one in zip(labels, (first, second), strict=True):
         if one.is_empty():
             raise TtastatsError(
@@ -96,7 +96,13 @@ def report(
 
 
 def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
-    """Raise if side B, called by its label, holds a profile of A."""
+    """Refuse a side B, called by its label, that holds a profile of A.
+
+    Raises
+    ------
+    TtastatsError
+        It does.
+    """
     if not set(a["profile_id"]).isdisjoint(b["profile_id"]):
         raise TtastatsError(
             "contains a profile that is also in A",

@@ -65,7 +65,13 @@ def ruleset_of(round_: str | None) -> str | None:
 
 
 def ruleset(written: str) -> str:
-    """Return the name of a ruleset, which may be written as a round, or raise."""
+    """Read the name of a ruleset, which may be written as a round.
+
+    Raises
+    ------
+    TtastatsError
+        It is none.
+    """
     found = ruleset_of(written)
     if found is None:
         raise TtastatsError(

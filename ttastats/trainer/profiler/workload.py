@@ -46,13 +46,7 @@ class Request:
 
 
 def recorded(request: Request) -> pl.DataFrame:
-    """Return the rows of a new profile.
-
-    Raises
-    ------
-    TtastatsError
-        The options contradict each other, or this machine cannot do what they ask.
-    """
+    """Return the rows of a new profile."""
     shared = _settings(request)
     if started_by_torchrun():
         raise TtastatsError(

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 from ttastats.base.errors import TtastatsError
-from ttastats.trainer.built_in import BUILT_IN
-from ttastats.trainer.imports import imported
+from ttastats.trainer import BUILT_IN
 from ttastats.trainer.workloads import contract
 from ttastats.trainer.workloads.contract import REQUIRED, Workload
+
+_PACKAGE, _FOLDER = __name__, Path(__file__).parent
+#: The trainer's own side of the bargain, which all workloads import.
+_NO_WORKLOADS = frozenset({_FOLDER / "__init__.py", _FOLDER / "contract.py"})
 
 
 @cache
 def load(name: str) -> Workload:
-    """Return a built-in workload by its name, or the one in a Python file.
-
-    Raises
-    ------
-    TtastatsError
-        There is no such workload, its packages are missing, or its file lacks a required name.
-    """
+    """Return a built-in workload by its name, or the one in a Python file."""
     if name in BUILT_IN:
         return _workload(name, _built_in(name))
     path = Path(name)
@@ -82,3 +81,46 @@ def _workload(name: str, module: ModuleType) -> Workload:
         return contract.workload(name, path.read_text("utf-8"), imported(path), vars(module))
     except TtastatsError as error:
         raise TtastatsError(error.what, where=str(module.__file__), remedy=error.remedy) from None
+
+
+def imported(path: Path) -> tuple[str, ...]:
+    """Return texts of the files that a file imports, and that those import, in a fixed order.
+
+    Those in its folder, and the workloads that come with the trainer, describe a workload too. They
+    are found in the text, so that what a function imports only when it is called counts, and what
+    another program has loaded does not.
+    """
+    first = path.resolve()
+    found, waiting = {first}, [first]
+    while waiting:
+        new = set(_imported_by(waiting.pop(), first.parent)) - found - _NO_WORKLOADS
+        found |= new
+        waiting += new
+    return tuple(sorted(one.read_text("utf-8", "replace") for one in found - {first}))
+
+
+def _imported_by(path: Path, folder: Path) -> Iterator[Path]:
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):  # nothing imports from it; it says so when it is run
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _files(folder, alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            place = path.parents[node.level - 1] if node.level else folder
+            for alias in node.names:
+                yield from _files(place, f"{node.module or ''}.{alias.name}".lstrip("."))
+
+
+def _files(folder: Path, name: str) -> Iterator[Path]:
+    """Yield the files that importing a dotted name runs; its last word need not be a module."""
+    if name.startswith(f"{_PACKAGE}."):
+        folder, name = _FOLDER, name.removeprefix(f"{_PACKAGE}.")
+    place, words = folder, name.split(".")
+    for word in words if words[0] != "ttastats" else ():  # a checkout may lie in the folder
+        place /= word
+        for file in (place.with_suffix(".py"), place / "__init__.py"):
+            if file.is_file():
+                yield file

@@ -10,7 +10,7 @@ import copy
 import hashlib
 import inspect
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -115,31 +115,24 @@ class Recipe:
     ) -> None:
         taken = {name for names in HOOKS.values() for name in names} - {"width"} | set(GIVEN)
         if wrong := sorted(taken & values.keys()):
-            raise TtastatsError(
-                f"reserved names for values: {', '.join(wrong)}",
-                where="RECIPE",
-            )
+            raise TtastatsError(f"reserved names for values: {', '.join(wrong)}", where="RECIPE")
         self.metric = metric
         self.higher_is_better = higher_is_better
         self.learning_rates = learning_rates or {}
-        self.values: dict[str, Value] = {
-            "target": float(target),
-            "epochs": float(epochs),
-            "batch_size": batch_size,
-            **values,
-        }
+        first = {"target": float(target), "epochs": float(epochs), "batch_size": batch_size}
+        self.values: dict[str, Value] = {**first, **values}
 
-    def with_defaults(self, own: Container[str]) -> Recipe:
-        """Return recipe with what it does not say; `own` are the hooks that its file defines."""
-        asked = {**_DEFAULTS}
-        for part, values in _DEFAULTS_OF.items():
-            asked |= {} if part in own else values
-        if "schedule" not in own:
-            asked["schedule_epochs"] = self.values["epochs"]
-        if "optimizer" in own:
-            asked |= {"optimizer": "own", "lr": 1.0}
+    def with_defaults(self, hooks: Container[str]) -> Recipe:
+        """Return recipe with what it does not say; `hooks` are those that its file defines."""
+        values = {**_DEFAULTS}
+        for part, of_part in _DEFAULTS_OF.items():
+            values |= {} if part in hooks else of_part
+        if "schedule" not in hooks:
+            values["schedule_epochs"] = self.values["epochs"]
+        if "optimizer" in hooks:
+            values |= {"optimizer": "own", "lr": 1.0}
         whole = copy.copy(self)
-        whole.values = {**asked, **self.values}
+        whole.values = {**values, **self.values}
         return whole
 
     @property
@@ -151,11 +144,6 @@ class Recipe:
         """Return all values of a run: those of the recipe, but for what is changed.
 
         A schedule that would end before the run may is stretched, unless it is set itself.
-
-        Raises
-        ------
-        TtastatsError
-            There is no such value, or no learning rate for the optimizer.
         """
         for name in changes.keys() - set(self.names):
             raise TtastatsError(
@@ -163,47 +151,35 @@ class Recipe:
                 where=f"--set {name}",
                 remedy=among(name, self.names, "Values"),
             )
-        found = {**self.values, **changes}
+        values: dict[str, Any] = {**self.values, **changes}
         for name in self.values.keys() & changes.keys():
-            found[name] = self._of_its_kind(name, changes[name])
-        if "schedule_epochs" in found.keys() - changes and changes.get("epochs"):
-            found["schedule_epochs"] = max(found["schedule_epochs"], found["epochs"])
-        rate = self.learning_rates.get(str(found["optimizer"]))
+            kind: Callable[[Any], Value] = type(self.values[name])
+            if name == "evaluate_every":
+                kind = str if changes[name] == END else float
+            values[name] = kind(changes[name])
+        if "schedule_epochs" in values.keys() - changes and changes.get("epochs"):
+            values["schedule_epochs"] = max(values["schedule_epochs"], values["epochs"])
+        rate = self.learning_rates.get(str(values["optimizer"]))
         if rate is not None:
-            of_rate = {
-                "lr": rate.scaled_to(int(found["batch_size"])),
-                "weight_decay": rate.weight_decay,
-            }
-            found |= {name: of_rate[name] for name in of_rate if name not in changes}
-        elif "lr" not in found or (self.learning_rates and "lr" not in changes):
+            scaled = {"lr": rate.scaled_to(int(values["batch_size"]))}
+            scaled["weight_decay"] = rate.weight_decay
+            values |= {name: value for name, value in scaled.items() if name not in changes}
+        elif "lr" not in values or (self.learning_rates and "lr" not in changes):
             known = " or ".join(self.learning_rates)
             raise TtastatsError(
-                f"the recipe has no learning rate for {found['optimizer']!r}",
+                f"the recipe has no learning rate for {values['optimizer']!r}",
                 where="--optimizer" if known else "RECIPE",
                 remedy=f"Choose {known}, or add --set lr=..." if known else "Give lr=...",
             )
-        return found
-
-    def _of_its_kind(self, name: str, value: Any) -> Value:
-        """Return a value of the kind of the default; `END` is said for a number."""
-        if name == "evaluate_every":
-            return END if value == END else float(value)
-        return type(self.values[name])(value)
+        return values
 
     def read(self, name: str, text: str) -> Value:
-        """Read a value as it is written after `--set NAME=`; it is of the kind of the default.
-
-        Raises
-        ------
-        TtastatsError
-            There is no such value, or the text is none of its kind.
-        """
+        """Read a value as it is written after `--set NAME=`; it is of the kind of the default."""
         if name not in self.names:
             self.complete({name: text})
         default = self.values.get(name, 0.0)
         if name == "evaluate_every":
             default = END if text == END else 1.0
-        kind = type(default).__name__
         try:
             if isinstance(default, bool):
                 return {"true": True, "false": False}[text.lower()]
@@ -211,7 +187,7 @@ class Recipe:
                 return percentages.number(text, f"--set {name}")
             return type(default)(text)
         except (KeyError, ValueError):
-            wanted = {"bool": "true or false", "int": "a whole number"}[kind]
+            wanted = "true or false" if isinstance(default, bool) else "a whole number"
             raise TtastatsError(f"{text!r} is not {wanted}", where=f"--set {name}") from None
 
 
@@ -253,12 +229,8 @@ class Data:
 
     def first(self, train: int, evaluation: int) -> Data:
         """Return some of the samples."""
-        return Data(
-            self.train_inputs[:train],
-            self.train_targets[:train],
-            self.eval_inputs[:evaluation],
-            self.eval_targets[:evaluation],
-        )
+        some = (self.train_inputs[:train], self.train_targets[:train])
+        return Data(*some, self.eval_inputs[:evaluation], self.eval_targets[:evaluation])
 
     def digest(self) -> str:
         """Return the SHA-256 of the samples as they were before they came to a device."""
@@ -294,13 +266,7 @@ class Hook:
 
 
 def hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
-    """Return a function as the hook of a name, with its parameters resolved.
-
-    Raises
-    ------
-    TtastatsError
-        It asks for something that nobody gives.
-    """
+    """Return a function as the hook of a name, with its parameters resolved."""
     given = HOOKS[name]
     try:
         every = list(inspect.signature(function).parameters.values())
@@ -311,47 +277,29 @@ def hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
         return Hook(function, given, None if every else ())
     # By `target` a loss means that of a sample, not the quality to be reached.
     known = {*given, *GIVEN} - {"width"} | set(recipe.names) - {"target"}
-    found = []
-    for place, one in enumerate(named):
-        word = one.name.lstrip("_")
-        if word not in known and one.default is one.empty:
+    parameters = []
+    for place, parameter in enumerate(named):
+        word = parameter.name.lstrip("_")
+        if word not in known and parameter.default is parameter.empty:
             word = given[place] if place < len(given) else ""
             if word not in known:
                 raise TtastatsError(
-                    f"{name} takes {one.name!r}, which is neither an argument nor in RECIPE",
+                    f"{name} takes {parameter.name!r}, which is neither an argument nor in RECIPE",
                     remedy=f"Available arguments: {', '.join((*given, *GIVEN))} and the values "
                     "of the recipe.",
                 )
         if word in known:
-            found.append((one.name, word))
-    return Hook(function, given, tuple(found))
+            parameters.append((parameter.name, word))
+    return Hook(function, given, tuple(parameters))
 
 
-def no_augmentation(inputs: Tensor) -> Tensor:
-    """Return the samples as they are."""
-    return inputs
-
-
-def no_check() -> None:
-    """Find nothing wrong."""
-
-
-def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Return the mean cross entropy of a batch of class scores."""
-    return functional.cross_entropy(outputs, targets)
-
-
-def correct(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Return for each sample 1 if its highest class score is that of the right class, else 0."""
-    return (outputs.argmax(dim=-1) == targets).double()
-
-
-#: What the trainer does where a file does not say it, as far as it is a function of its own.
+#: What the trainer does where a file does not say it, as far as it is a function of its own: the
+#: score of a sample is 1 if its highest class score is that of the right class, else 0.
 _OWN_WAYS: Mapping[str, Callable[..., Any]] = {
-    "augment": no_augmentation,
-    "loss": cross_entropy,
-    "score": correct,
-    "check": no_check,
+    "augment": lambda inputs: inputs,
+    "loss": lambda outputs, targets: functional.cross_entropy(outputs, targets),
+    "score": lambda outputs, targets: (outputs.argmax(dim=-1) == targets).double(),
+    "check": lambda: None,
 }
 
 
@@ -383,13 +331,7 @@ class Workload:
 
 
 def workload(name: str, source: str, imported: Sequence[str], given: Mapping[str, Any]) -> Workload:
-    """Return the workload that the names of a file define.
-
-    Raises
-    ------
-    TtastatsError
-        RECIPE is none, or a function asks for something that nobody gives.
-    """
+    """Return the workload that the names of a file define."""
     recipe = given["RECIPE"]
     if not isinstance(recipe, Recipe):
         raise TtastatsError("RECIPE is not a Recipe")
@@ -402,12 +344,11 @@ def workload(name: str, source: str, imported: Sequence[str], given: Mapping[str
     functions = {**_OWN_WAYS, **{word: given[word] for word in HOOKS if word in given}}
     hooks = {word: hook(word, function, recipe) for word, function in functions.items()}
     digest = hashlib.sha256("\0".join((source, *imported)).encode()).hexdigest()
-    known = {one.name for one in fields(Workload)}
     return Workload(
         name=name,
         recipe=recipe,
         source=source,
         imported=tuple(imported),
         sha256=digest,
-        **{word: found for word, found in hooks.items() if word in known},
+        **hooks,
     )

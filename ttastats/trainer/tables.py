@@ -1,13 +1,15 @@
-"""Does higher throughput shorten the time to the target here? The paper's Table 7, from a sweep.
+"""Does higher throughput shorten the time to the target? The paper's Tables 5 and 7, of a sweep.
 
 Coleman et al. (2019), "Analysis of DAWNBench, a Time-to-Accuracy Machine Learning Performance
-Benchmark", Table 7: speedup in throughput beside speedup in time-to-accuracy.
+Benchmark", Table 7: speedup in throughput beside speedup in time-to-accuracy; and section 4.2 with
+Table 5: models that were tuned for time-to-accuracy beside others, on images that no target was set
+on. Is a setup as good on data that did not choose where its runs stopped?
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, cast
 
 import polars as pl
 from msgspec import UNSET, UnsetType
@@ -16,22 +18,30 @@ from ttastats import api
 from ttastats.answers.compare.rows import TimesRow
 from ttastats.answers.summary import SummaryRow
 from ttastats.base import units
-from ttastats.base.note import Note, note
+from ttastats.base.note import note
+from ttastats.outcomes.at_budget import at_stop
 from ttastats.report import fields
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Quantity, Text
+from ttastats.report.cells import Column, Line, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.keys import (
-    EpochsMean,
-    High,
-    Low,
-    ReachedCount,
-    RunCount,
-)
+from ttastats.report.grouping import mean_of
+from ttastats.report.keys import EpochsMean, High, Low, ReachedCount, RunCount
 from ttastats.report.row import Key, Row, of_kind
 from ttastats.stats.verdict import Verdict
-from ttastats.trainer import table_5
-from ttastats.trainer.table_5 import UnseenRow
+
+
+class UnseenRow(Row, frozen=True):
+    """What the runs of a setup that reached were worth at their end, on either part of the data."""
+
+    deciding_mean: Annotated[float | None, Key("mean on the part that stopped the runs", "metric")]
+    test_n: Annotated[int, Key("runs with a value on the other part", "runs")]
+    test_mean: Annotated[float | None, Key("their mean on it", "metric")]
+    test_sd: Annotated[float | None, Key("their standard deviation", "metric")]
+    test_difference: Annotated[float | None, Key("difference from the first setup", "metric")]
+    test_difference_low: Low
+    test_difference_high: High
+    test_p_adjusted: Annotated[float | None, Key("p of the difference, adjusted")]
+    test_verdict: Annotated[str | None, Key("a verdict; none of the first setup")]
 
 
 class SweepRow(Row, frozen=True):
@@ -79,16 +89,19 @@ def report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
     """
     sides = {name: table.filter(pl.col("system") == system) for name, system in setups.items()}
     first = next(iter(sides))
-    tested = table_5.metric_of(sides.values())
+    tested = _tested_metric(sides.values())
     rows = [_row(sides[first], side, (first, name), tested) for name, side in sides.items()]
     title = f"{rows[0].benchmark}: speedup over {first} (>1: faster; cf. Table 7)"
     tables = [fields.table(rows, _FIELDS, title)]
     unseen = {row.setup: row.unseen for row in rows if isinstance(row.unseen, UnseenRow)}
     if unseen:
-        tables.append(table_5.table(unseen, tested))
+        tables.append(_unseen_table(unseen, tested))
+    notes = [note("clocks")]
+    if any(row.reached < row.n for row in rows):
+        notes.append(note("failed_runs.table"))
     # Of the wall, of all runs together.
-    contended = [note for note in api.summary(table).notes if note.code == "contended"]
-    return Report("sweep", tuple(rows), tuple(tables), (*_notes(rows), *contended), _sentence(rows))
+    notes += [each for each in api.summary(table).notes if each.code == "contended"]
+    return Report("sweep", tuple(rows), tuple(tables), tuple(notes), _sentence(rows))
 
 
 def _row(
@@ -125,7 +138,7 @@ def _row(
         cpu_tta_low=cpu.speedup_low,
         cpu_tta_high=cpu.speedup_high,
         cpu_verdict=cpu.verdict,
-        unseen=table_5.row_of(side, tested, found) if tested else UNSET,
+        unseen=_unseen(side, tested, found) if tested else UNSET,
     )
 
 
@@ -158,12 +171,6 @@ _FIELDS: tuple[Field[SweepRow], ...] = (
 )
 
 
-def _notes(rows: Sequence[SweepRow]) -> Iterator[Note]:
-    yield note("clocks")
-    if any(row.reached < row.n for row in rows):
-        yield note("failed_runs.table")
-
-
 def _sentence(rows: Sequence[SweepRow]) -> str:
     """Return the setup whose throughput promises most, and what became of it in CPU seconds."""
     others = [row for row in rows[1:] if row.cpu_throughput_speedup and row.cpu_tta_speedup]
@@ -176,3 +183,57 @@ def _sentence(rows: Sequence[SweepRow]) -> str:
         f"as {rows[0].setup}; speedup to the target {best.cpu_tta_speedup:.2f}{interval}: "
         f"{best.cpu_verdict}."
     )
+
+
+def _tested_metric(sides: Iterable[pl.DataFrame]) -> str:
+    """Return the metric of the test part that all setups kept; empty where one kept none."""
+    logged = set.intersection(*(set(side["metric"].drop_nulls()) for side in sides))
+    return next((f"test_{name}" for name in sorted(logged) if f"test_{name}" in logged), "")
+
+
+def _unseen(side: pl.DataFrame, metric: str, compared: TimesRow) -> UnseenRow:
+    """Return what the runs of a setup were worth.
+
+    `compared` is the row of the comparison with the first setup, which has `metric` beside times;
+    nothing of it for the first itself.
+    """
+    runs = api.run_table(side)
+    deciding, test = (
+        at_stop(side.lazy(), runs, name)["quality"]
+        for name in (metric.removeprefix("test_"), metric)
+    )
+    keys = ("difference", "difference_low", "difference_high", "p_adjusted", "verdict")
+    gap: dict[str, Any] = {f"test_{key}": compared.also.keys.get(f"{metric}_{key}") for key in keys}
+    return UnseenRow(
+        deciding_mean=mean_of(deciding),
+        test_n=test.len(),
+        test_mean=mean_of(test),
+        test_sd=cast("float | None", test.std()),
+        **gap,
+    )
+
+
+def _unseen_table(setups: Mapping[str, UnseenRow], metric: str) -> Table:
+    """Return a line for each setup, with its difference from the first."""
+    first, *_ = setups.values()
+    spreads = [row.test_sd for row in setups.values() if row.test_sd]
+    digits = units.digits_of([], min(spreads, default=None), first.test_mean)
+    numbers = ("runs", metric.removeprefix("test_"), f"{metric} ±sd", "difference [95% CI]")
+    columns = (Column("setup"), *(Column(name, "right") for name in numbers), Column("verdict"))
+    title = (
+        f"{metric} at the end of the runs, on data that were not used to stop them (cf. Table 5)"
+    )
+    lines = []
+    for setup, row in setups.items():
+        gap = (row.test_difference, row.test_difference_low, row.test_difference_high)
+        verdict = row.test_verdict
+        cells = (
+            Text(setup),
+            Text(str(row.test_n)),
+            Text(digits.mean(row.deciding_mean, None)),
+            Text(digits.mean(row.test_mean, row.test_sd)),
+            Text(digits.gap(*gap)),
+            Text(verdict, Verdict(verdict).colour) if verdict else Text("baseline"),
+        )
+        lines.append(Line(cells))
+    return Table(columns, tuple(lines), title)
