@@ -139,7 +139,7 @@ def _strings() -> set[str]:
 @pytest.mark.skipif(not (ROOT / "ttastats").exists(), reason="an installed copy has no sources")
 def test_every_text_is_shown_by_some_code() -> None:
     strings = _strings()
-    made = {f"{code}.cv" for code in strings} | {
+    made = {f"{code}.{of}" for code in strings for of in ("cv", "claim")} | {
         f"{code}.{part}"
         for code in ("axis", "convergence_not_used")
         for part in ("some", "none", "failed", "unlogged")

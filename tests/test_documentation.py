@@ -24,6 +24,7 @@ from ttastats.answers.profile.profile import MemoryRow, OperatorRow, PartRow, Ra
 from ttastats.answers.profile.profile_change import ChangeRow
 from ttastats.answers.profile.profile_measured import AblationRow, BatchRow, MeasuredRow, WorkersRow
 from ttastats.answers.qualities import QualityRow, RunQualityRow
+from ttastats.answers.rank import StandingRow
 from ttastats.answers.rcp.rcp_row import RcpRow
 from ttastats.answers.record.record import RecordRow, RulesRow
 from ttastats.answers.runs import RunRow
@@ -278,6 +279,7 @@ def test_the_page_of_a_profile_s_columns_is_that_of_the_schema() -> None:
 ANSWERS: dict[str, tuple[type[Row], ...]] = {
     "runs": (RunRow, RunQualityRow),
     "summary": (SummaryRow, QualityRow),
+    "rank": (StandingRow,),
     "variance": (VarianceRow,),
     "compare": (TimesRow, QualitiesRow, ChangeRow),
     "claim": (ClaimRow,),

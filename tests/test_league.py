@@ -156,7 +156,7 @@ def test_what_cannot_be_told_from_the_first_is_named() -> None:
     }  # fmt: skip
     (one,) = found(made(times))
     assert [entry.label for entry in one.entries] == ["a/1", "b/2", "c/3", "d/4"]
-    assert one.rivals == (2, 4)
+    assert one.rivals(0) == (2, 4)
     assert league.claim(one).endswith("not told apart from ranks 2, 4")
     assert not one.has_leader
     assert (1, 2) in one.ties

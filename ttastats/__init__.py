@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         problems,
         profile_page,
         profiled,
+        rank,
         rcp,
         read,
         runs,
@@ -51,8 +52,8 @@ __all__ = [
     "Account", "Options", "Question", "Report", "TtastatsError", "View", "__version__", "claim",
     "compare", "compare_profiles", "export", "filter", "from_frame", "guess", "html_report",
     "ingest", "judge_record", "plot", "plot_profiles", "plots", "power", "problems", "profile",
-    "profile_page", "profiled", "rcp", "read", "record", "runs", "scaling", "score", "summary",
-    "targets", "variance",
+    "profile_page", "profiled", "rank", "rcp", "read", "record", "runs", "scaling", "score",
+    "summary", "targets", "variance",
 ]  # fmt: skip
 
 

@@ -34,6 +34,9 @@ from ttastats.stats.verdict import Verdict
 #: Entries a league shows; of more, the fastest.
 MOST = 40
 
+#: Lanes of ties beside each other; more are said in words.
+LANES = 5
+
 #: Places from 0, of the faster and of the slower.
 Pair = tuple[int, int]
 
@@ -77,8 +80,8 @@ class League:
     """The entries of one benchmark and size, fastest first, with the ranks each may have.
 
     `size` is the number of accelerators, None where it is not known or differs between runs.
-    `ties` are stretches of ranks that cannot be told apart, `rivals` the ranks that cannot be told
-    from the first; `left_out` counts slower entries, and `labels` names all.
+    `apart` are the pairs of which one is shown to be faster, `ties` stretches of ranks that cannot
+    be told apart; `left_out` counts slower entries, and `labels` names all.
     """
 
     name: str
@@ -86,8 +89,8 @@ class League:
     size: int | None
     entries: tuple[Entry, ...]
     ranks: tuple[Rank, ...]
+    apart: frozenset[Pair]
     ties: tuple[Pair, ...]
-    rivals: tuple[int, ...]
     left_out: int
     confidence: float
     labels: frozenset[str]
@@ -100,11 +103,33 @@ class League:
     @property
     def has_leader(self) -> bool:
         """Return whether one entry is shown to be faster than each of the others."""
-        return len(self.entries) > 1 and not self.rivals
+        return len(self.entries) > 1 and not self.rivals(0)
+
+    def rivals(self, place: int) -> tuple[int, ...]:
+        """Return the ranks, from 1, that cannot be told from that of the entry at a place."""
+        others = (n for n in range(len(self.entries)) if n != place)
+        return tuple(n + 1 for n in others if not {(n, place), (place, n)} & self.apart)
+
+    def lanes(self) -> list[tuple[str, ...]]:
+        """Return what stands beside each entry in each lane: ``, or `from`, `on`, `to` of a tie."""
+        lanes: list[list[str]] = []
+        for first, last in self.ties:
+            free = (lane for lane in lanes if not any(lane[first - 1 : last]))
+            lane = next(free, None)
+            if lane is None:
+                lane = [""] * len(self.entries)
+                lanes.append(lane)
+            lane[first - 1 : last] = ["from", *["on"] * (last - first - 1), "to"]
+        return list(zip(*lanes[:LANES], strict=True)) or [()] * len(self.entries)
 
 
-def leagues(report: Report, confidence: float = 0.95) -> tuple[League, ...]:
-    """Return the leagues of a summary, benchmark by benchmark, the smallest size first."""
+def leagues(
+    report: Report, confidence: float = 0.95, most: int | None = MOST
+) -> tuple[League, ...]:
+    """Return the leagues of a summary, benchmark by benchmark, the smallest size first.
+
+    Of more than `most` entries the fastest are judged; None judges all.
+    """
     rows = of_kind(report.records, SummaryRow)
     names = row_names(rows, BENCHMARK)
     labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
@@ -114,15 +139,17 @@ def leagues(report: Report, confidence: float = 0.95) -> tuple[League, ...]:
         size = sizes[0] if sizes.len() == 1 else None
         by_size.setdefault((name, size), []).append((row, runs, label))
     ordered = sorted(by_size, key=lambda key: (key[0], key[1] is None, key[1] or 0))
-    return tuple(_league(*key, by_size[key], confidence) for key in ordered)
+    return tuple(_league(*key, by_size[key], confidence, most) for key in ordered)
 
 
 #: The row, the runs and the label of an entry.
 _Listed = tuple[SummaryRow, pl.DataFrame, str]
 
 
-def _league(name: str, size: int | None, listed: list[_Listed], confidence: float) -> League:
-    fastest = sorted(listed, key=lambda entry: _place(entry[0]))[:MOST]
+def _league(
+    name: str, size: int | None, listed: list[_Listed], confidence: float, most: int | None
+) -> League:
+    fastest = sorted(listed, key=lambda entry: _place(entry[0]))[:most]
     entries = []
     for row, runs, label in fastest:
         side, mean = brief(runs), _mean(row)
@@ -135,8 +162,8 @@ def _league(name: str, size: int | None, listed: list[_Listed], confidence: floa
         size=size,
         entries=tuple(entries),
         ranks=ranks(len(entries), apart),
+        apart=apart,
         ties=ties(len(entries), apart),
-        rivals=tuple(n + 1 for n in range(1, len(entries)) if (0, n) not in apart),
         left_out=len(listed) - len(entries),
         confidence=confidence,
         labels=frozenset(label for _, _, label in listed),
@@ -252,8 +279,15 @@ def claim(league: League) -> str:
         return f"{said}, of too few runs to tell from chance"
     if league.has_leader:
         return f"{said}, and shown to be the fastest"
-    several = "ranks" if len(league.rivals) > 1 else "rank"
-    return f"{said}, not told apart from {several} {_listed(league.rivals)}"
+    return f"{said}, {not_separable(league, 0)}"
+
+
+def not_separable(league: League, place: int) -> str:
+    """Return which ranks cannot be told from that of the entry at a place, as a clause."""
+    rivals = league.rivals(place)
+    if not rivals:
+        return "told apart from every other rank"
+    return f"not told apart from {'ranks' if len(rivals) > 1 else 'rank'} {_listed(rivals)}"
 
 
 def tied(league: League) -> str:

@@ -15,6 +15,7 @@ from ttastats.api.answers import (
     claim,
     judge_record,
     power,
+    rank,
     rcp,
     scaling,
     score,
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Account", "Question", "Report", "Source", "claim", "compare", "compare_profiles", "export",
     "filter", "from_frame", "guess", "html_report", "ingest", "judge_record", "material", "plot",
-    "plot_profiles", "plots", "power", "problems", "profile_page", "profiled", "rcp", "read",
-    "run_table", "runs", "scaling", "score", "summary", "targets", "variance",
+    "plot_profiles", "plots", "power", "problems", "profile_page", "profiled", "rank", "rcp",
+    "read", "run_table", "runs", "scaling", "score", "summary", "targets", "variance",
 ]  # fmt: skip
 
 #: What reads logs, which most commands need not import.

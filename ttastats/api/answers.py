@@ -66,6 +66,41 @@ def summarised(
 
 
 @takes(Judged)
+def rank(
+    source: Source,
+    *,
+    mine: str = "",
+    top: int = 15,
+    confidence: float = 0.95,
+    **asked: Unpack[Judged],
+) -> Report:
+    """Report the rank of each entry among those of its benchmark and number of accelerators.
+
+    Parameters
+    ----------
+    mine
+        Part of the names of entries to mark, in upper or lower case.
+    top
+        Entries of each table that are printed, 0 for all; `rows` have all.
+    confidence
+        Confidence level of the intervals, and of all ranks of one table together.
+    asked
+        Keywords of `Question`.
+
+    Raises
+    ------
+    TtastatsError
+        No name contains `mine`.
+    """
+    from ttastats.answers import rank as rank_report  # scipy costs start-up time
+
+    what = Question(**asked)
+    (found,) = question.sides([source], what)
+    entries = summarised(found, what, 1, confidence)
+    return answered(rank_report.report(entries, mine=mine, top=top, confidence=confidence), found)
+
+
+@takes(Judged)
 def variance(source: Source, *, ddof: int = 1, **asked: Unpack[Judged]) -> Report:
     """Report the variance of each group due to epochs and due to time per epoch.
 

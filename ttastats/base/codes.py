@@ -398,6 +398,11 @@ NOTES = (
         "not_drawn": "the plot `{kind}` is omitted for more than {most:,} runs, because its intervals are slow to compute. Draw it with `ttastats plot {kind} FILE -o {kind}.html`.",
         "not_drawn.profiles": "{drawn} of {n} profiles are drawn, the first of each file.",
     }),
+    Row("ties other_sizes", "rank", "What `ties` means; sizes that are not shown.", {
+        "ties": "ranks beside one bar cannot be told apart ({level}, as `compare` judges, by Holm over the pairs of a table, {pairs:,} in all).",
+        "other_sizes.alone": "{n:# size/sizes} with one entry not shown; --format csv has all.",
+        "other_sizes.mine": "{n:# benchmark and size/benchmarks and sizes} without an entry of --mine not shown.",
+    }),
     Row("official rcp interpolated smallest grids_differ slack scaled published no_reference", "rcp, score", "How references are selected, and the result by the official rules.", {
         "rcp": "RCP, reference convergence point: what the reference implementation needs at one batch size to reach the target. entry/reference: mean of the entry divided by the mean of the reference, below 1 if the entry needs less; the interval includes the variance of both.",
         "official": "official, factor: verdict and scaling factor of the MLPerf rules. They assume that the entry has the variance of the reference, and scale up the time of every passed entry whose mean is below that of the reference, even if the difference is chance.",

@@ -157,6 +157,12 @@ def plural(number: int, singular: str, plural_form: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural_form or singular + 's'}"
 
 
+def ordinal(number: int) -> str:
+    """Return `1st`, `2nd`, `3rd`, `11th`."""
+    last = 0 if number % 100 in {11, 12, 13} else number % 10
+    return f"{number:,}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
+
+
 def listed(names: Sequence[str], most: int = 6, between: str = ", ") -> str:
     """Return `a, b and 3 more`, or with semicolons between `a, 1; b, 2; and 3 more`."""
     rest = len(names) - most

@@ -19,8 +19,9 @@ from ttastats.cli.options import flat
 #: The commands in the order of the help, each with the module of this folder that has it.
 COMMANDS = {
     "guess": "guess", "ingest": "ingest", "runs": "tables", "summary": "tables",
-    "variance": "tables", "compare": "compare", "claim": "claim", "targets": "compare",
-    "report": "report", "plot": "plot", "power": "tables", "scaling": "tables", "score": "tables",
+    "rank": "tables", "variance": "tables", "compare": "compare", "claim": "claim",
+    "targets": "compare", "report": "report", "plot": "plot", "power": "tables",
+    "scaling": "tables", "score": "tables",
     "rcp": "rcp", "record": "record", "problems": "tables", "profile": "profile",
     "export": "export", "filter": "subset", "train": "train", "sweep": "train",
 }  # fmt: skip

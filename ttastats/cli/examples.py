@@ -16,6 +16,10 @@ EXAMPLES = {
         "summary runs.parquet --sort -cv --top 5",
         "summary runs.parquet --by system --target 75%",
     ),
+    "rank": (
+        "rank runs.parquet --where benchmark=llama2_70b_lora",
+        "rank runs.parquet --mine supermicro --top 0",
+    ),
     "variance": ("variance runs.parquet", "variance runs.parquet --where benchmark=resnet"),
     "compare": (
         "compare a.parquet b.parquet",

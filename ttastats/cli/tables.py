@@ -74,6 +74,37 @@ def summary(
     _show_arranged(report, sort, top, output)
 
 
+def rank(
+    files: Files,
+    *,
+    asked: JudgedOptions,
+    mine: Annotated[
+        str,
+        typer.Option(
+            "--mine",
+            metavar="NAME",
+            help="Mark the entries whose name contains this, and say where they stand.",
+        ),
+    ] = "",
+    confidence: Confidence = "",
+    top: Annotated[
+        int,
+        typer.Option(
+            "--top",
+            metavar="N",
+            min=0,
+            help="Show the first N entries of each benchmark and size, and --mine; 0: all.",
+        ),
+    ] = 15,
+    output: Output,
+) -> None:
+    """Rank the entries of each benchmark and size, with the ranks that cannot be told apart."""
+    from ttastats import api
+
+    level = confidence_level(confidence)
+    show(api.rank(files, mine=mine, top=top, confidence=level, **keywords(asked)), output)
+
+
 def variance(
     files: Files,
     *,

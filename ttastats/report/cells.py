@@ -61,7 +61,8 @@ class Column:
     """A column of a table for people. Those of high `rank` give way first on a narrow screen.
 
     One of `names` may be shortened there. Where many rows in succession share the values of the
-    first columns that are `heads`, a screen may say these once, above the rows.
+    first columns that are `heads`, a screen may say these once, above the rows. One that is `drawn`
+    repeats another as a picture, and is left out without a word where it finds no room.
     """
 
     title: str
@@ -69,6 +70,7 @@ class Column:
     rank: int = 0
     names: bool = False
     heads: bool = False
+    drawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Every run of two sides as a dot on one line of text: the best guard against a lonely mean."""
+"""Runs as dots, or an interval, on one line of text."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ def strip(
     for time in failed:
         marks[_place(time, low, high, width)] = _FAILED
     return "".join(marks)
+
+
+def interval(
+    low: float, mean: float, high: float, start: float, end: float, width: int = WIDTH
+) -> str:
+    """Return a line of `width` characters from `start` to `end` with a mean and its limits."""
+    left, middle, right = (_place(place, start, end, width) for place in (low, mean, high))
+    line = f"{' ' * left}{'─' * (right - left + 1)}"
+    return f"{line[:middle]}●{line[middle + 1 :]}"
 
 
 def _place(time: float, low: float, high: float, width: int) -> int:

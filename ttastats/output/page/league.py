@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.answers import league
-from ttastats.answers.league import Entry, League, Pair, Rank
+from ttastats.answers.league import Entry, League, Rank
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import AXES, Axis
 from ttastats.output.page import scale
@@ -25,8 +25,6 @@ from ttastats.sides.numbers import SideNumbers
 _LONGEST = 64
 #: Ticks stand at least this share of the axis apart.
 _APART = 0.17
-#: Brackets beside each other; more are said in words.
-_LANES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ def _table(
     axis = AXES[one.entries[0].row.axis]
     near = _near(one.entries)
     ticks = scale.of([time for entry in near for time in _times(entry)], axis.unit)
-    lanes = _brackets(one.ties, len(one.entries))
+    lanes = one.lanes()
     shown = _names([entry.label for entry in one.entries])
     size = "" if one.size is None else units.plural(one.size, "accelerator")
     count, usual = len(one.entries) + one.left_out, _usual(one)
@@ -196,22 +194,6 @@ def _limits(entry: Entry, unit: units.Amount) -> str:
     if all(end.endswith(f" {word}") for end in ends):
         ends = [end.removesuffix(f" {word}") for end in ends]
     return "[{}, {}]".format(*ends)
-
-
-# --------------------------------------------------------------------------------------- brackets
-
-
-def _brackets(ties: Sequence[Pair], count: int) -> list[tuple[str, ...]]:
-    """Return for each rank what stands in each lane: nothing, or `from`, `on` or `to` of a tie."""
-    lanes: list[list[str]] = []
-    for first, last in ties:
-        free = (lane for lane in lanes if not any(lane[first - 1 : last]))
-        lane = next(free, None)
-        if lane is None:
-            lane = [""] * count
-            lanes.append(lane)
-        lane[first - 1 : last] = ["from", *["on"] * (last - first - 1), "to"]
-    return list(zip(*lanes[:_LANES], strict=True)) or [()] * count
 
 
 # ------------------------------------------------------------------------------------------- SVG

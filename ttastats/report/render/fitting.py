@@ -56,7 +56,7 @@ def fit(table: Table, width: int | None) -> Layout:
         widths = _widths(table, shown, width, _NAME)
         short = _short(table, shown, widths)
         if widths is not None and short is not None:
-            hidden = tuple(p for p in body if p not in shown)
+            hidden = _hidden(table, body, shown)
             return Layout(heads, shown, hidden, widths, short, below)
     return _records(table, heads, body, width)
 
@@ -76,12 +76,16 @@ def _heads(table: Table) -> tuple[int, ...]:
 def _records(table: Table, heads: tuple[int, ...], body: tuple[int, ...], width: int) -> Layout:
     """Return the layout of a very narrow screen: names alone, and all else below them."""
     shown = tuple(p for p in body if table.columns[p].names) or body[:1]
-    hidden = tuple(p for p in body if p not in shown)
+    hidden = _hidden(table, body, shown)
     widths = _widths(table, shown, width, _SHORTEST_NAME)
     short = _short(table, shown, widths)
     if widths is None or short is None:  # then the screen must break the names
         widths, short = _natural(table, shown), {}
     return Layout(heads, shown, hidden, widths, short, below=True)
+
+
+def _hidden(table: Table, body: Sequence[int], shown: Sequence[int]) -> tuple[int, ...]:
+    return tuple(p for p in body if p not in shown and not table.columns[p].drawn)
 
 
 def _widths(table: Table, shown: Sequence[int], width: int, shortest: int) -> dict[int, int] | None:

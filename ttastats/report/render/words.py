@@ -43,7 +43,10 @@ def quantity(value: Quantity) -> str:
     if value.low is not None and value.high is not None:
         ends = [_number(value, end) for end in (value.low, value.high)]
         # A unit that both share with the value is not repeated.
-        low, high = (end.removesuffix("%") for end in ends) if value.unit == "fraction" else ends
+        unit = "%" if value.unit == "fraction" else parts[0][parts[0].rfind(" ") :]
+        if all(end.endswith(unit) for end in ends) and (unit == "%" or " " in parts[0]):
+            ends = [end.removesuffix(unit) for end in ends]
+        low, high = ends
         parts.append(f"[{low}, {high}]")
     return " ".join(parts) + value.mark
 

@@ -1,0 +1,256 @@
+"""Who is the fastest of one benchmark and size, who cannot be told apart, and where is mine?"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from ttastats.answers import league
+from ttastats.answers.league import League
+from ttastats.base import percentages, units
+from ttastats.base.errors import TtastatsError
+from ttastats.base.note import Note, note
+from ttastats.outcomes.axis import AXES, Axis
+from ttastats.report import keys as key
+from ttastats.report import strips
+from ttastats.report.answer import Report
+from ttastats.report.cells import Cell, Column, Line, Quantity, Reached, Table, Text
+from ttastats.report.row import Key, Row
+
+#: Entries of a league that are shown if `--top` does not say how many.
+SHOWN = 15
+#: Characters of a drawn interval.
+_WIDTH = 24
+#: Tables of which each has a sentence about one's own entries.
+_SEVERAL = 3
+#: Times further apart than this share a logarithmic axis.
+_FAR = 3.0
+#: Notes of a summary that speak of its CV, which no rank needs.
+_OF_CV = ("few_runs", "repeated_times", "unusual_run", "like_those_seen", "ddof")
+
+
+class StandingRow(Row, frozen=True):
+    """One entry among those of its benchmark and size."""
+
+    accelerators: Annotated[
+        int | None,
+        Key("the size: accelerators of each run, null where they differ", "accelerators"),
+    ]
+    rank: Annotated[int, Key("rank by the mean, 1 is the fastest")]
+    rank_low: Annotated[
+        int, Key("best rank it may have: all these intervals hold at once, at the confidence level")
+    ]
+    rank_high: Annotated[int, Key("worst rank it may have")]
+    entries: Annotated[int, Key("entries of this benchmark and size")]
+    not_separable: Annotated[list[int], Key("ranks that cannot be told from its own")]
+    n: key.RunCount
+    reached: key.ReachedCount
+    mean_seconds: Annotated[
+        float | None,
+        Key("mean time to the target; where a run failed, the expected time to a success", "axis"),
+    ]
+    mean_seconds_low: key.Low
+    mean_seconds_high: key.High
+    accelerator_hours: Annotated[
+        float | None, Key("accelerators times the mean, where it is a time", "accelerator hours")
+    ]
+    hardware: Annotated[str, Key("accelerators and their kind")]
+    mine: Annotated[bool, Key("whether `--mine` names it")]
+    axis: key.AxisName
+    left_out: key.LeftOutKeys = key.LeftOutKeys()
+
+
+def report(
+    summary: Report, *, mine: str = "", top: int = SHOWN, confidence: float = 0.95
+) -> Report:
+    """Return the report of the entries of a summary: a table for each benchmark and size.
+
+    `mine` is a part of the names of one's own entries, in either case. Of each table the first
+    `top` are shown, and one's own; 0 shows all. Rows for programs have all entries.
+
+    Raises
+    ------
+    TtastatsError
+        No entry is called `mine`.
+    """
+    leagues = league.leagues(summary, confidence, most=None)
+    rows = [_rows(one, mine) for one in leagues]
+    if mine and not any(row.mine for some in rows for row in some):
+        raise TtastatsError(
+            f"no entry contains {mine!r} in its name",
+            where="--mine",
+            remedy="`ttastats summary` lists the entries.",
+        )
+    details = {
+        id(row): line.details
+        for row, line in zip(summary.records, summary.tables[0].rows, strict=True)
+    }
+    named = [(one, some) for one, some in zip(leagues, rows, strict=True)
+             if any(row.mine for row in some)]  # fmt: skip
+    several = [(one, some) for one, some in zip(leagues, rows, strict=True) if len(some) > 1]
+    shown = named or several or list(zip(leagues, rows, strict=True))
+    hidden = len(leagues) - len(shown)
+    below = [each for each in summary.notes if each.code not in _OF_CV]
+    if hidden:
+        below.append(note("other_sizes.mine" if named else "other_sizes.alone", n=hidden))
+    below += _of_ties([one for one, _ in shown])
+    return Report(
+        "rank",
+        tuple(row for some in rows for row in some),
+        tuple(_table(one, some, top, details) for one, some in shown),
+        tuple(below),
+        _sentence(shown, mine),
+        by=summary.by,
+    )
+
+
+def _rows(one: League, mine: str) -> list[StandingRow]:
+    return [
+        StandingRow(
+            keys=entry.row.keys,
+            accelerators=one.size,
+            rank=rank.rank,
+            rank_low=rank.first,
+            rank_high=rank.last,
+            entries=len(one.entries),
+            not_separable=list(one.rivals(place)),
+            n=entry.side.n,
+            reached=entry.side.n_reached,
+            mean_seconds=entry.mean,
+            mean_seconds_low=entry.low,
+            mean_seconds_high=entry.high,
+            accelerator_hours=None
+            if (spent := entry.accelerator_seconds) is None
+            else spent / 3600,
+            hardware=league.hardware(entry),
+            mine=bool(mine) and mine.casefold() in entry.label.casefold(),
+            axis=entry.row.axis,
+            left_out=entry.row.left_out,
+        )
+        for place, (entry, rank) in enumerate(zip(one.entries, one.ranks, strict=True))
+    ]
+
+
+def _table(
+    one: League, rows: Sequence[StandingRow], top: int, details: Mapping[int, tuple[str, ...]]
+) -> Table:
+    axis = AXES[rows[0].axis]
+    places = [place for place, row in enumerate(rows) if not top or place < top or row.mine]
+    shown, lanes = [rows[place] for place in places], one.lanes()
+    drawing, models = _drawing(shown, axis), _models(rows)
+    counts = {(row.reached, row.n) for row in rows}
+    alike = len(counts) == 1 and rows[0].reached == rows[0].n
+    columns = [
+        Column("rank", "right"),
+        *([Column("ties")] if one.ties else []),
+        Column("entry", names=True),
+        *([Column("hardware", rank=1)] if any(models.values()) else []),
+        *([] if alike else [Column("reached", "right")]),
+        Column(f"{axis.mean} [{percentages.text(one.confidence)}]", "right"),
+        Column(drawing.title, rank=3, drawn=True),
+        *([Column("accelerator h", "right", rank=2)] if rows[0].accelerator_hours else []),
+    ]
+    lines = []
+    for place, row in zip(places, shown, strict=True):
+        entry = one.entries[place]
+        cells: list[Cell] = [Text(f"{'> ' if row.mine else ''}{row.rank}")]
+        if one.ties:
+            cells.append(Text("".join("│" if lane else " " for lane in lanes[place]).rstrip()))
+        cells.append(Text(entry.label))
+        if any(models.values()):
+            cells.append(Text(models[row.hardware]))
+        if not alike:
+            cells.append(Reached(row.reached, row.n))
+        mean = Quantity(row.mean_seconds, axis.unit, row.mean_seconds_low, row.mean_seconds_high)
+        cells += [mean, Text(drawing.of(row))]
+        if rows[0].accelerator_hours:
+            cells.append(Quantity(row.accelerator_hours, "number"))
+        lines.append(Line(tuple(cells), details.get(id(entry.row), ())))
+    if hidden := len(rows) - len(places):
+        more = f"{hidden:,} slower not shown: --top 0 shows all"
+        lines[-1] = Line(lines[-1].cells, (*lines[-1].details, more))
+    each = f", {units.plural(rows[0].n, 'run')}{' each' if len(rows) > 1 else ''}" if alike else ""
+    count = units.plural(len(rows), "entry", "entries")
+    return Table(tuple(columns), tuple(lines), f"{_titled(one)}: {count}{each}")
+
+
+def _titled(one: League) -> str:
+    size = "" if one.size is None else units.plural(one.size, "accelerator")
+    return ", ".join(filter(None, (one.name, size)))
+
+
+#: The first word of a name of hardware that has a digit: `B200` of `B200-SXM-180GB`.
+_MODEL = re.compile(r"[A-Za-z]*\d\w*")
+
+
+def _models(rows: Sequence[StandingRow]) -> dict[str, str]:
+    """Return the shortest text that tells the hardware of rows apart, by its whole name."""
+    whole = {row.hardware: row.hardware.partition("× ")[2] for row in rows}
+    short = {name: match[0] for name in whole.values() if (match := _MODEL.search(name))}
+    told = Counter(short.values())
+    return {
+        hardware: short[name] if told[short.get(name, "")] == 1 else name
+        for hardware, name in whole.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """One axis for the intervals of some rows, whose ends are its title."""
+
+    title: str
+    low: float
+    high: float
+
+    def of(self, row: StandingRow) -> str:
+        """Return the interval of a row as a line, without limits the mean alone."""
+        mean = row.mean_seconds
+        if mean is None or mean <= 0:
+            return ""
+        place = math.log if self.high > _FAR * self.low else float
+        limits = (row.mean_seconds_low, mean, row.mean_seconds_high)
+        low, middle, high = (place(mean if end is None else max(end, self.low)) for end in limits)
+        return strips.interval(low, middle, high, place(self.low), place(self.high), _WIDTH)
+
+
+def _drawing(rows: Sequence[StandingRow], axis: Axis) -> _Drawing:
+    limits = ((row.mean_seconds_low, row.mean_seconds, row.mean_seconds_high) for row in rows)
+    ends = [end for some in limits for end in some if end is not None and end > 0] or [1.0]
+    left, right = (units.amount(end, axis.unit) for end in (min(ends), max(ends)))
+    return _Drawing(f"{left}{right.rjust(_WIDTH - len(left))}", min(ends), max(ends))
+
+
+def _of_ties(leagues: Sequence[League]) -> Iterator[Note]:
+    """Say by what ranks are told apart, if any league has two that can be tested."""
+    testable = [one for one in leagues if one.testable]
+    if testable:
+        pairs = sum(math.comb(len(one.entries), 2) for one in testable)
+        yield note("ties", pairs=pairs, level=percentages.text(testable[0].confidence))
+
+
+def _sentence(shown: Sequence[tuple[League, Sequence[StandingRow]]], mine: str) -> str:
+    """Return where the best of one's own entries stands in each table; without any, who leads."""
+    if not mine:
+        return f"{league.headline([one for one, _ in shown])}."
+    if len(shown) > _SEVERAL:
+        firsts = sum(any(row.mine and row.rank_low == 1 for row in rows) for _, rows in shown)
+        of = f"{firsts} of {len(shown)} tables"
+        return f"{mine} is first, or not shown to be slower than any, in {of}."
+    texts = []
+    for one, rows in shown:
+        place = next(place for place, row in enumerate(rows) if row.mine)
+        texts.append(f"{_titled(one)}: {one.entries[place].label} is {_standing(one, place)}.")
+    return " ".join(texts)
+
+
+def _standing(one: League, place: int) -> str:
+    if len(one.entries) == 1:
+        return "the only entry"
+    of = f"{units.ordinal(place + 1)} of {len(one.entries)}"
+    if not one.testable:
+        return f"{of}, of too few runs to tell from chance"
+    return f"{of}, {league.not_separable(one, place)}"
