@@ -12,6 +12,7 @@ import sys
 import tarfile
 import time
 import zipfile
+from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -102,8 +103,14 @@ def test_two_folders_of_logs_are_compared_as_their_tables_are(kind: str, tmp_pat
 ONCE = {command.split()[0]: command for command in reversed(COMMANDS)}
 
 
-@pytest.mark.parametrize("command", ONCE)
-@pytest.mark.parametrize("form", ["folder", "archive", "log"])
+#: All commands take their inputs the same way: three show it of archives and of single logs.
+ASKED = [
+    *((command, "folder") for command in ONCE),
+    *product(("summary", "compare", "report"), ("archive", "log")),
+]
+
+
+@pytest.mark.parametrize(("command", "form"), ASKED)
 def test_every_command_answers_from_logs_as_from_their_table(
     command: str, form: str, logs: Path
 ) -> None:

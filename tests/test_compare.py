@@ -247,7 +247,7 @@ outcomes = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8)
 @given(outcomes, outcomes)
 def test_whatever_the_runs_a_comparison_is_symmetric(a: list[Outcome], b: list[Outcome]) -> None:
     ahead, back = row(a, b), row(b, a)
@@ -259,7 +259,7 @@ def test_whatever_the_runs_a_comparison_is_symmetric(a: list[Outcome], b: list[O
         assert ahead["speedup"] == pytest.approx(1 / back["speedup"])
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=8)
 @given(outcomes, st.floats(500, 2000))
 def test_another_failed_run_never_makes_a_side_look_better(a: list[Outcome], spent: float) -> None:
     if not any(epochs for _, epochs in a):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ttastats.base.errors import TtastatsError
@@ -61,6 +61,7 @@ def test_what_is_no_condition_is_refused_by_the_option_it_was_written_in(
 @example(['"a"', "a\\,b", "a\\"], "=")
 @example(["=", " a "], "=")
 @example(["=1"], "<")
+@settings(max_examples=40)
 @given(st.lists(st.text(min_size=1), min_size=1), st.sampled_from(["=", "!="]))
 def test_values_are_written_so_that_they_are_read_again(values: list[str], operator: str) -> None:
     written = Condition("entry", operator, tuple(values))
