@@ -11,7 +11,7 @@ import pytest
 
 from tests.plotting import made
 from ttastats import api
-from ttastats.cli.progress import progress
+from ttastats.cli.output import progress
 from ttastats.output.plots import kinds
 
 pty = pytest.importorskip("pty", reason="a terminal is made with it")

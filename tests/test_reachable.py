@@ -32,9 +32,10 @@ CALLED_BY_OTHERS = ("_repr_html_", "_repr_mimebundle_", "_repr_markdown_")
 #: Classes of which every field is read by its name: as options, as columns of a table, on a page.
 WHOLE = (
     "ttastats.base.codes:Row", "ttastats.base.records:Evaluation", "ttastats.base.records:Run",
-    "ttastats.cli.own_logs:OwnLogs", "ttastats.cli.train:Recipe", "ttastats.report.row:Key",
-    "ttastats.cli.options:AtBudgetOptions", "ttastats.cli.options:CountedOptions",
-    "ttastats.cli.options:JudgedOptions", "ttastats.cli.sides:SideOptions",
+    "ttastats.cli.ingest:OwnLogs", "ttastats.cli.train:Recipe", "ttastats.report.row:Key",
+    "ttastats.sides.options:AtBudget", "ttastats.sides.options:Compared",
+    "ttastats.sides.options:Counted", "ttastats.sides.options:Judged",
+    "ttastats.sides.options:Sided",
 )  # fmt: skip
 
 #: Where modules of the product are taken as objects of a contract: the modules, and the

@@ -13,7 +13,6 @@ import typer
 import ttastats
 from tests.conftest import ROOT
 from ttastats.cli import app
-from ttastats.cli.examples import EXAMPLES
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,7 @@ def test_every_command_and_option_is_described(pages: ModuleType) -> None:
     for name, command in typer.main.get_command(app).commands.items():
         page = text.split(f"## `ttastats {name}`\n")[1].split("\n## ")[0]
         assert command.help.split("\n")[0].split(".")[0] in page
-        assert f"$ ttastats {EXAMPLES[name][0]}\n" in page
+        assert f"$ {command.epilog.splitlines()[2].strip()}\n" in page
         for option in command.params:
             assert (
                 option.metavar if option.param_type_name == "argument" else option.opts[0]

@@ -12,16 +12,8 @@ from ttastats.outcomes.budget import END
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
 from ttastats.sides import question
-from ttastats.sides.question import (
-    Chosen,
-    Counted,
-    Judged,
-    JudgedAt,
-    Question,
-    Source,
-    chosen,
-    takes,
-)
+from ttastats.sides.options import Counted, Judged, JudgedAt
+from ttastats.sides.question import Chosen, Question, Source, chosen, takes
 
 
 @takes(JudgedAt)

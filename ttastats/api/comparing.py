@@ -17,10 +17,10 @@ from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
 from ttastats.sides import question
-from ttastats.sides.question import ComparedAt, Question, Source, takes
+from ttastats.sides.options import ComparedAt, Options, View
+from ttastats.sides.question import Question, Source, takes
 
 if TYPE_CHECKING:
-    from ttastats.sides.options import Options, View
     from ttastats.sides.pairing import Side
     from ttastats.traces.answers import By
 
@@ -100,7 +100,6 @@ def judge_of(
     from ttastats.answers.compare import compare as compare_report
     from ttastats.answers.compare import gate
     from ttastats.sides import looks  # scipy costs start-up time
-    from ttastats.sides.options import Options
 
     options, budget = what.options or Options(), what.budget
     looks.check(options.max_runs, budget, also, block, same_convergence=options.same_convergence)
@@ -155,7 +154,6 @@ def _of_one_setup(
         Nothing tells sets apart, or something is asked that sets have no answer to.
     """
     from ttastats.answers.compare import same
-    from ttastats.sides.options import Options, View
 
     if len(sources) == 1 and not what.by:
         raise TtastatsError(

@@ -13,7 +13,8 @@ from ttastats.api.comparing import judge_of
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes.target import expect_metric
 from ttastats.sides import question
-from ttastats.sides.question import Chosen, Compared, ComparedAt, Question, Source, takes
+from ttastats.sides.options import Compared, ComparedAt, Options
+from ttastats.sides.question import Chosen, Question, Source, takes
 
 if TYPE_CHECKING:
     from ttastats.output.page.document import Page
@@ -100,7 +101,6 @@ def html_report(
     from ttastats.output.page import content, document, place, second_look
     from ttastats.output.plots import kinds, speedups, tta
     from ttastats.report.render.shortening import shortened
-    from ttastats.sides.options import Options
 
     if len(sources) < 2 and (fail_on or require or also):
         raise TtastatsError(

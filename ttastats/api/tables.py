@@ -16,7 +16,8 @@ from ttastats.ingestion import given
 from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
 from ttastats.sides import question
-from ttastats.sides.question import AtBudget, Question, Source, chosen
+from ttastats.sides.options import AtBudget
+from ttastats.sides.question import Question, Source, chosen
 from ttastats.table import schema, store
 
 if TYPE_CHECKING:

@@ -1,30 +1,40 @@
-"""Which commands there are; each is imported when somebody names it."""
+"""Which commands there are, and how a function becomes one: imported when somebody names it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cache
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import is_dataclass
+from functools import cache, partial
 from importlib import import_module
-from inspect import signature
-from typing import Any, cast
+from inspect import Parameter, Signature, cleandoc, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_type_hints, is_typeddict
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ttastats.cli.command import Command
-from ttastats.cli.examples import EXAMPLES
-from ttastats.cli.logs import taking_logs
-from ttastats.cli.options import flat
+from ttastats.base.errors import TtastatsError
+from ttastats.cli.options import READ, Output, declared, entries, fields_of
+from ttastats.cli.output import progress, say, show
+from ttastats.trainer import BUILT_IN
+
+if TYPE_CHECKING:
+    from ttastats.ingestion.given import Read
+    from ttastats.report.answer import Report
 
 #: The commands in the order of the help, each with the module of this folder that has it.
 COMMANDS = {
-    "guess": "guess", "ingest": "ingest", "runs": "tables", "summary": "tables",
-    "rank": "tables", "variance": "tables", "compare": "compare", "claim": "claim",
-    "targets": "compare", "report": "report", "plot": "plot", "power": "tables",
-    "scaling": "tables", "score": "tables",
-    "rcp": "rcp", "record": "record", "problems": "tables", "profile": "profile",
-    "export": "export", "filter": "subset", "train": "train", "sweep": "train",
+    "guess": "ingest", "ingest": "ingest", "runs": "tables", "summary": "tables", "rank": "tables",
+    "variance": "tables", "compare": "compare", "claim": "claims", "targets": "compare",
+    "report": "drawing", "plot": "drawing", "power": "tables", "scaling": "tables",
+    "score": "tables", "rcp": "claims", "record": "claims", "problems": "tables",
+    "profile": "profile", "export": "ingest", "filter": "ingest", "train": "train",
+    "sweep": "train",
 }  # fmt: skip
+#: The option that takes a folder or none, and the folder where the command has no default.
+_LOGS, _FOLDER = "--emit-log", "logs"
 
 
 class Group(TyperGroup):
@@ -34,10 +44,17 @@ class Group(TyperGroup):
         super().__init__(**attributes)
         self.commands: Mapping[str, TyperCommand] = _Commands()  # type: ignore[assignment]
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - not for that
+        """Write the first sentence of each command, whose options are not made for that."""
+        limit = formatter.width - 6 - max(map(len, COMMANDS))
+        commands = [TyperCommand(name, help=_help(_function(name))) for name in COMMANDS]
+        with formatter.section("Commands"):
+            formatter.write_dl([(str(one.name), one.get_short_help_str(limit)) for one in commands])
+
 
 class _Commands(Mapping[str, TyperCommand]):
     def __getitem__(self, name: str) -> TyperCommand:
-        return _command(name, COMMANDS[name])
+        return _command(name, _function(name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -46,11 +63,147 @@ class _Commands(Mapping[str, TyperCommand]):
         return len(COMMANDS)
 
 
+class Command(TyperCommand):
+    """A command whose `--emit-log` takes a folder or none, and that shows examples where it must.
+
+    `--emit-log` without a folder means the default folder of the command. `--emit-log digits` means
+    the workload where no other is given and no such folder exists; `--emit-log=digits` always means
+    the folder.
+    """
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Read the words into `ctx`, and return those that are left.
+
+        Raises
+        ------
+        TtastatsError
+            An argument is missing.
+        """
+        if not ctx.resilient_parsing:  # a shell asks for completions
+            if _LOGS in args:
+                args = self._with_log_folder(ctx, args)
+            self._expect_arguments(ctx, args)
+        return super().parse_args(ctx, args)
+
+    def _with_log_folder(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        option = next((each for each in self.params if _LOGS in each.opts), None)
+        if option is None:
+            return args
+        at = args.index(_LOGS)
+        after = args[at + 1 :]
+        without = [*args[:at], f"{_LOGS}={option.default or _FOLDER}", *after]
+        if not after or after[0].startswith("-"):
+            return without
+        surplus = self.make_parser(ctx).parse_args(list(without))[1]
+        named = after[0] in BUILT_IN or Path(after[0]).suffix == ".py"
+        return without if named and not Path(after[0]).is_dir() and not surplus else args
+
+    def _expect_arguments(self, ctx: typer.Context, args: list[str]) -> None:
+        given = self.make_parser(ctx).parse_args(list(args))[0]
+        missing = [
+            each.make_metavar(ctx) if each.param_type_name == "argument" else each.opts[0]
+            for each in self.params
+            if each.required and given.get(str(each.name)) is None
+        ]
+        if missing and "help" not in given:
+            examples = "\n          ".join(str(self.epilog).splitlines()[2:])
+            raise TtastatsError(
+                f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing",
+                where=self.name,
+                remedy=f"Examples:{examples.removeprefix(' ')}",
+            )
+
+
+def _function(name: str) -> Callable[..., Any]:
+    return cast(
+        "Callable[..., Any]", getattr(import_module(f"ttastats.cli.{COMMANDS[name]}"), name)
+    )
+
+
+def _help(function: Callable[..., Any]) -> str:
+    """Return what the docstring of a command says before its options and examples."""
+    return re.split(r"\n\n(?=\$ |-|[A-Z.]+: )", cleandoc(str(function.__doc__)))[0]
+
+
 @cache
-def _command(name: str, module: str) -> TyperCommand:
-    options = flat(getattr(import_module(f"ttastats.cli.{module}"), name))
-    called = taking_logs(options) if "files" in signature(options).parameters else options
-    examples = "\n".join(f"  ttastats {example}" for example in EXAMPLES[name])
+def _command(name: str, function: Callable[..., Any]) -> TyperCommand:
+    """Make a command; examples are the lines of its docstring that begin with `$`."""
+    examples = re.findall(r"^ *\$ (.*)", str(function.__doc__), re.MULTILINE)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(cls=Command, epilog=f"\b\nExamples:\n{examples}")(called)
+    epilog = "\n".join(["\b\nExamples:", *(f"  {each}" for each in examples)])
+    alone.command(name, cls=Command, help=_help(function), epilog=epilog)(_flat(function))
     return cast("TyperCommand", typer.main.get_command(alone))
+
+
+def _flat(function: Callable[..., Any]) -> Callable[..., None]:
+    """Return a command whose parameters are options one by one, and which prints the answer.
+
+    What nobody gave is left to the defaults of `function` and of its groups of options.
+    """
+    hints = get_type_hints(function, localns={"Report": Any})  # polars costs start-up time
+    answers = hints.pop("return") is not type(None)
+    if answers:
+        hints["output"] = Output
+    own, parameters = entries(function.__doc__), signature(function).parameters
+    options: dict[str, Parameter] = {}
+    groups: dict[str, list[str]] = {}
+    for name, hint in hints.items():
+        if is_dataclass(hint) or is_typeddict(hint):
+            words = {k: v for each in hint.__mro__ for k, v in entries(each.__doc__).items()}
+            fields = {field: declared(field, *of, words) for field, of in fields_of(hint).items()}
+            options |= fields
+            groups[name] = list(fields)
+        else:
+            options[name] = declared(name, hint, parameters[name].default, own)
+    takes_logs = "files" in options
+    if takes_logs:
+        options["no_cache"] = declared("no_cache", bool, False, {})
+
+    def called(**words: Any) -> None:
+        given = {
+            name: READ[name](value) if name in READ else value
+            for name, value in words.items()
+            if value != options[name].default
+        }
+        for name, fields in groups.items():
+            given[name] = hints[name](**{each: given.pop(each) for each in fields if each in given})
+        output = given.pop("output") if answers else None
+        with _reading(given.pop("no_cache", False)) if takes_logs else nullcontext():
+            answer = function(**given)
+            if output is not None:
+                _print(answer, output)
+
+    called.__signature__ = Signature(list(options.values()))  # type: ignore[attr-defined]
+    return called
+
+
+def _print(answer: Report | tuple[Report, int], output: Output) -> None:
+    """Print a report, and end with the exit code beside it, or with 3 where its gate fails."""
+    report, code = answer if isinstance(answer, tuple) else (answer, 0)
+    show(report, output)
+    if report.gate is not None and not report.gate.passed:
+        code = 3
+    if code:
+        raise typer.Exit(code)
+
+
+@contextmanager
+def _reading(no_cache: bool) -> Iterator[None]:
+    """Read logs that are given in place of tables; exit with 1 if some are rejected."""
+    from ttastats.ingestion import given  # polars costs start-up time
+
+    read: dict[tuple[str, ...], Read] = {}
+
+    def on_read(each: Read) -> None:
+        if each.logs not in read and (each.account or each.problems):
+            say(*each.lines)
+        read.setdefault(each.logs, each)
+
+    how = given.Reading(not no_cache, partial(progress, "reading logs"), on_read)
+    earlier = given.READING.set(how)
+    try:
+        yield
+    finally:
+        given.READING.reset(earlier)
+    if any(each.rejected for each in read.values()):
+        raise typer.Exit(1)

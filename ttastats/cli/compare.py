@@ -4,153 +4,138 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, cast
 
-import typer
-
+import ttastats as tta
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError
-from ttastats.cli.options import (
-    Also,
-    AtBudgetOptions,
-    CountedOptions,
-    JudgedOptions,
-    Output,
-    Verbose,
-    columns,
-    given,
-    keywords,
-    refuse_of_runs,
-    tables,
-)
-from ttastats.cli.output import show
-from ttastats.cli.sides import Judging, PartOptions, ProfileOptions, SideOptions
+from ttastats.cli.options import given
+from ttastats.cli.sides import Judging, Parts, refuse_of_runs, sources
+from ttastats.sides.options import AtBudget, Counted, Judged, Sided, View
 
 if TYPE_CHECKING:
+    from ttastats.report.answer import Report
     from ttastats.traces.answers import By
+
+_Profiles = tuple[Sequence[Path], Sequence[Path]]
 
 
 def compare(
-    files: Annotated[
-        list[str] | None,
-        tables(
-            "Parquet files or logs: baseline A, then one or more B; a single one with --a and "
-            "--b; or two profiles."
-        ),
-    ] = None,
+    files: Sequence[str] = (),
     *,
-    sides: SideOptions,
-    asked: JudgedOptions,
+    parts: Parts,
+    sides: Sided,
+    asked: Judged,
     judging: Judging,
-    budget: AtBudgetOptions,
-    profiles: ProfileOptions,
-    also: Also = "",
-    block: Annotated[
-        str,
-        typer.Option(
-            "--block",
-            metavar="COLUMN",
-            help="Compare within sessions (blocks): a column, day, order (alternating runs), "
-            "a name in extra, or a condition. Comma-separated.",
-            show_default=False,
-        ),
-    ] = "",
-    same: Annotated[
-        bool,
-        typer.Option(
-            "--same",
-            help="The files (or the groups of --by in one file) are repeats of one setup: do "
-            "they differ, and which difference is worth claiming?",
-        ),
-    ] = False,
-    wide: Annotated[bool, typer.Option("--wide", help="Show more columns.")] = False,
-    verbose: Verbose = False,
-    output: Output,
-) -> None:
-    """Compare B with A: speedup to the target with its causes, or quality at a budget."""
-    from ttastats import api
-    from ttastats.sides.options import View
+    budget: AtBudget,
+    profile_a: Sequence[Path] = (),
+    profile_b: Sequence[Path] = (),
+    also: Sequence[str] = (),
+    block: Sequence[str] = (),
+    same: bool = False,
+    wide: bool = False,
+    verbose: bool = False,
+) -> Report:
+    """Compare B with A: speedup to the target with its causes, or quality at a budget.
 
+    FILE...: Parquet files or logs: baseline A, then one or more B; a single one with --a and --b;
+        or two profiles.
+    --profile-a PATH: Profile of A; needs --profile-b. Attributes the throughput ratio to parts of a
+        step. Several profiles (repeat, or a folder) estimate the noise. Without runs, only the
+        profiles are compared.
+    --profile-b PATH: Profile of B. Repeatable.
+    --block COLUMN: Compare within sessions (blocks): a column, day, order (alternating runs), a
+        name in extra, or a condition. Comma-separated.
+    --same: The files (or the groups of --by in one file) are repeats of one setup: do they differ,
+        and which difference is worth claiming?
+    --wide: Show more columns.
+
+    $ ttastats compare a.parquet b.parquet
+    $ ttastats compare runs/adam runs/sgd --fail-on slower:2%
+    """
     options = judging.options()
-    if (of_steps := profiles.alone(files or ())) is not None:
-        refuse_of_runs(given(sides, asked, judging, budget), but=("--confidence", "--by"))
-        by = _told_apart(asked.by)
-        show(api.compare_profiles(*of_steps, by=by, confidence=options.confidence), output)
-        return
-    if same:
-        _expect_no_number(files or [])
-    sources = sides.of(files or (), one_will_do=same)
-    view = View(wide, verbose, margin_claims=bool(judging.margin), named=bool(sides.labels))
-    report = api.compare(
-        *sources,
-        view=view,
-        also=columns(also),
-        profiles=profiles.both(),
-        block=columns(block),
-        same=same,
-        fail_on=judging.fail_on,
-        require=judging.require,
-        options=options,
-        **keywords(sides, asked, budget),
-    )
-    show(report, output)
-    if report.gate is not None and not report.gate.passed:
-        raise typer.Exit(3)
-
-
-def _expect_no_number(files: Sequence[str]) -> None:
-    """Refuse a margin behind --same, which takes none."""
-    for file in files:
+    profiles = _both(profile_a, profile_b)
+    if (of_steps := _alone(files, profiles)) is not None:
+        refuse_of_runs(given(parts, sides, asked, judging, budget), but=("--confidence", "--by"))
+        by = ",".join(asked.get("by", ())) or "work"
+        if by not in {"work", "operator"}:
+            raise TtastatsError(
+                "is not a breakdown of the work of a step",
+                where=f"--by {by}",
+                remedy="Choose work (by kind, the default) or operator.",
+            )
+        return tta.compare_profiles(*of_steps, by=cast("By", by), confidence=options.confidence)
+    for file in files if same else ():  # the number of a margin
         if percentages.any_number(file) is not None and not Path(file).exists():
             raise TtastatsError(
                 "takes no number: it means that the files hold runs of one setup",
                 where=f"--same {file}",
                 remedy=f"To test equality within a margin: --same --margin {file}.",
             )
-
-
-def _told_apart(by: str) -> By:
-    for known in ("work", "operator"):
-        if by == known or not by:
-            return known
-    raise TtastatsError(
-        "is not a breakdown of the work of a step", where=f"--by {by}", remedy=_WAYS
+    return tta.compare(
+        *sources(files, parts, one_will_do=same),
+        view=View(wide, verbose, margin_claims=bool(judging.margin), named="labels" in sides),
+        also=also,
+        profiles=profiles,
+        block=block,
+        same=same,
+        fail_on=judging.fail_on,
+        require=judging.require,
+        options=options,
+        **sides,
+        **asked,
+        **budget,
     )
 
 
-_WAYS = "Choose work (by kind, the default) or operator."
+def _both(a: Sequence[Path], b: Sequence[Path]) -> _Profiles | None:
+    """Return the profiles of A and of B, if there are any."""
+    if bool(a) != bool(b):
+        remedy = f"Add {'--profile-b' if a else '--profile-a'}."
+        raise TtastatsError("profiles were given for one side only", remedy=remedy)
+    return (a, b) if a else None
+
+
+def _alone(files: Sequence[str], both: _Profiles | None) -> _Profiles | None:
+    """Return the profiles of A and of B where no runs are named; refuse profiles among runs."""
+    from ttastats.ingestion.profiled import is_profile  # polars costs start-up time
+
+    if not files:
+        if both is None:
+            raise TtastatsError(
+                "nothing to compare", remedy="Give two files: ttastats compare a.parquet b.parquet"
+            )
+        return both
+    profiles = [path for path in map(Path, files) if is_profile(path)]
+    if len(profiles) == len(files) == 2:
+        return profiles[:1], profiles[1:]
+    if profiles:
+        raise TtastatsError(
+            "is a profile, but other files are runs",
+            where=str(profiles[0]),
+            remedy="Pass it as --profile-a or --profile-b.",
+        )
+    return None
 
 
 def targets(
-    files: Annotated[
-        list[str],
-        tables("One Parquet file or folder of logs, or two to compare."),
-    ],
+    files: Sequence[str],
     *,
-    parts: PartOptions,
-    asked: CountedOptions,
-    points: Annotated[
-        int,
-        typer.Option(
-            "--points",
-            min=2,
-            help="Maximum number of round quality targets to evaluate, beside the official one.",
-        ),
-    ] = 9,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            "--metric",
-            metavar="METRIC",
-            help="Metric whose target is varied, if there are several.",
-        ),
-    ] = None,
-    output: Output,
-) -> None:
-    """Show how the answer depends on the quality target."""
-    from ttastats import api
+    parts: Parts,
+    asked: Counted,
+    points: int = 9,
+    metric: str | None = None,
+) -> Report:
+    """Show how the answer depends on the quality target.
 
-    sources = parts.of(files, one_will_do=True)
-    if len(sources) > 2:
+    FILE...: One Parquet file or folder of logs, or two to compare.
+    --points: Maximum number of round quality targets to evaluate, beside the official one. [x>=2]
+    --metric METRIC: Metric whose target is varied, if there are several.
+
+    $ ttastats targets runs.parquet
+    $ ttastats targets a.parquet b.parquet --metric val_loss
+    """
+    tables = sources(files, parts, one_will_do=True)
+    if len(tables) > 2:
         raise TtastatsError("more than two files", remedy="Compare two at a time.")
-    show(api.targets(*sources, points=points, metric=metric, **keywords(asked)), output)
+    return tta.targets(*tables, points=points, metric=metric, **asked)

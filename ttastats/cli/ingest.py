@@ -1,102 +1,119 @@
-"""The command `ingest`: logs in, a Parquet file out, and an honest account."""
+"""The commands that read logs, propose how, and write runs: guess, ingest, export, filter."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from ttastats.cli.output import say
-from ttastats.cli.own_logs import OwnLogs
-from ttastats.cli.progress import progress
+import ttastats as tta
+from ttastats.base.errors import TtastatsError
+from ttastats.base.units import plural
+from ttastats.cli.output import progress, say
 
 if TYPE_CHECKING:
     from ttastats.ingestion.ingest import Account
 
+#: Problems of one kind that are named one by one before the rest is only counted.
+_NAMED = 5
+
+
+def guess(path: str, output: Path | None = None) -> None:
+    """Propose how to read your own logs, and preview the runs.
+
+    PATH: A folder of logs, a log, or an archive.
+    --output, -o FILE: Write the proposed blocks; `ingest` finds FOLDER/ttastats.toml automatically.
+
+    $ ttastats guess logs
+    $ ttastats guess logs -o logs/ttastats.toml
+    """
+    from ttastats.answers.guessing.folder import guess as look  # polars costs start-up time
+
+    typer.echo(str(look(path, output)))
+    if output is not None:
+        say(f"wrote {output}")
+
+
+@dataclass(frozen=True)
+class OwnLogs:
+    r"""What is said of logs of one's own, by the keys of a block.
+
+    --files PATTERN: Which files: '{entry}/seed{seed}.csv'; names in braces become columns.
+    --line REGEX: Lines to parse in a text log: 'step (?P<step>\d+) loss (?P<loss>\S+)'. Named
+        groups become columns and keep their value until the next match. Repeatable.
+    --metric METRIC: Quality metric, with a target if there is one: val_loss, 'val_loss <= 3.28' or
+        'acc >= 97 %'. Repeatable.
+    --seconds CLOCK: Column of the time and its unit: 'time ms' (s, min, h), 'stamp %H:%M:%S',
+        'timestamp unix', or 'time s per iter' for the time of one iteration.
+    --step COLUMN: Column of optimizer steps.
+    --epoch COLUMN: Column of epochs; 'epoch + 1' if they start at 0.
+    --samples COLUMN: Column of samples.
+    --run COLUMN: Column that identifies the run, in files with several runs. Repeatable.
+    --new-run WHEN: Where a new run starts in a file: 'step back', 'time back', each 'row', or a
+        regular expression for its first line.
+    --resume WHEN: Where a run was resumed: 'step back' or 'time back'.
+    --new-epoch WHEN: 'step back': the step counter restarts in each epoch.
+    --preset NAME: Known log layout, such as nanogpt, keras or ultralytics.
+    """
+
+    files: str | None = None
+    line: Sequence[str] = ()
+    metric: Sequence[str] = ()
+    seconds: str | None = None
+    step: str | None = None
+    epoch: str | None = None
+    samples: str | None = None
+    run: Sequence[str] = ()
+    new_run: str | None = None
+    resume: str | None = None
+    new_epoch: str | None = None
+    preset: str | None = None
+
 
 def ingest(
-    paths: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PATH...",
-            help="Logs, folders, archives, glob patterns, URLs, or - for standard input.",
-            show_default=False,
-        ),
-    ],
+    paths: Sequence[str],
     *,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="PATH",
-            help="Parquet file to write, or a folder of Parquet files: NAME/.",
-            show_default="FOLDER.parquet",
-        ),
-    ] = None,
-    dialect: Annotated[
-        str | None,
-        typer.Option(
-            "--dialect",
-            metavar="FORMAT",
-            help="Read every file as this format instead of detecting it.",
-        ),
-    ] = None,
-    round_: Annotated[
-        str | None,
-        typer.Option(
-            "--round",
-            "--edition",
-            metavar="ROUND",
-            help="MLPerf round, such as v5.0, if the path does not contain it.",
-        ),
-    ] = None,
-    metrics: Annotated[
-        Literal["evaluations", "all"],
-        typer.Option(
-            "--metrics",
-            help="`all` also keeps the training metrics of every step: loss, learning rate, "
-            "throughput.",
-        ),
-    ] = "evaluations",
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            metavar="N",
-            min=1,
-            help="Worker processes (default: all cores for large inputs, else 1).",
-        ),
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            "--dask",
-            metavar="ADDRESS",
-            help="Read on a Dask cluster, given its scheduler's address.",
-        ),
-    ] = None,
+    output: str | None = None,
+    dialect: str | None = None,
+    round_: str | None = None,
+    metrics: Literal["evaluations", "all"] = "evaluations",
+    workers: int | None = None,
+    dask: str | None = None,
     own: OwnLogs,
-    config: Annotated[
-        str | None,
-        typer.Option(
-            "--config",
-            metavar="PATH",
-            help="Use this ttastats.toml instead of those beside the logs or in parent folders.",
-            show_default=False,
-        ),
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 1 if the logs have any problem.")
-    ] = False,
+    config: str | None = None,
+    strict: bool = False,
 ) -> None:
     """Read logs of any known format into one tidy Parquet file.
 
     Describe your own logs in a ttastats.toml beside them or in a parent folder, or with the options
     from --files to --preset: docs/your-logs.md.
+
+    PATH...: Logs, folders, archives, glob patterns, URLs, or - for standard input.
+    --output, -o PATH: Parquet file to write, or a folder of Parquet files: NAME/.
+        [default: (FOLDER.parquet)]
+    --dialect FORMAT: Read every file as this format instead of detecting it.
+    --round, --edition ROUND: MLPerf round, such as v5.0, if the path does not contain it.
+    --metrics: `all` also keeps the training metrics of every step: loss, learning rate, throughput.
+    --workers N: Worker processes (default: all cores for large inputs, else 1). [x>=1]
+    --dask ADDRESS: Read on a Dask cluster, given its scheduler's address.
+    --config PATH: Use this ttastats.toml instead of those beside the logs or in parent folders.
+    --strict: Exit 1 if the logs have any problem.
+
+    $ ttastats ingest logs -o runs.parquet
+    $ ttastats ingest logs --metric 'val_loss <= 3.4' --seconds 'elapsed s'
     """
-    block = own.block(config)
+    block: dict[str, Any] = {key: value for key, value in asdict(own).items() if value}
+    if block and config:
+        option = f"--{next(iter(block)).replace('_', '-')}"
+        raise TtastatsError(
+            f"{option} and --config both describe the logs",
+            where=option,
+            remedy="Move it to that file, or drop --config.",
+        )
     from ttastats.ingestion.ingest import ingest as read_logs  # polars costs start-up time
     from ttastats.ingestion.workers import dask as cluster
 
@@ -109,7 +126,7 @@ def ingest(
                 dialect=dialect,
                 round=round_,
                 metrics=metrics,
-                block=block,
+                block=block or None,
                 config=config,
                 workers=workers,
                 executor=executor,
@@ -121,10 +138,6 @@ def ingest(
     _print_account(account)
     if account.rejected or (strict and account.problems):
         raise typer.Exit(1)
-
-
-#: Problems of one kind that are named one by one before the rest is only counted.
-_NAMED = 5
 
 
 def _print_account(account: Account) -> None:
@@ -139,3 +152,42 @@ def _print_account(account: Account) -> None:
             rest = number - len(shown)
             say(f"    and {rest:,} more: ttastats problems {account.output} --code {code}")
     say(f"wrote {account.output}" if account.written else f"{account.output} is up to date")
+
+
+def export(files: Sequence[str], output: Path, where: Sequence[str] = ()) -> None:
+    """Export runs as logs that other programs read, or as rows.
+
+    --output, -o PATH: NAME.csv or NAME.jsonl writes rows; any other name is a new folder for logs.
+
+    $ ttastats export runs.parquet -o runs.csv
+    $ ttastats export runs.parquet -o logs
+    """
+    done = tta.export(files, output, where=where)
+    for suite, number in done.left_out.items():
+        say(f"  skipped {plural(number, 'run')} of {suite}: no log format is known for it")
+    say(f"wrote {plural(done.runs, 'run')} to {done.output}")
+    if done.left_out:
+        raise typer.Exit(1)
+
+
+def filter(  # noqa: A001 - the name of the command
+    files: Sequence[str], output: str, where: Sequence[str] = ()
+) -> None:
+    """Write selected runs of one or more tables to a new table.
+
+    --output, -o FILE: Parquet file to write, or a folder of them: NAME/.
+
+    $ ttastats filter runs.parquet --where benchmark=resnet -o resnet.parquet
+    $ ttastats filter old.parquet new.parquet -o all.parquet
+    """
+    done = tta.filter(*files, output=output, where=where)
+    say(
+        f"kept {done.runs:,} of {plural(done.all_runs, 'run')} with "
+        f"{plural(done.evaluations, 'evaluation')} and {plural(done.problems, 'problem')}"
+    )
+    if done.copies:
+        of_others = "it is a copy" if done.copies == 1 else "they are copies"
+        say(f"  {plural(done.copies, 'run')}: {of_others} of another run, see `duplicate_of`")
+    for note in done.notes:
+        say(f"  {note}")
+    say(f"wrote {done.output}")

@@ -1,119 +1,59 @@
-"""The options that several commands share, each written once, and those that go together."""
+"""How options are declared: a signature says names and types, a docstring what the help prints.
+
+In the docstring of a command, or of a group of options (a dataclass or a TypedDict), an entry has
+the names of an option and what stands for its value, a colon, and the help; its further lines are
+indented. `[default: (text)]` at the end is shown as the default, and `[x>=0]` or `[0<=x<=1]` is
+checked. Entries that commands share stand in `SHARED`; what a command says itself fills `{}` there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import Field, dataclass, fields, is_dataclass
-from enum import StrEnum
-from functools import wraps
-from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, get_type_hints
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from inspect import Parameter, cleandoc
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
 from ttastats.base import percentages
-from ttastats.base.errors import TtastatsError
 from ttastats.cli import complete
+from ttastats.sides.options import AtBudget, Counted, Judged, Sided
+from ttastats.trainer import BUILT_IN
 
-
-class Format(StrEnum):
-    """Format of the output."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
-    md = "md"
-
-
-def tables(what: str) -> Any:
-    """Return the argument for tables and logs; they are text, since a URL is no path."""
-    return typer.Argument(metavar="FILE...", help=what, show_default=False, path_type=str)
-
-
-Files = Annotated[
-    list[str],
-    tables("Parquet files written by `ttastats ingest`, or logs: folders, archives, files, URLs."),
-]
-Where = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--where",
-        "-w",
-        metavar="CONDITION",
-        autocompletion=complete.conditions,
-        help="Filter runs: column=value or column=a,b; also != < <= > >=, * in text, dates, "
-        "and results (reached=no). Columns of the answer (cv>10%) filter its rows. "
-        "Repeatable.",
-    ),
-]
-By = Annotated[
-    str,
-    typer.Option(
-        "--by",
-        metavar="COLUMNS",
-        autocompletion=complete.columns,
-        help="Comma-separated columns to group by.",
-        show_default=False,
-    ),
-]
-Target = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--target",
-        metavar="TARGET",
-        help="Override the quality target: 0.75, top1_accuracy=75% or eval_loss<=0.9. Repeat "
-        "for two metrics.",
-    ),
-]
-
-
-def sort_by(such_as: str) -> Any:
-    """Return the option that sorts, with columns that the rows of the command have."""
-    return typer.Option(
-        "--sort",
-        metavar="COLUMN",
-        help=f"Sort the rows of each benchmark by a column such as {such_as}; -COLUMN sorts "
-        "in descending order.",
-        show_default=False,
-    )
-
-
-Top = Annotated[
-    int,
-    typer.Option(
-        "--top", metavar="N", min=0, help="Show the first N rows of each benchmark; 0: all."
-    ),
-]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Draw each run as a dot below its row.")
-]
-Ddof = Annotated[
-    int,
-    typer.Option(
-        "--ddof",
-        min=0,
-        max=1,
-        help="Standard deviation: 1 = sample, 0 = population (Coleman et al. 2019).",
-    ),
-]
-#: Confidence of intervals unless the user says otherwise; the library has the same default.
-_CONFIDENCE = 0.95
-Confidence = Annotated[
-    str,
-    typer.Option(
-        "--confidence",
-        metavar="LEVEL",
-        help="Confidence level of intervals and verdicts, such as 80%.",
-        show_default="95%",
-    ),
-]
-
-
-def confidence_level(text: str) -> float:
-    """Return a confidence level as a fraction; half or less would make an interval meaningless."""
-    if not text:
-        return _CONFIDENCE
-    return percentages.fraction(text, "--confidence", above=0.5)
+_SHARED = f"""
+FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives, files, URLs.
+--also METRIC: Also compare these metrics at the end of each run, such as test_accuracy.
+    Comma-separated.
+--ddof: Standard deviation: 1 = sample, 0 = population (Coleman et al. 2019). [0<=x<=1]
+--confidence LEVEL: Confidence level of intervals and verdicts, such as 80%. [default: (95%)]
+--sort COLUMN: Sort the rows of each benchmark by a column such as {{}}; -COLUMN sorts in descending
+    order.
+--top N: Show the first N rows of each benchmark; 0: all. [x>=0]
+--verbose, -v: Draw each run as a dot below its row.
+--format, -f: Output format.
+--no-pager: Do not page long output.
+--no-cache: Read all logs again, and do not keep the table of them for later.
+WORKLOAD: {", ".join(BUILT_IN)}, or your own workload file.
+--runs N: Number of runs of each setup. [x>=1]
+--seed N: Seed of the first run; each further run adds 1. [x>=0]
+--org NAME: Submitter; the name of a folder in the logs.
+--system NAME: System; the name of a folder in the logs. [default: (detected)]
+"""
+_ENTRY = re.compile(r"^(-\S.*?|[A-Z]+(?:\.\.\.)?): (.+(?:\n +.+)*)", re.MULTILINE)
+_BEHIND = re.compile(
+    r" \[(?:default: \((?P<default>.*?)\))?(?:; )?"
+    r"(?:x>=(?P<min>\d+)|(?P<low>\d+)<=x<=(?P<max>\d+))?\]$"
+)
+#: Parameters that are not called as their options.
+_NAMES = {
+    "in": "unit", "label": "labels", "format": "output_format", "file...": "files",
+    "path...": "paths", "what...": "what",
+}  # fmt: skip
+#: What a shell proposes, by what stands for the value.
+_COMPLETED = {
+    "CONDITION": complete.conditions, "COLUMNS": complete.columns, "UNIT": complete.units
+}  # fmt: skip
 
 
 def columns(text: str) -> tuple[str, ...]:
@@ -121,173 +61,85 @@ def columns(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-@dataclass(frozen=True)
-class CountedOptions:
-    """What is asked of groups of runs."""
-
-    by: By = ""
-    where: Where = None
-    unit: str = typer.Option(
-        "",
-        "--in",
-        metavar="UNIT",
-        autocompletion=complete.units,
-        help="What to count to the target: seconds, epochs, steps, samples, evaluations, "
-        "cost, cpu-seconds or energy.",
-        show_default="seconds if logged",
-    )
-    clock: str = typer.Option(
-        "",
-        "--clock",
-        metavar="CLOCK",
-        help="For seconds and cpu-seconds: total, or training (without evaluation).",
-        show_default="total",
-    )
-    price: str = typer.Option(
-        "",
-        "--price",
-        metavar="PRICE",
-        help="For --in cost: US dollars per hour, or a column with them.",
-        show_default="cost_per_hour",
-    )
-    censor_stopped: bool = typer.Option(
-        False,
-        "--censor-stopped",
-        help="Count stopped runs as right-censored at the time they stopped (not in MLPerf logs).",
-    )
+#: How the text of an option is read whose parameter is no text.
+READ: dict[str, Callable[[str], Any]] = {
+    "by": columns,
+    "also": columns,
+    "block": columns,
+    # Half or less would make an interval meaningless.
+    "confidence": lambda text: percentages.fraction(text, "--confidence", above=0.5),
+}
 
 
-@dataclass(frozen=True)
-class JudgedOptions(CountedOptions):
-    """What is asked of groups of runs that may be judged by another target."""
-
-    target: Target = None
-
-
-Also = Annotated[
-    str,
-    typer.Option(
-        "--also",
-        metavar="METRIC",
-        help="Also compare these metrics at the end of each run, such as test_accuracy. "
-        "Comma-separated.",
-        show_default=False,
-    ),
-]
+def entries(docstring: str | None) -> dict[str, tuple[str, str]]:
+    """Return the heads and the helps of the options in a docstring, by parameter."""
+    found = _ENTRY.findall(cleandoc(docstring or ""))
+    names = [re.split(r"[ ,/]", head.lstrip("-").lower().replace("-", "_"))[0] for head, _ in found]
+    return {
+        _NAMES.get(name, name): (head, " ".join(text.split()))
+        for name, (head, text) in zip(names, found, strict=True)
+    }
 
 
-@dataclass(frozen=True)
-class AtBudgetOptions:
-    """At which budget a quality is asked for, in the place of the time to one."""
+_KEYWORDS = (Counted, Judged, Sided, AtBudget)
+SHARED = entries(_SHARED) | {k: v for each in _KEYWORDS for k, v in entries(each.__doc__).items()}
 
-    at_end: bool = typer.Option(
-        False,
-        "--at-end",
-        help="Compare the quality at the end of each run, not the time to a target.",
+
+def declared(name: str, hint: Any, default: Any, own: Mapping[str, tuple[str, str]]) -> Parameter:
+    """Return a parameter of a function as typer reads it, with its words in `own` or `SHARED`."""
+    word = name.strip("_")
+    head, text = own.get(word) or SHARED[word]
+    if word in SHARED and "{}" in SHARED[word][1]:
+        head, text = SHARED[word][0], SHARED[word][1].format(text)
+    behind = _BEHIND.search(text)
+    limits = behind.groupdict() if behind else {}
+    more: dict[str, Any] = {
+        "help": text[: behind.start()] if behind else text,
+        "show_default": limits.get("default") or True,
+    }
+    if (least := limits.get("min") or limits.get("low")) is not None:
+        more |= {"min": int(least), "max": int(limits["max"]) if limits["max"] else None}
+    if head.startswith("-"):
+        *others, last = head.split(", ")
+        spelled, _, metavar = last.partition(" ")
+        completed = _COMPLETED.get(metavar)
+        option = typer.Option(
+            *others, spelled, metavar=metavar or None, autocompletion=completed, **more
+        )
+    else:
+        option = typer.Argument(metavar=head, **more)
+    if name in READ or hint == str | float:
+        hint, default = str, ""
+    elif get_origin(hint) is Sequence:
+        hint, default = list[get_args(hint)], default or None  # type: ignore[misc]
+    return Parameter(
+        name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, option]
     )
-    at: str = typer.Option(
-        "",
-        "--at",
-        metavar="BUDGET",
-        help="Compare the quality at a budget: step=3325, epoch=10, samples=1e6 or "
-        "seconds=600 (last evaluation up to it).",
-        show_default=False,
-    )
-    best: bool = typer.Option(
-        False, "--best", help="With --at or --at-end: the best quality so far, not the last."
-    )
-    interpolate: bool = typer.Option(
-        False, "--interpolate", help="With --at: interpolate linearly between evaluations."
-    )
-    metric: str = typer.Option(
-        "",
-        "--metric",
-        metavar="METRIC",
-        help="With --at or --at-end: the quality metric, if there are several.",
-        show_default=False,
-    )
+
+
+def fields_of(group: type) -> dict[str, tuple[Any, Any]]:
+    """Return the type and the default of each option of a group."""
+    hints = get_type_hints(group).items()
+    return {
+        name: (hint, getattr(group, name, False if hint is bool else "")) for name, hint in hints
+    }
+
+
+def given(*groups: Any) -> list[str]:
+    """Return the options of some groups that somebody set to something else than their defaults."""
+    return [
+        SHARED[name][0].split()[0].rstrip(",")
+        if name in SHARED
+        else f"--{name.strip('_').replace('_', '-')}"
+        for group in groups
+        for name, value in (vars(group) if is_dataclass(group) else group).items()
+        if isinstance(group, dict) or value != getattr(type(group), name)
+    ]
 
 
 @dataclass(frozen=True)
 class Output:
     """How an answer is printed."""
 
-    output_format: Format = typer.Option(Format.table, "--format", "-f", help="Output format.")
-    no_pager: bool = typer.Option(False, "--no-pager", help="Do not page long output.")
-
-
-def keywords(*groups: Any) -> dict[str, Any]:
-    """Return what options ask, as keywords of the API, which have the names of their fields."""
-    from ttastats.sides.question import Question  # polars costs start-up time
-
-    names = {each.name for each in fields(Question)}
-    values = {each.name: getattr(group, each.name) for group in groups for each in fields(group)}
-    asked = {name: values[name] for name in values if name in names and values[name] is not None}
-    return asked | ({"by": columns(asked["by"])} if "by" in asked else {})
-
-
-def given(*groups: Any) -> list[str]:
-    """Return the options of some groups that somebody set to something else than their defaults."""
-    return [
-        _long_name(one)
-        for group in groups
-        for one in fields(group)
-        if (value := getattr(group, one.name)) not in (None, False, [])
-        and value != getattr(one.default, "default", one.default)
-    ]
-
-
-def _long_name(option: Field[Any]) -> str:
-    """Return the option as the command line spells it: its own `--name`, else that of its field."""
-    declared: Sequence[str] = getattr(option.default, "param_decls", None) or ()
-    spelled = (name.split("/")[0] for name in declared if name.startswith("--"))
-    return next(spelled, f"--{option.name.strip('_').replace('_', '-')}")
-
-
-def refuse_of_runs(options: Iterable[str], but: Sequence[str] = ("--confidence",)) -> None:
-    """Refuse options that are about runs, beside profiles, but those that are about both.
-
-    Raises
-    ------
-    TtastatsError
-        There is one.
-    """
-    for option in options:
-        if option not in but:
-            raise TtastatsError(
-                "applies to runs, but the files are profiles",
-                where=option,
-                remedy="Remove it, or give tables of runs.",
-            )
-
-
-def flat(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose groups of options (dataclasses) are options one by one."""
-    hints = get_type_hints(command, include_extras=True)
-    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
-
-    @wraps(command)
-    def called(**words: Any) -> None:
-        for name, group in groups.items():
-            values = {field.name: words.pop(field.name) for field in fields(group)}
-            words[name] = group(**values)  # type: ignore[operator]
-        command(**words)
-
-    options = []
-    for parameter in signature(command).parameters.values():
-        group = groups.get(parameter.name)
-        if group is None:
-            options.append(parameter.replace(annotation=hints[parameter.name]))
-            continue
-        inside = get_type_hints(group, include_extras=True)
-        options += [
-            Parameter(
-                field.name,
-                Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=inside[field.name],
-            )
-            for field in fields(group)
-        ]
-    called.__signature__ = Signature(options)  # type: ignore[attr-defined]
-    return called
+    output_format: Literal["table", "json", "csv", "md"] = "table"
+    no_pager: bool = False

@@ -1,4 +1,4 @@
-"""How answers reach the screen: results on stdout, everything else on stderr."""
+"""How answers reach the screen: results on stdout or in a pager, everything else on stderr."""
 
 from __future__ import annotations
 
@@ -7,43 +7,39 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import typer
 
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import pager
-from ttastats.cli.options import Format, Output
+from ttastats.cli.options import Output
 from ttastats.report.render.harmless import visible
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from ttastats.report.answer import Report
 
 
 def show(report: Report, output: Output) -> None:
     """Print a report in the format asked for; a table taller than the screen is paged."""
     output_format = output.output_format
-    if output_format is Format.table:
+    if output_format == "table":
         _print_table(report, paged=not output.no_pager)
     else:
         from ttastats.report.render import as_csv, as_json, as_markdown
 
-        renders: dict[Format, Callable[[Report], str]] = {
-            Format.json: as_json.render,
-            Format.csv: as_csv.render,
-            Format.md: as_markdown.render,
-        }
+        renders = {"json": as_json.render, "csv": as_csv.render, "md": as_markdown.render}
         typer.echo(renders[output_format](report).rstrip("\n"))
-    if output_format is Format.csv:
+    if output_format == "csv":
         for note in report.notes:
             say(f"{note.mark} {note.text}".strip())
     gate = report.gate
-    if gate is None:
-        return
     # The output does not hold the verdict, or nobody may look at it.
-    if output_format is Format.csv or not (gate.passed or sys.stdout.isatty()):
+    if gate and (output_format == "csv" or not (gate.passed or sys.stdout.isatty())):
         from ttastats.report.render import words
 
         say(*words.gate(gate))
@@ -85,6 +81,37 @@ def say_error(error: TtastatsError) -> None:
     remedy = f"  {error.remedy}".split("\n") if error.remedy else ()
     with suppress(OSError):  # nobody hears it
         say(f"ttastats: {what}", *remedy)
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield what takes how much of how much is done, or None where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with _display() as bars:
+        task = bars.add_task(label, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+_shown: list[Progress] = []
+
+
+@contextmanager
+def _display() -> Iterator[Progress]:
+    """Yield what shows bars; those of a task inside another stand in one display."""
+    if _shown:
+        yield _shown[0]
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        _shown.append(bars)
+        try:
+            yield bars
+        finally:
+            _shown.clear()
 
 
 def accept_any_encoding() -> None:

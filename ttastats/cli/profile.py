@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+import ttastats as tta
 from ttastats.base.errors import TtastatsError
 from ttastats.cli.options import Output, given
 from ttastats.cli.output import say, show
@@ -25,34 +23,21 @@ _AUTOMATIC = "auto"
 
 @dataclass(frozen=True)
 class Recorded:
-    """What is measured of a workload, and where that is kept."""
+    """What is measured of a workload, and where that is kept.
 
-    keep: Path | None = typer.Option(
-        None,
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Save the recorded profile to this Parquet file.",
-        show_default=False,
-    )
-    steps: int | None = typer.Option(
-        None, min=1, help="Steps to record.", show_default="chosen automatically"
-    )
-    batch_sizes: str | None = typer.Option(
-        None,
-        metavar="SIZES",
-        help=f"Also profile other batch sizes: 8,32,128, or {_AUTOMATIC} to double until "
-        "throughput levels off.",
-        show_default=False,
-    )
-    without: str | None = typer.Option(
-        None,
-        metavar="LAYERS",
-        help="Remove layers from the network: `batch norm`, or `batch norm,relu`.",
-    )
-    ablation: bool = typer.Option(
-        False, "--ablation", help="Also profile steps without batch norm, and without ReLU."
-    )
+    --output, -o FILE: Save the recorded profile to this Parquet file.
+    --steps: Steps to record. [default: (chosen automatically); x>=1]
+    --batch-sizes SIZES: Also profile other batch sizes: 8,32,128, or auto to double until
+        throughput levels off.
+    --without LAYERS: Remove layers from the network: `batch norm`, or `batch norm,relu`.
+    --ablation: Also profile steps without batch norm, and without ReLU.
+    """
+
+    output: Path | None = None
+    steps: int | None = None
+    batch_sizes: str | None = None
+    without: str | None = None
+    ablation: bool = False
 
     def sizes(self) -> tuple[int, ...] | None:
         """Return the batch sizes: none of them for those that are looked for."""
@@ -69,38 +54,28 @@ class Recorded:
 
 
 def profile(
-    what: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="WHAT...",
-            help="Profiles (Parquet), PyTorch traces, or folders of traces; or, to profile "
-            "now, one workload of `train` or a script that calls tta.profile(...).",
-            show_default=False,
-        ),
-    ],
-    *,
-    top: Annotated[
-        int, typer.Option("--top", metavar="N", min=0, help="Number of operators to show; 0: all.")
-    ] = 10,
-    recorded: Recorded,
-    setup: Setup,
-    output: Output,
+    what: Sequence[str], *, top: int = 10, recorded: Recorded, setup: Setup, output: Output
 ) -> None:
     """Show where the time of a training step goes: compute, communication, host, idle.
 
     A workload is profiled in separate steps, never during a timed run.
-    """
-    from ttastats import api
 
+    WHAT...: Profiles (Parquet), PyTorch traces, or folders of traces; or, to profile now, one
+        workload of `train` or a script that calls tta.profile(...).
+    --top N: Number of operators to show; 0: all. [x>=0]
+
+    $ ttastats profile digits
+    $ ttastats profile trace.json.gz
+    """
     if not _is_to_be_run(what):
         _expect_nothing_of(recorded, setup)
-        show(api.profiled(what, top=top), output)
+        show(tta.profiled(what, top=top), output)
         return
     with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
-        path = recorded.keep or Path(folder, "profile.parquet")
+        path = recorded.output or Path(folder, "profile.parquet")
         written = _run(what[0], path, recorded, setup)
-        show(api.profiled(written, top=top), output)
-    if recorded.keep is None and written == [path]:
+        show(tta.profiled(written, top=top), output)
+    if recorded.output is None and written == [path]:
         say("next: add -o prof.parquet to save the profile   (nothing was saved this time)")
 
 

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import typer
-
+import ttastats as tta
 from ttastats.base import percentages
-from ttastats.cli.options import (
-    AtBudgetOptions,
-    By,
-    Confidence,
-    Ddof,
-    Files,
-    JudgedOptions,
-    Output,
-    Target,
-    Top,
-    Verbose,
-    Where,
-    columns,
-    confidence_level,
-    keywords,
-    sort_by,
-    tables,
-)
-from ttastats.cli.output import show
+from ttastats.sides.options import AtBudget, Judged
 
 if TYPE_CHECKING:
     from ttastats.report.answer import Report
@@ -36,186 +18,154 @@ _MOST = 10.0
 
 
 def runs(
-    files: Files,
+    files: Sequence[str],
     *,
-    where: Where = None,
-    target: Target = None,
-    budget: AtBudgetOptions,
-    sort: Annotated[str, sort_by("tta, epochs or seed")] = "",
-    top: Top = 0,
-    output: Output,
-) -> None:
-    """Show one row per run: whether and when it reached the target, epochs, time per epoch."""
-    from ttastats import api
+    where: Sequence[str] = (),
+    target: Sequence[str] = (),
+    budget: AtBudget,
+    sort: str = "",
+    top: int = 0,
+) -> Report:
+    """Show one row per run: whether and when it reached the target, epochs, time per epoch.
 
-    report = api.runs(files, where=where or (), target=target or (), **keywords(budget))
-    _show_arranged(report, sort, top, output)
+    --sort: tta, epochs or seed
+
+    $ ttastats runs runs.parquet --where reached=no
+    $ ttastats runs runs.parquet --format csv > runs.csv
+    """
+    return arranged(tta.runs(files, where=where, target=target, **budget), sort, top)
 
 
 def summary(
-    files: Files,
+    files: Sequence[str],
     *,
-    asked: JudgedOptions,
-    budget: AtBudgetOptions,
-    ddof: Ddof = 1,
-    confidence: Confidence = "",
-    sort: Annotated[str, sort_by("tta, cv or n")] = "",
-    top: Top = 0,
-    verbose: Verbose = False,
-    output: Output,
-) -> None:
-    """Show one row per entry: runs that reached the target, mean TTA, and CV with its interval."""
-    from ttastats import api
+    asked: Judged,
+    budget: AtBudget,
+    ddof: int = 1,
+    confidence: float = 0.95,
+    sort: str = "",
+    top: int = 0,
+    verbose: bool = False,
+) -> Report:
+    """Show one row per entry: runs that reached the target, mean TTA, and CV with its interval.
 
-    level = confidence_level(confidence)
-    report = api.summary(
-        files, ddof=ddof, confidence=level, dots=verbose, **keywords(asked, budget)
-    )
-    _show_arranged(report, sort, top, output)
+    --sort: tta, cv or n
+
+    $ ttastats summary runs.parquet --sort -cv --top 5
+    $ ttastats summary runs.parquet --by system --target 75%
+    """
+    report = tta.summary(files, ddof=ddof, confidence=confidence, dots=verbose, **asked, **budget)
+    return arranged(report, sort, top)
 
 
 def rank(
-    files: Files,
+    files: Sequence[str],
     *,
-    asked: JudgedOptions,
-    mine: Annotated[
-        str,
-        typer.Option(
-            "--mine",
-            metavar="NAME",
-            help="Mark the entries whose name contains this, and say where they stand.",
-        ),
-    ] = "",
-    confidence: Confidence = "",
-    top: Annotated[
-        int,
-        typer.Option(
-            "--top",
-            metavar="N",
-            min=0,
-            help="Show the first N entries of each benchmark and size, and --mine; 0: all.",
-        ),
-    ] = 15,
-    output: Output,
-) -> None:
-    """Rank the entries of each benchmark and size, with the ranks that cannot be told apart."""
-    from ttastats import api
+    asked: Judged,
+    mine: str = "",
+    confidence: float = 0.95,
+    top: int = 15,
+) -> Report:
+    """Rank the entries of each benchmark and size, with the ranks that cannot be told apart.
 
-    level = confidence_level(confidence)
-    show(api.rank(files, mine=mine, top=top, confidence=level, **keywords(asked)), output)
+    --mine NAME: Mark the entries whose name contains this, and say where they stand.
+    --top N: Show the first N entries of each benchmark and size, and --mine; 0: all. [x>=0]
+
+    $ ttastats rank runs.parquet --where benchmark=llama2_70b_lora
+    $ ttastats rank runs.parquet --mine supermicro --top 0
+    """
+    return tta.rank(files, mine=mine, top=top, confidence=confidence, **asked)
 
 
 def variance(
-    files: Files,
-    *,
-    asked: JudgedOptions,
-    ddof: Ddof = 1,
-    sort: Annotated[str, sort_by("share_epochs, cv_ratio or n")] = "",
-    top: Top = 0,
-    output: Output,
-) -> None:
-    """Decompose the variance of runs into epochs to the target and time per epoch."""
-    from ttastats import api
+    files: Sequence[str], *, asked: Judged, ddof: int = 1, sort: str = "", top: int = 0
+) -> Report:
+    """Decompose the variance of runs into epochs to the target and time per epoch.
 
-    _show_arranged(api.variance(files, ddof=ddof, **keywords(asked)), sort, top, output)
+    --sort: share_epochs, cv_ratio or n
+
+    $ ttastats variance runs.parquet
+    $ ttastats variance runs.parquet --where benchmark=resnet
+    """
+    return arranged(tta.variance(files, ddof=ddof, **asked), sort, top)
 
 
 def power(
-    files: Annotated[
-        list[str] | None,
-        tables("Parquet files with pilot runs, or their logs."),
-    ] = None,
-    cv: Annotated[
-        str,
-        typer.Option(
-            "--cv",
-            metavar="PERCENT",
-            help="Plan from this coefficient of variation instead, such as 14%.",
-        ),
-    ] = "",
-    number: Annotated[
-        int | None,
-        typer.Option("--runs", "-n", metavar="N", min=2, help="Runs per side."),
-    ] = None,
-    detect: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--detect", metavar="PERCENT", help="Effect size to detect, such as 5%. Repeatable."
-        ),
-    ] = None,
-    level: Annotated[
-        str, typer.Option("--power", metavar="SHARE", help="Statistical power.")
-    ] = "80%",
-    max_runs: Annotated[
-        int | None,
-        typer.Option(
-            "--max-runs",
-            metavar="N",
-            help="Also show the average number of runs that `compare --sequential --max-runs "
-            "N` needs.",
-        ),
-    ] = None,
+    files: Sequence[str] = (),
     *,
-    asked: JudgedOptions,
-    output: Output,
-) -> None:
-    """Compute how many runs are needed to detect a given difference."""
-    from ttastats import api
+    cv: str = "",
+    runs: int | None = None,
+    detect: Sequence[str] = (),
+    power: str = "80%",
+    max_runs: int | None = None,
+    asked: Judged,
+) -> Report:
+    """Compute how many runs are needed to detect a given difference.
 
-    report = api.power(
+    FILE...: Parquet files with pilot runs, or their logs.
+    --cv PERCENT: Plan from this coefficient of variation instead, such as 14%.
+    --runs, -n N: Runs per side. [x>=2]
+    --detect PERCENT: Effect size to detect, such as 5%. Repeatable.
+    --power SHARE: Statistical power.
+    --max-runs N: Also show the average number of runs that `compare --sequential --max-runs N`
+        needs.
+
+    $ ttastats power runs.parquet --detect 5%
+    $ ttastats power --cv 14% --detect 10%
+    """
+    return tta.power(
         files or None,
         cv=percentages.fraction(cv, "--cv", below=_MOST) if cv else None,
-        n=number,
-        effects=[percentages.fraction(text, "--detect", below=_MOST) for text in detect or ()],
-        power=percentages.fraction(level, "--power"),
+        n=runs,
+        effects=[percentages.fraction(text, "--detect", below=_MOST) for text in detect],
+        power=percentages.fraction(power, "--power"),
         max_runs=max_runs,
-        **keywords(asked),
+        **asked,
     )
-    show(report, output)
 
 
-def scaling(files: Files, *, asked: JudgedOptions, output: Output) -> None:
-    """Show speedup and efficiency over the number of accelerators."""
-    from ttastats import api
+def scaling(files: Sequence[str], *, asked: Judged) -> Report:
+    """Show speedup and efficiency over the number of accelerators.
 
-    show(api.scaling(files, **keywords(asked)), output)
+    $ ttastats scaling runs.parquet
+    $ ttastats scaling runs.parquet --by benchmark,submitter
+    """
+    return tta.scaling(files, **asked)
 
 
 def score(
-    files: Files,
+    files: Sequence[str],
     *,
-    by: By = "",
-    where: Where = None,
-    sort: Annotated[str, sort_by("score, n or status")] = "",
-    top: Top = 0,
-    output: Output,
-) -> None:
-    """Compute the official MLPerf score of each entry."""
-    from ttastats import api
+    by: Sequence[str] = (),
+    where: Sequence[str] = (),
+    sort: str = "",
+    top: int = 0,
+) -> Report:
+    """Compute the official MLPerf score of each entry.
 
-    report = api.score(files, by=columns(by), where=where or ())
-    _show_arranged(report, sort, top, output)
+    --sort: score, n or status
+
+    $ ttastats score runs.parquet
+    $ ttastats score runs.parquet --where submitter=Example --top 5
+    """
+    return arranged(tta.score(files, by=by, where=where), sort, top)
 
 
 def problems(
-    files: Files,
-    *,
-    where: Where = None,
-    code: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--code", metavar="CODE", help="Show all problems with this code. Repeatable."
-        ),
-    ] = None,
-    output: Output,
-) -> None:
-    """List problems found in the logs, and suspicious runs: duplicates, stalls, outliers."""
-    from ttastats import api
+    files: Sequence[str], *, where: Sequence[str] = (), code: Sequence[str] = ()
+) -> Report:
+    """List problems found in the logs, and suspicious runs: duplicates, stalls, outliers.
 
-    show(api.problems(*files, where=where or (), codes=code or ()), output)
+    --code CODE: Show all problems with this code. Repeatable.
+
+    $ ttastats problems runs.parquet
+    $ ttastats problems runs.parquet --code no_run_stop
+    """
+    return tta.problems(*files, where=where, codes=code)
 
 
-def _show_arranged(report: Report, sort: str, top: int, output: Output) -> None:
-    from ttastats.report.ordering import arranged
+def arranged(report: Report, sort: str, top: int) -> Report:
+    """Return a report with the rows of each benchmark sorted, and only the first of them."""
+    from ttastats.report import ordering  # polars costs start-up time
 
-    show(arranged(report, sort=sort, top=top), output)
+    return ordering.arranged(report, sort=sort, top=top)

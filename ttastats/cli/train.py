@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from ttastats.base.errors import TtastatsError
-from ttastats.trainer import BUILT_IN
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,96 +21,58 @@ if TYPE_CHECKING:
     from ttastats.trainer.settings import Overrides
 
 
-class Device(StrEnum):
-    """Compute device."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
-
-
-Workload = Annotated[
-    str,
-    typer.Argument(
-        metavar="WORKLOAD",
-        help=f"{', '.join(BUILT_IN)}, or your own workload file.",
-    ),
-]
-Runs = Annotated[
-    int, typer.Option("--runs", metavar="N", min=1, help="Number of runs of each setup.")
-]
-Seed = Annotated[
-    int,
-    typer.Option(
-        "--seed", metavar="N", min=0, help="Seed of the first run; each further run adds 1."
-    ),
-]
-Org = Annotated[
-    str, typer.Option("--org", metavar="NAME", help="Submitter; the name of a folder in the logs.")
-]
-System = Annotated[
-    str | None,
-    typer.Option(
-        "--system",
-        metavar="NAME",
-        help="System; the name of a folder in the logs.",
-        show_default="detected",
-    ),
-]
-
-
-def _of_recipe(metavar: str, text: str) -> Any:
-    return typer.Option(None, metavar=metavar, help=text, show_default="recipe")
-
-
 #: What changes no step of a recipe, only where its runs end.
 ENDS = ("target", "epochs")
 
 
 @dataclass(frozen=True)
 class Ending:
-    """Where a run ends, by the names that this has in a recipe."""
+    """Where a run ends, by the names that this has in a recipe.
 
-    target: str | None = _of_recipe("TARGET", "Quality target, at which a run ends: 0.96 or 96%.")
-    epochs: str | None = _of_recipe("N", "Maximum number of epochs.")
+    --target TARGET: Quality target, at which a run ends: 0.96 or 96%. [default: (recipe)]
+    --epochs N: Maximum number of epochs. [default: (recipe)]
+    """
+
+    target: str | None = None
+    epochs: str | None = None
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What may be changed of the steps of a recipe, by the names it has there."""
+    """What may be changed of the steps of a recipe, by the names it has there.
 
-    batch_size: str | None = _of_recipe(
-        "N", "Global batch size: samples per step over all workers."
-    )
-    width: str | None = _of_recipe("N", "Width of the network.")
-    precision: str | None = _of_recipe("NAME", "fp32, tf32 or bf16.")
-    optimizer: str | None = _of_recipe("NAME", "sgd or adamw.")
-    compile: bool = typer.Option(False, "--compile", help="Compile the network with torch.compile.")
-    channels_last: bool = typer.Option(
-        False, "--channels-last", help="Use the channels-last memory format."
-    )
-    threads: str | None = _of_recipe("N", "Threads per worker.")
-    workers: str | None = _of_recipe("N", "Worker processes (data parallel).")
+    --batch-size N: Global batch size: samples per step over all workers. [default: (recipe)]
+    --width N: Width of the network. [default: (recipe)]
+    --precision NAME: fp32, tf32 or bf16. [default: (recipe)]
+    --optimizer NAME: sgd or adamw. [default: (recipe)]
+    --compile: Compile the network with torch.compile.
+    --channels-last: Use the channels-last memory format.
+    --threads N: Threads per worker. [default: (recipe)]
+    --workers N: Worker processes (data parallel). [default: (recipe)]
+    """
+
+    batch_size: str | None = None
+    width: str | None = None
+    precision: str | None = None
+    optimizer: str | None = None
+    compile: bool = False
+    channels_last: bool = False
+    threads: str | None = None
+    workers: str | None = None
 
 
 @dataclass(frozen=True)
 class Setup(Recipe):
-    """What is changed of the steps of a recipe, and where they are computed."""
+    """What is changed of the steps of a recipe, and where they are computed.
 
-    set_: list[str] | None = typer.Option(
-        None,
-        "--set",
-        metavar="NAME=VALUE",
-        help="Set any value of the recipe, such as lr=0.1.",
-        show_default=False,
-    )
-    device: Device = typer.Option(Device.auto, help="Compute device. CUDA is untested.")
-    data: Path | None = typer.Option(
-        None,
-        metavar="FOLDER",
-        help="Folder with the data set, if it is not built in.",
-        show_default=False,
-    )
+    --set NAME=VALUE: Set any value of the recipe, such as lr=0.1.
+    --device: Compute device. CUDA is untested.
+    --data FOLDER: Folder with the data set, if it is not built in.
+    """
+
+    set_: Sequence[str] = ()
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    data: Path | None = None
 
     def options(self, workload: str) -> tuple[Overrides, dict[str, list[Any]]]:
         """Return the values that are set once, and those of a grid, by names of the recipe."""
@@ -129,7 +87,7 @@ class Setup(Recipe):
         once = {name: values[0] for name, values in found.items() if len(values) == 1}
         grid = {name: values for name, values in found.items() if len(values) > 1}
         data = None if self.data is None else str(self.data)
-        return Overrides(once, self.device.value, data), grid
+        return Overrides(once, self.device, data), grid
 
     def _texts(self) -> dict[str, str]:
         """Return what is said of each value, which is said once."""
@@ -140,7 +98,7 @@ class Setup(Recipe):
             for name, text in said.items()
             if text not in (None, False)
         }
-        for one in self.set_ or ():
+        for one in self.set_:
             name, sign, text = one.partition("=")
             if not sign or name in texts:
                 raise TtastatsError(
@@ -158,30 +116,26 @@ class Training(Setup, Ending):
 
 
 def train(
-    workload: Workload = "digits",
-    runs: Runs = 1,
-    seed: Seed = 0,
+    workload: str = "digits",
+    runs: int = 1,
+    seed: int = 0,
     *,
     setup: Training,
-    emit_log: Annotated[
-        Path | None,
-        typer.Option(
-            "--emit-log",
-            metavar="FOLDER",
-            help="Folder for the logs, `logs` if none is given; an interrupted command resumes "
-            "from it. A folder with the name of a workload: --emit-log=digits.",
-            show_default=False,
-        ),
-    ] = None,
-    dawnbench: Annotated[
-        bool, typer.Option("--dawnbench", help="Also write DAWNBench files beside the logs.")
-    ] = False,
-    org: Org = "local",
-    system: System = None,
+    emit_log: Path | None = None,
+    dawnbench: bool = False,
+    org: str = "local",
+    system: str | None = None,
 ) -> None:
     """Train a workload to its target and log each run in the MLPerf format.
 
     `--runs 10` trains with ten seeds. Runs that are already complete in the log folder are skipped.
+
+    --emit-log FOLDER: Folder for the logs, `logs` if none is given; an interrupted command resumes
+        from it. A folder with the name of a workload: --emit-log=digits.
+    --dawnbench: Also write DAWNBench files beside the logs.
+
+    $ ttastats train --emit-log --runs 5
+    $ ttastats train my_workload.py --emit-log logs
     """
     if dawnbench and emit_log is None:
         raise TtastatsError("needs a folder", where="--dawnbench", remedy="Add --emit-log.")
@@ -210,44 +164,30 @@ def train(
 
 
 def sweep(
-    workload: Workload = "digits",
-    runs: Runs = 5,
-    seed: Seed = 0,
+    workload: str = "digits",
+    runs: int = 5,
+    seed: int = 0,
     *,
     setup: Training,
-    emit_log: Annotated[
-        Path,
-        typer.Option(
-            "--emit-log",
-            metavar="FOLDER",
-            help="Folder for the logs; an interrupted command resumes from it. A folder with the "
-            "name of a workload: --emit-log=digits.",
-        ),
-    ] = Path("sweep"),
-    org: Org = "local",
-    system: System = None,
-    until_decided: Annotated[
-        bool,
-        typer.Option(
-            "--until-decided",
-            help="Instead of --runs: add runs of two setups in alternation until it is "
-            "decided which is faster, starting with 3 per side.",
-        ),
-    ] = False,
-    max_runs: Annotated[
-        int | None,
-        typer.Option(
-            "--max-runs",
-            metavar="N",
-            help="With --until-decided: maximum runs per side.",
-            show_default="20",
-        ),
-    ] = None,
+    emit_log: Path = Path("sweep"),
+    org: str = "local",
+    system: str | None = None,
+    until_decided: bool = False,
+    max_runs: int | None = None,
 ) -> None:
     """Run a parameter grid, interleaved, and compare throughput with time-to-accuracy.
 
     Every value may be a list, such as `--batch-size 32,512 --set lr=0.05,0.1`; the first value of
     each is the baseline. Run an interrupted sweep again to resume it.
+
+    --emit-log FOLDER: Folder for the logs; an interrupted command resumes from it. A folder with
+        the name of a workload: --emit-log=digits.
+    --until-decided: Instead of --runs: add runs of two setups in alternation until it is decided
+        which is faster, starting with 3 per side.
+    --max-runs N: With --until-decided: maximum runs per side. [default: (20)]
+
+    $ ttastats sweep --batch-size 32,512 --runs 5 --emit-log logs
+    $ ttastats sweep --precision fp32,bf16 --until-decided
     """
     with needs_torch("training"):
         from ttastats.sides.looks import MAX_RUNS

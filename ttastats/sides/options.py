@@ -1,12 +1,93 @@
-"""How is a comparison made, and what of it is shown?"""
+"""How is a question asked: its keywords, and how a comparison is made and shown?
+
+Docstrings of keywords name the options of the command line, as `ttastats.cli.options` reads them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from ttastats.stats.outcomes import Estimand
+
+
+class Counted(TypedDict, total=False):
+    """Keywords of a question about groups of runs.
+
+    --by COLUMNS: Comma-separated columns to group by.
+    --where, -w CONDITION: Filter runs: column=value or column=a,b; also != < <= > >=, * in text,
+        dates, and results (reached=no). Columns of the answer (cv>10%) filter its rows. Repeatable.
+    --in UNIT: What to count to the target: seconds, epochs, steps, samples, evaluations, cost,
+        cpu-seconds or energy. [default: (seconds if logged)]
+    --clock CLOCK: For seconds and cpu-seconds: total, or training (without evaluation).
+        [default: (total)]
+    --price PRICE: For --in cost: US dollars per hour, or a column with them.
+        [default: (cost_per_hour)]
+    --censor-stopped: Count stopped runs as right-censored at the time they stopped (not in MLPerf
+        logs).
+    """
+
+    by: Sequence[str]
+    where: Sequence[str]
+    unit: str
+    clock: str
+    price: str | float
+    censor_stopped: bool
+
+
+class Judged(Counted, total=False):
+    """Keywords of a question that may have a target of its own.
+
+    --target TARGET: Override the quality target: 0.75, top1_accuracy=75% or eval_loss<=0.9. Repeat
+        for two metrics.
+    """
+
+    target: Sequence[str]
+
+
+class Sided(TypedDict, total=False):
+    """Keywords of the sides of a comparison.
+
+    --label NAME: Name of a side, in the order of the files. Repeatable.
+    --pool: Pool all runs of a benchmark, even if the hardware differs.
+    """
+
+    labels: Sequence[str]
+    pool: bool
+
+
+class Compared(Judged, Sided, total=False):
+    """Keywords of a question about sides."""
+
+    options: Options | None
+
+
+class AtBudget(TypedDict, total=False):
+    """Keywords of a question about the quality at a budget.
+
+    --at-end: Compare the quality at the end of each run, not the time to a target.
+    --at BUDGET: Compare the quality at a budget: step=3325, epoch=10, samples=1e6 or seconds=600
+        (last evaluation up to it).
+    --best: With --at or --at-end: the best quality so far, not the last.
+    --interpolate: With --at: interpolate linearly between evaluations.
+    --metric METRIC: With --at or --at-end: the quality metric, if there are several.
+    """
+
+    at_end: bool
+    at: str
+    best: bool
+    interpolate: bool
+    metric: str
+
+
+class JudgedAt(Judged, AtBudget, total=False):
+    """Keywords of a question about groups of runs, or about their quality at a budget."""
+
+
+class ComparedAt(Compared, AtBudget, total=False):
+    """Keywords of a question about sides, or about their quality at a budget."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar, get_args
+from typing import ParamSpec, TypeVar, get_args
 
 import polars as pl
 
@@ -24,13 +24,11 @@ from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.conditions import Condition, parse_all
 from ttastats.outcomes.target import UserTarget, suited
 from ttastats.outcomes.target import parse_all as parse_targets
+from ttastats.sides.options import Counted, Options
 from ttastats.sides.pairing import Side
 from ttastats.sides.shared_runs import refuse_overlap
 from ttastats.table import schema
 from ttastats.table.frames import is_frame
-
-if TYPE_CHECKING:
-    from ttastats.sides.options import Options
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,49 +54,6 @@ class Chosen:
     rows: pl.LazyFrame
     notes: tuple[Note, ...] = ()
     of_answer: tuple[Condition, ...] = ()
-
-
-class Counted(TypedDict, total=False):
-    """Keywords of a question about groups of runs."""
-
-    by: Sequence[str]
-    where: Sequence[str]
-    unit: str
-    clock: str
-    price: str | float
-    censor_stopped: bool
-
-
-class Judged(Counted, total=False):
-    """Keywords of a question that may have a target of its own."""
-
-    target: Sequence[str]
-
-
-class Compared(Judged, total=False):
-    """Keywords of a question about sides."""
-
-    labels: Sequence[str]
-    pool: bool
-    options: Options | None
-
-
-class AtBudget(TypedDict, total=False):
-    """Keywords of a question about the quality at a budget."""
-
-    at_end: bool
-    at: str
-    best: bool
-    interpolate: bool
-    metric: str
-
-
-class JudgedAt(Judged, AtBudget, total=False):
-    """Keywords of a question about groups of runs, or about their quality at a budget."""
-
-
-class ComparedAt(Compared, AtBudget, total=False):
-    """Keywords of a question about sides, or about their quality at a budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

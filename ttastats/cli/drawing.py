@@ -1,0 +1,209 @@
+"""The commands that draw: one kind of plot to one file or as text, or a whole page."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+import ttastats as tta
+from ttastats.base.errors import TtastatsError
+from ttastats.cli.options import given
+from ttastats.cli.output import progress, say, show_page
+from ttastats.cli.sides import Judging, Parts, refuse_of_runs, sources
+from ttastats.sides.options import AtBudget, Judged, Options, Sided
+
+if TYPE_CHECKING:
+    from ttastats.output.plots.drawing import Style
+    from ttastats.output.plots.material import Material
+    from ttastats.output.plots.plot import Plot
+    from ttastats.sides.question import Source
+
+#: Kinds that draw intervals of the confidence asked for; others keep to 95 %, and say so.
+_OF_ANY_CONFIDENCE = ("tta", "speedups")
+#: Widths that have a name, in inches.
+_WIDTHS = {"paper-column": 3.3, "paper-page": 6.9, "page": 640 / 96}
+
+
+def report(
+    files: Sequence[str],
+    output: Path = Path("report.html"),
+    title: str = "",
+    together: bool = False,
+    *,
+    parts: Parts,
+    sides: Sided,
+    asked: Judged,
+    judging: Judging,
+    budget: AtBudget,
+    also: Sequence[str] = (),
+) -> None:
+    """Write one self-contained HTML page with verdict, numbers and plots.
+
+    FILE...: Parquet files, logs, profiles or traces; one is summarized, several are compared with
+        the first.
+    --output, -o FILE: HTML file to write, or - for standard output.
+    --title TEXT: Heading of the page.
+    --together: Pool several files into one summary instead of comparing them.
+
+    $ ttastats report a.parquet b.parquet -o answer.html
+    $ ttastats report runs.parquet --where benchmark=resnet
+    """
+    from ttastats.ingestion.profiled import is_profile  # polars costs start-up time
+    from ttastats.output.page import place
+    from ttastats.report.render import words
+
+    path = None if str(output) == "-" else output
+    if path is not None:
+        place.expect(path, map(Path, files))
+    options = judging.options()
+    if all(is_profile(Path(file)) for file in files):
+        runs_only = given(parts, sides, asked, judging, budget, {"also": also} if also else {})
+        refuse_of_runs(runs_only)
+        paths = [files] if together else files
+        page = tta.profile_page(*paths, output=path, title=title, confidence=options.confidence)
+    else:
+        tables: list[Source] = (
+            [list(files)] if together else sources(files, parts, one_will_do=True)
+        )
+        with progress("drawing plots") as on_progress:
+            page = tta.html_report(
+                *tables,
+                output=path,
+                title=title,
+                also=also,
+                fail_on=judging.fail_on,
+                require=judging.require,
+                on_progress=on_progress,
+                command=shlex.join(["ttastats", *sys.argv[1:]]),
+                options=options,
+                **sides,
+                **asked,
+                **budget,
+            )
+    if path is None:
+        show_page(page.html)
+    else:
+        size = f"{page.size / 1e6:.1f} MB"
+        say(f"wrote {output}: {page.counted}, {page.plots} plots, {size}")
+    if page.gate is not None and not page.gate.passed:
+        say(*words.gate(page.gate))
+        raise typer.Exit(3)
+
+
+def plot(
+    kind: str,
+    files: Sequence[str] = (),
+    output: Path | None = None,
+    *,
+    parts: Parts,
+    sides: Sided,
+    asked: Judged,
+    metric: str = "",
+    confidence: float | None = None,
+    width: str = "",
+    dpi: float = 192,
+    title: bool = True,
+) -> None:
+    """Draw one kind of plot, sized for a paper.
+
+    KIND: Plot kind: tta, speedups, ...; `list` shows all.
+    FILE...: Parquet files or logs; several are compared with the first.
+    --output, -o FILE: File to write: .svg, .pdf, .png or .html.
+    --metric METRIC: In quality-time and quality-epochs: the metric to draw, such as train_loss or
+        throughput.
+    --width SIZE: Width: paper-column (3.3in), paper-page (6.9in), page, or inches such as 4.5in.
+        [default: (paper-column; page in .html)]
+    --dpi: Dots per inch of PNG. [36<=x<=1200]
+    --title/--no-title: Draw the title in the plot.
+
+    $ ttastats plot speedups a.parquet b.parquet -o speedups.pdf
+    $ ttastats plot quality-time runs.parquet -o curves.svg --width paper-page
+    """
+    from ttastats import api  # polars costs start-up time
+    from ttastats.output.plots import kinds
+    from ttastats.output.plots.profiled import kinds as of_profiles
+
+    if kind == "list":
+        typer.echo("\n".join(f"{name:<16}{text}" for name, text in kinds.described()))
+        return
+    if kind not in of_profiles.KINDS:
+        kinds.of(kind, metric)
+    if confidence is not None and kind not in _OF_ANY_CONFIDENCE:
+        raise TtastatsError(
+            f"plot {kind} does not support --confidence",
+            where="--confidence",
+            remedy=f"Supported by: {', '.join(_OF_ANY_CONFIDENCE)}.",
+        )
+    usual = "page" if output and output.suffix.lower() == ".html" else "paper-column"
+    look = partial(_look, width or usual, title, dpi)
+    if kind in of_profiles.KINDS:
+        refuse_of_runs(["--metric"] if metric else given(parts, sides, asked))
+        if output is None or not files:
+            raise TtastatsError(
+                "needs a profile and an output file",
+                where=f"plot {kind}",
+                remedy=f"ttastats plot {kind} prof.parquet -o {kind}.svg",
+            )
+        _write(output, files, look(), lambda: api.plot_profiles(kind, files))
+        return
+    if not files:
+        raise TtastatsError("no input file", remedy=f"ttastats plot {kind} FILE -o {kind}.svg")
+    style, tables = look(), sources(files, parts, one_will_do=True)
+    options = Options() if confidence is None else Options(confidence=confidence)
+    question: dict[str, Any] = {"metric": metric, "options": options, **sides, **asked}
+    if output is None:
+        _print(kind, api.material(*tables, **question))
+    else:
+        _write(output, files, style, lambda: api.plot(kind, *tables, **question))
+
+
+def _look(width: str, title: bool, dpi: float) -> Style:
+    from ttastats.output.plots.drawing import Style  # polars costs start-up time
+
+    inches = _WIDTHS.get(width)
+    if inches is None:
+        with suppress(ValueError):
+            inches = float(width.removesuffix("in"))
+        if inches is None or not 1.5 <= inches <= 40:
+            raise TtastatsError(
+                f"{width!r} is not a width",
+                where="--width",
+                remedy=f"Use {', '.join(_WIDTHS)}, or inches from 1.5 to 40, such as 4.5in.",
+            )
+    return Style(inches * 96, title, dpi)
+
+
+def _write(
+    output: Path, inputs: Sequence[str], look: Style, draw: Callable[[], Sequence[Plot]]
+) -> None:
+    """Draw plots, write them, and say what they show."""
+    from ttastats.output.plots import files
+
+    files.expect(output, [Path(name) for name in inputs])
+    plots = draw()
+    files.write(output, plots, look)
+    for plot in plots:
+        say(plot.title, f"  {plot.caption}")
+    say(f"wrote {output}")
+
+
+def _print(kind: str, material: Material) -> None:
+    from ttastats.output.plots import in_words
+
+    if kind not in in_words.KINDS:
+        raise TtastatsError(
+            f"{kind} cannot be printed as text",
+            where="plot",
+            remedy=f"Write it to a file: -o {kind}.svg. Kinds with text output: "
+            f"{', '.join(in_words.KINDS)}.",
+        )
+    for line in in_words.lines(material, width=get_terminal_size().columns):
+        typer.echo(line)
