@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import product
@@ -391,7 +392,7 @@ def contest(a: pl.DataFrame | None, b: pl.DataFrame, rules: str, stated: float |
     asked = replace(contest_rules.named(rules), **changed)
     sides = {"B": b} if a is None else {"A": a, "B": b}
     made = record_judged.judged(sides, asked, stated)
-    checks = [[one.name, one.result, one.said, one.decides, one.disproves] for one in made.checks]
+    checks = [list(astuple(check)) for check in made.checks]
     return [made.verdict, checks, made.numbers]
 
 

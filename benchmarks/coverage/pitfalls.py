@@ -14,8 +14,8 @@ from benchmarks.coverage.figures import Figure, Rate, rate
 from benchmarks.coverage.judging import directed, judge
 from benchmarks.coverage.shapes import CONST, LN15, TRF, Floats, Pair, Runs, generator
 from benchmarks.coverage.simulations import Plan, samples
-from ttastats.stats.ranks import mann_whitney
-from ttastats.stats.sample import mean_interval
+from ttastats.stats.means import mean_interval
+from ttastats.stats.permutation import mann_whitney
 
 QUANTITY = "pitfalls"
 

@@ -17,7 +17,7 @@ from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.output.plots import theme
 from ttastats.output.plots.plot import NothingToDrawError, Plot
-from ttastats.stats.sample import mean_interval
+from ttastats.stats.means import mean_interval
 
 
 def the(kind: str, *sources: pl.DataFrame, **how: Any) -> Plot:

@@ -20,7 +20,6 @@ from ttastats.stats import (
     decision,
     decompose,
     factors,
-    failures,
     fraction,
     logratio,
     means,
@@ -29,10 +28,7 @@ from ttastats.stats import (
     outliers,
     permutation,
     power,
-    profile,
     quantiles,
-    ranks,
-    sample,
     scaling,
     sensitivity,
     sequential,
@@ -40,7 +36,7 @@ from ttastats.stats import (
     unseen,
     variation,
 )
-from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
+from ttastats.stats.outcomes import Epochs, Outcomes, expected_time, outcomes
 
 ACCEPTED = ROOT / "tests" / "reference" / "numbers"
 
@@ -65,7 +61,7 @@ Numbers = Iterator[tuple[Any, Any]]
 
 def of_one_sample() -> Numbers:
     for (name, values), c in product(SAMPLES.items(), CONFIDENCE):
-        yield ("mean_interval", name, c), sample.mean_interval(values, confidence=c)
+        yield ("mean_interval", name, c), means.mean_interval(values, confidence=c)
         yield ("cv", name, c), variation.cv_interval(values, confidence=c)
         yield ("cv, ddof 0", name, c), variation.cv_interval(values, confidence=c, ddof=0)
         if values.size > 1:
@@ -80,7 +76,7 @@ def of_one_sample() -> Numbers:
         varied = variation.cv_interval(values, epochs=epochs(values.size), evaluation_interval=1.0)
         yield ("cv of epochs", name), varied
         for failed, drop in product((0, 1, 2), (1, 2)):
-            found = sample.olympic_mean(values, n_failed=failed, drop=drop)
+            found = means.olympic_mean(values, n_failed=failed, drop=drop)
             yield ("olympic", name, failed, drop), found
         if values.size:
             yield ("moments", name), (moments.mean(values), moments.geometric_mean(values))
@@ -157,10 +153,10 @@ def of_two_sides() -> Numbers:
     for margin in (0.01, 0.2, 0.5):
         many = [None] + [speedup.speedup(made["5"], b) for b in made.values()]
         yield ("bounds", margin), decision.margin_bounds(many, margin)
-    yield "expected of none", failures.expected_time([], [])
+    yield "expected of none", expected_time([], [])
     for name, side in made.items():
         yield ("shift", name), unseen.epoch_shift(side)
-        yield ("expected", name), failures.expected_time(side.times, side.reached)
+        yield ("expected", name), expected_time(side.times, side.reached)
 
 
 def of_chance() -> Numbers:
@@ -178,13 +174,13 @@ def of_chance() -> Numbers:
         rng = np.random.default_rng(5)
         tied = (np.round(a / 5), np.round(b / 5))
         reached = (flags(n, n // 3), flags(m, m // 4))
-        yield ("ranks", n, m), ranks.mann_whitney(*tied, rng=rng, draws=500)
-        yield ("wins", n, m), ranks.pair_wins(*tied)
-        said = ranks.pair_wins(*tied, reached_a=reached[0], reached_b=reached[1])
+        yield ("ranks", n, m), permutation.mann_whitney(*tied, rng=rng, draws=500)
+        yield ("wins", n, m), permutation.pair_wins(*tied)
+        said = permutation.pair_wins(*tied, reached_a=reached[0], reached_b=reached[1])
         yield ("wins with failures", n, m), said
-        yield ("worst", n), ranks.worst_rank_times(tied[0], reached[0]).tolist()
+        yield ("worst", n), permutation.worst_rank_times(tied[0], reached[0]).tolist()
         yield ("splits", n, m), (permutation.number_of_splits(n, m), permutation.smallest_p(n, m))
-    yield "midranks", ranks.midranks(np.array([3.0, 1.0, 3.0, 2.0, 2.0, 2.0])).tolist()
+    yield "midranks", permutation.midranks(np.array([3.0, 1.0, 3.0, 2.0, 2.0, 2.0])).tolist()
 
 
 def of_many() -> Numbers:
@@ -218,7 +214,7 @@ def of_many() -> Numbers:
     words = {0.1: "faster", 0.2: "faster", 0.3: "undecided", 0.4: "faster", 0.5: "faster"}
     yield "stable", [sensitivity.stable_range(words, target) for target in words]
     table = [[1.0, 2.0, 4.0], [2.0, 2.0, np.inf], [np.inf, 1.0, 8.0]]
-    yield "profile", profile.performance_profile(table, [1.0, 1.5, 2.0, 4.0], tau_max=5.0)
+    yield "profile", multiplicity.performance_profile(table, [1.0, 1.5, 2.0, 4.0], tau_max=5.0)
 
 
 def of_parts() -> Numbers:

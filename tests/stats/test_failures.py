@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.stats.made import ert_ratio
-from ttastats.stats.failures import expected_time
-from ttastats.stats.ranks import pair_wins
+from ttastats.stats.outcomes import expected_time
+from ttastats.stats.permutation import pair_wins
 from ttastats.stats.speedup import ratio_of_means
 
 

@@ -16,7 +16,6 @@ from ttastats.stats import (
     multiplicity,
     permutation,
     power,
-    profile,
     quantiles,
     scaling,
     speedup,
@@ -86,12 +85,12 @@ MISUSE: dict[str, list[Callable[[], Any]]] = {
     "power must lie between 0 and 1, not 0": [lambda: power.runs_needed(1.1, 0.1, power=0)],
     "power must lie between 0 and 1, not 1": [lambda: power.detectable_ratio(3, 0.1, power=1)],
     "one row per system": [
-        lambda: profile.performance_profile([1.0], [1.0]),
-        lambda: profile.performance_profile([[]], [1.0]),
+        lambda: multiplicity.performance_profile([1.0], [1.0]),
+        lambda: multiplicity.performance_profile([[]], [1.0]),
     ],
-    "times must be positive": [lambda: profile.performance_profile([[1.0, 0.0]], [1.0])],
+    "times must be positive": [lambda: multiplicity.performance_profile([[1.0, 0.0]], [1.0])],
     "tau_max must exceed 1, not inf": [
-        lambda: profile.performance_profile([[1.0]], [1.0], tau_max=math.inf)
+        lambda: multiplicity.performance_profile([[1.0]], [1.0], tau_max=math.inf)
     ],
     r"confidence must lie between 0 and 1, not 0\.0": [lambda: quantiles.check_confidence(0.0)],
     r"confidence must lie between 0 and 1, not 1\.0": [lambda: quantiles.check_confidence(1.0)],

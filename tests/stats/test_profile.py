@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ttastats.stats.profile import performance_profile
+from ttastats.stats.multiplicity import performance_profile
 
 
 def test_the_score_is_the_area_under_the_profile() -> None:

@@ -13,15 +13,13 @@ from hypothesis import strategies as st
 from tests.stats.made import compared, ert_ratio
 from ttastats.stats.decision import decide
 from ttastats.stats.decompose import decompose_speedup, decompose_variance
-from ttastats.stats.failures import expected_time
 from ttastats.stats.fraction import fisher, newcombe, wilson
+from ttastats.stats.means import mean_interval
 from ttastats.stats.multiplicity import adjusted
-from ttastats.stats.outcomes import Epochs
-from ttastats.stats.permutation import permutation_test
+from ttastats.stats.outcomes import Epochs, expected_time
+from ttastats.stats.permutation import mann_whitney, pair_wins, permutation_test
 from ttastats.stats.power import detectable_ratio, power_of
-from ttastats.stats.ranks import mann_whitney, pair_wins
 from ttastats.stats.results import Ratio
-from ttastats.stats.sample import mean_interval
 from ttastats.stats.speedup import (
     ratio_of_geometric_means,
     ratio_of_means,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.nonparametric import rank_compare_2indep
 
-from ttastats.stats.ranks import mann_whitney, midranks, pair_wins
+from ttastats.stats.permutation import mann_whitney, midranks, pair_wins
 
 
 def count_wins(a: list[float], b: list[float]) -> Fraction:

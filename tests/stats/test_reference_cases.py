@@ -19,21 +19,18 @@ from tests.stats.made import compared, ert_ratio
 from ttastats.stats import (
     decision,
     decompose,
-    failures,
     fraction,
+    means,
     moments,
     multiplicity,
     permutation,
     power,
-    profile,
-    ranks,
-    sample,
     scaling,
     speedup,
     unseen,
     variation,
 )
-from ttastats.stats.outcomes import Epochs
+from ttastats.stats.outcomes import Epochs, expected_time
 from ttastats.stats.results import Flag, Ratio
 
 PATH = Path(__file__).parents[1] / "reference" / "statistics_cases.json"
@@ -61,7 +58,7 @@ def floats(values: list[Any]) -> np.ndarray:
 
 def check_summary(inputs: Inputs) -> Found:
     times = floats(inputs["tta"])
-    mean = sample.mean_interval(times)
+    mean = means.mean_interval(times)
     return {
         "mean": mean.estimate,
         "sd_ddof1": moments.standard_deviation(times),
@@ -116,11 +113,11 @@ def check_olympic(inputs: Inputs) -> Found:
         case = expected[name]
         times = [t for t in case["tta"] if t != "failed"]
         n_failed = len(case["tta"]) - len(times)
-        mean = sample.olympic_mean(times, n_failed=n_failed, drop=case.get("drop", 1))
+        mean = means.olympic_mean(times, n_failed=n_failed, drop=case.get("drop", 1))
         return {**case, "olympic": mean}
 
     return {
-        "olympic": sample.olympic_mean(inputs["tta"]),
+        "olympic": means.olympic_mean(inputs["tta"]),
         **{name: nested(name) for name in ("one_failed_of_6", "two_failed_of_5", "unet3d_drop4")},
     }
 
@@ -157,7 +154,7 @@ def check_two_samples(inputs: Inputs) -> Found:
     a, b = floats(inputs["tta_a"]), floats(inputs["tta_b"])
     means, geomeans = speedup.ratio_of_means(a, b), speedup.ratio_of_geometric_means(a, b)
     plain = permutation.permute_scores(np.log([*a, *b]), len(a))
-    wins = ranks.pair_wins(a, b)
+    wins = permutation.pair_wins(a, b)
     found = {
         "speedup_mean": means.estimate,
         "se_log": means.se_log,
@@ -169,7 +166,7 @@ def check_two_samples(inputs: Inputs) -> Found:
         "p_welch_log": geomeans.p_value,
         "df_welch_log": geomeans.df,
         "prob_B_faster": wins.estimate,
-        "p_mwu_exact": ranks.mann_whitney(a, b),
+        "p_mwu_exact": permutation.mann_whitney(a, b),
         "p_perm_log_exact": plain,
         "p_perm_log_exact_coin": plain,
         "p_perm_student_log": permutation.permutation_test(a, b),
@@ -285,7 +282,7 @@ def check_exact_bootstrap(inputs: Inputs) -> Found:
 
 def one_side_censored(inputs: Inputs, side: str) -> Found:
     times, reached = inputs[f"time_{side}"], inputs[f"reached_{side}"]
-    expected = failures.expected_time(times, reached)
+    expected = expected_time(times, reached)
     name = side.upper()
     return {
         f"{name}.ert": expected.estimate,
@@ -297,7 +294,7 @@ def one_side_censored(inputs: Inputs, side: str) -> Found:
 def check_censored(inputs: Inputs) -> Found:
     sides = [inputs[k] for k in ("time_a", "reached_a", "time_b", "reached_b")]
     ratio = ert_ratio(*sides)
-    ordering = ranks.mann_whitney(sides[0], sides[2], reached_a=sides[1], reached_b=sides[3])
+    ordering = permutation.mann_whitney(sides[0], sides[2], reached_a=sides[1], reached_b=sides[3])
     k_a, k_b = sum(sides[1]), sum(sides[3])
     n_a, n_b = len(sides[1]), len(sides[3])
     words = decision.decide_by_fraction(k_a, n_a, k_b, n_b)
@@ -325,7 +322,7 @@ def mean_of_successes(sides: list[Any]) -> float | None:
 
 def check_ncf(inputs: Inputs) -> Found:
     times, reached = floats(inputs["time"]), np.array(inputs["reached"], dtype=bool)
-    expected = failures.expected_time(times, reached)
+    expected = expected_time(times, reached)
     return {
         "mean_failed": moments.mean(times[~reached]),
         "ert": expected.estimate,
@@ -416,13 +413,13 @@ def check_targets(inputs: Inputs) -> Found:
         ]
         found["first_time"][str(target)] = first
         found["fraction_reached"][str(target)] = fraction.wilson(sum(reached), len(first)).estimate
-        found["ert"][str(target)] = failures.expected_time(times, reached).estimate
+        found["ert"][str(target)] = expected_time(times, reached).estimate
     return found
 
 
 def check_profile(inputs: Inputs) -> Found:
     table = [floats(row) for row in inputs["times"]]
-    found = profile.performance_profile(np.array(table), inputs["taus"])
+    found = multiplicity.performance_profile(np.array(table), inputs["taus"])
     return {
         "rho": dict(zip(inputs["systems"], found.shares.tolist(), strict=True)),
         "score": dict(zip(inputs["systems"], found.scores.tolist(), strict=True)),
@@ -434,8 +431,10 @@ def check_library_traps(inputs: Inputs) -> Found:
     # A log standard deviation of 1 on both sides and 10 runs each: noncentrality 38.
     far = power.power_of(38 / math.sqrt(5), 10, math.sqrt(math.e - 1), 0.05)
     return {
-        "mwu_ties_3343_vs_3443": ranks.mann_whitney(inputs["a"], inputs["b"]),
-        "brunnermunzel_separated": {"prob_B_faster": ranks.pair_wins(apart[1], apart[0]).estimate},
+        "mwu_ties_3343_vs_3443": permutation.mann_whitney(inputs["a"], inputs["b"]),
+        "brunnermunzel_separated": {
+            "prob_B_faster": permutation.pair_wins(apart[1], apart[0]).estimate
+        },
         "nct_cdf_ncp38": 1 - far,
     }
 

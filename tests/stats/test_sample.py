@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ttastats.stats.sample import (
+from ttastats.stats.means import (
     mean_interval,
     olympic_mean,
 )

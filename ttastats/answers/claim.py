@@ -78,13 +78,7 @@ class ClaimRow(Row, frozen=True):
 
 
 def limits(seconds: str = "", steps: str = "") -> tuple[Limit, ...]:
-    """Return the claims about what runs take: `<= 80` or `80`; either text may be empty.
-
-    Raises
-    ------
-    TtastatsError
-        It is no such limit.
-    """
+    """Return the claims about what runs take, or raise: `<= 80`, `80`; either may be empty."""
     texts: tuple[tuple[Spent, str], ...] = (("seconds", seconds), ("steps", steps))
     claims = []
     for unit, text in texts:
@@ -129,7 +123,7 @@ def report(
     rows = [
         row
         for keys, group in grouping.groups(runs, by)
-        for row in _rows(grouping.key_row(keys), group, threshold, limits, budget, rules)
+        for row in _rows(_Group(grouping.key_row(keys), group, budget), threshold, limits, rules)
     ]
     shown: list[Field[ClaimRow]] = [
         *fields.keys(grouping.shown_keys(rows, by)),
@@ -192,92 +186,81 @@ def _expect_evaluated(runs: pl.DataFrame, budget: Budget) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Runs about which something is claimed, their keys, and the budget if there is one."""
+
+    keys: dict[str, Any]
+    runs: pl.DataFrame
+    budget: Budget | None
+
+    def row(self, test: AgainstNumber, metric: str | None, *, higher: bool) -> ClaimRow:
+        """Return the numbers of a claim: it holds of all runs of the group, or it does not."""
+        missing = self.runs.height - test.n
+        return ClaimRow(
+            keys=self.keys,
+            metric=metric,
+            higher_is_better=higher,
+            at=_place(self.budget),
+            n=test.n,
+            n_missing=missing,
+            mean=test.mean,
+            sd=test.sd,
+            low=test.low,
+            high=test.high,
+            threshold=test.threshold,
+            margin=test.margin,
+            level=test.level,
+            p_value=test.p_value,
+            holds=test.holds and not missing,
+            why=None,
+            curvature=None,
+            runs_needed=test.needed,
+            flags=[flag.code for flag in test.flags],
+        )
+
+
 def _rows(
-    keys: dict[str, Any],
-    group: pl.DataFrame,
-    threshold: float | None,
-    limits: Sequence[Limit],
-    budget: Budget | None,
-    rules: ClaimOptions,
+    group: _Group, threshold: float | None, limits: Sequence[Limit], rules: ClaimOptions
 ) -> Iterator[ClaimRow]:
     if threshold is not None:
-        yield _of_quality(keys, group, threshold, budget, rules)
+        yield _of_quality(group, threshold, rules)
     for limit in limits:
-        values = group.filter("reached")[_COLUMNS[limit.unit]].drop_nulls().cast(pl.Float64)
+        spent = group.runs.filter("reached")[_COLUMNS[limit.unit]].drop_nulls()
+        values = spent.cast(pl.Float64).to_numpy()
         # Steps up to a budget are as the budget says; those to a target come in evaluations.
-        if limit.unit == "steps" and budget is not None and values.n_unique() == 1:
-            found = by_design(values.len(), float(values[0]), limit.threshold, rules.level)
+        if limit.unit == "steps" and group.budget is not None and spent.n_unique() == 1:
+            test = by_design(values.size, float(values[0]), limit.threshold, rules.level)
         else:
-            step = min(smallest_change(values.to_numpy()), default=0.0)
-            found = against(
-                values.to_numpy(), limit.threshold, higher_is_better=False, level=rules.level,
-                resolution=step,
+            test = against(
+                values, limit.threshold, higher_is_better=False, level=rules.level,
+                resolution=min(smallest_change(values), default=0.0),
             )  # fmt: skip
-        yield _row(keys, group, budget, found, limit.unit, higher=False)
+        yield group.row(test, limit.unit, higher=False)
 
 
-def _of_quality(
-    keys: dict[str, Any],
-    group: pl.DataFrame,
-    threshold: float,
-    budget: Budget | None,
-    rules: ClaimOptions,
-) -> ClaimRow:
-    metric, upwards = group["target_metric"].drop_nulls(), is_upwards(group)
+def _of_quality(group: _Group, threshold: float, rules: ClaimOptions) -> ClaimRow:
+    runs, budget = group.runs, group.budget
+    metric, upwards = runs["target_metric"].drop_nulls().first(), is_upwards(runs)
 
     def shifted(shift: float) -> AgainstNumber:
         return against(
-            group["quality"].drop_nulls().to_numpy() + shift, threshold, higher_is_better=upwards,
-            level=rules.level, resolution=step_of(group), sigma=rules.sigma,
+            runs["quality"].drop_nulls().to_numpy() + shift, threshold, higher_is_better=upwards,
+            level=rules.level, resolution=step_of(runs), sigma=rules.sigma,
         )  # fmt: skip
 
-    found = shifted(0.0)
-    name = str(metric[0]) if metric.len() else None
-    row = _row(keys, group, budget, found, name, higher=upwards)
-    if budget is None or not budget.interpolate or not found.n:
+    test = shifted(0.0)
+    row = group.row(test, None if metric is None else str(metric), higher=upwards)
+    if budget is None or not budget.interpolate or not test.n:
         return row
-    curvature = bend(group.filter("reached"))
+    curvature = bend(runs.filter("reached"))
     worse = None if curvature is None else max(0.0, -curvature if upwards else curvature)
     if worse == 0.0:
         return row
     row = structs.replace(row, curvature=worse, flags=[*row.flags, "interpolated"])
-    if found.holds and (worse is None or not shifted(-worse if upwards else worse).holds):
+    if test.holds and (worse is None or not shifted(-worse if upwards else worse).holds):
         row = structs.replace(row, holds=False, why=WORDS["interpolated"], runs_needed=None)
     return row
-
-
-def _row(
-    keys: dict[str, Any],
-    group: pl.DataFrame,
-    budget: Budget | None,
-    found: AgainstNumber,
-    metric: str | None,
-    *,
-    higher: bool,
-) -> ClaimRow:
-    """Return the numbers of a claim: it holds of all runs of the group, or it does not."""
-    missing = group.height - found.n
-    return ClaimRow(
-        keys=keys,
-        metric=metric,
-        higher_is_better=higher,
-        at=_place(budget),
-        n=found.n,
-        n_missing=missing,
-        mean=found.mean,
-        sd=found.sd,
-        low=found.low,
-        high=found.high,
-        threshold=found.threshold,
-        margin=found.margin,
-        level=found.level,
-        p_value=found.p_value,
-        holds=found.holds and not missing,
-        why=None,
-        curvature=None,
-        runs_needed=found.needed,
-        flags=[flag.code for flag in found.flags],
-    )
 
 
 #: What numbers of a limit are written in; a quality has the unit of its metric.
@@ -314,23 +297,22 @@ def _sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
     much = digits.of(abs(row.margin))
     if row.holds:
         return f"{claim} holds {level}{p_value}: the mean of {runs} is better by {much}."
-    said = f"{claim} is not confirmed {level}{p_value}: the mean of {runs} is"
+    text = f"{claim} is not confirmed {level}{p_value}: the mean of {runs} is"
     if row.margin <= 0:
-        return f"{said} {'worse by ' + much if row.margin < 0 else 'no better'}."
-    said += f" better by {much}"
+        return f"{text} {'worse by ' + much if row.margin < 0 else 'no better'}."
+    text += f" better by {much}"
     if row.n_missing:
-        return f"{said}, but {units.plural(row.n_missing, 'run')} had no value."
+        return f"{text}, but {units.plural(row.n_missing, 'run')} had no value."
     if row.why:
         worst = "any amount" if row.curvature is None else digits.of(row.curvature)
-        return f"{said}, but {row.why} and may be worse by {worst}."
-    needed = row.runs_needed
-    if row.p_value is None or needed is None:
-        return f"{said}."
-    more = needed - row.n
+        return f"{text}, but {row.why} and may be worse by {worst}."
+    if row.p_value is None or row.runs_needed is None:
+        return f"{text}."
+    more = row.runs_needed - row.n
     if more <= 0:
-        return f"{said}; more runs may confirm it."
-    plan = f"{units.plural(more, 'more run')} of this kind ({needed:,} in all)"
-    return f"{said}; {plan} would be needed to confirm it (80% power)."
+        return f"{text}; more runs may confirm it."
+    plan = f"{units.plural(more, 'more run')} of this kind ({row.runs_needed:,} in all)"
+    return f"{text}; {plan} would be needed to confirm it (80% power)."
 
 
 def _notes(
@@ -342,10 +324,9 @@ def _notes(
     yield from rare_note(tested, 1 - rules.level)
     if any(row.n_missing for row in rows):
         yield note("runs_missing")
-    if any("interpolated" in row.flags for row in rows):
-        yield note("interpolated.claim")
-    if any("one_run" in row.flags for row in rows):
-        yield note("one_run.claim")
+    for flag in ("interpolated", "one_run"):
+        if any(flag in row.flags for row in rows):
+            yield note(f"{flag}.claim")
     if rules.sigma is not None:
         yield note("sigma_known", sigma=rules.sigma)
     if len(rows) > 1:

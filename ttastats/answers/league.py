@@ -26,9 +26,9 @@ from ttastats.sides.comparison import measured
 from ttastats.sides.contrast import Contrast, judged
 from ttastats.sides.numbers import SideNumbers, brief
 from ttastats.sides.options import Options
+from ttastats.stats.means import RUNS_FOR_INTERVAL, mean_interval
 from ttastats.stats.outcomes import time_term
 from ttastats.stats.quantiles import two_sided_t
-from ttastats.stats.sample import RUNS_FOR_INTERVAL, mean_interval
 from ttastats.stats.verdict import Verdict
 
 #: Entries a league shows; of more, the fastest.

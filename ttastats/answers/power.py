@@ -20,7 +20,7 @@ from ttastats.report.cells import Column, Quantity
 from ttastats.report.fields import Field
 from ttastats.report.keys import AxisName, High, LeftOutKeys, Low, ReachedCount
 from ttastats.report.row import Key, Row
-from ttastats.stats.failures import expected_time
+from ttastats.stats.outcomes import expected_time
 from ttastats.stats.power import LEAST_RUNS, detectable_ratio, runs_needed
 from ttastats.stats.sequential import FIRST_LOOK, expected
 

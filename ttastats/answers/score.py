@@ -26,7 +26,7 @@ from ttastats.report.cells import Column, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import LeftOutKeys, RunCount
 from ttastats.report.row import Key, Row
-from ttastats.stats.sample import olympic_mean
+from ttastats.stats.means import olympic_mean
 
 #: What decides which rules hold.
 _KIND = ("suite", "round", "benchmark", "division")

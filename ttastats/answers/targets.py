@@ -178,24 +178,22 @@ def _runs(
     """
     runs_of: list[list[list[pl.DataFrame]]] = [[] for _ in grids]
     for number in range(max((len(grid.targets) for grid in grids), default=0)):
-        left = [n for n, grid in enumerate(grids) if number < len(grid.targets)]
-        targets = [grids[n].targets[number] for n in left]
-        now = goals([grids[n] for n in left], targets, sides[0].runs)
+        asked = [n for n, grid in enumerate(grids) if number < len(grid.targets)]
+        targets = [grids[n].targets[number] for n in asked]
+        now = goals([grids[n] for n in asked], targets, sides[0].runs)
         judged = [
-            {tuple(keys.values()): group for keys, group in grouping.groups(runs, by)}
-            for runs in (
-                axes.on(time_to_target.runs_at(side.evaluations, now, by), axis) for side in sides
-            )
+            {
+                tuple(keys.values()): group
+                for keys, group in grouping.groups(
+                    axes.on(time_to_target.runs_at(side.evaluations, now, by), axis), by
+                )
+            }
+            for side in sides
         ]
-        for n in left:
-            key = tuple(grids[n].keys[name] for name in by)
+        for n in asked:
+            place, none = tuple(grids[n].keys[name] for name in by), sides[0].runs.head(0)
             # A run that reached this target nobody knows where does not count at it.
-            runs_of[n].append(
-                [
-                    groups.get(key, side.runs.head(0))
-                    for groups, side in zip(judged, sides, strict=True)
-                ]
-            )
+            runs_of[n].append([groups.get(place, none) for groups in judged])
     return runs_of
 
 

@@ -16,8 +16,8 @@ from ttastats.report.answer import Report
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Row
 from ttastats.stats.decompose import decompose_variance
+from ttastats.stats.means import mean_interval
 from ttastats.stats.moments import coefficient_of_variation, standard_deviation
-from ttastats.stats.sample import mean_interval
 
 
 class VarianceRow(Row, frozen=True):

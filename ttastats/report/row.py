@@ -60,13 +60,7 @@ R = TypeVar("R", bound=Row)
 
 
 def of_kind(rows: Sequence[object], kind: type[R]) -> tuple[R, ...]:
-    """Return the rows of an answer as what they are.
-
-    Raises
-    ------
-    TypeError
-        They are the rows of another answer.
-    """
+    """Return the rows of an answer as what they are, or raise if they are of another."""
     typed = tuple(row for row in rows if isinstance(row, kind))
     if len(typed) < len(rows):
         raise TypeError(f"not all rows are of {kind.__name__}")

@@ -28,13 +28,15 @@ from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.outcomes import Estimand as Mean
 from ttastats.stats.outcomes import Outcomes, outcomes
 from ttastats.stats.permutation import (
+    mann_whitney,
+    midranks,
+    pair_wins,
     permutation_test,
     permute_within,
     smallest_p,
     splits_within,
 )
 from ttastats.stats.power import detectable_ratio, runs_needed
-from ttastats.stats.ranks import mann_whitney, midranks, pair_wins
 from ttastats.stats.results import Flag, Floats, Ratio
 from ttastats.stats.speedup import Speedup, confidence_of, ratio_between, speedup
 from ttastats.stats.verdict import Verdict

@@ -25,7 +25,7 @@ from ttastats.stats.decision import (
 from ttastats.stats.means import MeanDifference
 from ttastats.stats.multiplicity import adjusted
 from ttastats.stats.outcomes import numbered
-from ttastats.stats.ranks import PairWins
+from ttastats.stats.permutation import PairWins
 from ttastats.stats.results import Difference, Flag, Ratio
 from ttastats.stats.speedup import Speedup, speedup
 from ttastats.stats.verdict import Verdict

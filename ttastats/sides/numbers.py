@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval
 from ttastats.sides.design.side import BLOCK, Design, design, setup_names
-from ttastats.stats.failures import expected_time
-from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
+from ttastats.stats.outcomes import Epochs, Outcomes, expected_time, outcomes
 from ttastats.stats.variation import cv_interval
 
 Floats = NDArray[np.float64]

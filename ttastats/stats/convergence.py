@@ -89,15 +89,11 @@ def misfits(sizes: Sequence[float], means: Sequence[float]) -> Floats:
 
     ``sizes``: ascending batch sizes. Empty where fewer than three were measured.
     """
-    found = [
-        math.log(means[i] / float(np.interp(sizes[i], sizes[i - 1 : i + 2 : 2], _ends(means, i))))
-        for i in range(1, len(sizes) - 1)
-    ]
+    found = []
+    for i in range(1, len(sizes) - 1):
+        ends = (sizes[i - 1], sizes[i + 1]), (means[i - 1], means[i + 1])
+        found.append(math.log(means[i] / float(np.interp(sizes[i], *ends))))
     return np.array(found, dtype=np.float64)
-
-
-def _ends(means: Sequence[float], inner: int) -> list[float]:
-    return [means[inner - 1], means[inner + 1]]
 
 
 def smallest_step(values: Floats) -> float | None:

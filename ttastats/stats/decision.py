@@ -160,7 +160,7 @@ def _directed(speedup: Evidence, margin: float, flags: tuple[Flag, ...]) -> Deci
         if way := side_of(1.0, *limits):
             word = Verdict.FASTER if way > 0 else Verdict.SLOWER
             beyond = side_of(1 + margin if way > 0 else 1 / (1 + margin), *limits) == way
-            claim = f"{word} by more than {_percent(margin)}" if beyond else word.value
+            claim = f"{word} by more than {100 * margin:g}%" if beyond else word.value
             return Decision(word, claim, margin, conditions, flags)
     return None
 
@@ -206,7 +206,7 @@ def margin_bounds(
 
 def _within_margin(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) -> Decision:
     """Return "same" or what can be excluded."""
-    d = _percent(margin)
+    d = f"{100 * margin:g}%"
     not_slower, not_faster = bounds.not_slower, bounds.not_faster
     if not_slower is not None and not_faster is not None:
         conditions = tuple(dict.fromkeys((*not_slower, *not_faster)))
@@ -218,10 +218,6 @@ def _within_margin(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) -> De
         claim = f"not faster by more than {d}"
         return Decision(Verdict.UNDECIDED, claim, margin, not_faster, flags)
     return Decision(Verdict.UNDECIDED, "undecided", margin, flags=flags)
-
-
-def _percent(margin: float) -> str:
-    return f"{100 * margin:g}%"
 
 
 def _borderline(ratio: Ratio, p_permutation: float | None, alpha: float) -> tuple[Flag, ...]:

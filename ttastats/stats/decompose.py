@@ -13,17 +13,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ttastats.stats.moments import as_pair, as_side, coefficient_of_variation, is_constant
-from ttastats.stats.quantiles import check_confidence
+from ttastats.stats.quantiles import check_confidence, two_sided_t
 from ttastats.stats.results import Estimate, Floats, Ratio, Withheld
-from ttastats.stats.shares import (
-    RUNS_FOR_INTERVAL,
-    RUNS_FOR_SHARES,
-    cancels,
-    covariance_shares,
-    jackknife_limits,
-)
 from ttastats.stats.speedup import ratio_of_geometric_means
 from ttastats.stats.variation import has_outlier
+
+RUNS_FOR_SHARES = 3
+"""Two runs always give one part all of the variance but for the other's noise."""
+
+RUNS_FOR_INTERVAL = 10
+"""Below, a jackknife of a share rests on too few values of epochs."""
+
+FARTHEST_SHARE = 2.0
+"""Beyond, or below its mirror image -1, parts cancel each other and a share of their sum means
+nothing: the sum varies less than either part."""
+
+#: That of the intervals of shares.
+_CONFIDENCE = 0.95
+
+#: An interval of a share that leaves less than this open on either side says nothing.
+_NEARLY_NONE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +94,10 @@ def decompose_variance(times: ArrayLike, epochs: ArrayLike) -> VarianceParts:
     total, progress = as_pair(times, epochs)
     epoch_time = total / progress
     logs = np.log(np.stack([progress, epoch_time]))
-    cvs = (coefficient_of_variation(progress), coefficient_of_variation(epoch_time))
+    cv_epochs, cv_epoch_time = map(coefficient_of_variation, (progress, epoch_time))
+    cv_ratio = None
+    if cv_epochs is not None and cv_epoch_time is not None and (cv_epochs or cv_epoch_time):
+        cv_ratio = cv_epochs / cv_epoch_time if cv_epoch_time else math.inf
     shares, withheld = _shares(total, progress, logs)
     limits, unlimited = _limits(epoch_time, logs) if shares is not None else (None, withheld)
     one, other = (
@@ -99,7 +111,7 @@ def decompose_variance(times: ArrayLike, epochs: ArrayLike) -> VarianceParts:
         )
         for part in range(2)
     )
-    return VarianceParts(one, other, _cv_ratio(*cvs))
+    return VarianceParts(one, other, cv_ratio)
 
 
 def _shares(total: Floats, progress: Floats, logs: Floats) -> tuple[Floats | None, Withheld | None]:
@@ -109,8 +121,8 @@ def _shares(total: Floats, progress: Floats, logs: Floats) -> tuple[Floats | Non
     if total.size < RUNS_FOR_SHARES:
         return None, "few_runs"
     shares = covariance_shares(logs)
-    if shares is not None and cancels(float(shares[0])):
-        return None, "parts_cancel"
+    if shares is not None and not 1 - FARTHEST_SHARE <= float(shares[0]) <= FARTHEST_SHARE:
+        return None, "parts_cancel"  # NaN too
     return shares, None
 
 
@@ -131,16 +143,44 @@ def _limits(
     return limits, None
 
 
-#: That of the intervals of shares.
-_CONFIDENCE = 0.95
+def covariance_shares(logs: Floats) -> Floats | None:
+    """Covariance shares of the parts of a sum: ``logs`` (parts, n) -> (parts,), adding up to 1.
 
-#: An interval of a share that leaves less than this open on either side says nothing.
-_NEARLY_NONE = 0.05
-
-
-def _cv_ratio(cv_epochs: float | None, cv_epoch_time: float | None) -> float | None:
-    if cv_epochs is None or cv_epoch_time is None:
+    None where the sum of the parts does not vary.
+    """
+    products, squares = _centred(logs)
+    whole = float(squares.sum())
+    # Below this, what is left of the variance is rounding.
+    if not whole > 1e-24 * logs.shape[1]:
         return None
-    if cv_epoch_time == 0.0:
-        return None if cv_epochs == 0.0 else math.inf
-    return cv_epochs / cv_epoch_time
+    shares: Floats = products.sum(axis=1) / whole
+    return shares
+
+
+def jackknife_limits(logs: Floats, confidence: float) -> list[tuple[float, float]] | None:
+    """Limits of each share: the share, plus and minus Student's t times its jackknife error.
+
+    ``logs``: shape (parts, n). With n - 1 degrees of freedom (Tukey 1958; Efron and Stein 1981).
+    None where the sum does not vary without one of the runs.
+    """
+    shares = covariance_shares(logs)
+    products, squares = _centred(logs)
+    n = logs.shape[1]
+    # Without a run, a sum of centred products loses its own times n / (n - 1).
+    left = squares.sum() - n / (n - 1) * squares
+    if shares is None or not bool(np.all(left > 1e-12 * squares.sum())):
+        return None
+    without = (products.sum(axis=1, keepdims=True) - n / (n - 1) * products) / left
+    errors = np.sqrt((n - 1) / n * np.sum((without - without.mean(axis=1, keepdims=True)) ** 2, 1))
+    half = two_sided_t(n - 1, confidence) * errors
+    return [(float(s - h), float(s + h)) for s, h in zip(shares, half, strict=True)]
+
+
+def _centred(logs: Floats) -> tuple[Floats, Floats]:
+    """Return the products of each part with the sum, (parts, n), and the squares of the sum, (n,).
+
+    All about their means.
+    """
+    centred = logs - logs.mean(axis=1, keepdims=True)
+    total = centred.sum(axis=0)
+    return centred * total, total**2

@@ -28,9 +28,10 @@ def factors(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> list[Rat
     sample leaves none.
     """
     check_confidence(confidence)
-    first, second = (_with_sum(np.asarray(each, dtype=np.float64)) for each in (a, b))
+    sides = (np.asarray(each, dtype=np.float64) for each in (a, b))
+    first, second = (np.column_stack((terms, terms.sum(axis=1))) for terms in sides)
     means = first.mean(axis=0), second.mean(axis=0)
-    logs = _logs(*means)
+    logs = ((means[0] - means[1]) * _slope(means[0][-1], means[1][-1])[0]).tolist()
     slopes = [_influence(first, *means), -_influence(second, *means[::-1])]
     return [
         _ratio(log, [each[:, at] for each in slopes], confidence) for at, log in enumerate(logs)
@@ -50,10 +51,6 @@ def rest(whole: Ratio, part: Ratio) -> Ratio:
     )
 
 
-def _with_sum(terms: Floats) -> Floats:
-    return np.column_stack((terms, terms.sum(axis=1)))
-
-
 def _slope(own: float, other: float) -> tuple[float, float]:
     """Return the inverse of the logarithmic mean of two sums, and its slope in the first."""
     gap = own - other
@@ -61,11 +58,6 @@ def _slope(own: float, other: float) -> tuple[float, float]:
         return 2 / (own + other), -2 / (own + other) ** 2
     inverse = math.log(own / other) / gap
     return inverse, (1 / own - inverse) / gap
-
-
-def _logs(a: Floats, b: Floats) -> list[float]:
-    found: list[float] = ((a - b) * _slope(a[-1], b[-1])[0]).tolist()
-    return found
 
 
 def _influence(samples: Floats, own: Floats, other: Floats) -> Floats:

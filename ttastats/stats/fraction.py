@@ -16,13 +16,6 @@ def _check_counts(successes: int, n: int) -> None:
         raise ValueError(f"{successes} of {n} runs cannot have reached the target")
 
 
-def _estimate(successes: int, n: int, low: float, high: float, confidence: float) -> Estimate:
-    # The ends are exact by definition; rounding would leave 0.9999999999999999.
-    low = 0.0 if successes == 0 else low
-    high = 1.0 if successes == n else high
-    return Estimate(successes / n, low, high, confidence, n)
-
-
 def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
     """Fraction of runs that reached the target with Wilson's score interval (1927)."""
     _check_counts(successes, n)
@@ -34,7 +27,10 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
     centre = p + z2 / (2 * n)
     half = math.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n**2)))
     scale = 1 + z2 / n
-    return _estimate(successes, n, (centre - half) / scale, (centre + half) / scale, confidence)
+    # The ends are exact by definition; rounding would leave 0.9999999999999999.
+    low = (centre - half) / scale if successes else 0.0
+    high = (centre + half) / scale if successes < n else 1.0
+    return Estimate(p, low, high, confidence, n)
 
 
 def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> float:

@@ -1,4 +1,4 @@
-"""What holds over many benchmarks: adjusted p values and a mean speedup."""
+"""What holds over many benchmarks: adjusted p values, a mean speedup, how systems compare?"""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ttastats.stats.logratio import LogTerm, around, combine, safe_exp
 from ttastats.stats.quantiles import check_confidence
-from ttastats.stats.results import Ratio
+from ttastats.stats.results import Floats, Ratio
 
 PValues = Sequence[float | None]
 Case = TypeVar("Case")
@@ -78,13 +79,55 @@ def geometric_mean_speedup(ratios: Sequence[Ratio], *, confidence: float = 0.95)
     known = [s for s in speedups if s is not None and 0 < s < math.inf]
     if not known or len(known) < len(ratios):
         return MeanSpeedup(None, None, None, len(ratios))
-    terms = [_term(ratio, len(ratios)) for ratio in ratios]
+    terms = [
+        LogTerm(
+            1.0,
+            None if ratio.se_log is None else (ratio.se_log / len(ratios)) ** 2,
+            math.inf if ratio.df is None else ratio.df,
+        )
+        for ratio in ratios
+    ]
     scale = combine(float(np.mean(np.log(known))), terms, confidence)
     estimate = safe_exp(scale.value)
     low, high = around(estimate, scale)
     return MeanSpeedup(estimate, low, high, len(ratios))
 
 
-def _term(ratio: Ratio, count: int) -> LogTerm:
-    variance = None if ratio.se_log is None else (ratio.se_log / count) ** 2
-    return LogTerm(1.0, variance, math.inf if ratio.df is None else ratio.df)
+@dataclass(frozen=True, slots=True, eq=False)
+class PerformanceProfile:
+    """Share of benchmarks, one row per system, solved within so many times the best.
+
+    ``scores`` integrate that over [1, tau_max], scaled to [0, 1].
+    """
+
+    shares: Floats
+    scores: Floats
+
+
+def performance_profile(
+    times: ArrayLike, taus: ArrayLike, *, tau_max: float = 4.0
+) -> PerformanceProfile:
+    """Profile of Dolan and More (2002) with AlgoPerf's score, integrated exactly.
+
+    ``times``: shape (systems, benchmarks), seconds, infinite where the target was missed;
+    ``taus``: factors of 1 or more. A benchmark nobody solved counts for nobody. ValueError
+    for missing or non-positive times.
+    """
+    table = np.asarray(times, dtype=np.float64)
+    if table.ndim != 2 or table.size == 0:
+        raise ValueError("times must have one row per system and one column per benchmark")
+    if not bool(np.all(table > 0)):
+        raise ValueError("times must be positive, infinite where the target was missed")
+    if not 1 < tau_max < math.inf:
+        raise ValueError(f"tau_max must exceed 1, not {tau_max}")
+    factors = np.asarray(taus, dtype=np.float64)
+    best = table.min(axis=0)
+    solved = np.isfinite(best)
+    ratios = np.full(table.shape, math.inf)
+    ratios[:, solved] = table[:, solved] / best[solved]
+    # Rounding of a quotient must not push a system past a factor it meets exactly.
+    within = ratios[:, :, np.newaxis] <= factors * (1 + 1e-12)
+    remaining = np.maximum(tau_max - ratios, 0.0)
+    return PerformanceProfile(
+        shares=within.mean(axis=1), scores=remaining.mean(axis=1) / (tau_max - 1)
+    )

@@ -78,17 +78,13 @@ def outcomes(
     sample = np.asarray(times, dtype=np.float64)
     success = np.ones(sample.shape, dtype=np.bool_) if reached is None else reached
     sample, success = as_outcomes(sample, success, name)
-    if progress is not None:
-        _check_progress(progress, int(np.count_nonzero(success)), name)
-    return Outcomes(sample, success, progress, numbered(clusters, sample.size), blocks)
-
-
-def _check_progress(progress: Epochs, n_reached: int, name: str) -> None:
-    if progress.epochs.shape != (n_reached,):
+    n_reached = int(np.count_nonzero(success))
+    if progress is not None and progress.epochs.shape != (n_reached,):
         side = f" of side {name}" if name else ""
         raise ValueError(f"{n_reached} times but {progress.epochs.size} epochs{side}")
-    if not bool(np.all(np.isfinite(progress.epochs) & (progress.epochs > 0))):
+    if progress is not None and not np.all(np.isfinite(progress.epochs) & (progress.epochs > 0)):
         raise ValueError("epochs must be finite and positive")
+    return Outcomes(sample, success, progress, numbered(clusters, sample.size), blocks)
 
 
 def numbered(clusters: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
@@ -119,6 +115,32 @@ def time_term(side: Outcomes, estimand: Estimand = "mean") -> LogTerm:
     if side.all_reached and is_constant(side.times):
         influence = np.zeros(side.n)  # rounding would leave 1e-34 in place of no variance
     return LogTerm(estimate, *variance_of_mean(influence, side.clusters))
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedTime:
+    """The seconds of all runs over the number of successes; infinite without a success.
+
+    ``variance_log`` is the delta-method variance of its log, None where there is none.
+    """
+
+    estimate: float | None
+    n: int
+    variance_log: float | None
+
+
+def expected_time(times: ArrayLike, reached: ArrayLike) -> ExpectedTime:
+    """Mean seconds to a success with failures paid for, times and booleans of shape (n,).
+
+    It assumes what one would do in practice: start again, with the same stopping rule, until a run
+    succeeds (Auger and Hansen 2005). With s_i the successes, IF_i = T_i/mean(T) - s_i/mean(s) and
+    the variance of its log is sum(IF^2)/(n(n-1)).
+    """
+    side = outcomes(times, reached)
+    if not side.n_reached:
+        return ExpectedTime(math.inf if side.n else None, side.n, None)
+    term = time_term(side)
+    return ExpectedTime(term.estimate, side.n, term.variance)
 
 
 def variance_of_mean(

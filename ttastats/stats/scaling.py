@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ttastats.stats.decompose import decompose_speedup
-from ttastats.stats.logratio import LogTerm, combine
+from ttastats.stats.logratio import combine
 from ttastats.stats.moments import as_side
 from ttastats.stats.outcomes import Outcomes, outcomes, time_term
 from ttastats.stats.results import Estimate, Floats, Ratio
@@ -46,7 +46,10 @@ def scaling(base: ScalePoint, point: ScalePoint, *, confidence: float = 0.95) ->
     Statistical efficiency is epochs(N0) / epochs(N): what larger batches cost. ValueError
     for an empty side or a number of accelerators that is not positive.
     """
-    fair = _fair_share(base.accelerators, point.accelerators)
+    if base.accelerators < 1 or point.accelerators < 1:
+        given = f"{base.accelerators}, {point.accelerators}"
+        raise ValueError(f"numbers of accelerators are positive: {given}")
+    fair = base.accelerators / point.accelerators
     speedup = ratio_of_means(base.times, point.times, confidence=confidence)
     parts = decompose_speedup(
         base.times, base.epochs, point.times, point.epochs, confidence=confidence
@@ -58,12 +61,6 @@ def scaling(base: ScalePoint, point: ScalePoint, *, confidence: float = 0.95) ->
         throughput_efficiency=_scaled(parts.throughput, fair),
         statistical_efficiency=parts.epochs,
     )
-
-
-def _fair_share(base: int, scale: int) -> float:
-    if base < 1 or scale < 1:
-        raise ValueError(f"numbers of accelerators are positive: {base}, {scale}")
-    return base / scale
 
 
 def _scaled(ratio: Ratio, factor: float) -> Ratio:
@@ -105,13 +102,11 @@ def loglog_slope(accelerators: Sequence[int], times: Sequence[ArrayLike | Outcom
     weights = -(x - x.mean()) / np.sum((x - x.mean()) ** 2)
     terms = [time_term(side) for side in sides]
     slope = float(np.dot(weights, np.log([term.estimate for term in terms])))
-    weighted = [_weighted(term, w) for term, w in zip(terms, weights.tolist(), strict=True)]
+    weighted = [
+        replace(term, variance=None if term.variance is None else weight**2 * term.variance)
+        for term, weight in zip(terms, weights.tolist(), strict=True)
+    ]
     half = combine(slope, weighted, confidence).half_width
     if half is None:
         return Estimate(slope, None, None, confidence, runs)
     return Estimate(slope, slope - half, slope + half, confidence, runs)
-
-
-def _weighted(term: LogTerm, weight: float) -> LogTerm:
-    variance = None if term.variance is None else weight**2 * term.variance
-    return replace(term, variance=variance)

@@ -45,18 +45,12 @@ def hardest_common_target(
 
     ``curves``: the values of each run in the order of its evaluations, NaN where not a number.
     """
-    best = [_best(curve, higher_is_better) for curve in curves]
-    known = [value for value in best if value is not None]
-    if not known or len(known) < len(best):
+    known = [curve[np.isfinite(curve)] for curve in curves]
+    if not known or not all(values.size for values in known):
         return None
-    return min(known) if higher_is_better else max(known)
-
-
-def _best(curve: Floats, higher_is_better: bool) -> float | None:
-    finite = curve[np.isfinite(curve)]
-    if finite.size == 0:
-        return None
-    return float(finite.max() if higher_is_better else finite.min())
+    if higher_is_better:
+        return min(float(values.max()) for values in known)
+    return max(float(values.min()) for values in known)
 
 
 def target_grid(

@@ -62,23 +62,17 @@ class Bounded:
         if self.term.variance is None:
             raise ValueError("2 runs needed per side for an interval")
         half = two_sided_t(self.term.df, confidence) * math.sqrt(self.term.variance)
-        shift = self._unseen_epochs(confidence) if epochs else 0.0
-        slower = math.log1p(self._unseen_failures(confidence)) if stragglers else 0.0
+        shift = unseen_share(self.n_reached, confidence) * self.epoch_shift if epochs else 0.0
+        slower = 0.0
+        if stragglers:
+            # A success takes 1/p runs in place of 1/p of those seen, and every further run fails
+            # after so many mean times. As many stragglers would raise the expected time less.
+            seen = self.n_reached / self.n
+            more = seen / (seen - self.straggler_share(confidence)) - 1
+            slower = math.log1p((STRAGGLER - 1) * more)
         below = math.inf if shift >= 1 else math.hypot(half, math.log1p(-shift))
         above = math.hypot(half, math.log1p(shift), slower)
         return below, above
-
-    def _unseen_failures(self, confidence: float) -> float:
-        """Largest relative rise of the expected time; as many stragglers would raise it less.
-
-        A success then takes 1/p runs in place of 1/p of those seen, and every further run fails
-        after ``STRAGGLER - 1`` mean times.
-        """
-        seen = self.n_reached / self.n
-        return (STRAGGLER - 1) * (seen / (seen - self.straggler_share(confidence)) - 1)
-
-    def _unseen_epochs(self, confidence: float) -> float:
-        return unseen_share(self.n_reached, confidence) * self.epoch_shift
 
 
 #: Codes of the reasons to expect failures or stragglers beyond those seen.

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ttastats.stats.means import RUNS_FOR_INTERVAL
 from ttastats.stats.moments import as_pair, as_sample, coefficient_of_variation, is_constant
 from ttastats.stats.quantiles import check_confidence, chi2_quantile, two_sided_t
 from ttastats.stats.results import Estimate, Floats, Withheld
-from ttastats.stats.sample import RUNS_FOR_INTERVAL
 from ttastats.stats.unseen import cv_epochs_high
 
 RUNS_FOR_MOMENTS = 10

@@ -96,13 +96,7 @@ def report(
 
 
 def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
-    """Refuse a side B, called by its label, that holds a profile of A.
-
-    Raises
-    ------
-    TtastatsError
-        It does.
-    """
+    """Raise if side B, called by its label, holds a profile of A."""
     if not set(a["profile_id"]).isdisjoint(b["profile_id"]):
         raise TtastatsError(
             "contains a profile that is also in A",

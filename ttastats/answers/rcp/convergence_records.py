@@ -65,13 +65,7 @@ def ruleset_of(round_: str | None) -> str | None:
 
 
 def ruleset(written: str) -> str:
-    """Read the name of a ruleset, which may be written as a round.
-
-    Raises
-    ------
-    TtastatsError
-        It is none.
-    """
+    """Return the name of a ruleset, which may be written as a round, or raise."""
     found = ruleset_of(written)
     if found is None:
         raise TtastatsError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from msgspec import structs
 
 from ttastats.answers.rcp import convergence_rules
 from ttastats.answers.rcp.convergence_records import Library, ruleset_of
-from ttastats.answers.rcp.convergence_rules import ConvergenceRules, ConvergenceVerdict
 from ttastats.answers.rcp.convergence_sides import (
     BenchmarkReference,
     Entry,
@@ -34,6 +33,7 @@ from ttastats.stats.verdict import Verdict
 
 #: Sides that differ by more than this factor are counted in different units.
 _FAR = 20.0
+_WORDS = {True: "passed", False: "failed"}
 
 _Mean = Annotated[float | None, Key("mean of what runs needed to the target", "unit")]
 _Cv = Annotated[float | None, Key("its coefficient of variation", "fraction")]
@@ -152,33 +152,27 @@ def _official(row: RcpRow, entry: Entry, held: BenchmarkReference, options: RcpO
     """Return a row with the official verdict; none in a division that sets rules of its own."""
     if (entry.division or "closed").lower() == "open":
         return structs.replace(row, official_reason="open division: not checked")
-    if (converged := entry.converged) is None:
+    if entry.converged is None:
         return structs.replace(row, official_reason=f"the runs do not log their {held.unit}")
-
-    def check(rules: ConvergenceRules) -> ConvergenceVerdict:
-        return convergence_rules.check(
-            converged,
-            entry.n - len(converged),
-            entry.batch_size,
-            held.points,
-            rules,
-            bypass=options.bypass,
-        )
-
-    found = check(held.rules)
-    if found.reason == "too few runs":
+    failed = entry.n - len(entry.converged)
+    check = partial(
+        convergence_rules.check, entry.converged, failed, entry.batch_size, held.points,
+        bypass=options.bypass,
+    )  # fmt: skip
+    verdict = check(held.rules)
+    if verdict.reason == "too few runs":
         return structs.replace(row, official_reason=f"too few runs: {held.rules.runs} required")
-    word = "passed by bypass" if found.bypassed else "passed" if found.passed else "failed"
-    written = check(convergence_rules.as_written(held.rules, held.ruleset))
+    as_written = check(convergence_rules.as_written(held.rules, held.ruleset))
+    word = "passed by bypass" if verdict.bypassed else _WORDS[verdict.passed]
     return structs.replace(
         row,
         official_verdict=word,
-        official_reason=found.reason,
-        official_factor=found.factor,
-        official_mean=found.mean,
-        official_limit=found.limit,
-        official_reference_mean=found.point.mean if found.point else None,
-        official_as_written="passed" if written.passed else "failed",
+        official_reason=verdict.reason,
+        official_factor=verdict.factor,
+        official_mean=verdict.mean,
+        official_limit=verdict.limit,
+        official_reference_mean=verdict.point.mean if verdict.point else None,
+        official_as_written=_WORDS[as_written.passed],
     )
 
 
@@ -208,18 +202,18 @@ def _compared(row: RcpRow, entry: Entry, held: BenchmarkReference) -> RcpRow:
 
 
 def _with_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
-    found = convergence(entry, reference, confidence=row.confidence)
-    solved, ratio = entry.times[entry.reached], found.ratio.estimate or 0.0
+    compared = convergence(entry, reference, confidence=row.confidence)
+    solved, ratio = entry.times[entry.reached], compared.ratio.estimate or 0.0
     row = structs.replace(
         row,
-        entry_mean=found.a.term.estimate if found.a else None,
+        entry_mean=compared.a.term.estimate if compared.a else None,
         entry_cv=coefficient_of_variation(solved),
         early=stopped_early(solved, reference),
         reference_early=stopped_early(reference.pool()[0], reference),
     )
     if not 1 / _FAR < ratio < _FAR:
         return structs.replace(row, status="entry and reference use different units")
-    limits = found.limits(row.confidence, epochs=True)
+    limits = compared.limits(row.confidence, epochs=True)
     if limits is None or not math.isfinite(limits[1]):
         return structs.replace(row, ratio=ratio, status=_no_interval(entry, reference))
     low, high = limits
@@ -243,9 +237,8 @@ def _rates(
     found = reference_at(held, batch_size, interval)
     if point is None or isinstance(found, str):
         return {}
-
-    def share(faster: float) -> float | None:
-        return passes(
+    same, faster_5, faster_10 = (
+        passes(
             found.reference,
             point.limit - held.rules.slack,
             held.rules.runs,
@@ -254,11 +247,11 @@ def _rates(
             draws=options.draws,
             rng=np.random.default_rng((options.seed, batch_size)),
         )
-
-    same = share(0.0)
+        for faster in (0.0, 0.05, 0.1)
+    )
     return {
         "submission_runs": held.rules.runs,
         "reference_fails": None if same is None else 1 - same,
-        "faster_5_passes": share(0.05),
-        "faster_10_passes": share(0.1),
+        "faster_5_passes": faster_5,
+        "faster_10_passes": faster_10,
     }

@@ -47,15 +47,9 @@ def known() -> dict[str, Rules]:
 
 
 def named(name: str) -> Rules:
-    """Return the rules of that name.
-
-    Raises
-    ------
-    TtastatsError
-        There are none.
-    """
-    if (found := known().get(name)) is not None:
-        return found
+    """Return the rules of that name, or raise with the names there are."""
+    if (rules := known().get(name)) is not None:
+        return rules
     raise TtastatsError(
         f"unknown rules {name!r}" if name else "no rules given",
         where="--rules",

@@ -79,14 +79,14 @@ def report(
                 benchmark=benchmark,
                 rules=rules.name,
                 verdict=record.verdict,
-                reasons=[f"{check.name}: {check.said}" for check in record.against],
+                reasons=[f"{check.name}: {check.figures}" for check in record.against],
                 checks=[f"{check.name}: {check.result}" for check in record.checks],
                 not_known=[check.name for check in record.checks if check.result == "not known"],
                 **record.numbers,
             )
         )
         lines = tuple(
-            Line((Text(check.name), Text(check.result, _TONES[check.result]), Text(check.said)))
+            Line((Text(check.name), Text(check.result, _TONES[check.result]), Text(check.figures)))
             for check in record.checks
         )
         title = "   ".join(filter(None, (benchmark, rules.name, sides)))
@@ -100,24 +100,27 @@ def _sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) -> str:
     """Return the verdict, what it rests on, and what a reader must settle who trusts a record."""
     of = f"{benchmark}: " if benchmark else ""
     if record.verdict != "record":
-        reasons = "; ".join(f"{one.name} {one.result}: {one.said}" for one in record.against)
+        checks = (f"{check.name} {check.result}: {check.figures}" for check in record.against)
         undecided = record.verdict == "undecided"
         word = "whether B is a record is undecided" if undecided else "B is not a record"
         word = word if of else word[:1].upper() + word[1:]
-        return f"{of}{word} by the rules of {rules.name} ({reasons})."
-    deciding = [check for check in record.checks if check.disproves and check.decides]
-    grounds = "; ".join(f"{check.name}: {check.said}" for check in deciding)
-    open_ = [check for check in record.checks if check.name in _SETTLED]
-    silent = [check.name for check in open_ if check.result == "not known"]
-    said = f" Not in the logs: {units.listed(silent)}." if silent else ""
-    failed = (check for check in open_ if check.result == "failed")
-    said += "".join(f" But {check.name}: {check.said}." for check in failed)
-    return f"{of}B is a record by the rules of {rules.name} ({grounds}).{said}"
+        return f"{of}{word} by the rules of {rules.name} ({'; '.join(checks)})."
+    grounds = "; ".join(
+        f"{check.name}: {check.figures}"
+        for check in record.checks
+        if check.disproves and check.decides
+    )
+    text = f"{of}B is a record by the rules of {rules.name} ({grounds})."
+    unsettled = [check for check in record.checks if check.name in _SETTLED]
+    if silent := [check.name for check in unsettled if check.result == "not known"]:
+        text += f" Not in the logs: {units.listed(silent)}."
+    failed = (check for check in unsettled if check.result == "failed")
+    return text + "".join(f" But {check.name}: {check.figures}." for check in failed)
 
 
 def of_rules() -> Report:
     """Return the report of all rules there are, with their sources."""
-    rows = [RulesRow(one.name, one.title, one.read, one.source) for one in known().values()]
+    rows = [RulesRow(each.name, each.title, each.read, each.source) for each in known().values()]
     columns = (
         Column("rules"),
         Column("definition of a record"),

@@ -36,7 +36,7 @@ class Check:
 
     name: str
     result: Result
-    said: str
+    figures: str
     decides: bool = True
     disproves: bool = False
 
@@ -50,15 +50,12 @@ def once(runs: pl.DataFrame) -> pl.DataFrame:
 def number(counts: Mapping[str, int], missing: Mapping[str, int], rules: Rules) -> Check:
     """Return the check of the number of runs (or studies) a side, and of those without a value."""
     forms = ("study", "studies") if rules.value == "target" else ("run", "runs")
-    said = units.listed([f"{name} {units.plural(n, *forms)}" for name, n in counts.items()])
+    figures = units.listed([f"{name} {units.plural(n, *forms)}" for name, n in counts.items()])
+    if few := min(counts.values()) < rules.least_runs:
+        figures += f"; the rules require {rules.least_runs}"
     without = [f"{n} of {name} without a value" for name, n in missing.items() if n]
-    few = min(counts.values()) < rules.least_runs
-    least = f"; the rules require {rules.least_runs}" if few else ""
-    passed = not few and not without
-    return Check("runs", "passed" if passed else "failed", "; ".join([said + least, *without]))
-
-
-# ------------------------------------------------------------------------------------ evidence
+    result: Result = "failed" if few or without else "passed"
+    return Check("runs", result, "; ".join([figures, *without]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +112,21 @@ def _copies(about: _Evidence) -> list[str]:
 
 
 def _repeated_seeds(about: _Evidence) -> list[str]:
-    counts = {name: Counter(runs["seed"].drop_nulls()) for name, runs in about.sides.items()}
-    repeated = {
-        name: [f"{seed} {n} times" for seed, n in sorted(seeds.items()) if n > 1]
-        for name, seeds in counts.items()
-    }
-    return [f"{name}: {units.listed(seeds)}" for name, seeds in repeated.items() if seeds]
-
-
-def _without_seeds(about: _Evidence) -> str:
-    return " and ".join(name for name, runs in about.sides.items() if runs["seed"].null_count())
+    repeated = []
+    for name, runs in about.sides.items():
+        counts = sorted(Counter(runs["seed"].drop_nulls()).items())
+        if seeds := [f"{seed} {n} times" for seed, n in counts if n > 1]:
+            repeated.append(f"{name}: {units.listed(seeds)}")
+    return repeated
 
 
 def _mixed_setups(about: _Evidence) -> list[str]:
-    entries = [(name, runs["entry"].drop_nulls().unique()) for name, runs in about.sides.items()]
-    return _mixed({name: sorted(some) for name, some in entries}) + [
-        f"{name} mixes two speeds: {two}, as of two machines"
-        for name, runs in about.sides.items()
-        if (two := speeds(runs))
-    ]
+    entries = {name: runs["entry"].drop_nulls().unique() for name, runs in about.sides.items()}
+    found = _mixed({name: sorted(some) for name, some in entries.items()})
+    for name, runs in about.sides.items():
+        if two := speeds(runs):
+            found.append(f"{name} mixes two speeds: {two}, as of two machines")
+    return found
 
 
 def _mixed(kinds: Mapping[str, Sequence[str]]) -> list[str]:
@@ -163,11 +156,6 @@ def _unnamed_machines(about: _Evidence) -> str:
         if some.len()
     ]
     return f"{unnamed}; {units.listed(times)}" if unnamed and times else unnamed
-
-
-def _other_machines(about: _Evidence) -> list[str]:
-    names = [first for first, *_ in _machines(about).values()]
-    return names if len({*names}) > 1 else []
 
 
 def _turns(about: _Evidence) -> int:
@@ -216,13 +204,16 @@ _RULES = (
     _Rule("seeds", "not known", "trials are selected within studies",
           lambda of: of.rules.replicate, decides=()),
     _Rule("seeds", "failed", "repeated: {:join}", _repeated_seeds),
-    _Rule("seeds", "not known", "seed missing in some logs of {}", _without_seeds),
+    _Rule("seeds", "not known", "seed missing in some logs of {}", lambda of: " and ".join(
+        name for name, runs in of.sides.items() if runs["seed"].null_count())),
     _Rule("seeds", "passed", "unique"),
     _Rule("one setup", "failed", "{:join}", _mixed_setups),
     _Rule("one setup", "passed", "one entry a side"),
     _Rule("machines", "failed", "{:join}", lambda of: _mixed(_machines(of)), ("seconds",)),
     _Rule("machines", "not known", "not in the logs of {}", _unnamed_machines),
-    _Rule("machines", "failed", "A ran on {0[0]}, B on {0[1]}", _other_machines, ("seconds",)),
+    _Rule("machines", "failed", "A ran on {0[A][0]}, B on {0[B][0]}",
+          lambda of: len({names[0] for names in _machines(of).values()}) > 1 and _machines(of),
+          ("seconds",)),
     _Rule("machines", "not known", "B ran on {0[B][0]}; no baseline runs",
           lambda of: of.rules.counts == "seconds" and "A" not in of.sides and _machines(of)),
     _Rule("machines", "passed", "{0[B][0]}", _machines),

@@ -26,8 +26,8 @@ from ttastats.sides.pairing import Pair
 from ttastats.sides.quality_comparison import QualityComparison, compare, step_of
 from ttastats.stats.decision import side_of
 from ttastats.stats.means import AgainstNumber, against
+from ttastats.stats.permutation import mann_whitney
 from ttastats.stats.quantiles import t_tail
-from ttastats.stats.ranks import mann_whitney
 from ttastats.table.extra import recorded
 
 _SURE = 0.05  # of times, where rules ask for no test
@@ -44,7 +44,7 @@ class JudgedRecord:
     @property
     def verdict(self) -> Literal["record", "no record", "undecided"]:
         """Return the verdict that the deciding checks come to."""
-        if any(one.result == "failed" and one.disproves for one in self.against):
+        if any(check.result == "failed" and check.disproves for check in self.against):
             return "no record"
         return "undecided" if self.against else "record"
 
@@ -96,11 +96,11 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRec
 
 
 def _check(
-    name: str, said: str, *, passed: bool, failed: bool = False, decides: bool = True
+    name: str, figures: str, *, passed: bool, failed: bool = False, decides: bool = True
 ) -> Check:
     """Return a check that may disprove a record; not known is what neither passed nor failed."""
     result: Result = "passed" if passed else "failed" if failed else "not known"
-    return Check(name, result, said, decides, disproves=True)
+    return Check(name, result, figures, decides, disproves=True)
 
 
 def _expect_runs(sides: Sides, rules: Rules) -> None:
@@ -138,29 +138,29 @@ def _against(
     )  # fmt: skip
 
 
-def holds(found: AgainstNumber, rules: Rules) -> bool:
+def holds(test: AgainstNumber, rules: Rules) -> bool:
     """Return whether a mean meets the target by the rules' own condition."""
-    if rules.least_score is None or found.margin is None:
-        return found.holds
-    return found.margin * math.sqrt(found.n) >= rules.least_score * (1 - 1e-9)
+    if rules.least_score is None or test.margin is None:
+        return test.holds
+    return test.margin * math.sqrt(test.n) >= rules.least_score * (1 - 1e-9)
 
 
 def _meets(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rules) -> Check:
     digits = digits_of([test.threshold], test.sd, test.mean)
     sign = "≥" if rules.meets == ">=" else "≤"
-    said = f"{_metric(runs)} {sign} {test.threshold:g}: {_mean(runs, digits)}"
+    figures = f"{_metric(runs)} {sign} {test.threshold:g}: {_mean(runs, digits)}"
     if rules.least_score is not None and test.margin is not None:
         score = test.margin * math.sqrt(test.n)
-        said += f", margin × √n {score:.2g} (at least {rules.least_score:g})"
+        figures += f", margin × √n {score:.2g} (at least {rules.least_score:g})"
     if test.p_value is not None:
         kind = f"z with σ {rules.sigma:g}" if rules.sigma else "t"
-        said += f", one-sided {kind}: {_p_text(test.p_value, rules)}"
-    said += "" if rules.tested else _OURS
+        figures += f", one-sided {kind}: {_p_text(test.p_value, rules)}"
+    figures += "" if rules.tested else _OURS
     passed, failed = holds(test, rules), test.margin is None or test.margin <= 0
     if not passed and not failed and (needed := test.needed) and needed > test.n:
-        said += f"; {needed:,} such runs would show it"
+        figures += f"; {needed:,} such runs would show it"
     title = "quality" if name == "B" else "A's quality"
-    return _check(title, said, passed=passed, failed=failed, decides=name == "B")
+    return _check(title, figures, passed=passed, failed=failed, decides=name == "B")
 
 
 def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
@@ -171,13 +171,13 @@ def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedR
     gain, p_value = gained
     mean, sd = _moments(sides["B"])
     digits = digits_of([], sd, mean)
-    said = (
+    figures = (
         f"{_metric(sides['B'])}: {_mean(sides['B'], digits)}, better by {digits.signed(gain)} "
         f"(at least {rules.margin:.2g})"
     )
-    said += "" if p_value is None else f": {_p_text(p_value, rules)}"
+    figures += "" if p_value is None else f": {_p_text(p_value, rules)}"
     shown = p_value is not None and p_value < rules.level
-    check = _check("quality", said, passed=shown, failed=gain <= rules.margin)
+    check = _check("quality", figures, passed=shown, failed=gain <= rules.margin)
     return JudgedRecord((check,), {"quality_p": p_value})
 
 
@@ -196,13 +196,12 @@ def _gain(sides: Sides, rules: Rules, stated: float | None) -> tuple[float, floa
         return gain, p_value
     if stated is None:
         return None
-    found = _against(sides["B"], stated + up * rules.margin, rules)
-    return (found.margin or 0.0) + rules.margin, found.p_value
+    test = _against(sides["B"], stated + up * rules.margin, rules)
+    return (test.margin or 0.0) + rules.margin, test.p_value
 
 
 def _compared(sides: Sides) -> QualityComparison:
-    (found,) = compare([Pair({}, sides["A"], sides["B"])], END, Options())
-    return found
+    return compare([Pair({}, sides["A"], sides["B"])], END, Options())[0]
 
 
 def _metric(runs: pl.DataFrame) -> str:
@@ -229,10 +228,10 @@ def _cost(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
     ours = _steps(sides["B"])
     theirs = _steps(sides["A"]) if "A" in sides else stated
     if ours is None or theirs is None:
-        said = "not logged" if ours is None else f"B {ours:,.0f}, no baseline"
-        return JudgedRecord((_check("fewer steps", said, passed=False), *times.checks))
-    said, fewer = f"A {theirs:,.0f}, B {ours:,.0f}", ours < theirs
-    check = _check("fewer steps", said, passed=fewer, failed=not fewer)
+        figures = "not logged" if ours is None else f"B {ours:,.0f}, no baseline"
+        return JudgedRecord((_check("fewer steps", figures, passed=False), *times.checks))
+    figures, fewer = f"A {theirs:,.0f}, B {ours:,.0f}", ours < theirs
+    check = _check("fewer steps", figures, passed=fewer, failed=not fewer)
     numbers = {"steps_a": theirs, "steps_b": ours, **times.numbers}
     return JudgedRecord((check, *times.checks), numbers)
 
@@ -248,8 +247,8 @@ def _seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
     decides = rules.counts == "seconds"
     silent = [name for name, runs in sides.items() if runs["tta_seconds"].null_count()]
     if silent or (stated is None and "A" not in sides):
-        said = f"not in the logs of {' and '.join(silent)}" if silent else "no baseline"
-        return JudgedRecord((_check("faster", said, passed=False),) if decides else ())
+        figures = f"not in the logs of {' and '.join(silent)}" if silent else "no baseline"
+        return JudgedRecord((_check("faster", figures, passed=False),) if decides else ())
     times = {name: runs["tta_seconds"].to_numpy() for name, runs in sides.items()}
     mean_b = float(times["B"].mean())
     if "A" in sides:
@@ -259,18 +258,18 @@ def _seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
         )
     else:
         mean_a = stated or math.nan
-        found = against(times["B"], mean_a, higher_is_better=False, level=_SURE / 2)
+        mean = against(times["B"], mean_a, higher_is_better=False, level=_SURE / 2)
         estimate, p_value = mean_a / mean_b, None
         # A mean time that may be 0 or less bounds its reciprocal on one side only.
-        low = mean_a / found.high if found.high else None
-        high = None if found.low is None else mean_a / found.low if found.low > 0 else math.inf
-    said = f"A {units.seconds(mean_a)}, B {units.seconds(mean_b)}"
-    said += "" if estimate is None else f": ratio {units.ratio_interval(estimate, low, high)}"
-    said += "" if p_value is None else f", {units.p_text(p_value)}"
+        low = mean_a / mean.high if mean.high else None
+        high = None if mean.low is None else mean_a / mean.low if mean.low > 0 else math.inf
+    figures = f"A {units.seconds(mean_a)}, B {units.seconds(mean_b)}"
+    figures += "" if estimate is None else f": ratio {units.ratio_interval(estimate, low, high)}"
+    figures += "" if p_value is None else f", {units.p_text(p_value)}"
     way = side_of(1.0, low, high)
-    check = Check("time ratio", "told", said, decides=False)
+    check = Check("time ratio", "told", figures, decides=False)
     if decides:
-        check = _check("faster", said, passed=way > 0, failed=way < 0)
+        check = _check("faster", figures, passed=way > 0, failed=way < 0)
     return JudgedRecord(
         (check,),
         {
@@ -293,16 +292,16 @@ def _pairwise(sides: Sides, means: Mapping[str, float], rules: Rules) -> Iterato
     gain = (means["A"] - means["B"]) * (1 if rules.meets == "<=" else -1)
     gain += (theirs - ours) * rules.loss_per_step
     score = gain / math.sqrt(1 / sides["A"].height + 1 / sides["B"].height)
-    said = f"{score:.2g}, at least {rules.least_score:g} shows that B is better than A"
+    figures = f"{score:.2g}, at least {rules.least_score:g} shows that B is better than A"
     shown: Result = "passed" if score >= rules.least_score * (1 - 1e-9) else "not known"
-    yield Check("pairwise", shown, said, decides=False)
+    yield Check("pairwise", shown, figures, decides=False)
 
 
 def _of_studies(sides: Sides, rules: Rules) -> JudgedRecord:
     """Judge times to a target: the best of the trials of a study, the median over studies."""
     studies = {name: _studies(runs, rules) for name, runs in sides.items()}
-    medians = {name: float(one["best"].median()) for name, one in studies.items()}  # type: ignore[arg-type]
-    counts = {name: one.height for name, one in studies.items()}
+    medians = {name: float(best["best"].median()) for name, best in studies.items()}  # type: ignore[arg-type]
+    counts = {name: best.height for name, best in studies.items()}
     trials = _trials(studies, rules)
     checks = (
         number(counts, {}, rules),
@@ -345,23 +344,23 @@ def _studies(runs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
 
 def _trials(studies: Mapping[str, pl.DataFrame], rules: Rules) -> Check:
     """Check that studies have equal numbers of trials: the best of more is better by chance."""
-    numbers = {name: sorted(one["trials"].unique()) for name, one in studies.items()}
+    numbers = {name: sorted(best["trials"].unique()) for name, best in studies.items()}
     each = [f"{name} {' or '.join(map(str, some))}" for name, some in numbers.items()]
-    said = f"{units.listed(each)} per study"
+    figures = f"{units.listed(each)} per study"
     equal = len({n for some in numbers.values() for n in some}) == 1
     if equal and numbers["B"][0] in rules.trials:
-        return Check("trials", "passed", said)
+        return Check("trials", "passed", figures)
     required = " or ".join(map(str, rules.trials))
-    return Check("trials", "failed", f"{said}; the rules require {required} in every study")
+    return Check("trials", "failed", f"{figures}; the rules require {required} in every study")
 
 
 def _reached(name: str, studies: pl.DataFrame, median: float) -> Check:
     each = units.listed([_time(time) or "–" for time in studies["best"]])
     trials = units.listed([str(n) for n in studies["trials"].unique().sort()], between=" or ")
-    said = f"median {_time(median) or 'not reached'} of the best of {trials} trials: {each}"
+    figures = f"median {_time(median) or 'not reached'} of the best of {trials} trials: {each}"
     title = "quality" if name == "B" else "A's quality"
     reached = math.isfinite(median)
-    return _check(title, said, passed=reached, failed=not reached, decides=name == "B")
+    return _check(title, figures, passed=reached, failed=not reached, decides=name == "B")
 
 
 def _time(seconds: float) -> str:
@@ -377,13 +376,13 @@ def _faster(
     if not comparable:
         return _check("faster", "not judged with these numbers of trials", passed=False)
     if not (b := medians["B"]) < (a := medians["A"]):
-        said = "the median of B is not less than that of A"
-        return _check("faster", said, passed=False, failed=True)
+        figures = "the median of B is not less than that of A"
+        return _check("faster", figures, passed=False, failed=True)
     # Times that were not reached rank last and tie.
-    ranked = [one["best"].replace(float("inf"), 1e300).to_numpy() for one in studies.values()]
+    ranked = [best["best"].replace(float("inf"), 1e300).to_numpy() for best in studies.values()]
     one_sided = mann_whitney(*ranked, rng=np.random.default_rng(1)) / 2
     ratio = "A's median does not reach it"
     if math.isfinite(a):
         ratio = f"ratio of medians {units.ratio(a / b)}"
-    said = f"{ratio}, one-sided rank test of studies: {units.p_text(one_sided)}{_OURS}"
-    return _check("faster", said, passed=one_sided <= _SURE + 1e-9)
+    figures = f"{ratio}, one-sided rank test of studies: {units.p_text(one_sided)}{_OURS}"
+    return _check("faster", figures, passed=one_sided <= _SURE + 1e-9)

@@ -49,19 +49,19 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     targets = () if value is None else (UserTarget(value, metric or None, up),)
     what = replace(what, target=tuple(map(_written, targets)), metric=metric)
     try:
-        found = question.sides(sources, what, END, of_answer=True)
+        chosen = question.sides(sources, what, END, of_answer=True)
     except TtastatsError as error:
         of_rules = (error.where or "").startswith("--target")
         where = f"--rules {rules.name}" if of_rules else error.where
         raise TtastatsError(error.what, where=where, remedy=error.remedy) from None
     if up is None:
-        up = is_upwards(*(one.runs for one in found))
+        up = is_upwards(*(side.runs for side in chosen))
     if value is None and rules.counts != "quality":
-        value = _logged_target(found, rules)
+        value = _logged_target(chosen, rules)
     rules = msgspec.structs.replace(rules, target=value, meets=">=" if up else "<=")
     if rules.value == "earliest":
-        found = [_at_earliest(one, metric, rules, targets) for one in found]
-    return found, rules
+        chosen = [_at_earliest(side, metric, rules, targets) for side in chosen]
+    return chosen, rules
 
 
 def _target(rules: Rules, what: Question) -> UserTarget | None:
@@ -110,9 +110,9 @@ def _metric(sources: Sequence[Source], rules: Rules, what: Question, named: str 
     )
 
 
-def _logged_target(found: Sequence[Chosen], rules: Rules) -> float:
+def _logged_target(sides: Sequence[Chosen], rules: Rules) -> float:
     """Return the one target of the runs of all sides."""
-    targets = pl.concat([one.runs["target_value"] for one in found]).drop_nulls().unique().sort()
+    targets = pl.concat([side.runs["target_value"] for side in sides]).drop_nulls().unique().sort()
     if targets.len() != 1:
         known = units.listed([f"{value:g}" for value in targets])
         raise TtastatsError(
@@ -123,14 +123,14 @@ def _logged_target(found: Sequence[Chosen], rules: Rules) -> float:
     return float(targets[0])
 
 
-def _at_earliest(found: Chosen, metric: str, rules: Rules, targets: Sequence[UserTarget]) -> Chosen:
+def _at_earliest(side: Chosen, metric: str, rules: Rules, targets: Sequence[UserTarget]) -> Chosen:
     """Judge runs at the earliest step common to all at which the test holds, or at the last one.
 
     The step is the same for all runs of a side, so that no run chooses its own.
     """
-    counted = once(found.runs)
+    counted = once(side.runs)
     values = (
-        found.rows.filter(schema.of_evaluations(), pl.col("metric") == metric)
+        side.rows.filter(schema.of_evaluations(), pl.col("metric") == metric)
         .join(counted.lazy().select(schema.RUN), on=schema.RUN, how="semi")
         .filter(pl.col("value").is_finite(), pl.col("step") > 0)
         .unique((*schema.RUN, "step"), keep="first")
@@ -141,19 +141,19 @@ def _at_earliest(found: Chosen, metric: str, rules: Rules, targets: Sequence[Use
         .collect()
     )
     if values.is_empty():
-        return found
+        return side
     holding = (
         step
         for step, quality in values.iter_rows()
         if holds(of_target(pl.DataFrame({"quality": quality}).with_columns(_NO_STEP), rules), rules)
     )
     step = next(holding, values["step"][-1])
-    runs = at_budget.runs(found.rows, Budget("step", step), targets=targets, metric=metric)
-    return replace(found, runs=runs)
+    runs = at_budget.runs(side.rows, Budget("step", step), targets=targets, metric=metric)
+    return replace(side, runs=runs)
 
 
 def by_benchmark(
-    found: Sequence[Chosen], labels: Sequence[str]
+    chosen: Sequence[Chosen], labels: Sequence[str]
 ) -> Iterator[tuple[str | None, dict[str, pl.DataFrame]]]:
     """Yield the runs of each benchmark of B by their side, those of A where there is one.
 
@@ -162,7 +162,7 @@ def by_benchmark(
     TtastatsError
         The sides have no benchmark in common, or a side has no run of its own.
     """
-    *baseline, new = (_parts(one.runs) for one in found)
+    *baseline, new = (_parts(side.runs) for side in chosen)
     theirs = baseline[0] if baseline else {}
     if baseline and not set(theirs) & set(new):
         raise TtastatsError(
@@ -173,7 +173,12 @@ def by_benchmark(
         sides = {"B": runs}
         if benchmark in theirs:
             sides = {"A": theirs[benchmark], "B": runs}
-            _refuse_same(sides, labels)
+            both = shared_runs.shared(theirs[benchmark], runs)
+            if all(shared_runs.without(side, both).is_empty() for side in sides.values()):
+                raise TtastatsError(
+                    f"{labels[0]} and {labels[1]} contain the same runs",
+                    remedy="Give other runs, or select two parts of one file with --a and --b.",
+                )
         yield benchmark, sides
     if lacking := [one for one in theirs if one not in new]:
         raise TtastatsError(
@@ -189,12 +194,3 @@ def _parts(runs: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
 
 def _named(benchmarks: Sequence[str | None] | dict[str | None, pl.DataFrame]) -> str:
     return units.listed([str(name or "an unknown benchmark") for name in benchmarks], 5)
-
-
-def _refuse_same(sides: dict[str, pl.DataFrame], labels: Sequence[str]) -> None:
-    both = shared_runs.shared(sides["A"], sides["B"])
-    if all(shared_runs.without(runs, both).is_empty() for runs in sides.values()):
-        raise TtastatsError(
-            f"{labels[0]} and {labels[1]} contain the same runs",
-            remedy="Give other runs, or select two parts of one file with --a and --b.",
-        )

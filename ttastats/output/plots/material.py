@@ -18,7 +18,7 @@ from ttastats.report.grouping import BENCHMARK, ENTRY
 from ttastats.sides.design.side import setup_names
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import SAME_RUNS, Side, pairings
-from ttastats.stats.sample import mean_interval
+from ttastats.stats.means import mean_interval
 from ttastats.table.schema import RUN
 
 #: The series of what is not shown by a colour of its own.

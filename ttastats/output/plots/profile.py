@@ -13,7 +13,7 @@ from ttastats.output.plots import charts, theme
 from ttastats.output.plots.material import Material, Panel
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.sides.numbers import expected_seconds
-from ttastats.stats.profile import PerformanceProfile, performance_profile
+from ttastats.stats.multiplicity import PerformanceProfile, performance_profile
 
 KIND = "profile"
 TAU_MAX = 4.0
