@@ -117,9 +117,7 @@ def report(
         Of what the runs took to the target, or up to the budget.
     """
     by = tuple(by)
-    _expect_told(runs, limits)
-    if budget is not None:
-        _expect_evaluated(standing(runs).filter("reached"), budget)
+    _expect_known(runs, limits, budget)
     rows = [
         row
         for keys, group in grouping.groups(runs, by)
@@ -159,28 +157,25 @@ def _place(budget: Budget | None) -> str:
     return str(budget) if budget else "to the target"
 
 
-def _expect_told(runs: pl.DataFrame, limits: Sequence[Limit]) -> None:
-    """Refuse a claim about what no run tells, though some got there."""
+def _expect_known(runs: pl.DataFrame, limits: Sequence[Limit], budget: Budget | None) -> None:
+    """Raise if no run tells what is claimed, though some got there, or was evaluated there."""
     there = standing(runs).filter("reached")
+    if not there.height:
+        return
     other_axis = axes.of(runs).unit != "seconds"
     for limit in limits:
-        untold = not there[_COLUMNS[limit.unit]].count() or (limit.unit == "seconds" and other_axis)
-        if there.height and untold:
+        if not there[_COLUMNS[limit.unit]].count() or (limit.unit == "seconds" and other_axis):
             raise TtastatsError(
                 f"no run logs its {limit.unit}",
                 where=f"--{limit.unit}",
                 remedy="`ttastats runs FILE` shows what the runs log.",
             )
-
-
-def _expect_evaluated(runs: pl.DataFrame, budget: Budget) -> None:
-    """Refuse a budget in steps, samples or epochs at which runs were not evaluated."""
-    if budget.amount is None or budget.unit == "seconds" or budget.interpolate or not runs.height:
+    if budget is None or budget.amount is None or budget.unit == "seconds" or budget.interpolate:
         return
-    if not evaluated_there(runs, budget):
-        remedy = common_budgets([runs], budget)
+    if not evaluated_there(there, budget):
+        remedy = common_budgets([there], budget)
         raise TtastatsError(
-            f"runs were last evaluated {places_taken(runs, budget)}, before the budget",
+            f"runs were last evaluated {places_taken(there, budget)}, before the budget",
             where=budget.option,
             remedy=f"{remedy[:1].upper()}{remedy[1:]}.",
         )

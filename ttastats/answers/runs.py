@@ -56,7 +56,15 @@ def report(runs: pl.DataFrame) -> Report:
         *fields.keys(grouping.shown_keys(rows, grouping.ENTRY)),
         fields.log(),
         Field(Column("reached"), _reached),
-        Field(Column("TTA", "right"), _time),
+        # Of a run that failed, how long it was watched.
+        Field(
+            Column("TTA", "right"),
+            lambda row: (
+                Quantity(row.tta_seconds, "seconds")
+                if row.reached or row.run_seconds is None
+                else Quantity(row.run_seconds, "seconds", mark="+")
+            ),
+        ),
         *(fields.of(RunRow, *fields.known(rows, ("samples", "steps"))) if untimed else ()),
         *fields.of(RunRow, "epochs", rank=2),
         *fields.of(RunRow, "epoch_seconds", rank=3),
@@ -82,13 +90,6 @@ def _reached(row: RunRow) -> Text:
     if row.set_aside is not None:
         reached += f" (not counted: {row.set_aside.replace('_', ' ')})"
     return Text(reached)
-
-
-def _time(row: RunRow) -> Quantity:
-    """Return the time to accuracy; of a run that failed, how long it was watched."""
-    if row.reached or row.run_seconds is None:
-        return Quantity(row.tta_seconds, "seconds")
-    return Quantity(row.run_seconds, "seconds", mark="+")
 
 
 def _quality(value: float | None) -> str:

@@ -66,7 +66,11 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     rows.sort(key=lambda row: grouping.unknown_last(*map(row.keys.get, _KIND), row.score_minutes))
     shown: list[Field[ScoreRow]] = [
         *fields.keys(shown_keys(rows, by, _hidden(rows, by))),
-        fields.words("runs", _runs, rank=1),
+        fields.words(
+            "runs",
+            lambda row: "/".join(str(n) for n in (row.n, row.required_runs) if n is not None),
+            rank=1,
+        ),
         fields.words("score, min", lambda row: _minutes(row.score_minutes)),
         fields.words("raw, min", lambda row: _minutes(row.raw_minutes), rank=2),
         fields.words("scaling", lambda row: factor_text(row.scaling_factor), rank=3),
@@ -229,10 +233,6 @@ def _hidden(rows: Sequence[ScoreRow], by: Sequence[str]) -> set[str]:
         return set()
     others = {tuple(row.keys[name] for name in by if name != "entry") for row in rows}
     return {"entry"} if len(others) == len(rows) else {"submitter", "system"}
-
-
-def _runs(row: ScoreRow) -> str:
-    return str(row.n) if row.required_runs is None else f"{row.n}/{row.required_runs}"
 
 
 def _minutes(value: float | None) -> str:

@@ -80,7 +80,7 @@ def report(
         shown.append(fields.number(axis.per_epoch, "epoch_seconds_mean", axis.unit, rank=2))
     shown += fields.expected(rows, axis)
     notes = (*grouping.failed_notes(counted(runs, by)), *_notes(entries, by, ddof))
-    details = _strips(entries) if dots else ()
+    details = [*_strips(entries)] if dots else ()
     answer = grouping.answer("summary", rows, shown, runs, by, notes, details=details)
     return replace(answer, groups=tuple(group for _, group in entries))
 
@@ -117,29 +117,27 @@ def row_of(
     )
 
 
-def _strips(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> list[tuple[str, ...]]:
-    """Return the runs of each group as dots, on one axis for all groups of a benchmark."""
+def _strips(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[tuple[str, ...]]:
+    """Yield the runs of each group as dots, on one axis for all groups of a benchmark."""
     spans: dict[tuple[Any, ...], list[float]] = {}
     for row, group in entries:
         spans.setdefault(_benchmark(row), []).extend(_positive(group, "observed_seconds"))
-    return [tuple(_strip(group, spans[_benchmark(row)])) for row, group in entries]
-
-
-def _strip(group: pl.DataFrame, span: Sequence[float]) -> Iterator[str]:
-    if not span:
-        return
-    low, high = min(span), max(span)
-    far = high > _FAR * low
-    place = math.log if far else float
-    reached, failed = group.filter("reached"), group.filter(~pl.col("reached"))
-    marks = strips.strip(
-        [place(time) for time in _positive(reached, "tta_seconds")],
-        [place(time) for time in _positive(failed, "observed_seconds")],
-        place(low),
-        place(high),
-    )
-    left, right = (units.amount(end, axes.of(group).unit) for end in (low, high))
-    yield f"     {left} |{marks}| {right}{' (log)' if far else ''}"
+    for row, group in entries:
+        if not (span := spans[_benchmark(row)]):
+            yield ()
+            continue
+        low, high = min(span), max(span)
+        far = high > _FAR * low
+        place = math.log if far else float
+        reached, failed = group.filter("reached"), group.filter(~pl.col("reached"))
+        marks = strips.strip(
+            [place(time) for time in _positive(reached, "tta_seconds")],
+            [place(time) for time in _positive(failed, "observed_seconds")],
+            place(low),
+            place(high),
+        )
+        left, right = (units.amount(end, axes.of(group).unit) for end in (low, high))
+        yield (f"     {left} |{marks}| {right}{' (log)' if far else ''}",)
 
 
 def _positive(group: pl.DataFrame, name: str) -> list[float]:

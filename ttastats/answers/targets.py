@@ -116,14 +116,19 @@ def report(
             where=f"--in {axis.name}",
             remedy="`summary` and `compare` work with the target at which the runs stopped.",
         )
-    counting = [_counting(side, by) for side in sides]
+    counting = []
+    for side in sides:
+        runs = counted(side.runs, by)
+        evaluations = side.evaluations.join(
+            runs.select(RUN).lazy(), on=RUN, how="semi", nulls_equal=True, maintain_order="left"
+        )
+        counting.append(replace(side, runs=runs, evaluations=evaluations))
     every = pl.concat([side.runs.select(by) for side in counting], how="vertical_relaxed")
     sizes = every.group_by(by).agg(n=pl.len())
     for side in counting:  # every side must have evaluations of a group
         evaluated = side.runs.filter(pl.col("evaluations") > 0).select(by).unique()
         sizes = sizes.join(evaluated, on=list(by), how="semi", nulls_equal=True)
-    evaluations = [side.evaluations for side in counting]
-    asked = grids(evaluations, by, sizes, points=points, metric=metric)
+    asked = grids([side.evaluations for side in counting], by, sizes, points=points, metric=metric)
     answered = [
         _of_grid(grid, at_targets, [left_out.of(side.runs, grid.keys) for side in sides], by)
         for grid, at_targets in zip(asked, _runs(counting, by, asked, axis), strict=True)
@@ -134,18 +139,7 @@ def report(
             "no benchmark has evaluations on all sides",
             remedy="`ttastats runs FILE` lists the runs.",
         )
-    letters = "AB" if len(sides) > 1 else ("",)
-    notes = (
-        *(
-            each.of(letter)
-            for letter, side in zip(letters, sides, strict=True)
-            for each in grouping.group_notes(side.runs, by)
-        ),
-        *_left_out_notes(answered, by),
-        *_grid_notes(asked),
-        *_details(answered, by),
-        _method(rows, axis),
-    )
+    notes = (*_notes(sides, answered, by), _method(rows, axis))
     table = _table(rows, by, [side.label for side in sides], axis)
     return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))
 
@@ -158,15 +152,6 @@ def _expect_of_runs(by: Sequence[str]) -> None:
                 where="--by",
                 remedy="Group by a property of the whole run, such as system or accelerators.",
             )
-
-
-def _counting(side: Side, by: Sequence[str]) -> Side:
-    """Return a side with the runs that count."""
-    runs = counted(side.runs, by)
-    evaluations = side.evaluations.join(
-        runs.select(RUN).lazy(), on=RUN, how="semi", nulls_equal=True, maintain_order="left"
-    )
-    return replace(side, runs=runs, evaluations=evaluations)
 
 
 def _runs(
@@ -264,18 +249,20 @@ def _name(grid: Grid, by: Sequence[str]) -> str:
     return " ".join(str(grid.keys[name]) for name in names if grid.keys[name] is not None)
 
 
-def _left_out_notes(answered: Sequence[_Answered], by: Sequence[str]) -> Iterator[Note]:
-    """Name the groups of which logs or runs are left out, since each has many rows."""
-    for each in answered:
-        group = _name(each.grid, by)
-        for letter, gone in zip("AB", each.left_out, strict=False):
+def _notes(
+    sides: Sequence[Side], answered: Sequence[_Answered], by: Sequence[str]
+) -> Iterator[Note]:
+    """Yield what must be known of each side, of each group, and of the metrics."""
+    letters = "AB" if len(sides) > 1 else ("",)
+    for letter, side in zip(letters, sides, strict=True):
+        yield from (each.of(letter) for each in grouping.group_notes(side.runs, by))
+    for each in answered:  # each has many rows
+        for letter, gone in zip(letters, each.left_out, strict=True):
             if text := str(gone):
-                name = f"{letter}, {group}" if len(each.left_out) > 1 else group
+                group = _name(each.grid, by)
+                name = f"{letter}, {group}" if letter else group
                 yield note("left_out_runs", name=name, text=text)
-
-
-def _grid_notes(grids: Sequence[Grid]) -> Iterator[Note]:
-    """Yield which metrics must be met beside the one that varies, and who has no target."""
+    grids = [each.grid for each in answered]
     together = {
         note(
             "together",
@@ -290,12 +277,12 @@ def _grid_notes(grids: Sequence[Grid]) -> Iterator[Note]:
     names = {str(grid.keys.get("benchmark")) for grid in grids if grid.official is None}
     if names:
         yield note("no_official_target", names=", ".join(sorted(names)))
+    if len(answered) <= _NAMED:
+        yield from _details(answered, by)
 
 
 def _details(answered: Sequence[_Answered], by: Sequence[str]) -> Iterator[Note]:
     """Yield where the first run fails, and over which targets the official verdict holds."""
-    if len(answered) > _NAMED:
-        return
     for each in answered:
         grid, name = each.grid, _name(each.grid, by)
         of = f"{name}: " if name else ""

@@ -169,6 +169,10 @@ def group_notes(
     yield from left_out_notes(runs, by)
 
 
+#: Time spent waiting for a core, over CPU time, from which on own runs are called contended.
+_CONTENDED = 0.1
+
+
 def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[Note]:
     """Yield which runs do not count, which fail after no time, and which had to wait."""
     kept = standing(runs)
@@ -176,17 +180,9 @@ def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[Note]:
         yield note("copies", n=copies)
     yield from set_aside_notes(runs)
     yield from no_length_notes(runs)
-    yield from _contention_notes(runs)
-
-
-#: Time spent waiting for a core, over CPU time, from which on own runs are called contended.
-_CONTENDED = 0.1
-
-
-def _contention_notes(runs: pl.DataFrame) -> Iterator[Note]:
     if axis.of(runs).name not in {"seconds", "training-seconds"} or "extra" not in runs.columns:
         return
-    recorded = standing(runs).filter(pl.col("extra").str.contains("waiting_seconds", literal=True))
+    recorded = kept.filter(pl.col("extra").str.contains("waiting_seconds", literal=True))
     waited, cpu = (
         float(
             recorded["extra"]

@@ -96,7 +96,10 @@ def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
                 shown.append(pair)
         more = {place: number - top for place, number in seen.items() if number > top}
         if more:
-            each = ", ".join(map("{} {}".format, _names(list(more)), more.values()))
+            names = [place[-1][1] or "unknown benchmark" for place in more]
+            if len(set(names)) < len(names):  # suite and round tell them apart
+                names = [" ".join(text for unknown, text in place if not unknown) for place in more]
+            each = ", ".join(map("{} {}".format, names, more.values()))
             notes = (*notes, note("top", top=top, hidden=sum(more.values()), each=each))
     return replace(
         report,
@@ -125,11 +128,3 @@ def _sorted(pairs: Sequence[_Pair], sort: str) -> list[_Pair]:
 
 def _place(row: Mapping[str, Any]) -> tuple[tuple[bool, str], ...]:
     return tuple((row.get(name) is None, str(row.get(name) or "")) for name in BENCHMARK)
-
-
-def _names(places: Sequence[Sequence[tuple[bool, str]]]) -> list[str]:
-    """Name benchmarks; suite and round are said only where the benchmark alone is not enough."""
-    short = [place[-1][1] or "unknown benchmark" for place in places]
-    if len(set(short)) == len(short):
-        return short
-    return [" ".join(text for unknown, text in place if not unknown) for place in places]

@@ -83,7 +83,12 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRec
     _expect_runs(with_value, rules)
     counts = {name: runs.height for name, runs in with_value.items()}
     means = {name: float(runs["quality"].to_numpy().mean()) for name, runs in with_value.items()}
-    quality = _quality(with_value, rules, stated)
+    if rules.counts == "quality":
+        quality = _better_quality(with_value, rules, stated)
+    else:  # that of each side by the target of the rules
+        tests = {name: of_target(with_value[name], rules) for name in sorted(sides, reverse=True)}
+        meets = (_meets(name, with_value[name], test, rules) for name, test in tests.items())
+        quality = JudgedRecord(tuple(meets), {"quality_p": tests["B"].p_value})
     cost = _cost(with_value, rules, stated)
     checks = (
         *quality.checks, *cost.checks, *_pairwise(with_value, means, rules),
@@ -113,15 +118,6 @@ def _expect_runs(sides: Sides, rules: Rules) -> None:
                 where=f"--rules {rules.name}",
                 remedy="Give more runs, or give the baseline as a number with --against.",
             )
-
-
-def _quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
-    """Judge the quality where it counts; elsewhere that of each side by the target of the rules."""
-    if rules.counts == "quality":
-        return _better_quality(sides, rules, stated)
-    tests = {name: of_target(sides[name], rules) for name in sorted(sides, reverse=True)}
-    checks = tuple(_meets(name, sides[name], test, rules) for name, test in tests.items())
-    return JudgedRecord(checks, {"quality_p": tests["B"].p_value})
 
 
 def of_target(runs: pl.DataFrame, rules: Rules) -> AgainstNumber:

@@ -36,9 +36,5 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
-        return _inert(";".join(str(item) for item in value))
-    return _inert(value) if isinstance(value, str) else value
-
-
-def _inert(text: str) -> str:
-    return visible(re.sub(FORMULA, r"\1'\2", text))
+        value = ";".join(str(item) for item in value)
+    return visible(re.sub(FORMULA, r"\1'\2", value)) if isinstance(value, str) else value

@@ -39,7 +39,13 @@ def quantity(value: Quantity) -> str:
         return UNKNOWN + value.mark
     parts = [_number(value, value.value)]
     if value.spread is not None:
-        parts.append(f"±{_spread(value, value.spread)}")
+        if not value.spread_is_std:
+            spread = units.percent(value.spread)
+        elif value.unit in ("seconds", "joules", "dollars"):
+            spread = units.amount(value.spread, value.unit, 2)
+        else:
+            spread = units.significant(value.spread, 2)
+        parts.append(f"±{spread}")
     if value.low is not None and value.high is not None:
         ends = [_number(value, end) for end in (value.low, value.high)]
         # A unit that both share with the value is not repeated.
@@ -67,11 +73,3 @@ def _number(value: Quantity, number: float) -> str:
             return units.scaled(number, "B")
         case "flop/second":
             return units.scaled(number, "FLOP/s")
-
-
-def _spread(value: Quantity, spread: float) -> str:
-    if not value.spread_is_std:
-        return units.percent(spread)
-    if value.unit in ("seconds", "joules", "dollars"):
-        return units.amount(spread, value.unit, 2)
-    return units.significant(spread, 2)
