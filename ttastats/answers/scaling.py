@@ -117,46 +117,44 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
 
 #: What the runs of one curve agree in, and these.
 _Curve = tuple[Mapping[str, Any], pl.DataFrame]
+#: An entry, its number of accelerators, and its runs.
+_Point = tuple[str, int, pl.DataFrame]
 
 
 def _curve(keys: Mapping[str, Any], curve: pl.DataFrame) -> list[ScalingRow]:
     """Return the rows of one curve, smallest scale first; none if there is one scale only."""
+    ordered = curve.sort("accelerators", "entry")
     points = [
-        (str(entry), int(accelerators), group)
-        for (accelerators, entry), group in curve.sort("accelerators", "entry").group_by(
-            "accelerators", "entry", maintain_order=True
+        (str(entry), int(accelerators), runs)
+        for (entry, accelerators), runs in ordered.group_by(
+            "entry", "accelerators", maintain_order=True
         )
     ]
     solved = [point for point in points if point[2]["reached"].any()]
     if len({accelerators for _, accelerators, _ in solved}) < 2:
         return []
-    base = solved[0]
-    return [_row_of(keys, base, point) for point in points]
+    return [_row_of(keys, solved[0], point) for point in points]
 
 
-Point = tuple[str, int, pl.DataFrame]
-
-
-def _row_of(keys: Mapping[str, Any], base: Point, point: Point) -> ScalingRow:
-    entry, accelerators, group = point
-    solved = group.filter("reached")
-    batches = group.get_column("global_batch_size").drop_nulls().unique().sort().to_list()
+def _row_of(keys: Mapping[str, Any], base: _Point, point: _Point) -> ScalingRow:
+    (base_entry, base_scale, base_runs), (entry, scale, runs) = base, point
+    solved, axis = runs.filter("reached"), axes.of(runs)
+    batches = runs.get_column("global_batch_size").drop_nulls().unique().to_list()
     speedup, parts = _compared(base, point) if solved.height else (None, None)
-    scale = base[1] / accelerators if axes.of(group).is_time else None
     return ScalingRow(
         entry,
-        accelerators,
-        base[0],
-        base[1],
+        scale,
+        base_entry,
+        base_scale,
         batches[0] if len(batches) == 1 else None,
-        group.height,
+        runs.height,
         solved.height,
-        axes.of(group).name,
+        axis.name,
         grouping.mean_of(solved.get_column("tta_seconds")),
-        expected_seconds(group),
-        any(runs.height > runs["reached"].sum() for runs in (base[2], group)),
+        expected_seconds(runs),
+        not (base_runs["reached"].all() and runs["reached"].all()),
         *_limits(speedup),
-        *_limits(speedup, scale),
+        *_limits(speedup, base_scale / scale if axis.is_time else None),
         *_limits(parts.throughput_speedup if parts else None),
         *_limits(parts.throughput_efficiency if parts else None),
         *_limits(parts.statistical_efficiency if parts else None),
@@ -164,24 +162,26 @@ def _row_of(keys: Mapping[str, Any], base: Point, point: Point) -> ScalingRow:
     )
 
 
-def _compared(base: Point, point: Point) -> tuple[Ratio | None, Scaling | None]:
+def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Scaling | None]:
     """Return the speedup that `compare` gives, and its parts where both tell their progress.
 
     Failed runs count with their time. The parts are those of the runs that reached the target.
     """
     (_, base_scale, base_runs), (_, scale, runs) = base, point
-    a, b = (side.filter("reached") for side in (base_runs, runs))
     untimed = any(side["observed_seconds"].null_count() for side in (base_runs, runs))
     speedup = None if untimed else ratio_between(outcomes_of(base_runs), outcomes_of(runs))
     unit, _ = common_progress(base_runs, runs)
     if unit is None or not axes.of(runs).is_time:
         return speedup, None
-    times = [side["tta_seconds"].to_numpy() for side in (a, b)]
-    progress = [side[unit].cast(pl.Float64).to_numpy() for side in (a, b)]
-    parts = scaling(
-        ScalePoint(base_scale, times[0], progress[0]), ScalePoint(scale, times[1], progress[1])
+    small, large = (
+        ScalePoint(
+            accelerators,
+            side.filter("reached")["tta_seconds"].to_numpy(),
+            side.filter("reached")[unit].cast(pl.Float64).to_numpy(),
+        )
+        for accelerators, side in ((base_scale, base_runs), (scale, runs))
     )
-    return speedup, parts
+    return speedup, scaling(small, large)
 
 
 #: A ratio and the limits of its interval.
@@ -227,7 +227,7 @@ def distinct_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
 def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
     keys = distinct_keys(rows, by)
     same = [name for name in by if name not in keys and len({row.get(name) for row in rows}) == 1]
-    speedup = "speedup [95%]" if axis.is_time else f"{axis.noun} base/entry [95%]"
+    title = "speedup [95%]" if axis.is_time else f"{axis.noun} base/entry [95%]"
     shown: list[Field[ScalingRow]] = [
         *fields.keys(keys),
         Field(Column("entry", rank=1), partial(fields.key, "entry")),
@@ -236,15 +236,15 @@ def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
         fields.reached(rank=2),
         fields.number(axis.mean, "tta_mean_seconds", axis.unit),
         *fields.expected(rows, axis),
-        Field(Column(speedup, "right"), _speedup),
+        Field(Column(title, "right"), _speedup),
     ]
     if axis.is_time:
         shown += [
             *fields.of(ScalingRow, "efficiency"),
             *fields.of(ScalingRow, "throughput_efficiency", "statistical_efficiency", rank=1),
         ]
-    title = " ".join(str(rows[0].get(name)) for name in same if rows[0].get(name) is not None)
-    return fields.table(rows, shown, title)
+    common = (str(rows[0].get(name)) for name in same if rows[0].get(name) is not None)
+    return fields.table(rows, shown, " ".join(common))
 
 
 def _speedup(row: ScalingRow) -> Cell:

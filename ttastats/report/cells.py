@@ -170,23 +170,29 @@ class Printable(Protocol):
     @property
     def command(self) -> str:
         """Return the name of the command."""
+        ...
 
     @property
     def rows(self) -> tuple[Mapping[str, Any], ...]:
         """Return the numbers, for programs."""
+        ...
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """Return the same for people."""
+        ...
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """Return the footnotes."""
+        ...
 
     @property
     def sentence(self) -> str:
         """Return what closes it."""
+        ...
 
     @property
     def gate(self) -> Gate | None:
         """Return the verdict of the gate, if one was asked."""
+        ...

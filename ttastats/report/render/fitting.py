@@ -58,7 +58,14 @@ def fit(table: Table, width: int | None) -> Layout:
         if widths is not None and short is not None:
             hidden = _hidden(table, body, shown)
             return Layout(heads, shown, hidden, widths, short, below)
-    return _records(table, heads, body, width)
+    # A very narrow screen shows names alone, and all else below them.
+    shown = tuple(p for p in body if table.columns[p].names) or body[:1]
+    widths = _widths(table, shown, width, _SHORTEST_NAME)
+    short = _short(table, shown, widths)
+    if widths is None or short is None:  # then the screen must break the names
+        widths, short = _natural(table, shown), {}
+    hidden = _hidden(table, body, shown)
+    return Layout(heads, shown, hidden, widths, short, below=True)
 
 
 def _heads(table: Table) -> tuple[int, ...]:
@@ -71,17 +78,6 @@ def _heads(table: Table) -> tuple[int, ...]:
         if sections and len(table.rows) >= _SHARING * sections:
             return tuple(range(depth))
     return ()
-
-
-def _records(table: Table, heads: tuple[int, ...], body: tuple[int, ...], width: int) -> Layout:
-    """Return the layout of a very narrow screen: names alone, and all else below them."""
-    shown = tuple(p for p in body if table.columns[p].names) or body[:1]
-    hidden = _hidden(table, body, shown)
-    widths = _widths(table, shown, width, _SHORTEST_NAME)
-    short = _short(table, shown, widths)
-    if widths is None or short is None:  # then the screen must break the names
-        widths, short = _natural(table, shown), {}
-    return Layout(heads, shown, hidden, widths, short, below=True)
 
 
 def _hidden(table: Table, body: Sequence[int], shown: Sequence[int]) -> tuple[int, ...]:
