@@ -137,7 +137,7 @@ def _judged(runs: pl.DataFrame) -> pl.DataFrame:
     """Add why each run counts as failed, null where it does not, by the rules that hold for it."""
     kinds = runs.select(_KIND).unique()
     rules = [_rules(*kind)[0] for kind in kinds.iter_rows()]
-    limits = [one.init_minutes if one else None for one in rules]
+    limits = [scoring.init_minutes if scoring else None for scoring in rules]
     limited = kinds.with_columns(
         init_limit=pl.Series(limits, dtype=pl.Float64),
         init_allowed=pl.Series([f"{limit or 0:g}" for limit in limits], dtype=pl.String),
@@ -184,8 +184,8 @@ def _raw_score(judged: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]
     n, failed = judged.height, judged.height - converged.len()
     if rules.converging is not None:
         if converged.len() < rules.converging:
-            found = f"{converged.len()} of {rules.converging} required"
-            return None, f"too few runs converged: {found}"
+            few = f"{converged.len()} of {rules.converging} required"
+            return None, f"too few runs converged: {few}"
         converged, failed = converged.head(rules.converging), 0
     if failed > rules.dropped:
         return None, f"too many failed runs: {failed} of {n}, {rules.dropped} allowed"

@@ -99,9 +99,9 @@ def of_part(field: Field[Any], part: Callable[[Any], Row]) -> Field[Any]:
     return Field(field.column, lambda row: field.cell(part(row)))
 
 
-def words(title: str, said: Callable[[T], str], *, rank: int = 0) -> Field[T]:
+def words(title: str, text: Callable[[T], str], *, rank: int = 0) -> Field[T]:
     """Return the field of words that are aligned like numbers."""
-    return Field(Column(title, "right", rank=rank), lambda row: Text(said(row)))
+    return Field(Column(title, "right", rank=rank), lambda row: Text(text(row)))
 
 
 def expected(rows: Sequence[Row], axis: Axis) -> list[Field[Any]]:

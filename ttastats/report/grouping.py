@@ -59,8 +59,8 @@ def answer(
     """Return the report that has a row for each group of runs, with what must be said of these."""
     title = common_title(rows, by) if title is None else title
     table = fields.table(rows, shown, title, details)
-    said = (*group_notes(runs, by), *notes)
-    report = Report(command, tuple(rows), (table,), said, by=row_keys(by, ENTRY))
+    every = (*group_notes(runs, by), *notes)
+    report = Report(command, tuple(rows), (table,), every, by=row_keys(by, ENTRY))
     return with_left_out(report, runs, by)
 
 
@@ -79,15 +79,15 @@ def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Repo
     )
     (table,) = report.tables
     lines = (
-        replace(line, details=with_line(line.details, one))
-        for line, one in zip(table.rows, each, strict=True)
+        replace(line, details=with_line(line.details, gone))
+        for line, gone in zip(table.rows, each, strict=True)
     )
     return replace(report, records=rows, tables=(replace(table, rows=tuple(lines)),))
 
 
-def with_line(details: Sequence[str], said: object) -> tuple[str, ...]:
+def with_line(details: Sequence[str], more: object) -> tuple[str, ...]:
     """Return the lines below a row with one more, where there is something to say."""
-    line = str(said)
+    line = str(more)
     return (*details, line) if line else tuple(details)
 
 
@@ -153,8 +153,8 @@ def group_notes(
 
     `labels` are the names of the groups where the first key is their number.
     """
-    kept = counted(runs, by)
-    names, settings = varying.columns(kept, by), varying.settings(kept, by)
+    counting = counted(runs, by)
+    names, settings = varying.columns(counting, by), varying.settings(counting, by)
     if names or settings:
         what = [", ".join(names)] if names else []
         if settings:
@@ -164,7 +164,7 @@ def group_notes(
             {key for some in (names, settings) for keys in some.values() for key in keys},
             key=lambda key: unknown_last(*key),
         )
-        which = _of_groups(kept, by, groups, labels)
+        which = _of_groups(counting, by, groups, labels)
         yield note("runs_vary", what="; ".join(what), which=which, advice=advice)
     yield from left_out_notes(runs, by)
 
@@ -175,14 +175,14 @@ _CONTENDED = 0.1
 
 def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[Note]:
     """Yield which runs do not count, which fail after no time, and which had to wait."""
-    kept = standing(runs)
-    if copies := kept.height - counted(kept, by).height:
+    counting = standing(runs)
+    if copies := counting.height - counted(counting, by).height:
         yield note("copies", n=copies)
     yield from set_aside_notes(runs)
     yield from no_length_notes(runs)
     if axis.of(runs).name not in {"seconds", "training-seconds"} or "extra" not in runs.columns:
         return
-    recorded = kept.filter(pl.col("extra").str.contains("waiting_seconds", literal=True))
+    recorded = counting.filter(pl.col("extra").str.contains("waiting_seconds", literal=True))
     waited, cpu = (
         float(
             recorded["extra"]
@@ -208,11 +208,11 @@ def _of_groups(
     if all(count < 2 for count in counts.values()):
         return ""
     tells = [n for n, name in enumerate(by) if name not in {"suite", "round"} or counts[name] > 1]
-    found = []
+    names = []
     for key in keys:
         values = [labels[key[n]] if labels and not n else key[n] for n in tells]
-        found.append(" ".join(str(value) for value in values if value is not None) or "unknown")
-    return f" ({units.listed(found, _MIXED)})"
+        names.append(" ".join(str(value) for value in values if value is not None) or "unknown")
+    return f" ({units.listed(names, _MIXED)})"
 
 
 #: How a run ended by its log that did not reach the target, in words.

@@ -66,12 +66,12 @@ def ruleset_of(round_: str | None) -> str | None:
 
 def ruleset(written: str) -> str:
     """Return the name of a ruleset, which may be written as a round, or raise."""
-    found = ruleset_of(written)
-    if found is None:
+    name = ruleset_of(written)
+    if name is None:
         raise TtastatsError(
             f"{written!r} is not a ruleset", where="--ruleset", remedy="Write 5.0.0 for v5.0."
         )
-    return found
+    return name
 
 
 def library(place: Path | None = None) -> Library:
@@ -115,11 +115,11 @@ def _package() -> Path:
 
 def _read(place: Path) -> Records:
     files = [place] if place.is_file() else sorted(place.glob(_FILES))
-    found: dict[str, list[Record]] = {}
+    records: dict[str, list[Record]] = {}
     for path in files:
         for record in _of_file(path):
-            found.setdefault(record.benchmark, []).append(record)
-    if not found:
+            records.setdefault(record.benchmark, []).append(record)
+    if not records:
         raise TtastatsError(
             "no reference convergence records",
             where=str(place),
@@ -127,7 +127,7 @@ def _read(place: Path) -> Records:
         )
     return {
         benchmark: tuple(sorted(some, key=lambda record: record.batch_size))
-        for benchmark, some in found.items()
+        for benchmark, some in records.items()
     }
 
 

@@ -93,22 +93,22 @@ def rules(benchmark: str, ruleset: str | None, runs: int) -> ConvergenceRules:
     return ConvergenceRules(runs, dropped, slack)
 
 
-def as_written(found: ConvergenceRules, ruleset: str | None) -> ConvergenceRules:
+def as_written(rules: ConvergenceRules, ruleset: str | None) -> ConvergenceRules:
     """Return the rules as they are written where the code goes beyond them."""
-    return found if ruleset == "5.0.0" else replace(found, slack=0.0)
+    return rules if ruleset == "5.0.0" else replace(rules, slack=0.0)
 
 
-def points(records: Sequence[Record], found: ConvergenceRules) -> tuple[Point, ...]:
+def points(records: Sequence[Record], rules: ConvergenceRules) -> tuple[Point, ...]:
     """Return the points that count of the records of one benchmark, by ascending batch size."""
     measured = []
     for record in records:
         values = np.array(record.values)
-        counted = values[found.dropped : len(values) - found.dropped]
+        counted = values[rules.dropped : len(values) - rules.dropped]
         counted = counted if counted.size else values  # the official checker has no mean then
         mean, std = float(np.mean(counted)), float(np.std(values))
-        limit = _limit(mean, std, counted.size, found.runs)
+        limit = _limit(mean, std, counted.size, rules.runs)
         measured.append(Point(record.batch_size, mean, std, limit))
-    return _pruned(measured, found)
+    return _pruned(measured, rules)
 
 
 def _limit(mean: float, std: float, n_reference: int, runs: int) -> float:
@@ -129,7 +129,7 @@ def _limit(mean: float, std: float, n_reference: int, runs: int) -> float:
     return (low + high) / 2
 
 
-def _pruned(measured: Sequence[Point], found: ConvergenceRules) -> tuple[Point, ...]:
+def _pruned(measured: Sequence[Point], rules: ConvergenceRules) -> tuple[Point, ...]:
     """Drop points that converge slower than a smaller batch or than their neighbours suggest.
 
     One pass, which never steps back: it need not end in a convex curve.
@@ -139,7 +139,7 @@ def _pruned(measured: Sequence[Point], found: ConvergenceRules) -> tuple[Point, 
     place = 1
     while place < len(kept) - 1:
         low, here, high = kept[place - 1 : place + 2]
-        if here.mean > _interpolated(here.batch_size, low, high, found).mean:
+        if here.mean > _interpolated(here.batch_size, low, high, rules).mean:
             del kept[place]
         else:
             place += 1
@@ -147,16 +147,16 @@ def _pruned(measured: Sequence[Point], found: ConvergenceRules) -> tuple[Point, 
     return tuple(point for point in measured if point.batch_size in sizes)
 
 
-def _interpolated(batch_size: int, low: Point, high: Point, found: ConvergenceRules) -> Point:
+def _interpolated(batch_size: int, low: Point, high: Point, rules: ConvergenceRules) -> Point:
     """Return a point between two, as if twice the runs of a submission had been measured there."""
     sizes = [low.batch_size, high.batch_size]
     mean = float(np.interp(batch_size, sizes, [low.mean, high.mean]))
     std = float(np.interp(batch_size, sizes, [low.std, high.std]))
-    return Point(batch_size, mean, std, _limit(mean, std, 2 * found.runs, found.runs))
+    return Point(batch_size, mean, std, _limit(mean, std, 2 * rules.runs, rules.runs))
 
 
 def reference(
-    batch_size: int, pruned: Sequence[Point], found: ConvergenceRules
+    batch_size: int, pruned: Sequence[Point], rules: ConvergenceRules
 ) -> tuple[Point | None, Reason]:
     """Return the point an entry of a batch size is held against, and how it was found."""
     for point in pruned:
@@ -165,7 +165,7 @@ def reference(
     below = [point for point in pruned if point.batch_size < batch_size]
     above = [point for point in pruned if point.batch_size > batch_size]
     if below and above:
-        return _interpolated(batch_size, below[-1], above[0], found), "RCP Interpolation"
+        return _interpolated(batch_size, below[-1], above[0], rules), "RCP Interpolation"
     if above:
         return above[0], "RCP not found but slower convergence on smaller batch size"
     return None, "Missing RCP" if below else "Cannot find any RCPs"
@@ -176,7 +176,7 @@ def check(
     failed: int,
     batch_size: int | None,
     pruned: Sequence[Point],
-    found: ConvergenceRules,
+    rules: ConvergenceRules,
     *,
     bypass: bool = False,
 ) -> ConvergenceVerdict:
@@ -195,15 +195,15 @@ def check(
     """
     if batch_size is None:
         return ConvergenceVerdict(passed=False, reason="Could not detect global_batch_size")
-    if failed > found.dropped:
+    if failed > rules.dropped:
         return ConvergenceVerdict(passed=False, reason="Insufficient convergence")
     every = np.array(sorted([*values, *[math.inf] * failed]))
-    kept = every[found.dropped : len(every) - found.dropped]
+    kept = every[rules.dropped : len(every) - rules.dropped]
     if not kept.size:
         return ConvergenceVerdict(passed=False, reason="too few runs")
-    point, reason = reference(batch_size, pruned, found)
+    point, reason = reference(batch_size, pruned, rules)
     mean = float(np.mean(kept))
-    limit = None if point is None else point.limit - found.slack
+    limit = None if point is None else point.limit - rules.slack
     passed = limit is not None and mean >= limit
     if not passed and reason.startswith("RCP not found"):
         reason = "Missing RCP"

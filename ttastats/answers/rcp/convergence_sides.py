@@ -78,34 +78,34 @@ def benchmark_of(
     if not records:
         of = f" under ruleset {ruleset}" if ruleset else ", and its round is unknown"
         return f"no reference record of {benchmark or 'an unknown benchmark'}{of}"
-    told = benchmarks.of(suite or "").get(benchmark or "")
+    known = benchmarks.of(suite or "").get(benchmark or "")
     goals = benchmarks.targets(suite or "", benchmark or "", round_)
     # Where no rule says how many runs a submission makes: the reference makes twice as many.
     number = goals[0].runs if goals else max(len(record.values) for record in records) // 2
-    found = convergence_rules.rules(benchmark or "", ruleset, number)
+    rules = convergence_rules.rules(benchmark or "", ruleset, number)
     return BenchmarkReference(
         ruleset,
         records,
-        _unit(records, told, ruleset),
-        (told.tokens_per_sample or 1) if told else 1,
-        found,
-        convergence_rules.points(records, found),
+        _unit(records, known, ruleset),
+        (known.tokens_per_sample or 1) if known else 1,
+        rules,
+        convergence_rules.points(records, rules),
     )
 
 
 def _unit(
-    records: Sequence[Record], told: benchmarks.Benchmark | None, ruleset: str | None
+    records: Sequence[Record], known: benchmarks.Benchmark | None, ruleset: str | None
 ) -> Unit:
     """Return what records count: official ones say epochs of samples, of tokens, and of steps.
 
     The official checker counts steps of stable_diffusion in 3.1.0, and samples in later rulesets.
     """
     many = min(record.values[0] for record in records) >= FEWEST_SAMPLES
-    if told and told.name == _EVALUATED_LATER and ruleset == "3.1.0" and not many:
+    if known and known.name == _EVALUATED_LATER and ruleset == "3.1.0" and not many:
         return "steps"
-    if many or told is None:
+    if many or known is None:
         return "samples" if many else records[0].unit
-    return "samples" if records[0].unit == "samples" else told.progress
+    return "samples" if records[0].unit == "samples" else known.progress
 
 
 def officially_counted(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
@@ -132,34 +132,33 @@ def entry_of(group: pl.DataFrame, held: BenchmarkReference) -> Entry:
     progress = (pl.col(held.unit).cast(pl.Float64) * held.per_unit).round(3)
     counted = group.with_columns(progress=progress)
     solved = counted.filter("reached")
-    column = dict(PROGRESS)[held.unit]
-    interval = evaluation_interval(solved, column) if solved.height else None
-    interval = interval * held.per_unit if interval else None
     values = solved.get_column("progress")
-    found = None
+    interval = evaluation_interval(solved, dict(PROGRESS)[held.unit]) if solved.height else None
+    interval = interval * held.per_unit if interval else None
+    compared = None
     if values.len() and not values.null_count():
         amounts = counted.get_column("progress").fill_null(0.0).to_numpy()
         reached = counted.get_column("reached").to_numpy()
-        found = outcomes(amounts, reached, progress=Epochs(values.to_numpy(), interval))
+        compared = outcomes(amounts, reached, progress=Epochs(values.to_numpy(), interval))
     # The official check takes the word of a run's log for it.
     status = pl.col("run_status")
     says_so = (status == "success") | ((status == "unknown") & pl.col("reached"))
     by_word = counted.filter(says_so).get_column("progress")
-    told = None if by_word.null_count() else tuple(by_word.to_list())
+    converged = None if by_word.null_count() else tuple(by_word.to_list())
     size, division = batch_size_of(group), _only(group, "division")
-    return Entry(found, told, group.height, size, interval, division)
+    return Entry(compared, converged, group.height, size, interval, division)
 
 
 def _only(group: pl.DataFrame, name: str) -> Any:
     """Return what all runs have in a column, None if they differ."""
-    found = group.get_column(name).unique().to_list()
-    return found[0] if len(found) == 1 else None
+    values = group.get_column(name).unique()
+    return values[0] if values.len() == 1 else None
 
 
 def batch_size_of(group: pl.DataFrame) -> int | None:
     """Return the batch size of all runs, None if theirs differ or none is told."""
-    found = _only(group, "global_batch_size")
-    return int(found) if found is not None and found > 0 else None
+    size = _only(group, "global_batch_size")
+    return int(size) if size is not None and size > 0 else None
 
 
 def reference_at(
@@ -177,14 +176,16 @@ def reference_at(
         return f"batch size {size:,} is above the largest record ({below[-1].batch_size:,})"
     high, measured = rest[0], rest[0].batch_size == size
     if measured or not below:
-        found = Reference((WeightedRuns(_values(high)),), smallest_step(_values(high)) or interval)
-        return FoundReference("measured" if measured else "smallest", (high.name,), found)
+        step = smallest_step(_values(high)) or interval
+        reference = Reference((WeightedRuns(_values(high)),), step)
+        return FoundReference("measured" if measured else "smallest", (high.name,), reference)
     low = below[-1]
     position = (size - low.batch_size) / (high.batch_size - low.batch_size)
     means = {record.batch_size: mean(_values(record)) for record in held.records}
-    found = between(_values(low), _values(high), position, misfits([*means], [*means.values()]))
-    found = replace(found, interval=found.interval or interval)
-    return FoundReference("interpolated", (low.name, high.name), found)
+    misfit = misfits([*means], [*means.values()])
+    reference = between(_values(low), _values(high), position, misfit)
+    reference = replace(reference, interval=reference.interval or interval)
+    return FoundReference("interpolated", (low.name, high.name), reference)
 
 
 def _values(record: Record) -> Floats:

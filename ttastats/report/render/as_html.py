@@ -50,7 +50,7 @@ def filled(template: str, **values: Any) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # costs start-up time
 
-    found = Environment(
+    environment = Environment(
         autoescape=True,
         finalize=lambda value: value if hasattr(value, "__html__") else visible(str(value)),
         keep_trailing_newline=True,
@@ -59,14 +59,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    found.filters |= {
+    environment.filters |= {
         "code_at_odd_places": re.compile(r"`([^`]+)`").split,
         "gate": words.gate,
         "lines": lambda texts: "\n".join(texts).split("\n"),
         "number": _number,
         "words": words.cell,
     }
-    return found
+    return environment
 
 
 def _number(cell: Cell) -> str | None:

@@ -26,9 +26,9 @@ def render(report: Printable) -> str:
         texts = (f"{note.mark} {note.text}".strip() for note in report.notes)
         blocks.append("\n".join(f"- {_prose(text)}" for text in texts))
     if report.gate is not None:
-        headline, *said = words.gate(report.gate)
+        headline, *lines = words.gate(report.gate)
         blocks.append(f"**{_prose(headline)}**")
-        blocks += ["\n".join(f"- {_prose(text)}" for text in said)] if said else []
+        blocks += ["\n".join(f"- {_prose(text)}" for text in lines)] if lines else []
     if report.sentence:
         blocks.append(_prose(report.sentence))
     return "\n\n".join(blocks) + "\n"

@@ -112,14 +112,14 @@ def _aligned(row: TableLine, table: Table, layout: Layout) -> Line:
     text, styled = "", []
     for number, position in enumerate(layout.shown):
         cell, width = row.cells[position], layout.widths[position]
-        said = words.cell(cell)
-        said = layout.short.get(position, {}).get(said, said)
-        room = " " * (width - cell_len(said))
+        whole = words.cell(cell)
+        shown = layout.short.get(position, {}).get(whole, whole)
+        room = " " * (width - cell_len(shown))
         before, after = (room, "") if table.columns[position].align == "right" else ("", room)
         text += f"{GAP if number else ' '}{before}"
         if isinstance(cell, Text) and cell.tone != "plain":
-            styled.append((_STYLES[cell.tone], len(text), len(text) + len(said)))
-        text += f"{said}{after}"
+            styled.append((_STYLES[cell.tone], len(text), len(text) + len(shown)))
+        text += f"{shown}{after}"
     line = Line(text.rstrip())
     for style, start, end in styled:
         line.stylize(style, start, end)

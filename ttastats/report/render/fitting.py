@@ -107,7 +107,7 @@ def _short(
     """Return the names of each column in its width; None where they could be mistaken."""
     names = [p for p in shown if table.columns[p].names] if widths else []
     short = {p: shortened(_texts(table, p), widths[p]) for p in names} if widths else {}
-    return None if None in short.values() else {p: found for p, found in short.items() if found}
+    return None if None in short.values() else {p: names for p, names in short.items() if names}
 
 
 def _texts(table: Table, position: int) -> list[str]:

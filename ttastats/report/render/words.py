@@ -26,11 +26,11 @@ def gate(value: Gate) -> tuple[str, ...]:
     """Return the verdict of a gate as a headline, and a line for each group that did not pass."""
     headline = f"gate {' '.join(value.conditions)}: {'passed' if value.passed else 'failed'}"
     several = len(value.conditions) > 1
-    said = [
-        f"{found.outcome}{f' ({found.condition})' if several else ''}: {found.group}: {found.text}"
-        for found in (*value.failures, *value.undecided, *value.conditional)
+    lines = [
+        f"{each.outcome}{f' ({each.condition})' if several else ''}: {each.group}: {each.text}"
+        for each in (*value.failures, *value.undecided, *value.conditional)
     ]
-    return tuple(map(visible, (headline, *said)))
+    return tuple(map(visible, (headline, *lines)))
 
 
 def quantity(value: Quantity) -> str:
