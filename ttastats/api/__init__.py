@@ -4,7 +4,8 @@ A *source* is a Parquet file, logs (a folder, an archive, a file, a URL), severa
 polars, pandas or pyarrow table in memory; use `from_frame` to convert a frame with other column
 names. Tables of logs are cached, and a `UserWarning` names logs that were rejected. Functions
 return a `Report`, whose `rows` and `frame` contain raw numbers: seconds, fractions, None for
-unknown.
+unknown. What cannot be answered raises `TtastatsError`, which says what is wrong, where, and what
+to do: a file that cannot be used, a malformed condition, no run that meets all, too few runs.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
-from ttastats.api.answered import answered
+from ttastats.api.tables import answered
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes.budget import END
 from ttastats.outcomes.target import expect_metric
@@ -78,11 +78,6 @@ def rank(
         Confidence level of the intervals, and of all ranks of one table together.
     asked
         Keywords of `Question`.
-
-    Raises
-    ------
-    TtastatsError
-        No name contains `mine`.
     """
     from ttastats.answers import rank as rank_report  # scipy costs start-up time
 
@@ -120,11 +115,6 @@ def power(
 
     `max_runs` also reports the average number of runs of a sequential test with this maximum.
     `asked`: keywords of `Question`.
-
-    Raises
-    ------
-    TtastatsError
-        Neither runs nor a CV are given.
     """
     from ttastats.answers import power as power_report
     from ttastats.report.grouping import ENTRY
@@ -192,11 +182,6 @@ def rcp(
         Number of simulated submissions for the error rates of the official check, and their seed.
     verbose
         Show the numbers behind each verdict.
-
-    Raises
-    ------
-    TtastatsError
-        As `read`; or there are no records, or none for any entry.
     """
     from ttastats.answers.rcp import convergence_records
     from ttastats.answers.rcp import rcp as rcp_report  # scipy costs start-up time
@@ -244,11 +229,6 @@ def claim(
         Known standard deviation of the quality of one run; uses a z test.
     asked
         Keywords of `Question`.
-
-    Raises
-    ------
-    TtastatsError
-        No claim is given, a claim is malformed, or as `run_table`.
     """
     from ttastats.answers import claim as claim_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
@@ -330,12 +310,6 @@ def judge_record(
         Override those of the rules.
     labels
         Names for the sources.
-
-    Raises
-    ------
-    TtastatsError
-        The rules are unknown, the runs lack their metric, a side has too few runs, or as
-        `run_table`.
     """
     from ttastats.answers.record import contest_rules, record_sides
     from ttastats.answers.record import record as record_report  # scipy costs start-up time

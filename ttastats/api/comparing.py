@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
-from ttastats.api.answered import answered
 from ttastats.api.profiling import Profiles
+from ttastats.api.tables import answered
 from ttastats.base.errors import TtastatsError
 from ttastats.ingestion import given
 from ttastats.outcomes import axis
@@ -66,12 +66,6 @@ def compare(
         `not-worse:0.001`; the result is in `Report.gate`.
     asked
         Keywords of `Question`; columns of `by` are used unchanged.
-
-    Raises
-    ------
-    TtastatsError
-        As `run_table`; or the sides have no common benchmark, are the same runs, or are overlapping
-        parts of a table.
     """
     what, sources = Question(**asked), (a, *others)
     block = (block,) if isinstance(block, str) else block
@@ -90,13 +84,7 @@ def judge_of(
     block: Sequence[str] = (),
     profiles: tuple[Profiles, Profiles] | None = None,
 ) -> Callable[[Sequence[Side], View | None], Report]:
-    """Return what compares sides as is asked.
-
-    Raises
-    ------
-    TtastatsError
-        It cannot be asked so: this is known before files are read.
-    """
+    """Return what compares sides as is asked."""
     from ttastats.answers.compare import compare as compare_report
     from ttastats.answers.compare import gate
     from ttastats.sides import looks  # scipy costs start-up time
@@ -146,13 +134,7 @@ def _of_one_setup(
     block: Sequence[str],
     profiles: tuple[Profiles, Profiles] | None,
 ) -> Report:
-    """Compare sets of runs of one setup: tables, or what `by` tells apart in one.
-
-    Raises
-    ------
-    TtastatsError
-        Nothing tells sets apart, or something is asked that sets have no answer to.
-    """
+    """Compare sets of runs of one setup: tables, or what `by` tells apart in one."""
     from ttastats.answers.compare import same
 
     if len(sources) == 1 and not what.by:
@@ -187,11 +169,6 @@ def compare_profiles(
 
     Each side is one or more profiles, traces, or folders of them. The samples of a side are its
     profiles or, with a single profile, its steps. `by="operator"` reports single operators.
-
-    Raises
-    ------
-    TtastatsError
-        A file cannot be used.
     """
     from ttastats.answers.profile import profile_change  # scipy costs start-up time
 
@@ -213,23 +190,15 @@ def _refuse_of_times(
     also: Sequence[str], options: Options, budget: Budget, profiles: object
 ) -> None:
     """Refuse what has a meaning for times to a target alone."""
-    said = {"--same-convergence": "same_convergence", "--epochs-fixed": "epochs_fixed"}
-    for option, name in said.items():
-        if getattr(options, name):
-            raise TtastatsError(
-                f"{option} applies to times to a target",
-                where=f"{option} {budget.option}",
-                remedy="Remove one of them: a budget fixes the length of the runs.",
-            )
-    if also:
-        raise TtastatsError(
-            "--also applies to times to a target",
-            where=f"--also {','.join(also)} {budget.option}",
-            remedy=f"Use the metric itself at a budget: {budget.option} --metric {also[0]}.",
-        )
-    if profiles:
-        raise TtastatsError(
-            "profiles apply to times to a target",
-            where=f"--profile-a {budget.option}",
-            remedy="Remove one of them: at a budget, qualities are compared, not times.",
-        )
+    at, length = budget.option, "Remove one of them: a budget fixes the length of the runs."
+    metric = f"Use the metric itself at a budget: {at} --metric {''.join(also[:1])}."
+    quality = "Remove one of them: at a budget, qualities are compared, not times."
+    for is_given, option, subject, remedy in (
+        (options.same_convergence, "--same-convergence", "--same-convergence applies", length),
+        (options.epochs_fixed, "--epochs-fixed", "--epochs-fixed applies", length),
+        (also, f"--also {','.join(also)}", "--also applies", metric),
+        (profiles, "--profile-a", "profiles apply", quality),
+    ):
+        if is_given:
+            what = f"{subject} to times to a target"
+            raise TtastatsError(what, where=f"{option} {at}", remedy=remedy)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from ttastats.api.answered import answered
 from ttastats.api.answers import summarised
 from ttastats.api.comparing import judge_of
+from ttastats.api.tables import answered
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes.target import expect_metric
 from ttastats.sides import question
@@ -49,11 +49,6 @@ def plot(kind: str, *sources: Source, metric: str = "", **asked: Unpack[Compared
         and `quality-epochs`.
     asked
         Keywords of `Question`.
-
-    Raises
-    ------
-    TtastatsError
-        The kind is unknown, or the plot is not possible for these runs; the error gives the reason.
     """
     from ttastats.output.plots import kinds  # scipy costs start-up time
     from ttastats.output.plots.plot import Plots
@@ -82,7 +77,8 @@ def html_report(
     Parameters
     ----------
     output
-        Path of the page; it is written atomically.
+        Path of the page, which is written atomically; no input, nor any file but a report, is
+        overwritten.
     also, fail_on, require
         Metrics and conditions as in `compare`; the result is in `Page.gate`.
     command
@@ -91,12 +87,6 @@ def html_report(
         Called with the number of kinds of plots that are drawn, and that of all.
     asked
         Keywords of `Question`; files without labels are labelled by name.
-
-    Raises
-    ------
-    TtastatsError
-        As `summary` or `compare`; or `output` is an input, or an existing file that is not a
-        report.
     """
     from ttastats.output.page import content, document, place, second_look
     from ttastats.output.plots import kinds, speedups, tta

@@ -30,11 +30,6 @@ def profiled(source: Profiles, *, top: int = 10) -> Report:
         Profiles (Parquet), traces of PyTorch, or folders of them.
     top
         Number of operators in the printed table, 0 for all; the rows always contain all.
-
-    Raises
-    ------
-    TtastatsError
-        A file cannot be used.
     """
     from ttastats.answers.profile import profile as profile_report
     from ttastats.ingestion import profiled as given_profiles
@@ -63,14 +58,10 @@ def profile_page(
     sources
         Each as in `profiled`.
     output
-        Path of the page; it is written atomically.
+        Path of the page, which is written atomically; no input, nor any file but a report, is
+        overwritten.
     confidence
         Confidence level of the intervals of changes.
-
-    Raises
-    ------
-    TtastatsError
-        As `compare_profiles`; or `output` is an input, or an existing file that is not a report.
     """
     from ttastats.ingestion import profiled as given_profiles
     from ttastats.output.page import document, of_profiles, place
@@ -97,12 +88,6 @@ def plot_profiles(kind: str, source: Profiles) -> Plots:
         `step`, `roofline`, `work`, `memory`, `batch-sizes` or `workers`.
     source
         As `profiled`.
-
-    Raises
-    ------
-    TtastatsError
-        The kind is unknown, or the plot is not possible for these profiles; the error gives the
-        reason.
     """
     from ttastats.ingestion import profiled as given_profiles
     from ttastats.output.plots.plot import Plots

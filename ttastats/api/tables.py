@@ -10,19 +10,33 @@ from typing import TYPE_CHECKING, Unpack
 import polars as pl
 
 from ttastats.answers import runs as runs_report
-from ttastats.api.answered import answered
 from ttastats.base import atomic
 from ttastats.ingestion import given
 from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
+from ttastats.report.ordering import filtered
 from ttastats.sides import question
 from ttastats.sides.options import AtBudget
-from ttastats.sides.question import Question, Source, chosen
+from ttastats.sides.question import Chosen, Question, Source, chosen
 from ttastats.table import schema, store
 
 if TYPE_CHECKING:
     from ttastats.output.export.logs import Exported
     from ttastats.output.export.subset import Subset
+
+
+def answered(report: Report, *sides: Chosen) -> Report:
+    """Keep the rows asked for and say how the runs were chosen; what holds for all sides, once.
+
+    A gate has judged all rows before: a condition must not hide a failure from it.
+    """
+    everywhere = {note for note in sides[0].notes if all(note in each.notes for each in sides)}
+    notes = [note for note in sides[0].notes if note in everywhere]
+    for number, side in enumerate(sides):
+        letter = chr(ord("A") + number)
+        notes += [note.of(letter) for note in side.notes if note not in everywhere]
+    report = filtered(report, sides[0].of_answer)
+    return replace(report, notes=(*report.notes, *notes))
 
 
 def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
@@ -33,11 +47,6 @@ def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
     where
         Conditions such as `benchmark=resnet` or `nodes>=8`; all must hold. Conditions on
         evaluations remove rows, so a run may then look as if it had failed.
-
-    Raises
-    ------
-    TtastatsError
-        A file cannot be used, or a condition is malformed.
     """
     return question.rows(source, where)
 
@@ -48,11 +57,6 @@ def run_table(
     """Return one row per run, with `reached` and `tta_seconds`; see `time_to_target.runs`.
 
     A table returned by this function is accepted unchanged; its target is fixed.
-
-    Raises
-    ------
-    TtastatsError
-        As `read`, or no run matches.
     """
     return chosen(source, where, target, by_evaluation=True).runs
 
@@ -79,13 +83,7 @@ def runs(
 
 
 def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> Exported:
-    """Write runs as rows (`NAME.csv`, `NAME.jsonl`) or as a new folder of logs (any other name).
-
-    Raises
-    ------
-    TtastatsError
-        As `read`; or no run matches, or the output cannot be written or overwritten.
-    """
+    """Write runs as rows (`NAME.csv`, `NAME.jsonl`) or as a new folder of logs (any other name)."""
     from ttastats.output.export import places
 
     # A log is whole or it is not true; rows stand for themselves.
@@ -106,11 +104,6 @@ def filter(  # noqa: A001 - the name of the command
     output
         A Parquet file, or a folder of Parquet files if it ends with a slash; never one of the
         sources.
-
-    Raises
-    ------
-    TtastatsError
-        As `read`; or no run matches, or the output cannot be written or overwritten.
     """
     from ttastats.output.export import subset
 
@@ -139,11 +132,6 @@ def problems(
     ----------
     codes
         Report only these.
-
-    Raises
-    ------
-    TtastatsError
-        As `read`; or no run meets the conditions, or a code does not occur.
     """
     from ttastats.answers import problems as problems_report
 

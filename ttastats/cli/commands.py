@@ -72,13 +72,7 @@ class Command(TyperCommand):
     """
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Read the words into `ctx`, and return those that are left.
-
-        Raises
-        ------
-        TtastatsError
-            An argument is missing.
-        """
+        """Read the words into `ctx`, and return those that are left."""
         if not ctx.resilient_parsing:  # a shell asks for completions
             if _LOGS in args:
                 args = self._with_log_folder(ctx, args)

@@ -72,7 +72,8 @@ def show_page(html: str) -> None:
 
 def say(*lines: str) -> None:
     """Print lines that are not the result; a line feed in one of them is spelled out."""
-    typer.echo("\n".join(map(visible, lines)), err=True)
+    for line in lines:
+        typer.echo(visible(line), err=True)
 
 
 def say_error(error: TtastatsError) -> None:
@@ -130,13 +131,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 def flush() -> None:
-    """Write what standard output holds back.
-
-    Raises
-    ------
-    TtastatsError
-        It cannot be written, and is given up.
-    """
+    """Write what standard output holds back."""
     if sys.stdout is None:
         return
     try:

@@ -80,13 +80,7 @@ def profile(
 
 
 def _is_to_be_run(what: Sequence[str]) -> bool:
-    """Return whether this is a workload or a script, not files and folders that hold profiles.
-
-    Raises
-    ------
-    TtastatsError
-        There are several.
-    """
+    """Return whether this is a workload or a script, not files and folders that hold profiles."""
     to_be_run = [
         str(path)
         for path in map(Path, what)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from shlex import quote
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
+import ttastats as tta
 from ttastats.base.errors import TtastatsError
+from ttastats.cli.options import Output
+from ttastats.cli.output import say, show
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from ttastats.trainer.settings import Overrides
 
 
+_UNPAGED = Output(no_pager=True)
 #: What changes no step of a recipe, only where its runs end.
 ENDS = ("target", "epochs")
 
@@ -80,34 +83,28 @@ class Setup(Recipe):
         from ttastats.trainer.settings import Overrides
 
         recipe = workloads.load(workload).recipe
-        found = {
-            name: [recipe.read(name, word.strip()) for word in text.split(",")]
-            for name, text in self._texts().items()
-        }
-        once = {name: values[0] for name, values in found.items() if len(values) == 1}
-        grid = {name: values for name, values in found.items() if len(values) > 1}
-        data = None if self.data is None else str(self.data)
-        return Overrides(once, self.device, data), grid
-
-    def _texts(self) -> dict[str, str]:
-        """Return what is said of each value, which is said once."""
-        said = {one.name: getattr(self, one.name) for one in fields(Recipe)}
-        said |= {name: getattr(self, name, None) for name in ENDS}
         texts = {
             name: "true" if text is True else text
-            for name, text in said.items()
-            if text not in (None, False)
+            for name in (*(each.name for each in fields(Recipe)), *ENDS)
+            if (text := getattr(self, name, None)) not in (None, False)
         }
-        for one in self.set_:
-            name, sign, text = one.partition("=")
+        for setting in self.set_:
+            name, sign, text = setting.partition("=")
             if not sign or name in texts:
                 raise TtastatsError(
                     "is set twice" if sign else "lacks a value",
-                    where=f"--set {one}",
+                    where=f"--set {setting}",
                     remedy="Write --set NAME=VALUE once.",
                 )
             texts[name] = text
-        return texts
+        values = {
+            name: [recipe.read(name, word.strip()) for word in text.split(",")]
+            for name, text in texts.items()
+        }
+        once = {name: one for name, (one, *others) in values.items() if not others}
+        grid = {name: several for name, several in values.items() if len(several) > 1}
+        data = None if self.data is None else str(self.data)
+        return Overrides(once, self.device, data), grid
 
 
 @dataclass(frozen=True)
@@ -148,18 +145,17 @@ def train(
             "takes one value", where=f"--set {next(iter(grid))}", remedy="`sweep` takes several."
         )
     _say_where(workload, emit_log)
-    with _folder(emit_log) as root:
-        request = experiment.Request(workload, root, org, system, dawnbench)
+    kept = TemporaryDirectory(prefix="ttastats-") if emit_log is None else nullcontext(emit_log)
+    with kept as root:
+        request = experiment.Request(workload, Path(root), org, system, dawnbench)
         plan = experiment.plan(request, options, range(seed, seed + runs))
         results = _made(plan, write_dawnbench=dawnbench)
         if results is None:
             return
-        from ttastats import api
-
         table = after.table_of(results)
-        report = api.summary(table)
-        _print(report)
-        _say_all(after.remarks(table))
+        report = tta.summary(table)
+        show(report, _UNPAGED)
+        say(*after.remarks(table))
     _say_next(report, emit_log, results[0].parent.parent)
 
 
@@ -211,8 +207,8 @@ def sweep(
         return
     table = after.table_of(results)
     report = tables.report(table, {name: place.system for name, place in plan.setups.items()})
-    _print(report)
-    _say_all(after.odd_data(table))
+    show(report, _UNPAGED)
+    say(*after.odd_data(table))
     _say_next(report, emit_log, results[0].parent.parent)
 
 
@@ -232,8 +228,8 @@ def _until_decided(
 
     systems = {name: place.system for name, place in first.setups.items()}
     found = until_decided.run(made, systems, seed, max_runs)
-    _print(found.report)
-    _say(found.remark)
+    show(found.report, _UNPAGED)
+    say(found.remark)
     _say_next(found.report, request.root, results[0].parent.parent)
 
 
@@ -243,7 +239,7 @@ def _made(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:
 
     there = len(plan.runs) - len(plan.missing)
     if there and experiment.leads():
-        _say(f"{there} of {len(plan.runs)} runs are already complete")
+        say(f"{there} of {len(plan.runs)} runs are already complete")
     experiment.make(plan.missing, write_dawnbench=write_dawnbench)
     return [place.results for place in plan.setups.values()] if experiment.leads() else None
 
@@ -261,31 +257,12 @@ def needs_torch(what: str) -> Iterator[None]:
         ) from None
 
 
-@contextmanager
-def _folder(emit_log: Path | None) -> Iterator[Path]:
-    """Yield the user's folder, or one that is gone afterwards."""
-    if emit_log is not None:
-        yield emit_log
-        return
-    with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
-        yield Path(folder)
-
-
-def _print(report: Report) -> None:
-    from rich.console import Console  # only a table needs it
-
-    from ttastats.report.render import as_table
-
-    console = Console()
-    as_table.render(report, console, width=console.width if console.is_terminal else None)
-
-
 def _say_where(workload: str, emit_log: Path | None) -> None:
     """Print which workload is trained and where its logs go, if they are kept."""
     from ttastats.trainer import experiment
 
     if emit_log is not None and experiment.leads():
-        _say(f"workload {workload}, logs in {emit_log}/")
+        say(f"workload {workload}, logs in {emit_log}/")
 
 
 def _say_next(report: Report, emit_log: Path | None, results: Path) -> None:
@@ -293,7 +270,7 @@ def _say_next(report: Report, emit_log: Path | None, results: Path) -> None:
     from ttastats.ingestion.ingest import default_output
 
     if emit_log is None:
-        _say("next: ttastats train --runs 10 --emit-log   (nothing was saved this time)")
+        say("next: ttastats train --runs 10 --emit-log   (nothing was saved this time)")
         return
     file = default_output([emit_log])
     # DAWNBench files beside the logs are the same runs once more.
@@ -301,13 +278,4 @@ def _say_next(report: Report, emit_log: Path | None, results: Path) -> None:
     logs = f"{quote(str(results))} -o {quote(str(file))}" if twice else quote(f"{emit_log}/")
     contended = any(note.code == "contended" for note in report.notes)
     clock = " --in cpu-seconds" if contended else ""
-    _say(f"next: ttastats ingest {logs} && ttastats variance {quote(str(file))}{clock}")
-
-
-def _say_all(lines: list[str]) -> None:
-    for line in lines:
-        _say(line)
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+    say(f"next: ttastats ingest {logs} && ttastats variance {quote(str(file))}{clock}")

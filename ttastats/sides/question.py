@@ -117,13 +117,7 @@ class Question:
 
     @property
     def budget(self) -> Budget | None:
-        """Return the budget at which qualities are asked for; None where a time is.
-
-        Raises
-        ------
-        TtastatsError
-            The keywords are no budget, or a metric is named without one.
-        """
+        """Return the budget at which qualities are asked for; None where a time is."""
         budget = budgets.parse(
             self.at, at_end=self.at_end, best=self.best, interpolate=self.interpolate
         )
@@ -161,8 +155,6 @@ def takes(keywords: type[Counted]) -> Callable[[Callable[_P, _R]], Callable[_P, 
 
     return written_out
 
-
-# --------------------------------------------------------------------------------- runs of a source
 
 _NO_ROWS = pl.DataFrame(schema=schema.POLARS)
 
@@ -202,12 +194,6 @@ def chosen(
         Leave conditions on other columns in `where` to the report.
     name
         What errors call the source, where there are several.
-
-    Raises
-    ------
-    TtastatsError
-        A condition is malformed or not for this question, no run meets them, or the targets
-        cannot be asked.
     """
     table, conditions = _opened(source, where)
     of_side = source.conditions if isinstance(source, Selection) else ()
@@ -312,9 +298,6 @@ def _none(every: pl.LazyFrame, conditions: _Conditions) -> TtastatsError:
     return select.unmet(runs, conditions["run"], "run")
 
 
-# -------------------------------------------------------------------------------- runs of each side
-
-
 def sides(
     sources: Sequence[Source],
     question: Question,
@@ -325,12 +308,6 @@ def sides(
     """Return the runs of each source; errors name the source among several.
 
     All are on one axis or, at a budget, on none, with their quality there (`at_budget.runs`).
-
-    Raises
-    ------
-    TtastatsError
-        As `chosen`; or the sources have no axis in common, a source has no evaluations or no run
-        with a value at the budget, or parts of a table share runs.
     """
     unit, names = axis.by_clock(question.unit, question.clock), labels(sources)
     if question.price != "" and unit != "cost":
@@ -353,7 +330,11 @@ def sides(
     if question.censor_stopped:
         found = [replace(each, runs=counted.with_stopped(each.runs)) for each in found]
     if question.price != "":
-        found = [_priced(each, question.price) for each in found]
+        hours = [axis.priced(each.runs, question.price) for each in found]
+        found = [
+            replace(each, runs=each.runs.with_columns(hour), rows=each.rows.with_columns(hour))
+            for each, hour in zip(found, hours, strict=True)
+        ]
     if budget is not None:
         letters = [chr(ord("A") + number) if len(found) > 1 else "" for number in range(len(found))]
         return [
@@ -365,12 +346,6 @@ def sides(
         replace(each, runs=runs, notes=(*each.notes, *notes))
         for each, runs in zip(found, tables, strict=True)
     ]
-
-
-def _priced(found: Chosen, price: str | float) -> Chosen:
-    """Replace the prices of hours."""
-    hour = axis.priced(found.runs, price)
-    return replace(found, runs=found.runs.with_columns(hour), rows=found.rows.with_columns(hour))
 
 
 def _at(found: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
@@ -404,13 +379,7 @@ def keys(by: Sequence[str], by_default: Sequence[str], found: Chosen) -> tuple[s
 
 
 def with_claim(question: Question, quality: str) -> tuple[float | None, Question]:
-    """Return the threshold of a claim such as `val_loss <= 3.28`, and the question it makes.
-
-    Raises
-    ------
-    TtastatsError
-        It is no such claim, or a target is asked for besides.
-    """
+    """Return the threshold of a claim such as `val_loss <= 3.28`, and the question it makes."""
     if not quality:
         return None, question
     (claimed,) = parse_targets([quality], "--quality")
@@ -433,9 +402,6 @@ def about_claim(error: TtastatsError) -> TtastatsError:
     return TtastatsError(error.what, where=where, remedy=remedy)
 
 
-# --------------------------------------------------------------------------------- names of sides
-
-
 def labelled(found: Sequence[Chosen], question: Question, labels: Sequence[str]) -> list[Side]:
     """Return the runs of each source as sides to be paired."""
     targets = parse_targets(question.target)
@@ -450,13 +416,7 @@ def labelled(found: Sequence[Chosen], question: Question, labels: Sequence[str])
 def sets(
     found: Chosen, by: Sequence[str], names: Sequence[str] = ()
 ) -> tuple[Sequence[str], list[Chosen]]:
-    """Return names and runs of the sets that columns (or `day`, ...) tell apart in one table.
-
-    Raises
-    ------
-    TtastatsError
-        A name tells nothing, or there is one set.
-    """
+    """Return names and runs of the sets that columns (or `day`, ...) tell apart in one table."""
     from ttastats.sides.blocking import labelled  # scipy costs start-up time
 
     option = "--same --by"
@@ -488,13 +448,7 @@ def files(source: Source) -> list[Path]:
 
 
 def labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str]:
-    """Name sources by `names`, else by paths or conditions, and tables in memory by letters.
-
-    Raises
-    ------
-    TtastatsError
-        There are not as many names.
-    """
+    """Name sources by `names`, else by paths or conditions, and tables in memory by letters."""
     return _expect_as_many(names, [label(source, number) for number, source in enumerate(sources)])
 
 
