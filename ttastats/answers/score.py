@@ -134,7 +134,10 @@ def _rules(
 
 
 def _judged(runs: pl.DataFrame) -> pl.DataFrame:
-    """Add why each run counts as failed, null where it does not, by the rules that hold for it."""
+    """Add why each run counts as failed, null where it does not, by the rules that hold for it.
+
+    The open division sets its own targets, so there the word of the log is taken.
+    """
     kinds = runs.select(_KIND).unique()
     rules = [_rules(*kind)[0] for kind in kinds.iter_rows()]
     limits = [scoring.init_minutes if scoring else None for scoring in rules]
@@ -142,16 +145,6 @@ def _judged(runs: pl.DataFrame) -> pl.DataFrame:
         init_limit=pl.Series(limits, dtype=pl.Float64),
         init_allowed=pl.Series([f"{limit or 0:g}" for limit in limits], dtype=pl.String),
     )
-    return runs.join(
-        limited, on=_KIND, how="left", nulls_equal=True, maintain_order="left"
-    ).with_columns(failure=_failure())
-
-
-def _failure() -> pl.Expr:
-    """Return why a run counts as failed, null if it does not.
-
-    The open division sets its own targets, so there the word of the log is taken.
-    """
     is_open = pl.col("division").str.to_lowercase().eq("open").fill_null(value=False)
     status = pl.col("run_status")
     converged = pl.col("reached") | (is_open & (status == "success"))
@@ -161,20 +154,22 @@ def _failure() -> pl.Expr:
         .then(pl.lit("not reached: no evaluation logged"))
         .otherwise(pl.lit("not reached: target missed"))
     )
-    ended = pl.coalesce(status.replace_strict(ends, default=None), missed)
     init = pl.col("extra").str.json_path_match("$.init_seconds").cast(pl.Float64, strict=False)
     untimed = pl.col("run_seconds").is_null() | (pl.col("run_seconds") <= 0)
     took = pl.format(
         "initialisation took {} min, under {} allowed", (init / 60).round(1), "init_allowed"
     )
-    return (
+    failure = (
         pl.when(~converged)
-        .then(ended)
+        .then(pl.coalesce(status.replace_strict(ends, default=None), missed))
         .when(untimed)
         .then(pl.lit("no usable time"))
         .when(init >= pl.col("init_limit") * 60)
         .then(took)
     )
+    return runs.join(
+        limited, on=_KIND, how="left", nulls_equal=True, maintain_order="left"
+    ).with_columns(failure=failure)
 
 
 def _raw_score(judged: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -70,7 +70,7 @@ def report(
                 where=label,
                 remedy="Record some with `profile --steps`.",
             )
-    every = []
+    changes = {}
     for name in dict.fromkeys([*first.columns, *second.columns]):
         of_a, of_b = (
             side[name].to_numpy() if name in side.columns else np.zeros(side.height)
@@ -79,20 +79,22 @@ def report(
         gap = difference(of_a, of_b, confidence=confidence)
         means = float(of_a.mean()), float(of_b.mean())
         if any(means):
-            every.append(Contrast({"name": name}, *means, difference=gap, p_value=gap.p_value))
-    length, *rest = every
-    judged_parts = judged(rest, Options(confidence=confidence))
-    whole, *parts = [_row(one, length) for one in (length, *judged_parts)]
+            contrast = Contrast({"name": name}, *means, difference=gap, p_value=gap.p_value)
+            changes[name] = gap, contrast
+    length, *gaps = (gap for gap, _ in changes.values())
+    step, *rest = (contrast for _, contrast in changes.values())
+    contrasts = judged(rest, Options(confidence=confidence))
+    whole = _row(step, length, length)
+    parts = [_row(one, gap, length) for one, gap in zip(contrasts, gaps, strict=True)]
+    decided = {one.keys["name"] for one in contrasts if one.verdict.word.directed}
+    sentence = _sentence(whole, parts, decided)
     parts.sort(key=lambda row: -abs(row.change))
-    shown = parts[:_MOST]
     title = f"A = {labels[0]}   B = {labels[1]}   time of a step"
-    table = fields.table([whole, *shown], _columns(by, confidence), title)
+    table = fields.table([whole, *parts[:_MOST]], _columns(by, confidence), title)
     notes = [_noise(a, b, whole, len(parts))]
-    if more := len(parts) - len(shown):
-        notes.append(note("more.parts", n=more))
-    return Report(
-        "compare", (whole, *parts), (table,), tuple(notes), _sentence(length, judged_parts)
-    )
+    if len(parts) > _MOST:
+        notes.append(note("more.parts", n=len(parts) - _MOST))
+    return Report("compare", (whole, *parts), (table,), tuple(notes), sentence)
 
 
 def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
@@ -105,14 +107,7 @@ def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
         )
 
 
-def _gap(one: Contrast[float]) -> MeanDifference:
-    if one.difference is None:
-        raise ValueError("steps have a difference")
-    return one.difference
-
-
-def _row(one: Contrast[float], length: Contrast[float]) -> ChangeRow:
-    gap, whole = _gap(one), _gap(length)
+def _row(one: Contrast[float], gap: MeanDifference, whole: MeanDifference) -> ChangeRow:
     return ChangeRow(
         name=one.keys["name"],
         n_a=gap.n_a,
@@ -154,22 +149,21 @@ def _noise(a: pl.DataFrame, b: pl.DataFrame, whole: ChangeRow, tests: int) -> No
     return note("samples.profile", a=what[0], b=what[1], holm=holm, steps=steps)
 
 
-def _sentence(length: Contrast[float], parts: Sequence[Contrast[float]]) -> str:
+def _sentence(whole: ChangeRow, parts: Sequence[ChangeRow], decided: Collection[str]) -> str:
     """Return what the steps come to, with the parts that account for it most."""
-    whole = _gap(length)
-    tested = whole.low is not None
-    if tested and not side_of(0.0, whole.low, whole.high):
+    tested = whole.change_low is not None
+    if tested and not side_of(0.0, whole.change_low, whole.change_high):
         return "The difference in the time of a step is not significant."
-    word = "shorter" if whole.estimate < 0 else "longer"
+    word = "shorter" if whole.change < 0 else "longer"
     alike = [
-        (abs(_gap(one).estimate), one.keys["name"])
-        for one in parts
-        if _gap(one).estimate * whole.estimate > 0 and (one.verdict.word.directed or not tested)
+        (abs(row.change), row.name)
+        for row in parts
+        if row.change * whole.change > 0 and (row.name in decided or not tested)
     ]
     alike.sort(key=lambda part: -part[0])
     largest = ", ".join(f"{name} {units.seconds(change)}" for change, name in alike[:3])
     return (
-        f"A step of B is {units.seconds(abs(whole.estimate))} {word} "
-        f"({length.a / length.b:.2f} times as fast): "
+        f"A step of B is {units.seconds(abs(whole.change))} {word} "
+        f"({whole.a_seconds / whole.b_seconds:.2f} times as fast): "
         f"{largest or 'no single part differs significantly'}."
     )
