@@ -129,18 +129,18 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
     notes: list[Note] = []
     sentences: list[str] = []
     several = rows["profile_id"].n_unique() > 1
-    for name, own in answers.profiles(rows):
+    for name, profile in answers.profiles(rows):
         title = f"{name}: " if several else ""
-        parts, measured = [*of_step(own)], profile_measured.rows(own)
-        kinds = [WorkRow(**row) for row in _named(answers.by_category(own), "category")]
-        operators, ranks = [*_operators(own)], answers.ranks(own)
+        parts, measured = [*of_step(profile)], profile_measured.rows(profile)
+        kinds = [WorkRow(**row) for row in _named(answers.by_category(profile), "category")]
+        operators, ranks = [*_operators(profile)], answers.ranks(profile)
         sharing = [RankRow(**row) for row in _named(ranks, "rank")] if ranks.height > 1 else []
-        held = answers.measures(own, "memory_bytes").group_by("of", maintain_order=True)
+        held = answers.measures(profile, "memory_bytes").group_by("of", maintain_order=True)
         most = held.agg(pl.col("value").max()).rows()
         memory = [MemoryRow(name=of, bytes=value) for of, value in most]
         every = [*parts, *kinds, *operators, *sharing, *memory, *measured]
         records += [structs.replace(row, keys={"profile": name}) for row in every]
-        unit = "kernels" if answers.runs_on_device(own) else "operators"
+        unit = "kernels" if answers.runs_on_device(profile) else "operators"
         below = [row for row in operators if 0.0 < (row.of_average or 0.0) < 1.0][:_BELOW]
         longest = operators[:top] if top else operators
         sections: list[tuple[Sequence[Row], Sequence[Field[Any]], str]] = [
@@ -155,7 +155,7 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
             if some and heading:
                 tables.append(fields.table(some, shown, f"{title}{heading}"))
         tables += profile_measured.tables(measured, title)
-        remarks = [*_notes(own), *profile_measured.notes(own)]
+        remarks = [*_notes(profile), *profile_measured.notes(profile)]
         notes += [remark for remark in remarks if remark not in notes]
         sentences.append(_sentence(title, ranks, parts))
     return Report(
@@ -163,14 +163,14 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
     )
 
 
-def of_step(own: pl.DataFrame) -> Iterator[PartRow]:
+def of_step(profile: pl.DataFrame) -> Iterator[PartRow]:
     """Yield the parts of a step with their seconds, spread over steps, and share."""
-    steps = answers.steps(own)
+    steps = answers.steps(profile)
     whole = answers.mean(steps["step_seconds"])
     if steps.is_empty() or not whole:
         return
     parts = {name: steps[measure] for name, measure in answers.PARTS.items()}
-    compute, bound = parts.pop("compute"), answers.compute_bound(own)
+    compute, bound = parts.pop("compute"), answers.compute_bound(profile)
     if bound is None:
         computing = {"compute_bound": compute}
     else:
@@ -190,14 +190,14 @@ def _named(frame: pl.DataFrame, column: str) -> Iterator[dict[str, Any]]:
     return frame.rename({column: "name"}).iter_rows(named=True)
 
 
-def _operators(own: pl.DataFrame) -> Iterator[OperatorRow]:
+def _operators(profile: pl.DataFrame) -> Iterator[OperatorRow]:
     """Yield the operators beside their average utilization, the longest first."""
-    found = answers.operators(own)
-    seconds, flops = float(found["seconds"].sum()), float(found["flops"].sum())
+    operators = answers.operators(profile)
+    seconds, flops = float(operators["seconds"].sum()), float(operators["flops"].sum())
     average = flops / seconds if seconds and flops else None
-    fastest = answers.peak(own, "peak_flops")
+    fastest = answers.peak(profile, "peak_flops")
     # The rate is None of an operator without FLOPs, which is not slow.
-    for row, rate in zip(_named(found, "operator"), found["flops_per_second"], strict=True):
+    for row, rate in zip(_named(operators, "operator"), operators["flops_per_second"], strict=True):
         yield OperatorRow(
             **row,
             utilization=rate / fastest if rate and fastest else None,
@@ -230,7 +230,7 @@ _RANKS: tuple[Field[RankRow], ...] = (
     Field(
         Column("rank"),
         lambda row: Text(
-            ("unknown" if row.name is None else str(row.name)) + " (slowest)" * bool(row.slowest)
+            f"{'unknown' if row.name is None else row.name}{' (slowest)' if row.slowest else ''}"
         ),
     ),
     *fields.of(RankRow, "step_seconds", "work_seconds", "skew", "compute_seconds"),
@@ -251,19 +251,19 @@ def _of_operators(rows: Sequence[OperatorRow]) -> list[Field[OperatorRow]]:
     return [name, kind, *rates, *fields.of(OperatorRow, *shown)]
 
 
-def _notes(own: pl.DataFrame) -> Iterator[Note]:
-    devices = answers.measures(own, "device_name")["text"].unique().sort().to_list()
+def _notes(profile: pl.DataFrame) -> Iterator[Note]:
+    devices = answers.measures(profile, "device_name")["text"].unique().sort().to_list()
     if devices:
         yield note("device", names=[str(device) for device in devices])
-    for rule in answers.measures(own, "steps")["text"].head(1):
+    for rule in answers.measures(profile, "steps")["text"].head(1):
         yield note("steps", rule=rule)
-    excluded = answers.measures(own, "warmup_steps").filter(pl.col("value") > 0)
+    excluded = answers.measures(profile, "warmup_steps").filter(pl.col("value") > 0)
     for number, rule in excluded.select("value", "text").head(1).iter_rows():
         yield note("warmup", n=int(number), rule=rule)
-    if not answers.operators(own)["flops"].sum():
+    if not answers.operators(profile)["flops"].sum():
         yield note("no_flops")
     yield note("bound", kernels=", ".join(categories.COMPUTE_BOUND))
-    if own["tensor_core"].any():
+    if profile["tensor_core"].any():
         yield note("tensor_core")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import polars as pl
@@ -79,9 +80,9 @@ class WorkersRow(Row, frozen=True, kw_only=True):
     bytes: Annotated[float | None, Key("bytes that a step sends", "bytes", "gradients")]
 
 
-def rows(own: pl.DataFrame) -> list[Row]:
+def rows(profile: pl.DataFrame) -> list[Row]:
     """Return the rows for programs of what was measured of one profile."""
-    return [*_itself(own), *_batches(own), *_ablated(own), *_workers(own)]
+    return [*_itself(profile), *_batches(profile), *_ablated(profile), *_workers(profile)]
 
 
 def tables(rows: Sequence[Row], title: str) -> Iterator[Table]:
@@ -91,82 +92,83 @@ def tables(rows: Sequence[Row], title: str) -> Iterator[Table]:
             yield fields.table(some, shown, f"{title}{heading}")
 
 
-def notes(own: pl.DataFrame) -> Iterator[Note]:
+def notes(profile: pl.DataFrame) -> Iterator[Note]:
     """Yield what must be known of the numbers."""
-    yield from _clock(own)
-    known = {row.name: row.value for row in _itself(own)}
+    yield from _clock(profile)
+    known = {row.name: row.value for row in _itself(profile)}
     intensity, ridge = known.get("intensity"), known.get("ridge")
     if intensity and ridge:  # on which side of the roofline's ridge the step lies as a whole
         side, binds = ("below", "memory") if intensity < ridge else ("above", "compute")
         yield note("roofline", intensity=intensity, side=side, ridge=ridge, binds=binds)
-    if size := _text(own, "batch_size"):
+    if size := _text(profile, "batch_size"):
         yield note("batch_size", size=size)
     for value, rule in (
-        answers.measures(own, "saturation_batch_size").select("value", "text").rows()
+        answers.measures(profile, "saturation_batch_size").select("value", "text").rows()
     ):
         size = "no batch size" if value is None else f"{value:,.0f} samples"
         yield note("saturation", size=size, rule=rule)
     for code, measure in (("ablation", "ablated_step"), ("workers", "workers_step")):
-        if not answers.measures(own, f"{measure}_seconds").is_empty():
+        if not answers.measures(profile, f"{measure}_seconds").is_empty():
             yield note(code)
 
 
-def _clock(own: pl.DataFrame) -> Iterator[Note]:
+def _clock(profile: pl.DataFrame) -> Iterator[Note]:
     """Yield by which clock a recorded step is timed, and whether the machine was busy."""
-    clock = _text(own, "uninstrumented_step_seconds")
-    step, wall = (_value(own, f"{name}_step_seconds") for name in ("uninstrumented", "wall"))
+    clock = _text(profile, "uninstrumented_step_seconds")
+    step, wall = (_value(profile, f"{name}_step_seconds") for name in ("uninstrumented", "wall"))
     if clock:
         yield note("clock", clock=clock)
     if step and wall and wall > _CONTENDED * step:
         yield note("contended.profile", times=wall / step)
-    elif clock and step == wall and not answers.runs_on_device(own):
+    elif clock and step == wall and not answers.runs_on_device(profile):
         yield note("contended.unknown")
-    busy = float(answers.at_work(own)["seconds"].sum()) / answers.count(own)
+    busy = float(answers.at_work(profile)["seconds"].sum()) / answers.count(profile)
     if step and busy > _DISTURBED * step:
         yield note("disturbed", times=busy / step)
 
 
-def _itself(own: pl.DataFrame) -> Iterator[MeasuredRow]:
+def _itself(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
     """Yield the numbers of the step as a whole, those that are known."""
-    step = _value(own, "uninstrumented_step_seconds")
+    measure = partial(_value, profile)
+    step = measure("uninstrumented_step_seconds")
     if step is None:
         return
-    number = answers.count(own)
-    working = answers.at_work(own)
+    number = answers.count(profile)
+    working = answers.at_work(profile)
     busy, moved = (float(working[name].sum()) / number for name in ("seconds", "bytes"))
-    flops = _value(own, "step_flops")
-    fastest = answers.peak(own, "peak_flops")
+    flops = measure("step_flops")
+    fastest = answers.peak(profile, "peak_flops")
     rate = flops / step if flops else None
     utilization = rate / fastest if rate and fastest else None
     intensity = flops / moved if flops and moved else None
     # FLOPs a byte from which the fastest product, not the memory, is what binds.
-    copied = answers.peak(own, "peak_bandwidth")
+    copied = answers.peak(profile, "peak_bandwidth")
     ridge = fastest / copied if fastest and copied else None
     known: list[tuple[str, str, float | None, Unit]] = [
         ("step_seconds", "unprofiled step", step, "seconds"),
-        ("wall_step_seconds", "the same, wall-clock", _value(own, "wall_step_seconds"), "seconds"),
+        ("wall_step_seconds", "the same, wall-clock", measure("wall_step_seconds"), "seconds"),
         ("operators_share", "operators sum to", busy / step, "fraction"),
-        ("samples", "samples per step", _value(own, "batch_size"), "count"),
-        ("samples_per_second", "samples per second", _value(own, "samples_per_second"), "number"),
+        ("samples", "samples per step", measure("batch_size"), "count"),
+        ("samples_per_second", "samples per second", measure("samples_per_second"), "number"),
         ("flops_per_second", "achieved", rate, "flop/second"),
         ("peak_flops", "peak matrix multiplication", fastest, "flop/second"),
         ("utilization", "share of peak", utilization, "fraction"),
         ("intensity", "FLOPs per byte, at least", intensity, "number"),
         ("ridge", "ridge point", ridge, "number"),
-        *((f"{part}_utilization", f"utilization of {title}", _value(own, f"{part}_utilization"),
+        *((f"{part}_utilization", f"utilization of {title}", measure(f"{part}_utilization"),
            "fraction") for part, title in _PARTS),
-        ("power_watts", "watts", _value(own, "power"), "number"),
+        ("power_watts", "watts", measure("power"), "number"),
     ]  # fmt: skip
     for name, title, value, unit in known:
         if value is not None:
             yield MeasuredRow(name=name, title=title, value=value, unit=unit)
 
 
-def _batches(own: pl.DataFrame) -> Iterator[BatchRow]:
+def _batches(profile: pl.DataFrame) -> Iterator[BatchRow]:
     """Yield one row for each batch size, the smallest first."""
-    throughput = _by(own, "batch_samples_per_second")
-    flops, busy = _by(own, "batch_step_flops"), _by(own, "batch_cpu_utilization")
-    fastest = answers.peak(own, "peak_flops")
+    throughput = _by(profile, "batch_samples_per_second")
+    flops, busy = _by(profile, "batch_step_flops"), _by(profile, "batch_cpu_utilization")
+    fastest = answers.peak(profile, "peak_flops")
     gains = answers.doubling_gains({int(size): rate for size, rate in throughput.items()})
     for size in sorted(throughput, key=int):
         rate, samples = throughput[size], int(size)
@@ -181,10 +183,10 @@ def _batches(own: pl.DataFrame) -> Iterator[BatchRow]:
         )
 
 
-def _ablated(own: pl.DataFrame) -> Iterator[AblationRow]:
+def _ablated(profile: pl.DataFrame) -> Iterator[AblationRow]:
     """Yield one row for each set of layers, the whole network first."""
-    seconds, flops = _by(own, "ablated_step_seconds"), _by(own, "ablated_step_flops")
-    fastest = answers.peak(own, "peak_flops")
+    seconds, flops = _by(profile, "ablated_step_seconds"), _by(profile, "ablated_step_flops")
+    fastest = answers.peak(profile, "peak_flops")
     whole = max(seconds.values(), default=0.0)
     for variant in sorted(seconds, key=len):
         rate = flops[variant] / seconds[variant]
@@ -197,14 +199,14 @@ def _ablated(own: pl.DataFrame) -> Iterator[AblationRow]:
         )
 
 
-def _workers(own: pl.DataFrame) -> Iterator[WorkersRow]:
+def _workers(profile: pl.DataFrame) -> Iterator[WorkersRow]:
     """Yield one row for each number of workers."""
     shares = {
-        f"{share}_share": _by(own, f"workers_{share}_seconds")
+        f"{share}_share": _by(profile, f"workers_{share}_seconds")
         for share in ("under_way", "exposed", "pure")
     }
-    sent = _by(own, "workers_sent_bytes")
-    for workers, seconds in _by(own, "workers_step_seconds").items():
+    sent = _by(profile, "workers_sent_bytes")
+    for workers, seconds in _by(profile, "workers_step_seconds").items():
         parts: dict[str, Any] = {
             name: part[workers] / seconds if workers in part else None
             for name, part in shares.items()
@@ -251,16 +253,14 @@ _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
 }
 
 
-def _value(own: pl.DataFrame, name: str) -> float | None:
-    return answers.mean(answers.measures(own, name)["value"])
+def _value(profile: pl.DataFrame, name: str) -> float | None:
+    return answers.mean(answers.measures(profile, name)["value"])
 
 
-def _text(own: pl.DataFrame, name: str) -> str:
-    found = answers.measures(own, name)["text"].drop_nulls()
-    return str(found[0]) if found.len() else ""
+def _text(profile: pl.DataFrame, name: str) -> str:
+    return str(answers.measures(profile, name)["text"].drop_nulls().first() or "")
 
 
-def _by(own: pl.DataFrame, name: str) -> dict[str, float]:
+def _by(profile: pl.DataFrame, name: str) -> dict[str, float]:
     """Return the values of a measure by what they are of."""
-    found = answers.measures(own, name).select("of", "value").drop_nulls()
-    return dict(found.iter_rows())
+    return dict(answers.measures(profile, name).select("of", "value").drop_nulls().iter_rows())
