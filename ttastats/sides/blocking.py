@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import exp
 from typing import Any
@@ -44,6 +44,10 @@ def labelled(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> 
                 where=f"{option} {name}",
                 remedy="`ttastats runs FILE --format json` shows the columns of the runs.",
             )
+    return _joined(parts)
+
+
+def _joined(parts: Sequence[pl.Series]) -> pl.Series:
     frame = pl.DataFrame([part.alias(str(number)) for number, part in enumerate(parts)])
     return frame.select(pl.concat_str(pl.all(), separator=_APART)).to_series()
 
@@ -127,13 +131,17 @@ def _blocked(pair: Pair, names: Sequence[str]) -> Pair:
     parts = [labelled(both, others)] if others else []
     if "order" in names:
         parts.append(in_turn(both))
-    joined = pl.DataFrame([one.alias(str(number)) for number, one in enumerate(parts)])
-    label = joined.select(pl.concat_str(pl.all(), separator=_APART)).to_series().alias("label")
+    label = _joined(parts).alias("label")
     counts = (
         pl.DataFrame([label, both["side"]])
         .group_by("label")
         .agg(a=(pl.col("side") == "a").sum(), b=(pl.col("side") == "b").sum())
-        .sort(_number(), "label", nulls_last=True)
+        # A turn, or a number: 8 comes before 16.
+        .sort(
+            pl.col("label").str.strip_prefix("turn ").cast(pl.Float64, strict=False),
+            "label",
+            nulls_last=True,
+        )
     )
     known = counts.filter(pl.col("label").is_not_null())
     shared = known.filter((pl.col("a") > 0) & (pl.col("b") > 0))
@@ -148,22 +156,13 @@ def _blocked(pair: Pair, names: Sequence[str]) -> Pair:
     a, b = (numbered.filter(side=side).drop("side", "label") for side in "ab")
     if shared.is_empty():
         return replace(pair, unavailable="no block has runs of both sides", blocks=blocks)
-    if _mixed(numbered):
+    setups = numbered.with_columns(setup=setup_names(numbered)).group_by("side", BLOCK)
+    sizes = setups.agg(pl.col("setup").n_unique(), n=pl.len())
+    # Runs of one side and block that are of several setups are not independent.
+    if ((sizes["setup"] > 1) & (sizes["setup"] < sizes["n"])).any():
         said = "a block holds several setups of a side"
         return replace(pair, unavailable=said, blocks=blocks)
     return replace(pair, a=a, b=b, blocks=blocks)
-
-
-def _number() -> pl.Expr:
-    """Return the number of a turn, or what a column of numbers holds: 8 comes before 16."""
-    return pl.col("label").str.strip_prefix("turn ").cast(pl.Float64, strict=False)
-
-
-def _mixed(runs: pl.DataFrame) -> bool:
-    """Return whether runs of one side and block are of several setups, so not independent."""
-    setups = runs.with_columns(setup=setup_names(runs))
-    counts = setups.group_by("side", BLOCK).agg(pl.col("setup").n_unique(), n=pl.len())
-    return bool(((counts["setup"] > 1) & (counts["setup"] < counts["n"])).any())
 
 
 def _alone(block: tuple[str, int, int]) -> str:
@@ -182,8 +181,14 @@ def _remarks(paired: Pairing, by: str) -> Iterator[Note]:
             for name, value in pair.keys.items()
             if any(other.keys[name] != value for other in paired.pairs)
         )
-        if pair.unavailable is None:
-            yield _compared(blocks.shared, by).of(who)
+        shared = blocks.shared
+        if pair.unavailable is None and len(shared) == 1:
+            name, a, b = shared[0]
+            yield note("blocks.one", by=by, name=name, a=a, b=b).of(who)
+        elif pair.unavailable is None:
+            counts = [f"{name} {a}+{b}" for name, a, b in shared]
+            few = wording("blocks.few", n=len(shared)) if len(shared) <= FEW else ""
+            yield note("blocks", n=len(shared), by=by, counts=counts, few=few).of(who)
         if blocks.alone:
             names = units.listed([_alone(one) for one in blocks.alone], between="; ")
             yield note("blocks_alone", names=names).of(who)
@@ -192,36 +197,20 @@ def _remarks(paired: Pairing, by: str) -> Iterator[Note]:
             yield note("blocks_unknown", a=a, b=b, by=by).of(who)
 
 
-def _compared(shared: Sequence[tuple[str, int, int]], by: str) -> Note:
-    if len(shared) == 1:
-        name, a, b = shared[0]
-        return note("blocks.one", by=by, name=name, a=a, b=b)
-    counts = [f"{name} {a}+{b}" for name, a, b in shared]
-    few = wording("blocks.few", n=len(shared)) if len(shared) <= FEW else ""
-    return note("blocks", n=len(shared), by=by, counts=counts, few=few)
+def numbers(pair: Pair, found: ByBlock | None, *, ratios: bool = False) -> dict[str, Any]:
+    """Return what rows for programs tell of the blocks of a difference, where there are any.
 
-
-def numbers(pair: Pair, found: ByBlock | None) -> dict[str, Any]:
-    """Return what rows for programs tell of the blocks of a difference, where there are any."""
-    return _numbers(pair, found, {} if found is None else found.differences, "difference")
-
-
-def ratios(pair: Pair, found: ByBlock | None) -> dict[str, Any]:
-    """Return the same of a ratio, A over B, from logs of B over A."""
-    gaps = {} if found is None else found.differences
-    return _numbers(pair, found, {block: exp(-gap) for block, gap in gaps.items()}, "speedup")
-
-
-def _numbers(
-    pair: Pair, found: ByBlock | None, each: Mapping[int, float], name: str
-) -> dict[str, Any]:
+    `ratios` gives ratios, A over B, of differences of logs, B minus A.
+    """
     if pair.blocks is None:
         return {}
-    shared = enumerate(pair.blocks.shared)
+    gaps = {} if found is None else found.differences
+    name = "speedup" if ratios else "difference"
+    each = {block: exp(-gap) if ratios else gap for block, gap in gaps.items()}
     return {
         "blocks": [
             {"block": block, "n_a": a, "n_b": b, name: each.get(number)}
-            for number, (block, a, b) in shared
+            for number, (block, a, b) in enumerate(pair.blocks.shared)
         ],
         "blocks_alone": [block for block, _, _ in pair.blocks.alone],
         "p_blocks_differ": None if found is None else found.p_value,

@@ -13,7 +13,8 @@ from itertools import zip_longest
 
 import polars as pl
 
-from ttastats.base import quality
+from ttastats.base import quality, units
+from ttastats.base.note import Note, note
 from ttastats.outcomes import axis, direction, time_to_target
 from ttastats.outcomes.target import UserTarget
 from ttastats.table.schema import RUN
@@ -83,7 +84,12 @@ def judge(
         table.join(runs.select(RUN), on=RUN, how="semi")
         for table, runs in zip(known, sides, strict=True)
     )
-    values_a, values_b = (_values(table) for table in own)
+    values_a, values_b = (
+        dict(
+            sorted(table.group_by("metric").agg(pl.col("target_value").unique().sort()).iter_rows())
+        )
+        for table in own
+    )
     if not values_a or not values_b:
         return _by_the_only(sides, values_a or values_b, rows, own)
     if set(values_a) != set(values_b):
@@ -121,18 +127,10 @@ def _by_the_strictest(
     (a, b) = sides
     for candidate in _candidates(own):
         anew = _rejudged(a, rows[0], candidate), _rejudged(b, rows[1], candidate)
-        if all(_all_told(before, now) for before, now in zip(sides, anew, strict=True)):
+        if all(_seen(before, now) for before, now in zip(sides, anew, strict=True)):
             at = ", ".join(f"{target.metric} {target.value:g}" for target in candidate)
             return JudgedPair(*anew, None, f"{text}; both are compared at {at}")
     return JudgedPair(a, b, NOT_COMPARABLE, f"{text}; the evaluations do not allow a common target")
-
-
-def _values(table: pl.DataFrame) -> Mapping[str, list[float]]:
-    """Return the targets of each metric, each once."""
-    found = table.group_by("metric", maintain_order=True).agg(
-        pl.col("target_value").unique().sort()
-    )
-    return dict(sorted(found.iter_rows()))
 
 
 def _differ(values: Sequence[float]) -> bool:
@@ -171,8 +169,18 @@ def _rejudged(
     return order.join(anew, on=RUN, how="left", maintain_order="left")
 
 
-def _all_told(before: pl.DataFrame, now: pl.DataFrame) -> bool:
+def _seen(before: pl.DataFrame, now: pl.DataFrame) -> bool:
     """Return whether every run that reached its own target is seen to reach the other."""
     reached = now.get_column("reached").fill_null(value=False)
     known = ~reached | now.get_column("tta_seconds").is_not_null()
     return bool(((reached | ~before.get_column("reached")) & known).all())
+
+
+def remark(differing: Sequence[tuple[str, str]]) -> Iterator[Note]:
+    """Yield what became of groups whose sides have different targets: their names, and what."""
+    groups: dict[str, list[str]] = {}
+    for name, text in differing:
+        groups.setdefault(text, []).append(name)
+    if groups:
+        each = [f"{text} ({units.listed(names)})" for text, names in groups.items()]
+        yield note("targets_differ", groups=each)

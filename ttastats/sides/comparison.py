@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ttastats.base.units import ratio_interval
 from ttastats.outcomes import axis as axes
 from ttastats.sides import looks
-from ttastats.sides.contrast import Contrast, Estimand, Parts, PowerPlan, judged
+from ttastats.sides.contrast import Contrast, Estimand, Parts, PowerPlan, judged, speedup_of
 from ttastats.sides.design import checks
 from ttastats.sides.design.findings import flag
 from ttastats.sides.numbers import SideNumbers, side
@@ -117,15 +117,7 @@ def _at_look(base: Comparison, most: int, options: Options) -> Comparison:
         # Another look may come, or was: the row takes its part of alpha all the same.
         return replace(base, p_value=1.0, verdict=verdict)
     a, b = base.a.outcomes, base.b.outcomes
-    found = speedup(
-        a,
-        b,
-        epochs_fixed=options.epochs_fixed,
-        estimand=options.estimand,
-        confidence=options.confidence,
-        look=look,
-        late=checks.late(base.a.design, base.b.design),
-    )
+    found = speedup_of(base.a, base.b, a, b, options, look)
     p_value = found.ratio.p_value
     if p_value is None and found.ratio.low is not None:
         p_value = look.p_value(_second_opinion(a, b, options.seed))
@@ -156,14 +148,7 @@ def _with_speedup(base: Comparison, options: Options, *, brief: bool) -> Compari
         base = _same_convergence(base, options)
         if base.speedup is not None:
             return base
-    times = speedup(
-        a.outcomes,
-        b.outcomes,
-        epochs_fixed=options.epochs_fixed,
-        estimand=options.estimand,
-        confidence=options.confidence,
-        late=checks.late(a.design, b.design),
-    )
+    times = speedup_of(a, b, a.outcomes, b.outcomes, options)
     succeeded = a.all_reached and b.all_reached
     if succeeded and not brief:
         other: Mean = "mean" if options.estimand == "geomean" else "geomean"
@@ -343,15 +328,16 @@ def _parts(base: Comparison, options: Options) -> Parts | None:
     per_a, per_b = a.times / a.progress, b.times / b.progress
 
     def ratio(x: Floats, y: Floats) -> Ratio:
-        one, other = (
-            outcomes(
-                values,
-                clusters=_reached(which, which.outcomes.clusters),
-                blocks=_reached(which, which.outcomes.blocks),
-            )
-            for values, which in ((x, a), (y, b))
+        sides = []
+        for values, runs in ((x, a.outcomes), (y, b.outcomes)):
+            labels = [
+                None if each is None else each[runs.reached]
+                for each in (runs.clusters, runs.blocks)
+            ]
+            sides.append(outcomes(values, clusters=labels[0], blocks=labels[1]))
+        return ratio_between(
+            sides[0], sides[1], estimand=options.estimand, confidence=options.confidence
         )
-        return ratio_between(one, other, estimand=options.estimand, confidence=options.confidence)
 
     return Parts(
         ratio(per_a, per_b),
@@ -359,7 +345,3 @@ def _parts(base: Comparison, options: Options) -> Parts | None:
         coefficient_of_variation(per_a),
         coefficient_of_variation(per_b),
     )
-
-
-def _reached(one: SideNumbers, labels: NDArray[np.intp] | None) -> NDArray[np.intp] | None:
-    return None if labels is None else labels[one.outcomes.reached]

@@ -24,9 +24,10 @@ from ttastats.stats.decision import (
 )
 from ttastats.stats.means import MeanDifference
 from ttastats.stats.multiplicity import adjusted
-from ttastats.stats.outcomes import numbered
+from ttastats.stats.outcomes import Outcomes, numbered
 from ttastats.stats.permutation import PairWins
 from ttastats.stats.results import Difference, Flag, Ratio
+from ttastats.stats.sequential import Look
 from ttastats.stats.speedup import Speedup, speedup
 from ttastats.stats.verdict import Verdict
 
@@ -127,6 +128,26 @@ class Contrast(Generic[Sample]):
         return words(found.code for found in self.findings if found.effect == "allowance")
 
 
+def speedup_of(
+    a: SideNumbers,
+    b: SideNumbers,
+    of_a: Outcomes,
+    of_b: Outcomes,
+    options: Options,
+    look: Look | None = None,
+) -> Speedup:
+    """Return the speedup of outcomes of the runs of two sides."""
+    return speedup(
+        of_a,
+        of_b,
+        epochs_fixed=options.epochs_fixed,
+        estimand=options.estimand,
+        confidence=options.confidence,
+        look=look,
+        late=checks.late(a.design, b.design),
+    )
+
+
 def no_verdict(why: str, options: Options) -> Decision:
     """Return that there is no verdict, because of how the runs were made."""
     claim = f"no verdict: {why}"
@@ -147,7 +168,11 @@ def judged(
         Which difference does not matter: a fraction of times, else in the unit of the values.
         Without one nothing is called the same.
     """
-    contrasts = [_possible(one, options) for one in contrasts]
+    contrasts = list(contrasts)
+    for number, one in enumerate(contrasts):
+        reasons = words(each.code for each in one.findings if each.effect == "undecided")
+        if reasons and one.verdict is NOT_JUDGED:
+            contrasts[number] = replace(one, verdict=no_verdict(reasons, options))
     known = [None if one.verdict.reason else one.p_value for one in contrasts]
     bounds: Sequence[Bounds] = [Bounds()] * len(contrasts)
     if margin is not None:
@@ -157,14 +182,6 @@ def judged(
         _judged(one, p, within, options, margin) if one.verdict is NOT_JUDGED else one
         for one, p, within in zip(contrasts, adjusted(known, fdr=options.fdr), bounds, strict=True)
     )
-
-
-def _possible(one: Contrast[Sample], options: Options) -> Contrast[Sample]:
-    """Return a contrast without a verdict where the design of its runs allows none."""
-    reasons = words(each.code for each in one.findings if each.effect == "undecided")
-    if reasons and one.verdict is NOT_JUDGED:
-        return replace(one, verdict=no_verdict(reasons, options))
-    return one
 
 
 def _judged(
@@ -251,13 +268,7 @@ def _by_clusters(
         replace(side.outcomes, clusters=numbered(labels, labels.size))
         for side, labels in zip((one.a, one.b), clusters, strict=True)
     ]
-    by_cluster = speedup(
-        *sides,
-        epochs_fixed=options.epochs_fixed,
-        estimand=options.estimand,
-        confidence=options.confidence,
-        late=checks.late(one.a.design, one.b.design),
-    )
+    by_cluster = speedup_of(one.a, one.b, sides[0], sides[1], options)
     p_value = by_cluster.ratio.p_value
     if p_value is not None and p is not None:
         p_value = min(1.0, p_value * p / (ratio.p_value or p or 1.0))

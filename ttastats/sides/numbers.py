@@ -28,12 +28,12 @@ class SideNumbers:
 
     n: int
     outcomes: Outcomes
-    progress: Floats | None
-    mean_seconds: float | None
-    ert_seconds: float | None
-    cv: float | None
-    cv_low: float | None
-    cv_high: float | None
+    progress: Floats | None = None
+    mean_seconds: float | None = None
+    ert_seconds: float | None = None
+    cv: float | None = None
+    cv_low: float | None = None
+    cv_high: float | None = None
     batch_sizes: tuple[int, ...] = ()
     design: Design = field(default_factory=Design)
 
@@ -109,8 +109,7 @@ def side(
 
 def brief(runs: pl.DataFrame) -> SideNumbers:
     """Return of one side what a verdict rests on, and nothing that only describes it."""
-    made = outcomes_of(runs)
-    return SideNumbers(runs.height, made, None, None, None, None, None, None, design=design(runs))
+    return SideNumbers(runs.height, outcomes_of(runs), design=design(runs))
 
 
 def outcomes_of(runs: pl.DataFrame) -> Outcomes:

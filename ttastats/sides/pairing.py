@@ -13,7 +13,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note
 from ttastats.outcomes.counted import counted, standing
 from ttastats.outcomes.target import UserTarget
-from ttastats.sides import common_target, pairing_remarks, setups, shared_runs
+from ttastats.sides import common_target, setups, shared_runs
 from ttastats.table import schema
 from ttastats.table.schema import BENCHMARK
 
@@ -111,15 +111,6 @@ class Pairing:
     b: Runs
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Group:
-    """Runs of both sides that belong together, before shared ones and copies are left out."""
-
-    keys: Keys
-    a: Runs
-    b: Runs
-
-
 def name_of(keys: Keys) -> str:
     """Name a group by its known keys."""
     return " ".join(str(value) for value in keys.values() if value is not None)
@@ -145,10 +136,10 @@ def pairings(
     found = [
         _groups(baseline.runs, other.runs, keys, like_for_like=not (by or pool)) for other in others
     ]
-    extra = tuple(name for name in setups.COLUMNS if any(name in each.columns for each in found))
+    extra = tuple(name for name in setups.COLUMNS if any(name in columns for *_, columns in found))
     return tuple(
-        _pairing(baseline, other, each, keys, extra)
-        for other, each in zip(others, found, strict=True)
+        _pairing(baseline, other, groups, alone, keys, extra)
+        for other, (groups, alone, _) in zip(others, found, strict=True)
     )
 
 
@@ -167,17 +158,16 @@ def _benchmark_keys(sides: Sequence[Side]) -> tuple[str, ...]:
     return tuple(name for name in BENCHMARK if name not in dropped)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Found:
-    groups: tuple[_Group, ...]
-    alone: tuple[Alone, ...]
-    columns: frozenset[str]
+def _groups(
+    a: Runs, b: Runs, keys: Sequence[str], *, like_for_like: bool
+) -> tuple[list[Pair], list[Alone], set[str]]:
+    """Set the runs of equal keys against each other, and by their setups if that is asked.
 
-
-def _groups(a: Runs, b: Runs, keys: Sequence[str], *, like_for_like: bool) -> _Found:
-    """Set the runs of equal keys against each other, and by their setups if that is asked."""
+    Return also those without a partner, and by which columns of the setups they were matched.
+    Shared runs and copies are not left out yet.
+    """
     parts_a, parts_b = _parts(a, keys), _parts(b, keys)
-    groups: list[_Group] = []
+    groups: list[Pair] = []
     alone: list[Alone] = []
     columns: set[str] = set()
     for key in parts_a:
@@ -187,7 +177,7 @@ def _groups(a: Runs, b: Runs, keys: Sequence[str], *, like_for_like: bool) -> _F
         elif like_for_like:
             matched = setups.match(parts_a[key], parts_b[key])
             columns |= set(matched.columns)
-            groups += [_Group(named, one, other) for one, other in matched.alike]
+            groups += [Pair(named, one, other) for one, other in matched.alike]
             alone += [
                 Alone(
                     {**named, **dict(zip(matched.columns, setup, strict=True))}, side, runs.height
@@ -196,12 +186,12 @@ def _groups(a: Runs, b: Runs, keys: Sequence[str], *, like_for_like: bool) -> _F
                 for setup, runs in parts
             ]
         else:
-            groups.append(_Group(named, parts_a[key], parts_b[key]))
+            groups.append(Pair(named, parts_a[key], parts_b[key]))
     for key in parts_b:
         if key not in parts_a:
             named = dict(zip(keys, key, strict=True))
             alone.append(Alone(named, "b", parts_b[key].height))
-    return _Found(tuple(groups), tuple(alone), frozenset(columns))
+    return groups, alone, columns
 
 
 def _parts(runs: Runs, keys: Sequence[str]) -> dict[tuple[Any, ...], Runs]:
@@ -213,16 +203,21 @@ def _parts(runs: Runs, keys: Sequence[str]) -> dict[tuple[Any, ...], Runs]:
 
 
 def _pairing(
-    baseline: Side, other: Side, found: _Found, keys: Sequence[str], extra: Sequence[str]
+    baseline: Side,
+    other: Side,
+    groups: Sequence[Pair],
+    alone: Sequence[Alone],
+    keys: Sequence[str],
+    extra: Sequence[str],
 ) -> Pairing:
-    if not found.groups:
-        raise _nothing_alike(baseline, other, found.alone, keys)
+    if not groups:
+        raise _nothing_alike(baseline, other, alone, keys)
     both = shared_runs.shared(baseline.runs, other.runs)
     named = [
         replace(
             one, keys={**one.keys, **{name: setups.common(one.a, one.b, name) for name in extra}}
         )
-        for one in found.groups
+        for one in groups
     ]
     judge = _judge_of(baseline, other)
     made = [_pair(group, both, judge) for group in named]
@@ -234,21 +229,19 @@ def _pairing(
             remedy="Give other runs, or select two parts of one file: --a 'system=...' --b "
             "'system=...'",
         )
-    every = [*(one.keys for one in named), *(one.keys for one in found.alone)]
+    every = [*(one.keys for one in named), *(one.keys for one in alone)]
     # Without a suite and round that all share.
     same = {name for name in ("suite", "round") if len({one.get(name) for one in every}) == 1}
     names = [
         name_of({name: value for name, value in one.items() if name not in same}) for one in every
     ]
-    alone = (
-        replace(one, short=name) for one, name in zip(found.alone, names[len(named) :], strict=True)
-    )
+    alone = [replace(one, short=name) for one, name in zip(alone, names[len(named) :], strict=True)]
     names = names[: len(named)]
-    groups = [(name, group.a, group.b) for name, group in zip(names, named, strict=True)]
+    by_name = [(name, group.a, group.b) for name, group in zip(names, named, strict=True)]
     remarks = (
-        *pairing_remarks.shared(groups, both),
-        *pairing_remarks.setups_that_differ(groups),
-        *pairing_remarks.targets(
+        *shared_runs.remark(by_name, both),
+        *setups.remarks(by_name),
+        *common_target.remark(
             [(name, said) for name, (_, said) in zip(names, made, strict=True) if said]
         ),
     )
@@ -271,7 +264,7 @@ def _numbered(parts: Iterable[Runs]) -> Runs:
     )
 
 
-def _pair(group: _Group, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
+def _pair(group: Pair, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
     """Return a pair, and what is to be said of its targets."""
     a, b = (counted(shared_runs.without(runs, both)) for runs in (group.a, group.b))
     if a.is_empty() or b.is_empty():

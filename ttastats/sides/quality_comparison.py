@@ -1,17 +1,21 @@
-"""Two sides of runs at one budget in numbers: which has the better quality, and how sure?
+"""Two sides of runs in qualities: which has the better one at a budget, or where its time ended?
 
 The mean qualities are compared, and beside them what each side had spent by then. A run without a
 value is in no mean; since it may be one that failed, no side is called better that has such runs.
+Beside times, another metric says whether a gain costs quality on data that did not choose the
+stopping point.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import polars as pl
 
 from ttastats.outcomes import axis as axes
+from ttastats.outcomes.at_budget import at_stop
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.outcomes.budget import END, Budget, Lengths, lengths
 from ttastats.outcomes.direction import is_upwards
@@ -20,35 +24,57 @@ from ttastats.sides.design.at_budget import at_budget, slack
 from ttastats.sides.design.side import setup_names
 from ttastats.sides.numbers import both_blocks, share_a_block, side
 from ttastats.sides.options import Options
-from ttastats.sides.pairing import Pair
+from ttastats.sides.pairing import Pair, Side
 from ttastats.stats.blocks import by_block
-from ttastats.stats.means import AgainstNumber, against, difference, smallest_change
+from ttastats.stats.decision import Decision
+from ttastats.stats.means import (
+    AgainstNumber,
+    MeanDifference,
+    against,
+    difference,
+    smallest_change,
+)
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.results import Floats, Ratio
 from ttastats.stats.speedup import ratio_between
+from ttastats.stats.verdict import Verdict
+from ttastats.table import schema
 
 #: On which axis it is told what was spent, where a budget fixes the time.
 _INSTEAD_OF_TIME = ("steps", "epochs", "samples")
+_NO_LENGTHS = Lengths(None, 0.0, 0.0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SideAt:
-    """The runs of one side at a budget: those with a value, and how many have none.
+    """The runs of one side that have a value, and how many have none.
 
-    `spent` is what those with a value had spent on the axis of the comparison, None where a run
-    does not tell. `meets` tests their mean against the target, where there is one.
+    At a budget, `spent` is what those with a value had spent on the axis of the comparison, None
+    where a run does not tell. `meets` tests their mean against the target, where there is one.
     """
 
     n: int
     missing: int
     mean: float | None
     sd: float | None
-    spent: float | None
-    lengths: Lengths
+    spent: float | None = None
+    lengths: Lengths = _NO_LENGTHS
     meets: AgainstNumber | None = None
 
 
 QualityComparison = Contrast[SideAt]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Also:
+    """Another metric of one pair where the time of its runs ended.
+
+    `chose`: it is the metric whose target the runs had to meet.
+    """
+
+    contrast: QualityComparison
+    metric: str
+    chose: bool
 
 
 def compare(
@@ -95,28 +121,30 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
     )  # fmt: skip
     if a.n and b.n and metrics.len() < 2:
         if share_a_block(*with_value):
-            made = _with_difference(made, with_value, step, options)
+            values = [runs["quality"].to_numpy() for runs in with_value]
+            blocks = both_blocks(*with_value)
+            gap = _difference(with_value[0], with_value[1], step, options)
+            made = replace(
+                made,
+                difference=gap,
+                p_value=gap.p_value,
+                ratio=_ratio(with_value, axis, options),
+                by_block=None if blocks is None else by_block(values[0], values[1], blocks),
+                within_blocks=blocks is not None,
+            )
         else:
             why = why or "no block has values of both sides"
     return replace(made, verdict=no_verdict(why, options)) if why else made
 
 
-def _with_difference(
-    made: QualityComparison, with_value: Sequence[pl.DataFrame], step: float, options: Options
-) -> QualityComparison:
-    one, other = (runs["quality"].to_numpy() for runs in with_value)
-    labels = (setup_names(with_value[0]).to_numpy(), setup_names(with_value[1]).to_numpy())
-    blocks = both_blocks(*with_value)
-    gap = difference(
-        one, other, clusters=labels, blocks=blocks, resolution=step, confidence=options.confidence
-    )
-    return replace(
-        made,
-        difference=gap,
-        p_value=gap.p_value,
-        ratio=_ratio(with_value, made.axis, options),
-        by_block=None if blocks is None else by_block(one, other, blocks),
-        within_blocks=blocks is not None,
+def _difference(a: pl.DataFrame, b: pl.DataFrame, step: float, options: Options) -> MeanDifference:
+    return difference(
+        a["quality"].to_numpy(),
+        b["quality"].to_numpy(),
+        clusters=(setup_names(a).to_numpy(), setup_names(b).to_numpy()),
+        blocks=both_blocks(a, b),
+        resolution=step,
+        confidence=options.confidence,
     )
 
 
@@ -197,3 +225,38 @@ def _why_not(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metrics: int) -> 
     if budget.unit == END.unit and not (a.lengths.one and b.lengths.one):
         return "ends differ"
     return ""
+
+
+def other_metrics(
+    sides: Sequence[tuple[Side, Side, Pair]], metrics: Sequence[str], options: Options
+) -> list[tuple[Also, ...]]:
+    """Return for the pairs of two sides each what the metrics were worth, judged together."""
+    every = [_at_stop(*each, metric, options) for each in sides for metric in metrics]
+    together = judged([one.contrast for one in every], options)
+    rest = (replace(one, contrast=each) for one, each in zip(every, together, strict=True))
+    return [tuple(islice(rest, len(metrics))) for _ in sides]
+
+
+def _at_stop(baseline: Side, other: Side, pair: Pair, metric: str, options: Options) -> Also:
+    a, b = (
+        at_stop(side.evaluations, runs, metric).join(runs, on=schema.RUN, how="left")
+        for side, runs in ((baseline, pair.a), (other, pair.b))
+    )
+    used = ("quality", "quality_step", "higher_is_better")
+    both = pl.concat([a.select(used), b.select(used)])
+
+    def worth(values: Floats, runs: pl.DataFrame) -> SideAt:
+        missing = runs.filter("reached").height - values.size
+        centre = mean(values) if values.size else None
+        return SideAt(values.size, missing, centre, standard_deviation(values))
+
+    of_a, of_b = worth(a["quality"].to_numpy(), pair.a), worth(b["quality"].to_numpy(), pair.b)
+    made = Contrast(pair.keys, of_a, of_b, higher_is_better=is_upwards(both))
+    if a.is_empty() or b.is_empty() or not share_a_block(a, b):
+        none = Decision(Verdict.UNAVAILABLE, "no value", 0.0, reason="no value")
+        made = replace(made, verdict=none)
+    else:
+        gap = _difference(a, b, step_of(both), options)
+        made = replace(made, difference=gap, p_value=gap.p_value)
+    targets = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls()
+    return Also(made, metric, metric in targets.to_list())

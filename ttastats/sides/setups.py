@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations, product
@@ -12,6 +12,7 @@ from itertools import chain, combinations, product
 import polars as pl
 
 from ttastats.base import units
+from ttastats.base.note import Note, note, wording
 
 #: What entries of one benchmark differ in most, and by what a fair comparison matches them.
 COLUMNS = ("accelerators", "hardware")
@@ -138,3 +139,37 @@ def said(runs: pl.DataFrame, column: str) -> str:
     """Return the values of a setup column in words."""
     found = ["unknown" if value is None else str(value) for value in values(runs, column)]
     return units.listed(found, 3)
+
+
+def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterator[Note]:
+    """Say in what the setups of a group's sides differ, and which names count as one hardware.
+
+    A setup that is unknown, or one of several of a side, differs from none.
+    """
+    for column in COLUMNS:
+        values = [(name, common(a, a, column), common(b, b, column)) for name, a, b in groups]
+        found = [
+            (name, str(one), str(other))
+            for name, one, other in values
+            if one is not None and other is not None and one != other
+        ]
+        renamed = [each for each in found if column == "hardware" and same(*each[1:])]
+        apart = [each for each in found if each not in renamed]
+        if apart:
+            text = _by_difference(apart, everywhere=len(apart) == len(groups))
+            yield Note(f"{column}_differ", wording("setup_differs", column=column, how=text))
+        names = dict.fromkeys(
+            f"{one} and {other}" for _, one, other in renamed if words(one) != words(other)
+        )
+        if names:
+            yield note("hardware_names", names=[*names])
+
+
+def _by_difference(found: Sequence[tuple[str, str, str]], *, everywhere: bool) -> str:
+    """Return `DGX-2 vs DGX-2H`, and of which groups if not of all."""
+    groups: dict[str, list[str]] = {}
+    for name, one, other in found:
+        groups.setdefault(f"{one} vs {other}", []).append(name)
+    if everywhere and len(groups) == 1:
+        return next(iter(groups))
+    return "; ".join(f"{values} ({units.listed(names)})" for values, names in groups.items())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
+from ttastats.base.note import Note, note
 from ttastats.table.schema import RUN
 
 #: What a run is known by wherever its log lies: a log that was sent in again is the same run.
@@ -43,6 +44,22 @@ def example(runs: pl.DataFrame) -> str:
     return str(runs.get_column("source").sort()[0])
 
 
+def remark(
+    groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]], both: pl.Series
+) -> Iterator[Note]:
+    """Name the runs that both sides of some groups have: of a difference they say nothing."""
+    counts = [
+        (name, of_content(pl.concat([a, b], how="diagonal_relaxed"), both)) for name, a, b in groups
+    ]
+    counts = [(name, runs) for name, runs in counts if not runs.is_empty()]
+    if not counts:
+        return
+    number = sum(contents(runs) for _, runs in counts)
+    log = min(example(runs) for _, runs in counts)
+    names = [f"{name} {contents(runs)}" for name, runs in counts]
+    yield note("shared_runs", n=number, names=names, example=log)
+
+
 def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
     """Refuse parts of one table that have a run in common: A would be compared with itself.
 
@@ -61,17 +78,14 @@ def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
         both = baseline.select(_ROW).join(runs.select(_ROW), on=_ROW, how="semi").unique()
         if both.is_empty():
             continue
+        remedy = "Select sides without common runs."
+        column, sign, pattern = name.partition("=")
+        if sign and column.isidentifier() and "," not in name:
+            part = f"--a {first!r} --a '{column}!={pattern}'"
+            remedy = f"Exclude them from one side, for example {part}."
         some = "all" if both.height == runs.select(_ROW).n_unique() else "some"
         raise TtastatsError(
             f"{units.plural(both.height, 'run')} would be on both sides: {some} of {name!r} also "
             f"match {first!r}, such as {example(both)}",
-            remedy=_remedy(first, name),
+            remedy=remedy,
         )
-
-
-def _remedy(first: str, name: str) -> str:
-    """Return how the side that holds the other can leave it out, as conditions or in words."""
-    column, found, pattern = name.partition("=")
-    if found and column.isidentifier() and "," not in name:
-        return f"Exclude them from one side, for example --a {first!r} --a '{column}!={pattern}'."
-    return "Select sides without common runs."

@@ -11,7 +11,7 @@ from ttastats.answers.qualities import with_value
 from ttastats.base import units
 from ttastats.base.note import Note, note
 from ttastats.report.row import Row
-from ttastats.sides.other_metrics import Also
+from ttastats.sides.quality_comparison import Also
 from ttastats.stats.verdict import Verdict
 
 

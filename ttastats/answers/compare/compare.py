@@ -30,10 +30,10 @@ from ttastats.report import fields, grouping
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.sides import blocking, comparison, other_metrics, quality_comparison, setups
+from ttastats.sides import blocking, comparison, quality_comparison, setups
 from ttastats.sides.options import Options, View
-from ttastats.sides.other_metrics import Also
 from ttastats.sides.pairing import Pairing, Side, pairings
+from ttastats.sides.quality_comparison import Also
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.verdict import Verdict
 from ttastats.table import schema
@@ -99,7 +99,7 @@ def of_times(
         for pair in each.pairs
     ]
     compared = comparison.compare([pair for _, _, pair in together], options)
-    metrics = other_metrics.measured(together, also, options)
+    metrics = quality_comparison.other_metrics(together, also, options)
     row_of = partial(rows.of_times, options=options)
     sides = _sides(baseline, others, paired, zip(compared, metrics, strict=True), row_of, view)
     if not options.max_runs:  # a mean over benchmarks has no plan of its own

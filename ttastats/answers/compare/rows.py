@@ -41,9 +41,8 @@ from ttastats.sides import blocking, setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.design import findings
 from ttastats.sides.options import Options
-from ttastats.sides.other_metrics import Also
 from ttastats.sides.pairing import Pair
-from ttastats.sides.quality_comparison import QualityComparison
+from ttastats.sides.quality_comparison import Also, QualityComparison
 from ttastats.stats.decision import Decision
 from ttastats.stats.means import MeanDifference
 from ttastats.stats.results import Difference, Ratio
@@ -371,7 +370,7 @@ def of_times(
         target_metric=metric,
         target_value=value,
         look=look,
-        blocks=Row(keys=blocking.ratios(pair, one.by_block)),
+        blocks=Row(keys=blocking.numbers(pair, one.by_block, ratios=True)),
     )
 
 
