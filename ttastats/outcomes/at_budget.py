@@ -88,6 +88,13 @@ def runs(
     table = heads.join(
         _at(values, budget), on=schema.RUN, how="left", maintain_order="left"
     ).with_columns(short=_short(budget))
+    # The runs of an entry that logs other metrics alone have not failed, nor have those of a
+    # benchmark with several metrics, of which none is meant more than the others.
+    never = pl.col("short").eq_missing(pl.lit("never_evaluated"))
+    others = rows.filter(schema.of_evaluations()).select(schema.RUN).unique().collect()
+    other_metric = never.all().over(_ENTRY) & pl.struct(schema.RUN).is_in(
+        others.to_struct().implode()
+    )
     has, length = pl.col("short").is_null(), time_to_target.run_length()
     spent = pl.coalesce(length, "at") if budget.amount is None else pl.col("at")
     return (
@@ -102,7 +109,9 @@ def runs(
             value_final=pl.col("quality"),
             evaluations_to_target=pl.col("quality_seen"),
             target_metric=pl.col("metric"),
-            set_aside=pl.coalesce(counted.set_aside(), _of_another_metric(rows)),
+            set_aside=pl.coalesce(
+                counted.set_aside(), pl.when(other_metric).then(pl.lit("other_metric"))
+            ),
         )
         .with_columns(
             epoch_seconds=pl.col("observed_seconds") / pl.col("epochs"),
@@ -112,17 +121,6 @@ def runs(
         .drop("at", "step", "epoch", "metric", "furthest", "measured", "earlier")
         .collect()
     )  # fmt: skip
-
-
-def _of_another_metric(rows: pl.LazyFrame) -> pl.Expr:
-    """Set aside the runs of an entry that logs other metrics alone: they have not failed.
-
-    So are those of a benchmark with several metrics, of which none is meant more than the others.
-    """
-    never = pl.col("short").eq_missing(pl.lit("never_evaluated"))
-    others = rows.filter(schema.of_evaluations()).select(schema.RUN).unique().collect()
-    logs = pl.struct(schema.RUN).is_in(others.to_struct().implode())
-    return pl.when(never.all().over(_ENTRY) & logs).then(pl.lit("other_metric"))
 
 
 def _of_one_metric(rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: str) -> pl.LazyFrame:

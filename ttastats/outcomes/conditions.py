@@ -31,7 +31,14 @@ class Condition:
     option: str = "--where"
 
     def __str__(self) -> str:
-        return f"{self.column}{self.operator}{','.join(map(_written, self.values))}"
+        # A value is read as it is: not as `==`, nor without its spaces.
+        values = [
+            '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
+            if re.search(r'[,"\\]|^[=\s]|\s$', value)
+            else value
+            for value in self.values
+        ]
+        return f"{self.column}{self.operator}{','.join(values)}"
 
     @property
     def place(self) -> str:
@@ -55,7 +62,14 @@ def parse(text: str, option: str = "--where") -> Condition:
             remedy="Use column=value, such as benchmark=resnet or nodes>=8.",
         )
     column, operator, right = match.groups()
-    condition = Condition(column, operator.replace("==", "="), tuple(_values(right)), option)
+    values, start, end = [], 0, ","
+    while end and (value := _VALUE.match(right, start)):
+        quoted, plain = value["quoted"], value["plain"]
+        values.append(
+            plain.replace("\\,", ",") if quoted is None else re.sub(r'\\(["\\])', r"\1", quoted)
+        )
+        start, end = value.end(), value["end"]
+    condition = Condition(column, operator.replace("==", "="), tuple(values), option)
     if "" in condition.values:
         raise TtastatsError(
             f"{text!r} lacks a value",
@@ -74,19 +88,3 @@ def parse(text: str, option: str = "--where") -> Condition:
 def parse_all(texts: Iterable[str | Condition], option: str = "--where") -> tuple[Condition, ...]:
     """Read several conditions, all of which must hold; what is read already stays as it is."""
     return tuple(text if isinstance(text, Condition) else parse(text, option) for text in texts)
-
-
-def _values(text: str) -> Iterable[str]:
-    start, end = 0, ","
-    while end and (match := _VALUE.match(text, start)):
-        quoted = match["quoted"]
-        plain = match["plain"] and match["plain"].replace("\\,", ",")
-        yield plain if quoted is None else re.sub(r'\\(["\\])', r"\1", quoted)
-        start, end = match.end(), match["end"]
-
-
-def _written(value: str) -> str:
-    """Write a value so that it is read as it is: not as `==`, nor without its spaces."""
-    if not re.search(r'[,"\\]|^[=\s]|\s$', value):
-        return value
-    return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'

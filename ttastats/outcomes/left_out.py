@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
@@ -18,15 +18,6 @@ REASONS = ("stopped", "unreadable", "missing")
 _AGAIN = ("suite", "round", "benchmark", "entry", "seed")
 #: Runs that are missing and named; of more it says how many.
 _NAMED = 3
-
-
-class Keyed(Protocol):
-    """Runs of both sides with equal keys."""
-
-    @property
-    def keys(self) -> Mapping[str, Any]:
-        """Return the keys."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +104,12 @@ def rows(runs: pl.DataFrame) -> pl.DataFrame:
     return found.join(there, on="source", how="anti")
 
 
-def of_pairs(a: pl.DataFrame, b: pl.DataFrame, pairs: Sequence[Keyed]) -> tuple[BothSides, ...]:
-    """Return what is left out of each pair of groups of two tables of runs."""
+def of_pairs(
+    a: pl.DataFrame, b: pl.DataFrame, keys: Sequence[Mapping[str, Any]]
+) -> tuple[BothSides, ...]:
+    """Return what is left out of the groups of two tables of runs that have the same keys."""
     absent = rows(a), rows(b)
-    return tuple(
-        BothSides(of(a, pair.keys, absent[0]), of(b, pair.keys, absent[1])) for pair in pairs
-    )
+    return tuple(BothSides(of(a, each, absent[0]), of(b, each, absent[1])) for each in keys)
 
 
 def of(runs: pl.DataFrame, keys: Mapping[str, Any], absent: pl.DataFrame | None = None) -> LeftOut:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -69,22 +70,22 @@ def _holds(
     if dtype == pl.Null:
         return pl.lit(None, pl.Boolean)
     if dtype == pl.String:
-        return _text(column, operator, text)
+        if operator == "=":
+            return column.str.contains(_pattern(text))
+        return _COMPARISONS[operator](column, pl.lit(text))
     if dtype == pl.List(pl.String) and operator == "=":
-        return column.list.eval(_text(pl.element(), "=", text)).list.any()
+        return column.list.eval(pl.element().str.contains(_pattern(text))).list.any()
     if dtype == pl.Boolean:
         return column == _truth(condition, operator, text)
     if dtype.is_numeric():
         return _COMPARISONS[operator](column, _number(condition, name, dtype, text))
     if dtype.is_temporal():
-        return _in_time(column, operator, _day_or_moment(condition, text))
+        # A span: after it is later than its end, before it earlier than its start.
+        start, end = _span(condition, text)
+        if operator == "=":
+            return column.is_between(start, end)
+        return _COMPARISONS[operator](column, end if operator in {">", "<="} else start)
     raise TtastatsError(f"{name} contains lists and cannot be compared", where=condition.place)
-
-
-def _text(column: pl.Expr, operator: str, text: str) -> pl.Expr:
-    if operator == "=":
-        return column.str.contains(_pattern(text))
-    return _COMPARISONS[operator](column, pl.lit(text))
 
 
 def _pattern(text: str) -> str:
@@ -118,34 +119,21 @@ def _number(condition: Condition, name: str, dtype: pl.DataType, text: str) -> f
     return number
 
 
-def _day_or_moment(condition: Condition, text: str) -> tuple[datetime, datetime]:
+def _span(condition: Condition, text: str) -> tuple[datetime, datetime]:
     """Return a moment twice, or a day from start to end; in UTC unless it says otherwise."""
-    try:
+    with suppress(ValueError):
         day = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
-    except ValueError:
-        moment = _moment(condition, text)
-        return moment, moment
-    return day, day + timedelta(days=1, microseconds=-1)
-
-
-def _moment(condition: Condition, text: str) -> datetime:
+        return day, day + timedelta(days=1, microseconds=-1)
     try:
         moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):  # in the year 1 or 9999, UTC may be another
         raise TtastatsError(
             f"{text!r} is not a date",
             where=condition.place,
             remedy="Write 2024-01-31 or 2024-01-31T12:00, in UTC.",
         ) from None
-
-
-def _in_time(column: pl.Expr, operator: str, span: tuple[datetime, datetime]) -> pl.Expr:
-    """Compare with a span: after it is later than its end, before it earlier than its start."""
-    start, end = span
-    if operator == "=":
-        return column.is_between(start, end)
-    return _COMPARISONS[operator](column, end if operator in {">", "<="} else start)
+    return moment, moment
 
 
 def unmet(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> TtastatsError:
@@ -197,9 +185,14 @@ def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:
         return f"{name} is unknown for every {what}."
     if values.dtype == pl.String:
         return _texts(sorted(values.unique()), condition)
-    if values.dtype.is_numeric() or values.dtype.is_temporal():
-        return _range(name, values)
-    return ""
+    if not values.dtype.is_numeric() and not values.dtype.is_temporal():
+        return ""
+    distinct = values.unique().sort()
+    if len(distinct) == 1:
+        return f"{name} is {_said(distinct[0])}."
+    if len(distinct) <= _FEW and values.dtype.is_integer():
+        return f"{name} is one of {', '.join(_said(value) for value in distinct)}."
+    return f"{name} lies between {_said(distinct[0])} and {_said(distinct[-1])}."
 
 
 def _texts(known: Sequence[str], condition: Condition) -> str:
@@ -213,15 +206,6 @@ def _texts(known: Sequence[str], condition: Condition) -> str:
     if len(known) <= _FEW:
         return f"Values: {', '.join(known)}."
     return f"There are {len(known)}, from {known[0]} to {known[-1]}."
-
-
-def _range(name: str, values: pl.Series) -> str:
-    distinct = values.unique().sort()
-    if len(distinct) == 1:
-        return f"{name} is {_said(distinct[0])}."
-    if len(distinct) <= _FEW and values.dtype.is_integer():
-        return f"{name} is one of {', '.join(_said(value) for value in distinct)}."
-    return f"{name} lies between {_said(distinct[0])} and {_said(distinct[-1])}."
 
 
 def _said(value: Any) -> str:

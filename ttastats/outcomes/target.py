@@ -170,10 +170,6 @@ class _Unsuited:
     target: UserTarget
     outside: _Metric | None = None
 
-    @property
-    def benchmark(self) -> str | None:
-        return self.key[-1]
-
 
 def suited(
     rows: pl.LazyFrame, targets: Sequence[UserTarget]
@@ -235,7 +231,10 @@ def _why_not(
     key: _Key, metrics: Sequence[_Metric], targets: Sequence[UserTarget]
 ) -> _Unsuited | None:
     for target in targets:
-        meant = _meant(target, metrics)
+        meant = [metric for metric in metrics if metric.name == target.metric]
+        if target.metric is None:
+            meant = [metric for metric in metrics if metric.has_target]
+            meant = meant or (list(metrics) if len(metrics) == 1 else [])
         if not meant:
             why = f"logs {', '.join(metric.name for metric in metrics)}"
             return _Unsuited(key, why, target)
@@ -246,20 +245,13 @@ def _why_not(
     return None
 
 
-def _meant(target: UserTarget, metrics: Sequence[_Metric]) -> list[_Metric]:
-    if target.metric is not None:
-        return [metric for metric in metrics if metric.name == target.metric]
-    with_target = [metric for metric in metrics if metric.has_target]
-    return with_target or (list(metrics) if len(metrics) == 1 else [])
-
-
 def _none(unsuited: Sequence[_Unsuited], logged: _Logged) -> TtastatsError:
     outside = [one for one in unsuited if one.outside is not None]
     if outside:
         return _far_outside(outside)
     one = unsuited[0]
     where = f"--target {one.target}"
-    have = f"{one.benchmark} has" if one.benchmark else "these runs have"
+    have = f"{one.key[-1]} has" if one.key[-1] else "these runs have"
     if one.target.metric is not None:
         return _no_such_metric(one.target.metric, logged, where)
     return TtastatsError(
@@ -321,7 +313,7 @@ _NAMELESS = "runs without a known benchmark"
 
 def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
     target = outside[0].target
-    said = [one.outside.limits(one.benchmark) for one in outside if one.outside is not None]
+    said = [one.outside.limits(one.key[-1]) for one in outside if one.outside is not None]
     shown = units.listed(said, 4, "; ")
     value = target.value / 100
     fits = all(one.outside is not None and one.outside.admits(value) for one in outside)

@@ -177,12 +177,7 @@ def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> 
         .select(
             *schema.RUN_NAMES,
             *("reached", "tta_seconds", "observed_seconds", "epochs", "samples", "steps"),
-            *(
-                "epoch_seconds",
-                "evaluation_interval_epochs",
-                "evaluation_interval_samples",
-                "evaluation_interval_steps",
-            ),
+            *("epoch_seconds", *(interval for _, interval in PROGRESS)),
             *("value_final", "target_metric", "target_value"),
             *("evaluations", "evaluations_to_target", "cost", "set_aside"),
         )
@@ -268,17 +263,12 @@ _AMOUNTS = {
 def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     """Add how many metrics the rules ask for, so that a metric never logged is not met."""
     kinds = evaluations.select("suite", "benchmark", "round").unique().collect()
-    expected = kinds.with_columns(
-        expected=pl.Series(
-            [
-                len(benchmarks.targets(suite or "", benchmark or "", round_))
-                for suite, benchmark, round_ in kinds.iter_rows()
-            ],
-            dtype=pl.Int64,
-        )
-    )
+    counts = [
+        len(benchmarks.targets(suite or "", benchmark or "", round_))
+        for suite, benchmark, round_ in kinds.iter_rows()
+    ]
     return evaluations.join(
-        expected.lazy(),
+        kinds.with_columns(expected=pl.Series(counts, dtype=pl.Int64)).lazy(),
         on=["suite", "benchmark", "round"],
         how="left",
         nulls_equal=True,
@@ -318,11 +308,15 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
         for unit, logged in _LOGGED.items()
     }
     crossed = {name: pl.when("crossed").then(name).max() for name in ("eval_index", "at", "value")}
-    gaps = {
-        f"{place}_{interval}": _gap(pl.col(_LOGGED[unit]), pl.col(f"{place}_{unit}"))
-        for place in at
-        for unit, interval in PROGRESS
-    }
+    # The larger of the gaps to the evaluations before and after a place. The smallest gap anywhere
+    # would promise too much: an extra one at the start makes the epochs to target no better known.
+    gaps = {}
+    for end in at:
+        for unit, interval in PROGRESS:
+            progress, place = pl.col(_LOGGED[unit]), pl.col(f"{end}_{unit}")
+            before = place - pl.when(progress < place).then(progress)
+            after = pl.when(progress > place).then(progress) - place
+            gaps[f"{end}_{interval}"] = pl.max_horizontal(before.min(), after.min())
     return (
         checkpoints.sort("at", "eval_index", nulls_last=True)
         .with_columns(timed=pl.col("stamped").any().over(_NUMBER))
@@ -356,17 +350,6 @@ def _trained() -> pl.Expr:
     amount = pl.max_horizontal(*_LOGGED.values())
     untimed = (amount > 0).fill_null(value=True)
     return pl.when("timed").then((pl.col("at") > 0).fill_null(value=False)).otherwise(untimed)
-
-
-def _gap(progress: pl.Expr, place: pl.Expr) -> pl.Expr:
-    """Return the larger of the gaps from `place` to the evaluations before and after it.
-
-    The smallest gap anywhere would promise too much: an extra evaluation at the start makes the
-    epochs to the target no better known.
-    """
-    before = place - pl.when(progress < place).then(progress)
-    after = pl.when(progress > place).then(progress) - place
-    return pl.max_horizontal(before.min(), after.min())
 
 
 def _reached() -> pl.Expr:

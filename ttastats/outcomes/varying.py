@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -57,8 +57,14 @@ def settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
     )
     found: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for *keys, extras in grouped.select(*by, "recorded extras").iter_rows():
-        for name in _differing(extras):
-            found[name].append(tuple(keys))
+        seen: defaultdict[str, set[str]] = defaultdict(set)
+        for extra in extras:
+            for name, value in recorded(extra).items():
+                if value is not None and _is_setting(name):
+                    seen[name].add(repr(value))
+        for name, values in seen.items():
+            if len(values) > 1:
+                found[name].append(tuple(keys))
     ordered = sorted(found, key=lambda name: ("learning_rate" not in name, name))
     return {name: tuple(found[name]) for name in ordered}
 
@@ -66,12 +72,3 @@ def settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
 @lru_cache(4_096)  # runs have the same few names
 def _is_setting(name: str) -> bool:
     return _SETTING.search(name) is not None
-
-
-def _differing(extras: Iterable[str]) -> set[str]:
-    seen: defaultdict[str, set[str]] = defaultdict(set)
-    for extra in extras:
-        for name, value in recorded(extra).items():
-            if value is not None and _is_setting(name):
-                seen[name].add(repr(value))
-    return {name for name, values in seen.items() if len(values) > 1}

@@ -237,7 +237,7 @@ def _sides(
     """Return each table with its part of what was compared together."""
     sides, rest, by = [], iter(compared), grouping.row_keys(paired[0].by)  # the same for all
     for other, each in zip(others, paired, strict=True):
-        gone = left_out.of_pairs(baseline.runs, other.runs, each.pairs)
+        gone = left_out.of_pairs(baseline.runs, other.runs, [pair.keys for pair in each.pairs])
         mine = list(islice(rest, len(each.pairs)))
         made = [
             row_of(one, pair, (baseline.label, other.label), each.by, lost)
