@@ -352,13 +352,7 @@ def at_stop(rows: pl.LazyFrame, runs: pl.DataFrame, metric: str) -> pl.DataFrame
 
 
 def expect_some(found: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: str = "") -> None:
-    """Refuse a budget at which no run that counts has a value; `who` names the side.
-
-    Raises
-    ------
-    TtastatsError
-        With why they have none, and the largest budget that all of them reach.
-    """
+    """Refuse a budget at which no run that counts has a value; `who` names the side."""
     standing = counted.standing(found)
     if standing.is_empty() or standing["reached"].any():
         return

@@ -171,13 +171,7 @@ def progress_of(*tables: pl.DataFrame) -> tuple[str, str | None] | tuple[None, N
 
 
 def by_clock(name: str, clock: str) -> str:
-    """Return the axis of that name by a clock: all that was on it, or training alone.
-
-    Raises
-    ------
-    TtastatsError
-        There is no such axis or clock, or the axis counts no time.
-    """
+    """Return the axis of that name by a clock: all that was on it, or training alone."""
     if clock in {"", "total"}:
         if name and name not in AXES:
             raise TtastatsError(
@@ -201,11 +195,6 @@ def settled(tables: Sequence[pl.DataFrame], asked: str = "") -> tuple[list[pl.Da
     Unless asked otherwise it is that of seconds; where a side tells none, the first of epochs,
     steps, samples and evaluations that every run that reached tells on every side. Tables that
     are on an axis stay on it.
-
-    Raises
-    ------
-    TtastatsError
-        A side tells nothing on it.
     """
     if any("axis" in runs.columns for runs in tables):
         return list(tables), ""
@@ -306,13 +295,7 @@ def _total(axis: Axis) -> pl.Expr:
 
 
 def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
-    """Return what replaces the price of an hour: a number, or the column of a run that holds it.
-
-    Raises
-    ------
-    TtastatsError
-        It is neither.
-    """
+    """Return what replaces the price of an hour: a number, or the column of a run that holds it."""
     try:
         number = float(str(price).removeprefix("$"))
     except ValueError:

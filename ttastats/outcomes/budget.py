@@ -73,13 +73,7 @@ END = Budget()
 def parse(
     at: str = "", *, at_end: bool = False, best: bool = False, interpolate: bool = False
 ) -> Budget | None:
-    """Read the options of a budget; None if none is asked for.
-
-    Raises
-    ------
-    TtastatsError
-        They are no budget, or contradict each other.
-    """
+    """Read the options of a budget; None if none is asked for."""
     if not at and not at_end:
         if best or interpolate:
             option = "--best" if best else "--interpolate"

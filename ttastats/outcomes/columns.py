@@ -75,13 +75,7 @@ def unknown(name: str, known: Iterable[str], where: str) -> TtastatsError:
 
 
 def check(names: Sequence[str], known: Sequence[str], *, option: str) -> None:
-    """Refuse names that are no columns.
-
-    Raises
-    ------
-    TtastatsError
-        A name is not among `known`.
-    """
+    """Refuse names that are no columns."""
     for name in names:
         if name not in known:
             raise unknown(name, known, option)

@@ -47,13 +47,7 @@ class Condition:
 
 
 def parse(text: str, option: str = "--where") -> Condition:
-    """Read `benchmark=bert,rgat`, `nodes>=8`, `cv>10%`, `started_at<2024-07-01`, `entry="a,b"`.
-
-    Raises
-    ------
-    TtastatsError
-        The text is nothing of the kind.
-    """
+    """Read `benchmark=bert,rgat`, `nodes>=8`, `cv>10%`, `started_at<2024-07-01`, `entry="a,b"`."""
     match = _CONDITION.fullmatch(text)
     if not match:
         raise TtastatsError(

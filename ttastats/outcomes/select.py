@@ -37,11 +37,6 @@ def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.Lazy
 
     Text is compared as a shell pattern, so `*` and `?` match anything; `*` alone is any known
     value. What is unknown meets no condition but `!=`.
-
-    Raises
-    ------
-    TtastatsError
-        A condition is malformed or names no column, or its value is not of the column's type.
     """
     read = parse_all(conditions)
     if not read:

@@ -40,13 +40,7 @@ class UserTarget:
 
 
 def parse(text: str, option: str = "--target") -> UserTarget:
-    """Read `0.75`, `75%`, `map=0.2`, `val/loss@1<=0.9`, `"validation loss"<=0.9`.
-
-    Raises
-    ------
-    TtastatsError
-        The text is none of these.
-    """
+    """Read `0.75`, `75%`, `map=0.2`, `val/loss@1<=0.9`, `"validation loss"<=0.9`."""
     match = _TARGET.fullmatch(text)
     value = percentages.any_number(match["value"]) if match else None
     if match is None or value is None:
@@ -264,13 +258,7 @@ def _none(unsuited: Sequence[_Unsuited], logged: _Logged) -> TtastatsError:
 def expect_metric(
     rows: pl.LazyFrame, metric: str, option: str, *, of_training: bool = False
 ) -> None:
-    """Refuse a metric that no benchmark evaluates, or, `of_training`, none logs at all.
-
-    Raises
-    ------
-    TtastatsError
-        With the metrics there are, the nearest first.
-    """
+    """Refuse a metric that no benchmark evaluates, or, `of_training`, none logs at all."""
     logged = _logged(rows, pl.col("metric").is_not_null() if of_training else None)
     if any(metric == each.name for metrics in logged.values() for each in metrics):
         return

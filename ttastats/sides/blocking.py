@@ -30,11 +30,6 @@ def labelled(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> 
     """Name the block of each run by columns, `day`, what `extra` tells, or conditions.
 
     Null where one of them is unknown.
-
-    Raises
-    ------
-    TtastatsError
-        A name means none of these, or no run tells it.
     """
     parts = [_values(runs, name, option).cast(pl.String) for name in names]
     for name, part in zip(names, parts, strict=True):

@@ -42,13 +42,7 @@ def check(
     *,
     same_convergence: bool = False,
 ) -> None:
-    """Refuse a plan that no look can follow, and what is not valid at every look.
-
-    Raises
-    ------
-    TtastatsError
-        The plan is too short or too long; or something else is asked for besides.
-    """
+    """Refuse a plan that no look can follow, and what is not valid at every look."""
     if max_runs is None:
         return
     if not FIRST_LOOK <= max_runs <= MOST_LOOKS:

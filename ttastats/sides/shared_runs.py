@@ -67,11 +67,6 @@ def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
     ----------
     sides
         The name of each part and its runs (or rows of runs); each is set against the first.
-
-    Raises
-    ------
-    TtastatsError
-        A row of a run belongs to the first and to another.
     """
     (first, baseline), *others = sides
     for name, runs in others:

@@ -185,11 +185,6 @@ def of_qualities(
     """Return the report of one or more tables of runs at a budget against a baseline.
 
     As `of_times`; `unit` says in what it is counted what was spent.
-
-    Raises
-    ------
-    TtastatsError
-        A table has no group in common with the baseline.
     """
     options, view = options or Options(), view or View()
     margin = options.margin if view.margin_claims else None

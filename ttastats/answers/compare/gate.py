@@ -80,13 +80,7 @@ class Requirement:
 
 
 def conditions(fail_on: str, require: str, kind: Kind = TIMES) -> tuple[Requirement, ...]:
-    """Read `--fail-on slower:2%` and `--require not-slower:2%`; either text may be empty.
-
-    Raises
-    ------
-    TtastatsError
-        A text is nothing of the kind.
-    """
+    """Read `--fail-on slower:2%` and `--require not-slower:2%`; either text may be empty."""
     made = []
     for option, word, text in zip(_OPTIONS, kind.words, (fail_on, require), strict=True):
         match, limit = re.fullmatch(rf"{word}:\s*(.+)", text.strip()), None
