@@ -17,13 +17,7 @@ REMEDY = "Choose another path with -o."
 
 
 def expect_no_input(path: Path, inputs: Iterable[Path]) -> None:
-    """Refuse to write over what is read.
-
-    Raises
-    ------
-    TtastatsError
-        One of the inputs lies at the place.
-    """
+    """Refuse to write over what is read."""
     place = path.resolve()
     if any(place == source.resolve() for source in inputs):
         raise TtastatsError(
@@ -32,13 +26,7 @@ def expect_no_input(path: Path, inputs: Iterable[Path]) -> None:
 
 
 def expect_file_place(path: Path, *, remedy: str = REMEDY) -> None:
-    """Say before any work that a file cannot stand there.
-
-    Raises
-    ------
-    TtastatsError
-        The place is a folder, or in no folder.
-    """
+    """Say before any work that a file cannot stand there."""
     if path.is_dir():
         raise TtastatsError("is a folder", where=str(path), remedy=remedy)
     if not above(path).is_dir():
@@ -47,13 +35,7 @@ def expect_file_place(path: Path, *, remedy: str = REMEDY) -> None:
 
 
 def expect_writable(path: Path) -> None:
-    """Say before hours of work that nothing can be written beside a place.
-
-    Raises
-    ------
-    TtastatsError
-        The folder above is missing or cannot be written to.
-    """
+    """Say before hours of work that nothing can be written beside a place."""
     expect_no_stream(path)
     with naming(path):
         probe = _new_name(path.resolve())
@@ -62,13 +44,7 @@ def expect_writable(path: Path) -> None:
 
 
 def expect_no_stream(path: Path) -> None:
-    """Refuse `-`, which means standard output elsewhere, as the name of a file or folder.
-
-    Raises
-    ------
-    TtastatsError
-        It is that name.
-    """
+    """Refuse `-`, which means standard output elsewhere, as the name of a file or folder."""
     if str(path) == "-":
         raise TtastatsError("standard output is not supported here", where="-o -", remedy=REMEDY)
 
@@ -110,13 +86,7 @@ def _failures() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary file beside `path` that takes its place if the block ends well.
-
-    Raises
-    ------
-    TtastatsError
-        The folder is missing or cannot be written to, or the disk is full.
-    """
+    """Yield a temporary file beside `path` that takes its place if the block ends well."""
     with naming(path), _replacing(path) as temporary:
         yield temporary
 
@@ -134,13 +104,7 @@ def _replacing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a small file: a reader sees the old one or the complete new one.
-
-    Raises
-    ------
-    OSError
-        It cannot be written; what was there is untouched and nothing is left over.
-    """
+    """Write a small file: a reader sees the old one, also after an OSError, or the new one."""
     with _replacing(path) as temporary:
         temporary.write_text(text, "utf-8", newline="\n")
 
@@ -152,12 +116,6 @@ def replacing_folder(path: Path, last: str = "", old: Collection[str] = ()) -> I
     Where a folder stands there, the file `last` is moved in the end, over the one that has its
     name: until then a reader who begins with it sees what was there. Then the files `old` are
     removed. All else in the folder stays.
-
-    Raises
-    ------
-    TtastatsError
-        The folder above is missing or cannot be written to, the disk is full, or another file than
-        `last` has the name of one there.
     """
     place = path.resolve()
     with naming(path), folder_beside(path) as temporary:
@@ -194,12 +152,6 @@ def new_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `path` that becomes it, where nothing stands.
 
     Its files may be many: none is waited for until it is on the disk.
-
-    Raises
-    ------
-    TtastatsError
-        Something stands there, the folder above is missing or cannot be written to, or the disk is
-        full.
     """
     expect_no_stream(path)
     if path.exists() and not is_empty(path):
@@ -211,13 +163,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def folder_beside(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside `path`, which is removed in the end.
-
-    Raises
-    ------
-    TtastatsError
-        The folder above is missing or cannot be written to.
-    """
+    """Yield a temporary folder beside `path`, which is removed in the end."""
     with naming(path):
         temporary = _new_name(path.resolve())
         temporary.mkdir()

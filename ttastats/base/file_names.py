@@ -28,13 +28,7 @@ def file_name(text: str | None) -> str:
 
 
 def own_name(text: str, where: str) -> str:
-    """Return a name as it is, where nothing but its folder will tell it.
-
-    Raises
-    ------
-    TtastatsError
-        Not every system takes it.
-    """
+    """Return a name as it is, where nothing but its folder will tell it."""
     if not _is_safe(text):
         raise TtastatsError(
             f"{text!r} cannot be the name of a folder of results",

@@ -9,6 +9,7 @@ from ttastats.base.errors import TtastatsError
 
 _NUMBER = re.compile(r"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(%?)")
 _SIGNED = re.compile(rf"([-+]?){_NUMBER.pattern}")
+_EXAMPLE = "Write 2% or 0.02."
 
 
 def any_number(written: str) -> float | None:
@@ -26,19 +27,19 @@ def fraction(written: str, option: str, *, above: float = 0.0, below: float = 1.
 
     A number of 1 or more without a percent sign is refused, since `--margin 5` is far more
     probably meant as 5 % than as 500 %.
-
-    Raises
-    ------
-    TtastatsError
-        The text is no such share; `option` says where it was written.
     """
     match = _NUMBER.fullmatch(written.strip())
     if match is None:
         raise TtastatsError(f"{written!r} is not a percentage", where=option, remedy=_EXAMPLE)
     number, sign = float(match.group(1)), match.group(2)
-    if not sign and number >= 1:
-        raise _without_sign(written, number, option, (above, below))
     value = number / 100 if sign else number
+    if value >= 1 and not sign:  # it can hardly be a fraction: say what was probably meant
+        is_meant = above < number / 100 < min(below, 1)
+        raise TtastatsError(
+            f"{written!r} is neither a fraction nor a percentage",
+            where=option,
+            remedy=f"Write {number:g}% or {number / 100:g}." if is_meant else _EXAMPLE,
+        )
     if not above < value < below:
         what = f"{written!r} is not above {text(above)} and below {text(below)}"
         raise TtastatsError(what, where=option, remedy=_EXAMPLE if above == 0 else None)
@@ -46,35 +47,14 @@ def fraction(written: str, option: str, *, above: float = 0.0, below: float = 1.
 
 
 def number(written: str, option: str) -> float:
-    """Read `97%` as 0.97, and any number without a sign as it is.
-
-    Raises
-    ------
-    TtastatsError
-        The text is no number.
-    """
+    """Read `97%` as 0.97, and any number without a sign as it is."""
     value = any_number(written)
     if value is None:
-        raise TtastatsError(
-            f"{written!r} is not a number", where=option, remedy="Write 0.97 or 97%."
-        )
+        what = f"{written!r} is not a number"
+        raise TtastatsError(what, where=option, remedy="Write 0.97 or 97%.")
     return value
 
 
 def text(value: float) -> str:
     """Return a fraction as a percentage without needless digits: 0.95 is "95%", 0.995 "99.5%"."""
     return f"{100 * value:g}%"
-
-
-_EXAMPLE = "Write 2% or 0.02."
-
-
-def _without_sign(
-    written: str, number: float, option: str, limits: tuple[float, float]
-) -> TtastatsError:
-    """Refuse a number that can hardly be a fraction, with what was probably meant."""
-    percent = number / 100
-    meant = limits[0] < percent < limits[1] and percent < 1
-    remedy = f"Write {number:g}% or {percent:g}." if meant else _EXAMPLE
-    what = f"{written!r} is neither a fraction nor a percentage"
-    return TtastatsError(what, where=option, remedy=remedy)

@@ -6,7 +6,9 @@ frozen dataclass. `msgspec.structs.replace` gives a copy with other fields.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Literal
 
@@ -96,3 +98,18 @@ class Run(msgspec.Struct, frozen=True):
     evaluations: tuple[Evaluation, ...] = ()
     problems: tuple[Problem, ...] = ()
     extra: Mapping[str, Any] = msgspec.field(default_factory=dict)
+
+
+@contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """Let the garbage collector rest where many records are made, and nothing makes cycles.
+
+    It would walk every live object again and again.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -15,8 +15,8 @@ class Following:
 
     Parameters
     ----------
-    logs, asked
-        What `record` takes; what the framework knows of itself comes behind what is asked.
+    logs, settings
+        What `record` takes; what the framework knows of itself comes behind the settings.
     stop_at_target
         End the training when the target is met.
     also
@@ -29,22 +29,22 @@ class Following:
         *,
         stop_at_target: bool = False,
         also: Iterable[str] = (),
-        **asked: Any,
+        **settings: Any,
     ) -> None:
         super().__init__()
         self._logs = logs
         self._stop = stop_at_target
-        self._asked = asked
+        self._settings = settings
         self._also = tuple(also)
         self._run: Recording | None = None
-        self._told: set[str] = set()
-        self._found = False
-        record(logs, **self._asked)  # says before the training what is wrong; writes nothing
+        self._logged: set[str] = set()
+        self._is_there = False
+        record(logs, **self._settings)  # says before the training what is wrong; writes nothing
 
     def begin(self, *, enabled: bool = True, **known: Any) -> None:
         """Let the time count from now on."""
-        self._told, self._found = set(), False
-        self._run = record(self._logs, **{**known, "enabled": enabled, **self._asked}).start()
+        self._logged, self._is_there = set(), False
+        self._run = record(self._logs, **{**known, "enabled": enabled, **self._settings}).start()
 
     def evaluated(self, metrics: Mapping[str, Any], **progress: Any) -> bool:
         """Record an evaluation, and tell whether it meets the target.
@@ -54,11 +54,11 @@ class Following:
         """
         if self._run is None:
             return False
-        self._told |= metrics.keys()
-        metric = self._asked["metric"]
+        self._logged |= metrics.keys()
+        metric = self._settings["metric"]
         if metric not in metrics:
             return False
-        self._found = True
+        self._is_there = True
         more = {name: metrics[name] for name in self._also if name in metrics}
         return self._run.evaluation(metrics[metric], **progress, **more)
 
@@ -68,7 +68,7 @@ class Following:
             return
         self._run.finish(reason)
         self._run = None
-        if not self._found and reason is None:
-            there = ", ".join(sorted(self._told)) or "no metric"
-            text = f"no evaluation logged {self._asked['metric']!r}; logged: {there}"
+        if not self._is_there and reason is None:
+            there = ", ".join(sorted(self._logged)) or "no metric"
+            text = f"no evaluation logged {self._settings['metric']!r}; logged: {there}"
             warnings.warn(text, RuntimeWarning, stacklevel=3)

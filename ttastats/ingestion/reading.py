@@ -14,9 +14,9 @@ import polars as pl
 import xxhash
 from msgspec import structs
 
-from ttastats.base import atomic, collector, limits
+from ttastats.base import atomic, limits
 from ttastats.base.errors import TtastatsError
-from ttastats.base.records import Problem, Run, Severity
+from ttastats.base.records import Problem, Run, Severity, collector_at_rest
 from ttastats.base.streams import UnreadableError
 from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.formats.own_logs import patterns
@@ -100,7 +100,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, waiting: Waiting | None 
     others: list[str] = []
     parts: list[str] = []
     surroundings = _Surroundings()
-    with collector.at_rest():
+    with collector_at_rest():
         for source in unit:
             found = _read(source, chosen, reading, surroundings)
             if found is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats.table.extra import recorded
+from ttastats.table.schema import recorded
 
 #: Columns in which runs of one group are expected to agree.
 SETUP = (

@@ -16,7 +16,7 @@ from ttastats.outcomes import columns, select
 from ttastats.sides.design.side import BLOCK, setup_names
 from ttastats.sides.pairing import Blocks, Pair, Pairing
 from ttastats.stats.blocks import ByBlock
-from ttastats.table.extra import recorded
+from ttastats.table.schema import recorded
 
 OPTION = "--block"
 #: Blocks that no column holds: the day of the start; runs in turn, by their starts.

@@ -7,8 +7,6 @@ what was measured when; where that cannot be, the error names the columns and th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import polars as pl
 import xxhash
 
@@ -46,17 +44,22 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
         _expect_years(frame.lazy().select("started_at"), where)
         return frame.lazy().select(schema.NAMES)
     _expect_columns(types, where)
-    _expect_types(types, where)
+    known = [name for name in schema.NAMES if name in types]
+    wrong = [
+        f"column {name} is {types[name]}, {schema.POLARS[name]} is needed"
+        for name in known
+        if not _may_become(types[name], schema.POLARS[name])
+    ]
+    if wrong:
+        raise TtastatsError("; ".join(wrong), where=where, remedy="Cast it first.")
     # What others made is small beside what `ingest` writes, and is looked at as a whole.
-    found = _cast(frame.lazy().select(_known(types)).unique(maintain_order=True).collect(), where)
-    found = _numbered(_named(found, where))
-    _expect_one_answer(found, where)
-    return _filled(_identified(found)).lazy().select(schema.NAMES)
-
-
-def _known(types: Iterable[str]) -> list[str]:
-    names = set(types)
-    return [name for name in schema.NAMES if name in names]
+    rows = _cast(frame.lazy().select(known).unique(maintain_order=True).collect(), where)
+    given = [name for name in schema.RUN if name in rows.columns]
+    _expect_names(rows.lazy().select(given), where)
+    missing = [name for name in schema.RUN if name not in rows.columns]
+    rows = _numbered(rows.with_columns(pl.col(given[0]).alias(name) for name in missing))
+    _expect_one_answer(rows, where)
+    return _filled(_identified(rows)).lazy().select(schema.NAMES)
 
 
 def _expect_columns(types: pl.Schema, where: str) -> None:
@@ -75,19 +78,6 @@ def _expect_columns(types: pl.Schema, where: str) -> None:
         where=where,
         remedy=f"{_REMEDY}{alike}",
     )
-
-
-# ------------------------------------------------------------------------------------------- types
-
-
-def _expect_types(types: pl.Schema, where: str) -> None:
-    wrong = [
-        f"column {name} is {types[name]}, {schema.POLARS[name]} is needed"
-        for name in _known(types)
-        if not _may_become(types[name], schema.POLARS[name])
-    ]
-    if wrong:
-        raise TtastatsError("; ".join(wrong), where=where, remedy="Cast it first.")
 
 
 def _may_become(has: pl.DataType, needs: pl.DataType) -> bool:
@@ -149,18 +139,6 @@ def _expect_years(dates: pl.LazyFrame, where: str) -> None:
             where=where,
             remedy="Correct or remove the value.",
         )
-
-
-# -------------------------------------------------------------------------------------------- runs
-
-
-def _named(frame: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Return a frame whose rows all say of which run they are."""
-    given = [name for name in schema.RUN if name in frame.columns]
-    _expect_names(frame.lazy().select(given), where)
-    return frame.with_columns(
-        pl.col(given[0]).alias(name) for name in schema.RUN if name not in frame.columns
-    )
 
 
 def _expect_names(names: pl.LazyFrame, where: str) -> None:
@@ -244,13 +222,9 @@ def _identified(frame: pl.DataFrame) -> pl.DataFrame:
     if "source_digest" in frame.columns:
         return frame
     rows = pl.struct(name for name in frame.columns if name != "run_id").struct.json_encode()
-    told = frame.group_by(schema.RUN, maintain_order=True).agg(told=rows.str.join("\n"))
-    digests = pl.Series(
-        "source_digest",
-        [xxhash.xxh3_128_hexdigest(text.encode()) for text in told["told"]],
-        pl.String,
-    )
-    runs = told.drop("told").with_columns(digests)
+    runs = frame.group_by(schema.RUN, maintain_order=True).agg(source_digest=rows.str.join("\n"))
+    digests = [xxhash.xxh3_128_hexdigest(text.encode()) for text in runs["source_digest"]]
+    runs = runs.with_columns(pl.Series("source_digest", digests, pl.String))
     return frame.join(runs, on=schema.RUN, how="left", maintain_order="left").with_columns(
         run_id=pl.col("source_digest").str.head(16) + "-0"
     )

@@ -45,13 +45,7 @@ def left(manifest: str, problems: Iterable[Problem]) -> dict[str, str]:
 
 
 def metadata_of(file: Path, remedy: str) -> dict[str, str]:
-    """Return what the footer of a file says.
-
-    Raises
-    ------
-    TtastatsError
-        It is missing or no Parquet file; `remedy` says what to give.
-    """
+    """Return what the footer of a file says; `remedy` is what to give instead of no such file."""
     try:
         return pl.read_parquet_metadata(file)
     except FileNotFoundError:
@@ -86,13 +80,7 @@ _Packed = tuple[str | None, str, str, Severity, int | None]
 
 
 def problems_in(metadata: Mapping[str, str], where: str) -> list[Problem] | None:
-    """Return the problems that were left in the footer of a file, or None if none were written.
-
-    Raises
-    ------
-    TtastatsError
-        They are larger than a document may be, or not a list of problems.
-    """
+    """Return the problems that were left in the footer of a file, or None if none were written."""
     try:
         rows = unpacked(metadata.get(_PROBLEMS_KEY, ""))
         if rows is None:  # as the manifest kept them in the first tables

@@ -83,22 +83,14 @@ class Kind:
         import pyarrow as pa  # only a writer needs it
 
         plain = _arrow(self.schema().to_frame()).schema
-        fields = zip(plain, self.columns, strict=True)
-        return pa.schema(
-            [field.with_metadata({"description": column.description}) for field, column in fields],
-            metadata=about,
-        )
-
-    # ------------------------------------------------------------------------------------ reading
+        fields = [
+            field.with_metadata({"description": column.description})
+            for field, column in zip(plain, self.columns, strict=True)
+        ]
+        return pa.schema(fields, metadata=about)
 
     def metadata_of(self, path: Path) -> dict[str, str]:
-        """Return what the footer of a file, or of the head of a folder, says.
-
-        Raises
-        ------
-        TtastatsError
-            It is missing or no Parquet file.
-        """
+        """Return what the footer of a file, or of the head of a folder, says."""
         return footer.metadata_of(path / HEAD if path.is_dir() else path, self.remedy)
 
     def scan(self, path: Path) -> pl.LazyFrame:
@@ -145,29 +137,15 @@ class Kind:
             return False
 
     def problems_at(self, path: Path) -> list[Problem] | None:
-        """Return what was found wrong when a table was made, or None if that was not written.
-
-        Raises
-        ------
-        TtastatsError
-            It is missing or no Parquet file, or its problems cannot be read.
-        """
+        """Return what was found wrong when a table was made, or None if that was not written."""
         return footer.problems_in(self.metadata_of(path), str(path))
 
     def old_parts(self, path: Path) -> list[str]:
-        """Return the names of the parts that a head lists as its own or as replaced.
-
-        Raises
-        ------
-        TtastatsError
-            They are no names of files in the folder.
-        """
+        """Return the names of the parts that a head lists as its own or as replaced."""
         if not (path / HEAD).exists():
             return []
         metadata = self.metadata_of(path)
         return [name for key in (_PARTS_KEY, _REPLACED_KEY) for name in _names(metadata, key, path)]
-
-    # ------------------------------------------------------------------------------------ writing
 
     def write(
         self,
@@ -275,13 +253,7 @@ def _first_free(path: Path) -> int:
 
 
 def _names(metadata: Mapping[str, str], key: str, path: Path) -> list[str]:
-    """Return the names of files that the head of a folder lists.
-
-    Raises
-    ------
-    TtastatsError
-        It is no list of names, or one of them leads out of the folder.
-    """
+    """Return the names of files that the head of a folder lists, none of which may lead out."""
     remedy = "Do not use this table, or ingest its logs again into another folder."
     try:
         names = json.loads(metadata.get(key, "[]"))

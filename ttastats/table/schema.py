@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import polars as pl
 
 from ttastats.base.records import FORMER_NAMES
@@ -105,3 +108,12 @@ ABSENT = ("unreadable", "missing")
 def of_runs() -> pl.Expr:
     """Select the rows of runs that were read: none of rejected logs, nor of missing runs."""
     return ~pl.col("run_status").is_in(ABSENT).fill_null(value=False)
+
+
+def recorded(extra: str | None) -> dict[str, Any]:
+    """Read the JSON object of the column `extra`; a table of others may hold any text there."""
+    try:
+        fields = msgspec.json.decode(extra or "{}")
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}

@@ -25,11 +25,8 @@ def expect_place(path: Path, *, in_parts: bool = False) -> None:
     if path.exists() and not is_ours(path) and not (in_parts and atomic.is_empty(path)):
         raise atomic.kept(path, "already exists and was not created by ttastats")
     if path.exists() and in_parts != path.is_dir():
-        raise TtastatsError(
-            "is a file and cannot be replaced by a folder",
-            where=str(path),
-            remedy=atomic.REMEDY,
-        )
+        what = "is a file and cannot be replaced by a folder"
+        raise TtastatsError(what, where=str(path), remedy=atomic.REMEDY)
     if path.is_dir():
         RUNS.old_parts(path)
     atomic.expect_writable(path)

@@ -38,21 +38,17 @@ def frame_of(runs: Iterable[SourcedRun]) -> pl.DataFrame:
     positions: list[int] = []
     rows: list[tuple[Any, ...]] = []
     for position, sourced in enumerate(ordered):
-        found = sorted(map(_evaluation_row, sourced.run.evaluations), key=_checkpoint) or [_NONE]
-        positions.extend([position] * len(found))
-        rows.extend(found)
+        of_run = sorted(map(_evaluation_row, sourced.run.evaluations), key=_checkpoint) or [_NONE]
+        positions.extend([position] * len(of_run))
+        rows.extend(of_run)
     repeated = heads[pl.Series(positions, dtype=pl.UInt32)]
     return repeated.hstack(_frame(rows, schema.EVALUATION_NAMES))
 
 
 def _frame(rows: Iterable[tuple[Any, ...]], names: Sequence[str]) -> pl.DataFrame:
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    return pl.DataFrame(
-        [
-            pl.Series(name, values, schema.POLARS[name])
-            for name, values in zip(names, columns, strict=True)
-        ]
-    )
+    named = zip(names, columns, strict=True)
+    return pl.DataFrame([pl.Series(name, values, schema.POLARS[name]) for name, values in named])
 
 
 def _run_row(sourced: SourcedRun) -> tuple[Any, ...]:
@@ -89,9 +85,8 @@ def _content_digest(run: Run) -> str | None:
     made_of = run.extra.get("settings")
     if isinstance(made_of, Mapping) and "sha256" in made_of and run.seed is not None:
         kept = {name: made_of[name] for name in made_of if name not in {"workload", "data"}}
-        curve = [
-            (e.metric, e.epoch, round(e.value or 0.0, 6)) for e in run.evaluations if e.index >= 0
-        ]
+        evaluations = [each for each in run.evaluations if each.index >= 0]
+        curve = [(each.metric, each.epoch, round(each.value or 0.0, 6)) for each in evaluations]
         return xxhash.xxh3_64_hexdigest(_encode((run.entry, kept, curve)))
     dated = run.run_seconds is not None and run.started_at is not None
     if not dated and run.suite is not None:
@@ -108,11 +103,8 @@ _NUMBERS, _DIGITS = 4, 4
 
 def _is_telling(values: Iterable[float | None]) -> bool:
     """Return whether there are so many numbers of several digits that only copies share them."""
-    long = {
-        value
-        for value in values
-        if value is not None and len(f"{abs(value):.15g}".replace(".", "").strip("0")) >= _DIGITS
-    }
+    known = {value for value in values if value is not None}
+    long = [x for x in known if len(f"{abs(x):.15g}".replace(".", "").strip("0")) >= _DIGITS]
     return len(long) >= _NUMBERS
 
 
@@ -179,23 +171,20 @@ def problems_of(rows: pl.LazyFrame) -> list[Problem]:
 
     Problems of files that gave no run stand in no row.
     """
-    told = (
+    runs = (
         rows.filter(pl.col("problems").is_not_null())
         .select(*schema.RUN, "problems")
         .unique(maintain_order=True)
         .collect()
     )
-    return [
-        problem for _, source, text in told.iter_rows() for problem in (_problems_in(text, source))
-    ]
-
-
-def _problems_in(text: str, source: str) -> list[Problem]:
-    try:
-        found = msgspec.json.decode(text, type=list[Problem])
-    except (msgspec.MsgspecError, RecursionError):
-        return [Problem("other", text, "info", None, source)]
-    return [msgspec.structs.replace(problem, source=source) for problem in found]
+    problems: list[Problem] = []
+    for _, source, text in runs.iter_rows():
+        try:
+            of_run = msgspec.json.decode(text, type=list[Problem])
+        except (msgspec.MsgspecError, RecursionError):
+            of_run = [Problem("other", text, "info")]
+        problems += (msgspec.structs.replace(problem, source=source) for problem in of_run)
+    return problems
 
 
 def _json_of(value: Any) -> str | None:

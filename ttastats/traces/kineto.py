@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ttastats.base import collector
-from ttastats.base.records import Problem
+from ttastats.base.records import Problem, collector_at_rest
 from ttastats.traces.pieces import Found, NoTraceError, pieces
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def read(chunks: Iterable[bytes]) -> ReadTrace:
     from ttastats.traces.events import Events
 
     events, found = Events(), Found()
-    with collector.at_rest():
+    with collector_at_rest():
         for some in pieces(chunks, found):
             events.add(some)
     if not (len(events.operators) or len(events.device) or len(events.ranges)):

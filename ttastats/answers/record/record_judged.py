@@ -28,7 +28,7 @@ from ttastats.stats.decision import side_of
 from ttastats.stats.means import AgainstNumber, against
 from ttastats.stats.permutation import mann_whitney
 from ttastats.stats.quantiles import t_tail
-from ttastats.table.extra import recorded
+from ttastats.table.schema import recorded
 
 _SURE = 0.05  # of times, where rules ask for no test
 _OURS = " (our requirement: the rules do not ask for a test)"

@@ -10,7 +10,7 @@ from typing import Any
 
 from ttastats.base.file_names import file_name
 from ttastats.recording import dawnbench
-from ttastats.table.extra import recorded
+from ttastats.table.schema import recorded
 
 Row = Mapping[str, Any]
 
