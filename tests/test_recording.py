@@ -24,7 +24,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.recording import mllog, result_files
 from ttastats.recording import record as recording
 from ttastats.recording.clock import Clock
-from ttastats.recording.system_file import SystemDiffers
+from ttastats.recording.result_files import SystemDiffers
 from ttastats_parsers import mlperf_grammar
 
 

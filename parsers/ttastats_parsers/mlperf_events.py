@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
@@ -51,6 +52,19 @@ class Event(msgspec.Struct, gc=False):
     value: Any = None
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a line format differs from the others in what its events mean.
+
+    An evaluation is labelled with the epochs so far, or with the epoch just trained, before it.
+    """
+
+    round: str | None = None
+    fractional_bleu: bool = False
+    counts_cache_clears: bool = False
+    labels_epoch_just_trained: bool = False
 
 
 class Unreadable(NamedTuple):

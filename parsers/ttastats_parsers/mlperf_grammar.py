@@ -8,7 +8,7 @@ evaluations count whenever they were logged, since some benchmarks score checkpo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -19,7 +19,7 @@ from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, Log
 from ttastats.recording.mllog import RECORDER
 from ttastats_parsers import mlperf_layout, mlperf_power, recorded
-from ttastats_parsers.mlperf_events import Event, Trace
+from ttastats_parsers.mlperf_events import Event, Style, Trace
 from ttastats_parsers.mlperf_scores import TRAINING_KEYS, evaluations_of, training_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, shown, storable
 
@@ -48,16 +48,6 @@ _UNDERSTOOD = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How a line format differs from the others in what its events mean."""
-
-    round: str | None = None
-    fractional_bleu: bool = False
-    counts_cache_clears: bool = False
-    labels_epoch_just_trained: bool = False
-
-
 def listed(log: Log) -> Sequence[str]:
     """Return the keys of which every event counts because training metrics are wanted."""
     return () if log.metrics == "evaluations" else TRAINING_KEYS
@@ -68,10 +58,7 @@ def runs_of(
 ) -> Iterator[Run | Problem]:
     """Yield the run of a log, or the problem that says why there is none.
 
-    Parameters
-    ----------
-    benchmark
-        The name the line format itself carries, if it does.
+    `benchmark` is the name that the line format itself carries, if it does.
     """
     by_key = {
         key: events if len(events) == 1 else _in_order(events)
@@ -144,10 +131,9 @@ def _run(
             start,
             benchmarks.of(suite).get(benchmark or ""),
             targets,
-            fractional_bleu=style.fractional_bleu,
-            labels_epoch_just_trained=style.labels_epoch_just_trained,
-            global_batch_size=as_int(_first_value(by_key, "global_batch_size")),
-            trained=_trained_samples(by_key),
+            style,
+            as_int(_first_value(by_key, "global_batch_size")),
+            _trained_samples(by_key),
         )
     problems += score_problems
     joules = None
@@ -261,10 +247,16 @@ def _targets(
 ) -> dict[str, quality.Target]:
     """Return the targets by metric: the rules', and the log's own where it names one."""
     known = benchmarks.targets(suite, benchmark or "", round_)
-    logged = by_key.get("eval_target", ())
-    if len(known) <= 1 and any(as_float(event.value) is not None for event in logged):
-        return {target.metric: target for target in _logged_target(logged, known)}
-    return _rules(known)
+    logged = [e for e in by_key.get("eval_target", ()) if as_float(e.value) is not None]
+    if len(known) > 1 or not logged:
+        return _rules(known)
+    metric, higher = logged[0].metadata.metric, logged[0].metadata.higher_is_better
+    if metric is None:
+        metric = known[0].metric if known else "eval_accuracy"
+    if higher is None:
+        higher = known[0].higher_is_better if known else True
+    value = as_float(logged[0].value)
+    return {shown(metric): quality.Target(shown(metric), bool(higher), value, 1, "log")}
 
 
 @cache
@@ -281,19 +273,6 @@ def _no_target(suite: str, benchmark: str | None, round_: str | None) -> Problem
         text = f"the target of {benchmark} depends on the round, which no folder names: --round"
         return Problem("no_target", text)
     return Problem("no_target", f"no quality target is known for {benchmark}: the status decides")
-
-
-def _logged_target(
-    events: Sequence[Event], known: Sequence[quality.Target]
-) -> Iterator[quality.Target]:
-    """Yield the target the log names itself, with its metric and direction where it says them."""
-    event = next(event for event in events if as_float(event.value) is not None)
-    metric, higher = event.metadata.metric, event.metadata.higher_is_better
-    if metric is None:
-        metric = known[0].metric if known else "eval_accuracy"
-    if higher is None:
-        higher = known[0].higher_is_better if known else True
-    yield quality.Target(shown(metric), bool(higher), as_float(event.value), 1, "log")
 
 
 def _with_counted_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:

@@ -8,9 +8,8 @@ import msgspec
 
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
-from ttastats_parsers import mlperf_grammar
-from ttastats_parsers.mlperf_events import Event, Metadata, Trace, first_token
-from ttastats_parsers.mlperf_grammar import Style, runs_of
+from ttastats_parsers.mlperf_events import Event, Metadata, Style, Trace, first_token
+from ttastats_parsers.mlperf_grammar import listed, runs_of
 from ttastats_parsers.mlperf_scan import (
     LEFT_OUT,
     NO_JSON,
@@ -36,7 +35,7 @@ def recognises(head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the one run of a log."""
-    trace = Trace(mlperf_grammar.listed(log))
+    trace = Trace(listed(log))
     left_out = LEFT_OUT if log.metrics == "evaluations" else WITHOUT_TRAINING
     line = 1
     for block in log.blocks():

@@ -16,7 +16,7 @@ from ttastats.base.benchmarks import FEWEST_SAMPLES, Benchmark, metrics
 from ttastats.base.metric_names import higher_is_better
 from ttastats.base.quality import Target
 from ttastats.base.records import Evaluation, Problem
-from ttastats_parsers.mlperf_events import Event
+from ttastats_parsers.mlperf_events import Event, Style
 from ttastats_parsers.payloads import as_float, as_int, shown, since
 
 #: Ranks that log one evaluation each do so within this many seconds; later equal values are real.
@@ -47,9 +47,7 @@ def evaluations_of(
     start: Event,
     benchmark: Benchmark | None,
     targets: Mapping[str, Target],
-    *,
-    fractional_bleu: bool,
-    labels_epoch_just_trained: bool,
+    style: Style,
     global_batch_size: int | None,
     trained: int | None,
 ) -> tuple[tuple[Evaluation, ...], list[Problem]]:
@@ -61,16 +59,15 @@ def evaluations_of(
         The `eval_accuracy` events in the order of time.
     ready
         When the weights of a progress label were ready, on the log's clock.
-    labels_epoch_just_trained
-        An evaluation is labelled with the epoch before it; else with the number of epochs so far.
     trained
         The samples the whole run trained, where the log says it at the end.
     """
     scores = list(_all_scores(events, benchmark, targets))
     kept = _without_rank_copies(scores)
-    scale = 100.0 if fractional_bleu and all((s.number or 0.0) <= 1.0 for s in kept) else 1.0
+    is_fraction = style.fractional_bleu and all((score.number or 0.0) <= 1.0 for score in kept)
+    scale = 100.0 if is_fraction else 1.0
     measures = _measures(kept, benchmark, targets, {"bleu": scale})
-    shift = _label_shift(kept, labels_epoch_just_trained)
+    shift = _label_shift(kept, style)
     steps = _labels_are_steps(kept, start, benchmark)
     zero = start.time
     evaluations = []
@@ -204,13 +201,13 @@ def _dropped(scores: Sequence[_Score], kept: Sequence[_Score]) -> Iterable[Probl
         yield Problem("unreadable_score", text, "warning", unread[0].event.line)
 
 
-def _label_shift(scores: Sequence[_Score], labels_epoch_just_trained: bool) -> float:
+def _label_shift(scores: Sequence[_Score], style: Style) -> float:
     """Return what turns an evaluation's label into epochs trained.
 
     v0.5 labels an evaluation with the epoch just trained, counted from 0, and in some systems from
     -1. Later formats log epochs trained.
     """
-    if labels_epoch_just_trained:
+    if style.labels_epoch_just_trained:
         labels = (score.label for score in scores)
         first = min((label for label in labels if label is not None), default=0.0)
         return 2.0 if first < 0 else 1.0

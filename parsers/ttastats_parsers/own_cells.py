@@ -31,13 +31,7 @@ _LOW, _HIGH = "__MIN", "__MAX"
 
 
 def rows_of(data: bytes) -> Rows:
-    """Return the rows of a table of any of the kinds.
-
-    Raises
-    ------
-    UnfitError
-        It is none.
-    """
+    """Return the rows of a table of any of the kinds, or raise an UnfitError."""
     if data.startswith(b"PAR1"):
         return _parquet(data)
     text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")

@@ -20,13 +20,7 @@ _AT = "\0at"
 
 
 def rows_of(log: Log, block: Block) -> Rows:
-    """Return the lines that match, as rows: a column for each name of a group.
-
-    Raises
-    ------
-    UnfitError
-        None does.
-    """
+    """Return the lines that match, as rows with a column for each group; none is an UnfitError."""
     if not block.line:
         raise UnfitError("no_line", "no regular expression for the lines: give --line")
     frames = []

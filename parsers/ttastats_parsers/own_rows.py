@@ -37,13 +37,7 @@ class Rows:
 
 
 def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
-    """Return the frame of numbers, in the order of the file; problems go to those of `chosen`.
-
-    Raises
-    ------
-    UnfitError
-        A step or a time goes back, and nothing says what that means.
-    """
+    """Return the frame of numbers, in the order of the file; problems go to those of `chosen`."""
     frame = _numbers_in(rows, chosen)
     frame = frame.with_columns(run=_runs(rows, frame, block))
     frame = _timed(frame, chosen.clock, carried=rows.carried)

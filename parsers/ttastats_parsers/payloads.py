@@ -29,12 +29,8 @@ _lenient_json = json.JSONDecoder(strict=False)
 def decode(payload: bytes) -> Any:
     """Return the value of a payload: JSON, else a Python literal, else JSON with unquoted words.
 
-    Text glued behind a complete JSON value is ignored, as other programs write to the same line.
-
-    Raises
-    ------
-    ValueError
-        The payload is none of these.
+    Text glued behind a complete JSON value is ignored, as other programs write to the same line. A
+    ValueError says that the payload is none of these.
     """
     payload = payload[:LONGEST]
     try:
@@ -149,13 +145,7 @@ def date_of(seconds: float | None) -> datetime | None:
 
 
 def seconds_of(stamp: bytes) -> float:
-    """Return the number of a time stamp.
-
-    Raises
-    ------
-    ValueError
-        It is none, as in a torn line.
-    """
+    """Return the number of a time stamp; of a torn line, raise a ValueError."""
     number = as_float(stamp.decode())
     if number is None:
         raise ValueError(f"not a time stamp: {stamp!r:.80}")

@@ -1,4 +1,7 @@
-"""The fields of a protocol-buffer message, without its description."""
+"""The fields of a protocol-buffer message, without its description.
+
+Where bytes are no message, are cut, or hold something else, a ValueError is raised.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and value of each field: an integer, or bytes of whatever they mean.
-
-    Raises
-    ------
-    ValueError
-        The bytes are no message, or end in the middle of one.
-    """
+    """Yield number and value of each field: an integer, or bytes of whatever they mean."""
     place, end = 0, len(message)
     while place < end:
         key, place = varint(message, place)
@@ -52,13 +49,7 @@ def varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 def signed(value: int | bytes) -> int:
-    """Return the signed number of 64 bits that a field means.
-
-    Raises
-    ------
-    ValueError
-        The field holds no number.
-    """
+    """Return the signed number of 64 bits that a field means."""
     if not isinstance(value, int):
         raise ValueError("no whole number")
     value &= 2**64 - 1
@@ -66,13 +57,7 @@ def signed(value: int | bytes) -> int:
 
 
 def block(value: int | bytes, size: int | None = None) -> bytes:
-    """Return the bytes of a field.
-
-    Raises
-    ------
-    ValueError
-        The field holds a number, or another number of bytes.
-    """
+    """Return the bytes of a field, of which there may have to be so many."""
     if not isinstance(value, bytes) or (size is not None and len(value) != size):
         raise ValueError("no bytes of that length")
     return value

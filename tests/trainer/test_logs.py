@@ -19,7 +19,7 @@ pytest.importorskip("torch", reason="training needs PyTorch")
 from tests.trainer.runs import small, trained
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.recording import run_log, system_file
+from ttastats.recording import result_files, run_log
 from ttastats.recording.clock import Clock
 from ttastats.recording.result_files import ResultFolder
 from ttastats.recording.run_log import RunLog
@@ -233,8 +233,8 @@ def test_a_description_that_differs_is_left_alone_and_said(
     place = ResultFolder(tmp_path, "Test", "machine", "digits")
     place.system_file.parent.mkdir(parents=True)
     place.system_file.write_text('{"system_name": "by hand"}')
-    with pytest.warns(system_file.SystemDiffers, match="it is kept"):
-        system_file.write(place, hardware.description(place, two_runs[0].settings))
+    with pytest.warns(result_files.SystemDiffers, match="it is kept"):
+        result_files.describe(place, hardware.description(place, two_runs[0].settings))
     assert place.system_file.read_text() == '{"system_name": "by hand"}'
 
 
@@ -243,5 +243,5 @@ def test_the_same_machine_is_described_in_the_same_words(
 ) -> None:
     place = ResultFolder(tmp_path, "Test", "machine", "digits")
     for _ in range(2):
-        system_file.write(place, hardware.description(place, two_runs[0].settings))
+        result_files.describe(place, hardware.description(place, two_runs[0].settings))
     assert len(list(place.system_file.parent.iterdir())) == 1

@@ -60,21 +60,24 @@ def rows(
     """
     read = set(runs.get_column("source"))
     reasons = {
-        one.source: one
-        for one in problems
-        if one.severity == "error" and one.source is not None and one.source not in read
+        problem.source: problem
+        for problem in problems
+        if problem.severity == "error" and problem.source is not None and problem.source not in read
     }
     rejected = [source for source in sources if source.name in reasons]
     runs = runs.with_columns(
         folder=pl.col("source").map_elements(posixpath.dirname, return_dtype=pl.String)
     )
-    found = [
-        _sourced(_unreadable(source, reasons[source.name], runs, blocks), source.name)
+    absent = [
+        (source.name, _unreadable(source, reasons[source.name], runs, blocks))
         for source in rejected
     ]
-    names = {source.name for source in sources}
-    found += [_sourced(run, name) for name, run in _missing(runs, names, rejected)]
-    return tables.frame_of(found).with_columns(
+    absent += _missing(runs, {source.name for source in sources}, rejected)
+    sourced = [
+        tables.SourcedRun(run, name, xxhash.xxh3_128_hexdigest(name.encode()), 0, "")
+        for name, run in absent
+    ]
+    return tables.frame_of(sourced).with_columns(
         pl.lit(None, pl.String).alias(name) for name in ("source_digest", "dialect")
     )
 
@@ -85,17 +88,13 @@ def unlike(read: Iterable[str], others: Iterable[str]) -> list[Problem]:
     A run that crashed before it logged anything leaves such a file, often an empty one.
     """
     runs, rest = _numbered(read), _numbered(others)
-    said = "not a log, unlike the other files of its numbered set: empty or damaged"
+    text = "not a log, unlike the other files of its numbered set: empty or damaged"
     return [
-        Problem(_UNLIKE, said, "error", source=posixpath.join(folder, f"{prefix}{number}{suffix}"))
+        Problem(_UNLIKE, text, "error", source=posixpath.join(folder, f"{prefix}{number}{suffix}"))
         for (folder, prefix, suffix), numbers in rest.items()
         if len(runs.get((folder, prefix, suffix), ())) >= max(2, len(numbers))
         for number in sorted(numbers)
     ]
-
-
-def _sourced(run: Run, name: str) -> tables.SourcedRun:
-    return tables.SourcedRun(run, name, xxhash.xxh3_128_hexdigest(name.encode()), 0, "")
 
 
 def _unreadable(
@@ -135,9 +134,9 @@ def _agreed(runs: pl.DataFrame) -> dict[str, Any]:
     """Return what all of some runs share; unknown is left out."""
     values = {name: runs.get_column(name).unique() for name in _SHARED}
     return {
-        name: found[0]
-        for name, found in values.items()
-        if found.len() == 1 and found[0] is not None
+        name: value[0]
+        for name, value in values.items()
+        if value.len() == 1 and value[0] is not None
     }
 
 
@@ -172,26 +171,24 @@ def _missing(
 
 
 def _numbered(names: Iterable[str]) -> Mapping[tuple[str, str, str], set[int]]:
-    found: dict[tuple[str, str, str], set[int]] = {}
+    sets: dict[tuple[str, str, str], set[int]] = {}
     for name in names:
         folder, base = posixpath.split(name)
         match = _NUMBERED.fullmatch(base)
         # A number with leading zeros would have another name than what is derived from it.
         if match and str(int(match[2])) == match[2]:
-            found.setdefault((folder, match[1], match[3]), set()).add(int(match[2]))
-    return found
+            sets.setdefault((folder, match[1], match[3]), set()).add(int(match[2]))
+    return sets
 
 
 def _gaps(numbers: set[int]) -> tuple[list[int], str]:
     """Return the numbers that are missing, and the span; random numbers count nothing."""
-    if len(numbers) < _LEAST or min(numbers) > 1:
-        return [], ""
-    first, last = min(numbers), max(numbers)
-    if len(numbers) < _SHARE * (last - first + 1):
+    first, last = min(numbers, default=0), max(numbers, default=0)
+    if first > 1 or len(numbers) < max(_LEAST, _SHARE * (last - first + 1)):
         return [], ""
     return sorted(set(range(first, last)) - numbers), f"{first} to {last}"
 
 
-def _gap(known: Mapping[str, Any], said: str, seed: int | None = None) -> Run:
-    problem = Problem(_MISSING, said, "warning")
+def _gap(known: Mapping[str, Any], text: str, seed: int | None = None) -> Run:
+    problem = Problem(_MISSING, text, "warning")
     return Run(**known, seed=seed, run_status="missing", problems=(problem,))

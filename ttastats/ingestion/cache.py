@@ -10,6 +10,7 @@ process that reads one is not disturbed by others.
 from __future__ import annotations
 
 import atexit
+import hashlib
 import json
 import os
 import shutil
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 #: Seconds after which a table that nobody used is removed, and one of logs as they were before.
 _UNUSED = 30 * 24 * 3600
 _OUTDATED = 3600
-_BLOCK = 1 << 20
 
 
 def table(paths: Sequence[str], *, keep: bool, watched: Watched) -> tuple[Path, Account | None]:
@@ -57,8 +57,8 @@ def table(paths: Sequence[str], *, keep: bool, watched: Watched) -> tuple[Path, 
     keep = keep and not any("://" in path for path in paths)
     key, state = _key(paths), _state(paths)
     for folder in _folders(keep=keep):
-        if (found := _kept(folder / key, state)) is not None:
-            return found, None
+        if (path := _kept(folder / key, state)) is not None:
+            return path, None
     *users, own = _folders(keep=keep)
     for folder in users:
         try:
@@ -75,9 +75,6 @@ def table(paths: Sequence[str], *, keep: bool, watched: Watched) -> tuple[Path, 
 def is_kept(path: str) -> bool:
     """Return whether logs at a path, as they are now, have a table in the user's cache folder."""
     return any(_kept(folder / _key([path]), _state([path])) for folder in _folders(keep=True))
-
-
-# ------------------------------------------------------------------------------------ where, which
 
 
 def _folders(*, keep: bool) -> Iterator[Path]:
@@ -136,30 +133,24 @@ def _files(path: str) -> Iterator[tuple[str, int, int]]:
 def _file(path: Path, entry: Path | os.DirEntry[str] | OSError) -> tuple[str, int, int]:
     with suppress(OSError):
         if not isinstance(entry, OSError):
-            found = entry.stat()
-            return str(path), found.st_size, found.st_mtime_ns
+            stat = entry.stat()
+            return str(path), stat.st_size, stat.st_mtime_ns
     return str(path), -1, 0
 
 
 def _content(path: Path) -> str:
     """Return the digest of a file."""
-    seen = xxhash.xxh3_128()
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            seen.update(block)
-    return seen.hexdigest()
-
-
-# ------------------------------------------------------------------------------- reading, writing
+        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
 def _kept(place: Path, state: str) -> Path | None:
     """Return the table of a state, whole, and note that it is used."""
-    for found in sorted(place.glob(f"{state}.*.parquet")):
-        if _is_whole(found):
+    for path in sorted(place.glob(f"{state}.*.parquet")):
+        if _is_whole(path):
             with suppress(OSError):
-                os.utime(found)
-            return found
+                os.utime(path)
+            return path
     return None
 
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
-from typing import IO, Any, Protocol, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import msgspec
 
@@ -55,36 +55,6 @@ class File(msgspec.Struct, frozen=True, gc=False):
 Names: TypeAlias = tuple[str, ...]
 
 
-class Container(Protocol):
-    """Where files lie. Containers travel to other processes, so they hold names and no handles."""
-
-    def __hash__(self) -> int:
-        """Containers of the same place are the same."""
-        ...
-
-    def open(self, name: str, /) -> IO[bytes]:
-        """Return the bytes of a file, not decompressed."""
-        ...
-
-    def folder(self, name: str, /) -> PurePosixPath:
-        """Return the absolute folder of a file: its parts may name a submitter or a system."""
-        ...
-
-    def companion(self, place: PurePosixPath, /) -> bytes | None:
-        """Return the bytes of the file at a place, or None where there is none.
-
-        Raises
-        ------
-        TooLargeError
-            It has more bytes than are read whole of a file with its name.
-        """
-        ...
-
-    def listing(self, folder: PurePosixPath, /) -> Names:
-        """Return what lies directly in a folder but hidden files, nothing where there is none."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Disk:
     """The local disk. `root` is the absolute folder that relative names start from."""
@@ -92,24 +62,43 @@ class Disk:
     root: str
 
     def open(self, name: str) -> IO[bytes]:
-        """Open a file; `name` is relative to the root."""
+        """Return the bytes of a file, not decompressed; `name` is relative to the root."""
         return open(f"{self.root}/{name}", "rb", buffering=0)
 
     def folder(self, name: str) -> PurePosixPath:
-        """Return the absolute folder of a file, the same object for all files in it."""
+        """Return the absolute folder of a file, the same object for all files in it.
+
+        Its parts may name a submitter or a system.
+        """
         return _folder(self.root, name.rpartition("/")[0])
 
     def companion(self, place: PurePosixPath) -> bytes | None:
-        """Return the bytes of a file anywhere on the disk, or None."""
-        return _read_if_there(str(place))
+        """Return the bytes of a file anywhere on the disk, or None where there is none.
+
+        Raises
+        ------
+        TooLargeError
+            It has more bytes than are read whole of a file with its name.
+        """
+        path = str(place)
+        try:
+            if not os.path.isfile(path):  # reading from a pipe would wait for ever
+                return None
+            with open(path, "rb") as file:
+                return limits.read(file, limits.of_name(path))
+        except (OSError, ValueError):  # a member of an archive may be called as no file can
+            return None
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Return what lies in any folder of the disk; links to folders are not followed."""
+        """Return what lies directly in a folder but hidden files, nothing where there is none.
+
+        Links to folders are not followed.
+        """
         try:
-            with os.scandir(folder) as found:
+            with os.scandir(folder) as entries:
                 names = [
                     f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name
-                    for entry in found
+                    for entry in entries
                     if entry.name[0] != "." and (entry.is_file() or not entry.is_symlink())
                 ]
         except (OSError, ValueError):
@@ -120,16 +109,6 @@ class Disk:
 @lru_cache(maxsize=1024)
 def _folder(root: str, below: str) -> PurePosixPath:
     return PurePosixPath(printable(os.path.join(root, below)))
-
-
-def _read_if_there(path: str) -> bytes | None:
-    try:
-        if not os.path.isfile(path):  # reading from a pipe would wait for ever
-            return None
-        with open(path, "rb") as file:
-            return limits.read(file, limits.of_name(path))
-    except (OSError, ValueError):  # a member of an archive may have a name that no file can have
-        return None
 
 
 def printable(name: str) -> str:
@@ -219,14 +198,17 @@ class _Opened:
         self._archive: zipfile.ZipFile | tarfile.TarFile
         if path.endswith(".zip"):
             self._archive = zipfile.ZipFile(path)
-            infos = self._archive.infolist()
             self._members = {}
-            for info in infos:
+            for info in self._archive.infolist():
                 if not info.is_dir():
                     self._add(info.filename, info)
         else:
             self._plain, self.damage = _unwrapped(path)
-            self._archive = _tar(self._plain)
+            try:
+                self._archive = tarfile.open(fileobj=_Headers(self._plain), mode="r:")  # noqa: SIM115
+            except BaseException:
+                self._plain.close()
+                raise
             self._members = {}
             self._list(self._archive, self._plain)
         self.files = [_file(name, member) for name, member in sorted(self._members.items())]
@@ -281,16 +263,16 @@ class _Opened:
     @cached_property
     def _folders(self) -> dict[PurePosixPath, set[str]]:
         """What lies directly in each folder of the archive."""
-        found: dict[PurePosixPath, set[str]] = {}
+        folders: dict[PurePosixPath, set[str]] = {}
         for place in self._names:
             name = place.name
             for folder in place.parents:
-                names = found.setdefault(folder, set())
+                names = folders.setdefault(folder, set())
                 if name in names:
                     break
                 names.add(name)
                 name = f"{folder.name}/"
-        return found
+        return folders
 
     def read(self, place: PurePosixPath) -> bytes | None:
         """Return the bytes of the member at a place, or None where there is none."""
@@ -343,15 +325,6 @@ class _Headers(io.RawIOBase):
 
     def tell(self) -> int:
         return self._plain.tell()
-
-
-def _tar(plain: IO[bytes]) -> tarfile.TarFile:
-    """Open a tar file, or close what it was to be read from."""
-    try:
-        return tarfile.open(fileobj=_Headers(plain), mode="r:")
-    except BaseException:
-        plain.close()
-        raise
 
 
 def _file(name: str, member: tarfile.TarInfo | zipfile.ZipInfo) -> File:
@@ -438,17 +411,18 @@ class Remote:
         store = filesystem(self.url)
         for name in (str(folder), str(folder).lstrip("/")):
             with suppress(OSError, ValueError):
-                found = store.ls(name, detail=True)
-                return tuple(sorted(filter(None, map(_listed_name, found))))
+                names = []
+                for entry in store.ls(name, detail=True):
+                    last = str(entry["name"]).rstrip("/").rpartition("/")[2]
+                    if last and last[0] != ".":
+                        names.append(f"{last}/" if entry.get("type") == "directory" else last)
+                return tuple(sorted(names))
         return ()
 
 
-def _listed_name(found: dict[str, Any]) -> str:
-    """Return the last part of an object's name, with a slash for a folder, or nothing if hidden."""
-    name = str(found["name"]).rstrip("/").rpartition("/")[2]
-    if name.startswith("."):
-        return ""
-    return f"{name}/" if found.get("type") == "directory" else name
+#: Where files lie. Containers travel to other processes, so they hold names and no handles; those
+#: of the same place are the same.
+Container: TypeAlias = Disk | Archive | Memory | Remote | Refused
 
 
 @lru_cache(maxsize=8)

@@ -37,14 +37,12 @@ def gathered(
     """Return the blocks that hold for some sources, the nearest first, and the sources to read.
 
     The files that hold the blocks are no logs.
-
-    Raises
-    ------
-    TtastatsError
-        A block cannot be read.
     """
-    configs = [source for source in sources if source.file.name.endswith(FILE)]
-    configs = [source for source in configs if posixpath.basename(source.file.name) == FILE]
+    configs = [
+        source
+        for source in sources
+        if source.file.name.endswith(FILE) and posixpath.basename(source.file.name) == FILE
+    ]
     logs = [source for source in sources if source not in configs] if configs else list(sources)
     above = [] if said.options or said.config else _above(logs)
     if not (said.options or said.config or configs or above):
@@ -52,7 +50,7 @@ def gathered(
     from ttastats.formats.own_logs import config  # those who describe nothing need none of it
 
     if said.options:
-        found = [
+        blocks = [
             config.described(said.options, _option, root, quiet="files" not in said.options)
             for root in roots_of(paths)
         ]
@@ -60,12 +58,12 @@ def gathered(
         path = Path(said.config)
         text = _text_of(path)
         roots = dict.fromkeys([str(path.resolve().parent), *roots_of(paths)])
-        found = [block for root in roots for block in config.blocks(text, str(path), root)]
+        blocks = [block for root in roots for block in config.blocks(text, str(path), root)]
     else:
         texts = [*_of_sources(configs), *above]
-        found = [block for text in texts for block in config.blocks(*text)]
-    found.sort(key=lambda block: -len(block.root))
-    return tuple(found), logs
+        blocks = [block for text in texts for block in config.blocks(*text)]
+    blocks.sort(key=lambda block: -len(block.root))
+    return tuple(blocks), logs
 
 
 def _option(key: str) -> str:
@@ -77,14 +75,13 @@ def roots_of(paths: Sequence[str]) -> list[str]:
 
     Of `runs/*/log` they are the folders of what it means, and `runs`.
     """
-    found: dict[str, None] = {}
+    roots: dict[str, None] = {}
     for path in paths:
         meant = [path] if "://" in path else matches(path)
-        found.update(dict.fromkeys(map(_root_of, meant)))
+        roots.update(dict.fromkeys(map(_root_of, meant)))
         if meant != [path]:
-            before = f"{_WILDCARD.split(path)[0]}*"
-            found[_root_of(before)] = None
-    return list(found)
+            roots[_root_of(f"{_WILDCARD.split(path)[0]}*")] = None
+    return list(roots)
 
 
 _WILDCARD = re.compile(r"[*?\[]")
@@ -114,14 +111,14 @@ _Text = tuple[str, str, str]
 
 
 def _of_sources(configs: Iterable[Source]) -> list[_Text]:
-    found = []
+    texts = []
     for source in configs:
         try:
             text = limits.joined(source.blocks(), limits.of_name(FILE)).decode("utf-8-sig")
         except (UnreadableError, UnicodeDecodeError, limits.TooLargeError) as error:
             raise TtastatsError(f"cannot be read: {error}", where=source.name) from error
-        found.append((text, source.name, str(source.container.folder(source.file.name))))
-    return found
+        texts.append((text, source.name, str(source.container.folder(source.file.name))))
+    return texts
 
 
 def _above(sources: Iterable[Source]) -> list[_Text]:
@@ -140,12 +137,11 @@ def _above(sources: Iterable[Source]) -> list[_Text]:
     for start in sorted(starts):
         parents = Path(start).parents
         folders.update(dict.fromkeys([Path(start), *parents] if start in named else parents))
-    found = []
-    for folder in folders:
-        path = folder / FILE
-        if path.is_file():
-            found.append((_text_of(path), str(path), printable(str(folder))))
-    return found
+    return [
+        (_text_of(folder / FILE), str(folder / FILE), printable(str(folder)))
+        for folder in folders
+        if (folder / FILE).is_file()
+    ]
 
 
 def digest(blocks: Sequence[Block]) -> str:
@@ -154,13 +150,16 @@ def digest(blocks: Sequence[Block]) -> str:
 
 
 def block_for(
-    place: str, blocks: Sequence[Block], *, with_pattern: bool
+    place: str, blocks: Sequence[Block], *, with_pattern: bool | None = None
 ) -> tuple[Block, Mapping[str, str]] | None:
     """Return the first block that holds for the file at an absolute place, and what it names there.
 
-    Those with a pattern hold for what it matches, whatever it looks like; those without for
-    everything in their folder that nothing else recognises.
+    Those with a pattern go first and hold for what it matches, whatever it looks like; those
+    without for everything in their folder that nothing else recognises.
     """
+    if with_pattern is None:
+        hit = block_for(place, blocks, with_pattern=True)
+        return hit or block_for(place, blocks, with_pattern=False)
     for block in blocks:
         if (block.files is not None) is not with_pattern:
             continue

@@ -110,35 +110,23 @@ def each(source: Source) -> list[Source]:
 
 
 def problems(source: Source) -> list[Problem]:
-    """Return everything that was found wrong with what a table was read from.
-
-    Raises
-    ------
-    TtastatsError
-        As `tidy`.
-    """
+    """Return everything that was found wrong with what a table was read from."""
     if is_frame(source):
         return tables.problems_of(tidy(source))
     return [problem for path in _tables(source) for problem in store.problems_of(path)]
 
 
 def _tables(source: Source) -> list[Path]:
-    """Return the tables that were given, and the one that holds the logs that were given.
-
-    Raises
-    ------
-    TtastatsError
-        The logs cannot be read.
-    """
-    found, logs = _by_kind(source)
+    """Return the tables that were given, and the one that holds the logs that were given."""
+    files, logs = _by_kind(source)
     if logs:
         from ttastats.ingestion import cache  # which tables do not need
 
         how = READING.get()
         table, account = cache.table(logs, keep=how.keep, watched=how.watched)
         how.on_read(Read(tuple(logs), store.problems_of(table), account))
-        found.append(table)
-    return found
+        files.append(table)
+    return files
 
 
 def _by_kind(source: Source) -> tuple[list[Path], list[str]]:
@@ -169,13 +157,7 @@ def judged(source: Source) -> pl.DataFrame | None:
 
 
 def paths(source: Source) -> list[Path]:
-    """Return the files that were given; a frame is none.
-
-    Raises
-    ------
-    TtastatsError
-        It is neither.
-    """
+    """Return the files that were given; a frame is none."""
     return [Path(name) for name in _names(source)]
 
 

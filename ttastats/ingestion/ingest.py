@@ -34,7 +34,7 @@ _UNIT_FILES = 1_000
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """What an ingest saw and made.
 
@@ -47,8 +47,8 @@ class Account:
 
     files: int
     other_files: int
-    runs: int
-    evaluations: int
+    runs: int = 0
+    evaluations: int = 0
     problems: tuple[Problem, ...]
     output: Path
     unchanged: int = 0
@@ -174,7 +174,13 @@ def _ingest(
     in_parts: bool,
 ) -> Account:
     found = find([str(path) for path in paths])
-    sources = _unique(found if target.exists() else _announced(found, readers), target)
+    if not target.exists():  # all of them will be read
+        found = _announced(found, readers)
+    # Once each, in the order of the rows: a pattern and a folder may mean the same file. The output
+    # is no source, wherever it lies.
+    own = str(target.resolve())
+    by_name = {source.name: source for source in found if not source.is_at(own)}
+    sources = [by_name[name] for name in sorted(by_name)]
     blocks, sources = described.gathered(said, [str(path) for path in paths], sources)
     reading = replace(reading, blocks=blocks)
     words = (reading.dialect, reading.round, reading.metrics, described.digest(blocks))
@@ -187,13 +193,13 @@ def _ingest(
         manifest.kept_of(before, kind, kept) for kind in ("others", "parts", "together")
     )
     known = store.problems_of(target) if kept else []
-    problems = [one for one in known if one.source in kept or one.code in absent.CODES]
+    problems = [each for each in known if each.source in kept or each.code in absent.CODES]
     problems += described.unused(blocks, sources)
     if manifest.is_whole(before, fresh, kept):  # nothing to write, then
         runs = tables.heads(store.read([target]))
         account = _account(runs, sources, problems, others, parts, target, kept)
         return replace(account, written=False)
-    problems = [one for one in problems if one.code not in absent.CODES]
+    problems = [problem for problem in problems if problem.code not in absent.CODES]
     # Rows wait in files until all are read: a run that is missing has a row among them, by its
     # name, which is known from the runs behind it.
     files: list[Path] = []
@@ -209,10 +215,11 @@ def _ingest(
         rows = tables.merged(rows, store.rows_of(target, kept).filter(schema.of_runs()))
     runs = tables.heads(rows, absent.COLUMNS)
     if runs.is_empty():
-        if profiled := [one.source for one in problems if one.code == traces.CODE]:
-            own = [source for source in sources if source.name in set(profiled)]
-            rest = [one for one in problems if one.code != traces.CODE]
-            return _profile(own, sources, rest, others, target, words)
+        profiled = {problem.source for problem in problems if problem.code == traces.CODE}
+        if profiled:
+            of_traces = [source for source in sources if source.name in profiled]
+            rest = [problem for problem in problems if problem.code != traces.CODE]
+            return _profile(of_traces, sources, rest, others, target, words)
         raise _nothing(paths, sources, problems, parts)
     record = manifest.record(sources, others, parts, together, words)
     problems += absent.unlike(runs.get_column("source"), others)
@@ -228,7 +235,7 @@ def _ingest(
 
 
 def _profile(
-    own: Sequence[Source],
+    of_traces: Sequence[Source],
     sources: Sequence[Source],
     problems: Sequence[Problem],
     others: Sequence[str],
@@ -236,23 +243,22 @@ def _profile(
     words: manifest.Reader,
 ) -> Account:
     """Read traces, where there is no log beside them, and write a profile."""
-    found = traces.read(own)
-    every = [*problems, *found.problems]
-    if found.rows.is_empty():
+    profiles = traces.read(of_traces)
+    every = [*problems, *profiles.problems]
+    if profiles.rows.is_empty():
         raise _nothing([target], sources, every, ())
-    left_out = [name for name in others if name not in {source.name for source in own}]
+    read = {source.name for source in of_traces}
+    left_out = [name for name in others if name not in read]
     account = Account(
         files=len(sources),
         other_files=len(left_out),
-        runs=0,
-        evaluations=0,
         problems=tuple(every),
         output=target,
-        traces=found.number,
-        profiles=found.profiles,
+        traces=profiles.number,
+        profiles=profiles.profiles,
     )
     record = manifest.record(sources, left_out, (), (), (*words, "profile"))
-    profile_store.write(found.rows, target, manifest=record, problems=every)
+    profile_store.write(profiles.rows, target, manifest=record, problems=every)
     return account
 
 
@@ -271,8 +277,6 @@ def _unchanged_profile(
     return Account(
         files=len(sources),
         other_files=len(others),
-        runs=0,
-        evaluations=0,
         problems=tuple(profile_store.problems_of(target)),
         output=target,
         unchanged=len(kept) - len(others),
@@ -313,7 +317,7 @@ def default_output(paths: Sequence[str | Path]) -> Path:
 
 
 def _announced(sources: Iterator[Source], readers: Workers) -> Iterator[Source]:
-    """Let processes start while files are found, since all of them will be read."""
+    """Let processes start while files are found."""
     size = 0
     for source in sources:
         size += _to_be_read(source)
@@ -326,19 +330,6 @@ def _to_be_read(source: Source) -> int:
     size = source.file.size
     is_trace = size > _UNIT_BYTES and ".json" in source.file.name
     return 0 if is_trace else size
-
-
-def _unique(sources: Iterator[Source], target: Path) -> list[Source]:
-    """Return the sources once each, in the order of their names, which is that of the rows.
-
-    A pattern and a folder may mean the same file. The output is no source, wherever it lies.
-    """
-    own = str(target.resolve())
-    found = {source.name: source for source in sources if not source.is_at(own)}
-    return [found[name] for name in sorted(found)]
-
-
-# --------------------------------------------------------------------------------- units of work
 
 
 def units(sources: Sequence[Source]) -> Iterator[tuple[Source, ...]]:

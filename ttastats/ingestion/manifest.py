@@ -78,7 +78,10 @@ def split(
         for source in sources
         if source.file.changed and files.get(source.name) == [source.file.size, source.file.changed]
     }
-    if not _others_are_same(before, sources, same):
+    # A new file that is no log cannot be told from a new log before it is read; it may be one.
+    others = set(before.get("others", ()))
+    descriptions = {s.name for s in sources if s.name.endswith(".json") and s.name not in same}
+    if not others <= same or descriptions:
         return list(sources), frozenset()
     if not len(same) == len(sources) == len(files):
         same -= set(before.get("together", ()))
@@ -93,17 +96,6 @@ def is_whole(before: Manifest, fresh: Sequence[Source], kept: frozenset[str]) ->
 def kept_of(before: Manifest, kind: Kind, kept: frozenset[str]) -> list[str]:
     """Return the files of a kind (`others`, `parts`, `together`) among those that are kept."""
     return [name for name in before.get(kind, ()) if name in kept]
-
-
-def _others_are_same(before: Manifest, sources: Sequence[Source], same: set[str]) -> bool:
-    """Return whether the files beside the logs are those of the earlier ingest.
-
-    A new file that is no log cannot be told from a new log before it is read; it may be one.
-    """
-    others = set(before.get("others", ()))
-    present = {source.name for source in sources}
-    descriptions = {s.name for s in sources if s.name.endswith(".json") and s.name not in same}
-    return others <= present and others <= same and not descriptions
 
 
 def _reader(reader: Reader) -> list[Any]:

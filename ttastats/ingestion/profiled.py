@@ -18,24 +18,19 @@ def rows(paths: Sequence[Path]) -> Traces:
     """Return the rows of profiles, and of the traces among some paths.
 
     Of a folder that holds profiles these are taken, and its traces where it holds none.
-
-    Raises
-    ------
-    TtastatsError
-        A path is missing, or holds neither.
     """
     from ttastats.ingestion.traces import Traces  # which tables do not need
     from ttastats.traces import store, table
 
     inside = {path: _kept(path) for path in paths}
-    kept = [one for some in inside.values() for one in some]
-    found = store.read(kept) if kept or not paths else table.whole([])
+    profiles = [profile for some in inside.values() for profile in some]
+    stored = store.read(profiles) if profiles or not paths else table.whole([])
     read = [_traces(path) for path, some in inside.items() if not some]
     return Traces(
-        table.whole([found, *(one.rows for one in read)]),
+        table.whole([stored, *(each.rows for each in read)]),
         (
-            *(problem for path in kept for problem in store.problems_of(path)),
-            *(problem for one in read for problem in one.problems),
+            *(problem for path in profiles for problem in store.problems_of(path)),
+            *(problem for each in read for problem in each.problems),
         ),
     )
 
@@ -43,7 +38,12 @@ def rows(paths: Sequence[Path]) -> Traces:
 def is_profile(path: Path) -> bool:
     """Return whether a path is a profile or a trace, and not a table of runs or a log."""
     if not _is_parquet(path):
-        return _is_trace(path)
+        from ttastats.ingestion import cache, traces
+        from ttastats.ingestion.sources import find
+
+        if not path.is_file() or cache.is_kept(str(path)):  # its table as a log is kept
+            return False
+        return any(traces.is_trace(source) for source in find([str(path)]))
     try:
         return footer.table_of(footer.metadata_of(path, "")) == "profile"
     except TtastatsError:
@@ -54,20 +54,10 @@ def _is_parquet(path: Path) -> bool:
     return is_parquet(path) if path.is_file() else path.suffix == ".parquet"
 
 
-def _is_trace(path: Path) -> bool:
-    """Return whether a path is a file with a trace, whose table as a log is not kept."""
-    from ttastats.ingestion import cache, traces
-    from ttastats.ingestion.sources import find
-
-    if not path.is_file() or cache.is_kept(str(path)):
-        return False
-    return any(traces.is_trace(source) for source in find([str(path)]))
-
-
 def _kept(path: Path) -> list[Path]:
     """Return the profiles that a path stands for."""
     if path.is_dir():
-        return [one for one in sorted(path.glob("*.parquet")) if is_profile(one)]
+        return [each for each in sorted(path.glob("*.parquet")) if is_profile(each)]
     return [path] if _is_parquet(path) else []
 
 
@@ -75,10 +65,10 @@ def _traces(path: Path) -> Traces:
     from ttastats.ingestion import traces
     from ttastats.ingestion.sources import find
 
-    found = traces.read(find([str(path)]))
-    if not found.rows.is_empty():
-        return found
-    reason = next((one.message for one in found.problems), "contains no profiler trace")
+    read = traces.read(find([str(path)]))
+    if not read.rows.is_empty():
+        return read
+    reason = next((problem.message for problem in read.problems), "contains no profiler trace")
     raise TtastatsError(
         reason,
         where=str(path),

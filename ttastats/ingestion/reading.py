@@ -24,7 +24,7 @@ from ttastats.formats.own_logs.block import FIELDS, Block, fields_of, is_layout,
 from ttastats.ingestion import registry, traces
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for
-from ttastats.ingestion.sources import Source
+from ttastats.ingestion.sources import Source, reason_of
 from ttastats.table import tables
 from ttastats.traces import kineto
 
@@ -56,13 +56,7 @@ class Waiting:
     output: Path
 
     def leave(self, rows: pl.DataFrame) -> Path:
-        """Write rows into a new file, in pieces of which several fit into memory.
-
-        Raises
-        ------
-        TtastatsError
-            The disk is full.
-        """
+        """Write rows into a new file, in pieces of which several fit into memory."""
         with atomic.naming(self.output):
             handle, name = tempfile.mkstemp(suffix=".arrow", dir=self.folder)
             os.close(handle)
@@ -87,13 +81,7 @@ class Result:
 
 
 def read_unit(unit: Sequence[Source], reading: Reading, waiting: Waiting | None = None) -> Result:
-    """Read some files, and leave their rows in `waiting` if that is there.
-
-    Raises
-    ------
-    TtastatsError
-        The rows cannot be written there.
-    """
+    """Read some files, and leave their rows in `waiting` if that is there."""
     chosen = registry.named(reading.dialect) if reading.dialect else None
     runs: list[tables.SourcedRun] = []
     problems: list[Problem] = []
@@ -102,17 +90,17 @@ def read_unit(unit: Sequence[Source], reading: Reading, waiting: Waiting | None 
     surroundings = _Surroundings()
     with collector_at_rest():
         for source in unit:
-            found = _read(source, chosen, reading, surroundings)
-            if found is None:
+            contents = _read(source, chosen, reading, surroundings)
+            if contents is None:
                 others.append(source.name)
                 continue
-            runs += found[0]
-            problems += found[1]
-            if found[0]:
+            runs += contents[0]
+            problems += contents[1]
+            if contents[0]:
                 continue
-            if all(problem.code == PART_OF_A_RUN for problem in found[1]):
+            if all(problem.code == PART_OF_A_RUN for problem in contents[1]):
                 parts.append(source.name)
-            elif all(problem.severity == "info" for problem in found[1]):
+            elif all(problem.severity == "info" for problem in contents[1]):
                 others.append(source.name)
         rows, unfit = _rows(runs)
         problems += [*surroundings.problems(), *unfit]
@@ -150,14 +138,14 @@ def _failed(dialect: str, error: Exception, source: str) -> Problem:
     return Problem("dialect_failed", f"the dialect {dialect} failed: {what}", "error", None, source)
 
 
-Found = tuple[list[tables.SourcedRun], list[Problem]]
+Contents = tuple[list[tables.SourcedRun], list[Problem]]
 
 _CHANGED = "changed while it was read; ingest it again when it is complete"
 
 
 def _read(
     source: Source, chosen: Dialect | None, reading: Reading, surroundings: _Surroundings
-) -> Found | None:
+) -> Contents | None:
     """Return the runs and problems of a file, or None for a file in a folder that is no log."""
     dialect = chosen
     try:
@@ -168,11 +156,11 @@ def _read(
         if head.startswith(LFS_POINTER):
             return _lfs_pointer(source, f"{folder}/{name}", reading)
         dialect, block, named = way(head, folder, name, chosen, reading)
-        own = block if dialect is not None and dialect.name in _DRIVEN else None
-        if own is not None and head.startswith(_UTF_16):
-            return _rejected(source, "unreadable_file", _CONVERT)
         if dialect is None:
             return _no_log(source, head)
+        driving = block if dialect.name in _DRIVEN else None
+        if driving is not None and head.startswith(_UTF_16):
+            return _rejected(source, "unreadable_file", _CONVERT)
         companion, listing = surroundings.of(source)
         log = Log(
             folder,
@@ -185,42 +173,26 @@ def _read(
             block,
             named,
         )
-        own_choice = chosen is not None or source.named
-        items = _items(dialect, log, own, None if own_choice else reading)
+        # A file that the user chose, or whose dialect the user chose, is read.
+        is_chosen = chosen is not None or source.named
+        is_part = not is_chosen and _lies_beside_its_table(dialect, log, reading)
+        items = [_TOLD_BY_A_TABLE] if is_part else dialect.parse(log)
+        items = [item if driving else _called(item, log) for item in items]
         digest = bytes_of.digest()
-    except (UnreadableError, limits.TooLargeError) as error:
-        return _damaged(source, str(error))
+    except (UnreadableError, limits.TooLargeError, MemoryError) as error:
+        return _damaged(source, reason_of(error))
     except TtastatsError as error:
         return _rejected(source, "ambiguous_dialect", f"{error.what}. {error.remedy}")
     except Exception as error:  # the plugin border: a dialect of another package may do anything
-        return _after(error, dialect, source)
-    if own is not None and own.quiet and not any(isinstance(item, Run) for item in items):
+        if dialect is None:
+            raise
+        return [], [_failed(dialect.name, error, source.name)]
+    if driving is not None and driving.quiet and not any(isinstance(item, Run) for item in items):
         return _no_log_of_the_block(source, items)
     runs, problems = _sourced(items, source, digest, dialect.name)
     if source.has_changed():
         problems.append(Problem("changed_file", _CHANGED, "warning", source=source.name))
     return runs, problems
-
-
-def _after(error: Exception, dialect: Dialect | None, source: Source) -> Found:
-    """Return the problem of a file that its dialect or the memory of this machine fails on."""
-    if isinstance(error, MemoryError):
-        return _rejected(source, "unreadable_file", "not enough memory to read it")
-    if dialect is None:
-        raise error
-    return [], [_failed(dialect.name, error, source.name)]
-
-
-def _items(
-    dialect: Dialect, log: Log, own: Block | None, reading: Reading | None
-) -> list[Run | Problem]:
-    """Return what a log holds; of a store beside another one of the same run, that it is a part.
-
-    `reading` is None where the user chose the file or its dialect, which is then read.
-    """
-    if reading and _lies_beside_its_table(dialect, log, reading):
-        return [_TOLD_BY_A_TABLE]
-    return [_called(item, log) if own is None else item for item in dialect.parse(log)]
 
 
 _TOLD_BY_A_TABLE = Problem(PART_OF_A_RUN, "its run is in the CSV file beside it", "info")
@@ -272,10 +244,8 @@ def way(
     A block whose pattern matches, and that says where things stand, goes before all signs. Others
     refine what is recognised: which metric counts, what the runs are called.
     """
-    place, hit = f"{folder}/{name}", None
-    if reading.blocks:
-        hit = block_for(place, reading.blocks, with_pattern=True)
-        hit = hit or block_for(place, reading.blocks, with_pattern=False)
+    place = f"{folder}/{name}"
+    hit = block_for(place, reading.blocks)
     if hit is not None and hit[0].files is not None and is_layout(hit[0]):
         return registry.named(hit[0].dialect), hit[0], hit[1]
     if chosen is None and hit is None and kineto.recognises(head):
@@ -286,10 +256,10 @@ def way(
         return dialect, block, named
     if hit is not None and (hit[0].line or hit[0].preset):
         return registry.named(hit[0].dialect), hit[0], hit[1]
-    found = registry.recognised_preset(head, place)
-    if hit is not None and found is not None:
-        hit = refined(found[0], hit[0]), {**found[1], **hit[1]}
-    hit = hit or found
+    preset = registry.recognised_preset(head, place)
+    if hit is not None and preset is not None:
+        hit = refined(preset[0], hit[0]), {**preset[1], **hit[1]}
+    hit = hit or preset
     return (registry.named(hit[0].dialect), hit[0], hit[1]) if hit else (None, None, {})
 
 
@@ -299,7 +269,7 @@ _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 _NO_LOG = ("no_metric", "no_column", "no_line", "no_table", "no_header", "unreadable_file")
 
 
-def _no_log_of_the_block(source: Source, items: Sequence[Run | Problem]) -> Found | None:
+def _no_log_of_the_block(source: Source, items: Sequence[Run | Problem]) -> Contents | None:
     """Return why a file gave no run; where it may have been meant for none, only if it looks so."""
     last = items[-1] if items else None
     if not isinstance(last, Problem):
@@ -330,8 +300,7 @@ class _Surroundings:
         ways = self._ways.get(source.container)
         if ways is None:
             container = source.container
-            companion = self._noted(_kept_if_small(self._bounded(container.companion)))
-            ways = companion, lru_cache(maxsize=1024)(container.listing)
+            ways = self._companion_in(container), lru_cache(maxsize=1024)(container.listing)
             self._ways[container] = ways
         companion, listing = ways
 
@@ -341,29 +310,33 @@ class _Surroundings:
 
         return companion, listing_for_it
 
-    def _bounded(self, companion: Companion) -> Companion:
-        """Return what reads a companion, and takes one that is too large for one that is not."""
+    def _companion_in(self, container: Container) -> Companion:
+        """Return what reads a companion, and keeps it for the next log, where it is small.
+
+        One that is too large counts as none, with a problem of the log that asks for it.
+        """
+        contents: dict[PurePosixPath, bytes | None] = {}
 
         def read(place: PurePosixPath) -> bytes | None:
+            if place in contents:
+                return contents[place]
             try:
-                return companion(place)
+                content = container.companion(place)
             except limits.TooLargeError as error:
                 self._too_large[place] = f"read without {place}: {error}"
-                return None
+                content = None
+            if len(contents) < _MOST_KEPT and len(content or b"") <= _SMALL:
+                contents[place] = content
+            return content
 
-        return read
-
-    def _noted(self, companion: Companion) -> Companion:
-        """Return what reads a companion, and gives the log that asks the problem of its size."""
-
-        def read(place: PurePosixPath) -> bytes | None:
-            content = companion(place)
-            if content is None and (said := self._too_large.get(place)):
-                problem = Problem("unreadable_file", said, "error", source=self._log)
+        def read_and_note(place: PurePosixPath) -> bytes | None:
+            content = read(place)
+            if content is None and (text := self._too_large.get(place)):
+                problem = Problem("unreadable_file", text, "error", source=self._log)
                 self._problems[self._log, place] = problem
             return content
 
-        return read
+        return read_and_note
 
     def problems(self) -> list[Problem]:
         """Return the problems of logs beside which a file is too large."""
@@ -375,25 +348,7 @@ class _Surroundings:
 
 
 #: Larger companions are not kept: a thousand of them would fill the memory.
-_SMALL = 1024 * 1024
-
-
-def _kept_if_small(companion: Companion) -> Companion:
-    """Return what reads a companion and keeps it for the next log, where it is small."""
-    kept: dict[PurePosixPath, bytes | None] = {}
-
-    def read(place: PurePosixPath) -> bytes | None:
-        if place in kept:
-            return kept[place]
-        content = companion(place)
-        if len(kept) < _MOST_KEPT and len(content or b"") <= _SMALL:
-            kept[place] = content
-        return content
-
-    return read
-
-
-_MOST_KEPT = 1024
+_SMALL, _MOST_KEPT = 1024 * 1024, 1024
 
 
 class _Bytes:
@@ -437,7 +392,7 @@ class _Bytes:
         return self._digest
 
 
-def _sourced(items: Sequence[Run | Problem], source: Source, digest: str, dialect: str) -> Found:
+def _sourced(items: Sequence[Run | Problem], source: Source, digest: str, dialect: str) -> Contents:
     runs: list[tables.SourcedRun] = []
     problems: list[Problem] = []
     for item in items:
@@ -450,24 +405,28 @@ def _sourced(items: Sequence[Run | Problem], source: Source, digest: str, dialec
     return runs, problems
 
 
-def _no_log(source: Source, head: bytes) -> Found | None:
+def _no_log(source: Source, head: bytes) -> Contents | None:
     """Name a file that no dialect recognises, where a person may have meant it for a log."""
     if kineto.recognises(head):
         return [], [Problem(traces.CODE, traces.SAID, "info", source=source.name)]
-    return _utf_16(source, head) or (_unknown(source, head) if source.named else None)
+    if utf_16 := _utf_16(source, head):
+        return utf_16
+    if not source.named:
+        return None
+    text = f"not a log of a known dialect ({', '.join(sorted(registry.dialects()))})"
+    if head.startswith(b"PAR1"):
+        text = "a Parquet file, not a log; commands read ttastats tables directly"
+    return _rejected(source, "unknown_format", text)
 
 
-def _damaged(source: Source, reason: str) -> Found:
+def _damaged(source: Source, reason: str) -> Contents:
     """Name a file that cannot be read to its end; of a trace, what comes before can be used."""
-    try:
-        head = next(source.chunks(), b"")
-    except UnreadableError:
-        head = b""
-    found = _no_log(source, head) if kineto.recognises(head) else None
-    return found or _rejected(source, "unreadable_file", reason)
+    if traces.is_trace(source):
+        return [], [Problem(traces.CODE, traces.SAID, "info", source=source.name)]
+    return _rejected(source, "unreadable_file", reason)
 
 
-def _utf_16(source: Source, head: bytes) -> Found | None:
+def _utf_16(source: Source, head: bytes) -> Contents | None:
     """Name a log in UTF-16, as a shell of Windows redirects output, or give None for another."""
     if not head.startswith(_UTF_16):
         return None
@@ -486,22 +445,14 @@ _CONVERT = "a log in UTF-16; convert it to UTF-8"
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 
 
-def _lfs_pointer(source: Source, path: str, reading: Reading) -> Found:
+def _lfs_pointer(source: Source, path: str, reading: Reading) -> Contents:
     """Name a pointer. Whether a log is missing can be told where the user or its name says so."""
     is_meant = block_for(path, reading.blocks, with_pattern=True) is not None
     is_log = source.named or is_meant or registry.recognise(b"", path) is not None
-    said = "a Git LFS pointer, not the file itself: run `git lfs pull` in its repository"
+    text = "a Git LFS pointer, not the file itself: run `git lfs pull` in its repository"
     severity: Severity = "error" if is_log else "info"
-    return [], [Problem("lfs_pointer", said, severity, source=source.name)]
+    return [], [Problem("lfs_pointer", text, severity, source=source.name)]
 
 
-def _unknown(source: Source, head: bytes) -> Found:
-    if head.startswith(b"PAR1"):
-        said = "a Parquet file, not a log; commands read ttastats tables directly"
-        return _rejected(source, "unknown_format", said)
-    known = ", ".join(sorted(registry.dialects()))
-    return _rejected(source, "unknown_format", f"not a log of a known dialect ({known})")
-
-
-def _rejected(source: Source, code: str, message: str) -> Found:
+def _rejected(source: Source, code: str, message: str) -> Contents:
     return [], [Problem(code, message, "error", source=source.name)]

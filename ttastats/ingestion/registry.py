@@ -24,14 +24,12 @@ def dialects() -> Mapping[str, Dialect]:
     """Return the dialects by name: those that come with ttastats, then those of other packages."""
     import ttastats_parsers  # imports ttastats itself, so not at the top
 
-    found: list[Dialect] = [
+    loaded = [
         cast("Dialect", import_module(f"ttastats_parsers.{module}"))
         for module in ttastats_parsers.BUILTIN
     ]
-    found += [
-        dialect for point in entry_points(group=GROUP) if (dialect := _load(point)) is not None
-    ]
-    return {dialect.name: dialect for dialect in found}
+    loaded += filter(None, map(_load, entry_points(group=GROUP)))
+    return {dialect.name: dialect for dialect in loaded}
 
 
 def _load(point: EntryPoint) -> Dialect | None:
@@ -51,13 +49,7 @@ def _wants_path(recognises: Any) -> bool:
 
 
 def named(name: str) -> Dialect:
-    """Return a dialect by its name.
-
-    Raises
-    ------
-    TtastatsError
-        There is none of that name.
-    """
+    """Return a dialect by its name; a TtastatsError names those that there are."""
     known = dialects()
     if name not in known:
         raise TtastatsError(
@@ -67,17 +59,11 @@ def named(name: str) -> Dialect:
 
 
 def recognise(head: bytes, path: str = "/") -> Dialect | None:
-    """Return the one dialect that recognises the first block of a file, or None.
-
-    Raises
-    ------
-    TtastatsError
-        More than one does.
-    """
+    """Return the one dialect that recognises the first block of a file; several are an error."""
     claimants = []
     for dialect in dialects().values():
-        asked: Any = dialect.recognises
-        if asked(head, path) if _wants_path(asked) else asked(head):
+        recognises: Any = dialect.recognises
+        if recognises(head, path) if _wants_path(recognises) else recognises(head):
             claimants.append(dialect)
     if len(claimants) > 1:
         names = ", ".join(dialect.name for dialect in claimants)
@@ -88,17 +74,11 @@ def recognise(head: bytes, path: str = "/") -> Dialect | None:
 
 
 def recognised_preset(head: bytes, path: str) -> tuple[Block, Mapping[str, str]] | None:
-    """Return the block of the one preset whose signs a file bears, and what it names in the path.
-
-    Raises
-    ------
-    TtastatsError
-        It bears those of more than one.
-    """
-    found = presets.recognised(head, path)
-    if len(found) > 1:
+    """Return the block of the one preset that a file looks like, and what it names in the path."""
+    matches = presets.recognised(head, path)
+    if len(matches) > 1:
         raise TtastatsError(
-            f"matches several presets: {', '.join(found)}",
+            f"matches several presets: {', '.join(matches)}",
             remedy="Select one with --preset, or in ttastats.toml.",
         )
-    return next(((presets.block(name), named) for name, named in found.items()), None)
+    return next(((presets.block(name), named) for name, named in matches.items()), None)

@@ -10,7 +10,9 @@ import glob
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from operator import attrgetter
+from typing import IO
 
 import msgspec
 
@@ -53,26 +55,23 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         UnreadableError
             The file cannot be opened, is damaged, or grows beyond all measure.
         """
-        try:
-            with self.container.open(self.file.name) as raw:
-                yield from line_blocks(raw, self.file.name, self.file.size, self.file.stored)
-        except UNUSABLE as error:
-            raise UnreadableError(_reason(error)) from error
+        file = self.file
+        with self._opened() as raw:
+            yield from line_blocks(raw, file.name, file.size, file.stored)
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the bytes, decompressed, in any pieces: all there are before damage.
+        """Yield the bytes, decompressed, in any pieces: all there are before damage."""
+        file = self.file
+        with self._opened() as raw:
+            yield from decompressed(raw, file.name, file.size, file.stored, at_once=True)
 
-        Raises
-        ------
-        UnreadableError
-            As `blocks`.
-        """
+    @contextmanager
+    def _opened(self) -> Iterator[IO[bytes]]:
         try:
             with self.container.open(self.file.name) as raw:
-                file = self.file
-                yield from decompressed(raw, file.name, file.size, file.stored, at_once=True)
+                yield raw
         except UNUSABLE as error:
-            raise UnreadableError(_reason(error)) from error
+            raise UnreadableError(reason_of(error)) from error
 
     def is_at(self, place: str) -> bool:
         """Return whether this is the local file at an absolute path, or lies below it."""
@@ -89,16 +88,14 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         if not isinstance(self.container, Disk) or not self.file.changed:
             return False
         try:
-            found = os.stat(f"{self.container.root}/{self.file.name}")
+            now = os.stat(f"{self.container.root}/{self.file.name}")
         except OSError:  # removed, but it was read
             return False
-        return (found.st_size, found.st_mtime_ns) != (self.file.size, self.file.changed)
+        return (now.st_size, now.st_mtime_ns) != (self.file.size, self.file.changed)
 
 
 def find(paths: Sequence[str]) -> Iterator[Source]:
     """Yield every file that some paths mean, in a fixed order.
-
-    A path is a file, a folder, an archive, a pattern, `-` for standard input, or a URL.
 
     Raises
     ------
@@ -111,10 +108,10 @@ def find(paths: Sequence[str]) -> Iterator[Source]:
         elif "://" in path:
             yield from _remote(path)
         else:
-            found = matches(path)
-            if not found:
+            meant = matches(path)
+            if not meant:
                 raise TtastatsError("no such file or folder", where=path, remedy="Check the path.")
-            for match in found:
+            for match in meant:
                 yield from _local(match)
 
 
@@ -140,7 +137,7 @@ def _local(path: str) -> Iterator[Source]:
     for below, entry in walk(path):
         shown = printable(f"{path.rstrip('/')}/{below}")
         if isinstance(entry, OSError):
-            yield _refused(_reason(entry), shown, own_name)
+            yield _refused(reason_of(entry), shown, own_name)
             continue
         if below.endswith(ARCHIVES):
             yield from _archive(os.path.join(path, below))
@@ -191,10 +188,10 @@ def _may_be_read(entry: os.DirEntry[str]) -> bool:
 def _stat(name: str, look: Callable[[], os.stat_result]) -> File:
     """Return a file with size and time of change; one that is gone is named where it is read."""
     try:
-        found = look()
+        file = look()
     except OSError:
         return File(name)
-    return File(name, found.st_size, found.st_mtime_ns)
+    return File(name, file.st_size, file.st_mtime_ns)
 
 
 def _archive(path: str) -> Iterator[Source]:
@@ -204,7 +201,7 @@ def _archive(path: str) -> Iterator[Source]:
     try:
         content = opened(archive.path)
     except (UnreadableError, *UNUSABLE) as error:
-        yield _refused(f"cannot be read as an archive: {_reason(error)}", shown, stem)
+        yield _refused(f"cannot be read as an archive: {reason_of(error)}", shown, stem)
         return
     if content.damage:
         number = len(content.files)
@@ -229,7 +226,8 @@ def _refused(reason: str, shown: str, entry: str) -> Source:
     return Source(Refused(reason), File(os.path.basename(shown)), shown, entry, named=True)
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Return why something cannot be read."""
     if isinstance(error, MemoryError):
         return "not enough memory to read it"
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -56,12 +55,12 @@ class _Read:
 
 def read(sources: Iterable[Source]) -> Traces:
     """Read the traces among some files, one after the other, in bounded memory."""
-    found: list[_Read] = []
+    ranks: list[_Read] = []
     problems: list[Problem] = []
     others: list[str] = []
     for source in sources:
         try:
-            one = _read(source)
+            rank = _read(source)
         except NoTraceError:
             others.append(source.name)
             if source.named:
@@ -69,10 +68,9 @@ def read(sources: Iterable[Source]) -> Traces:
         except UnreadableError as error:
             problems.append(_error(source, "unreadable_file", str(error)))
         else:
-            found.append(one)
-            told = (structs.replace(each, source=source.name) for each in one.trace.problems)
-            problems += told
-    rows = table.whole([_rows(profile, name) for name, profile in _profiles(found)])
+            ranks.append(rank)
+            problems += [structs.replace(each, source=source.name) for each in rank.trace.problems]
+    rows = table.whole([_rows(profile, name) for name, profile in _profiles(ranks)])
     return Traces(rows, tuple(problems), tuple(others))
 
 
@@ -97,13 +95,7 @@ class _Digest:
         self.looks_like_one = False
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the bytes of the trace.
-
-        Raises
-        ------
-        NoTraceError
-            They do not look like one.
-        """
+        """Yield the bytes of the trace; NoTraceError if they do not look like one."""
         is_first = True
         for chunk in self._source.chunks():
             if is_first and not kineto.recognises(chunk):
@@ -131,33 +123,27 @@ def _read(source: Source) -> _Read:
     return _Read(source, digest.hexdigest(), trace)
 
 
-def _profiles(found: Sequence[_Read]) -> Iterator[tuple[str, list[_Read]]]:
+def _profiles(ranks: Sequence[_Read]) -> Iterator[tuple[str, list[_Read]]]:
     """Yield the traces that are ranks of one profile together, with a name.
 
     Ranks lie in one folder, and have names that are alike but for the rank where they tell it. Two
     traces of one rank are two profiles.
     """
     groups: dict[tuple[str, str], list[_Read]] = {}
-    for one in found:
-        folder = str(one.source.container.folder(one.source.file.name))
-        name = posixpath.basename(one.source.file.name)
+    for rank in ranks:
+        file = rank.source.file.name
+        folder = str(rank.source.container.folder(file))
+        name = posixpath.basename(file)
         alike = _RANK.sub(r"\1\2*", name) if _RANK.search(name) else ""
-        groups.setdefault((folder, alike), []).append(one)
+        groups.setdefault((folder, alike), []).append(rank)
     for (_, alike), group in groups.items():
-        if _are_ranks(group):
-            ranks = sorted(group, key=lambda one: one.trace.rank or 0)
-            yield _without_endings(alike) or group[0].source.entry, ranks
-        else:
-            yield from ((_stem(one.source), [one]) for one in group)
-
-
-def _are_ranks(group: Sequence[_Read]) -> bool:
-    ranks = Counter(one.trace.rank for one in group)
-    return len(group) > 1 and None not in ranks and max(ranks.values()) == 1
-
-
-def _stem(source: Source) -> str:
-    return _without_endings(posixpath.basename(source.file.name))
+        numbers = {each.trace.rank for each in group}
+        if len(group) > 1 and None not in numbers and len(numbers) == len(group):
+            ordered = sorted(group, key=lambda each: each.trace.rank or 0)
+            yield _without_endings(alike) or group[0].source.entry, ordered
+            continue
+        for each in group:
+            yield _without_endings(posixpath.basename(each.source.file.name)), [each]
 
 
 def _without_endings(name: str) -> str:
@@ -167,18 +153,18 @@ def _without_endings(name: str) -> str:
 
 def _rows(profile: Sequence[_Read], name: str) -> pl.DataFrame:
     """Return the rows of one profile."""
-    digests = sorted(one.digest for one in profile)
-    own = xxhash.xxh3_64_hexdigest(" ".join(digests).encode())
+    digests = sorted(rank.digest for rank in profile)
+    profile_id = xxhash.xxh3_64_hexdigest(" ".join(digests).encode())
     return pl.concat(
         [
-            one.trace.rows.with_columns(
-                profile_id=pl.lit(own),
+            rank.trace.rows.with_columns(
+                profile_id=pl.lit(profile_id),
                 profile=pl.lit(name),
-                source=pl.lit(one.source.name),
-                source_digest=pl.lit(one.digest),
-                origin=pl.lit(one.trace.origin),
-                rank=pl.lit(one.trace.rank, pl.Int64),
+                source=pl.lit(rank.source.name),
+                source_digest=pl.lit(rank.digest),
+                origin=pl.lit(rank.trace.origin),
+                rank=pl.lit(rank.trace.rank, pl.Int64),
             )
-            for one in profile
+            for rank in profile
         ]
     )

@@ -20,7 +20,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.file_names import file_name, own_name
 from ttastats.base.quality import Target
 from ttastats.base.version import __version__
-from ttastats.recording import mllog, result_files, system_file
+from ttastats.recording import mllog, result_files
 from ttastats.recording.clock import Clock
 from ttastats.recording.result_files import ResultFolder
 from ttastats.recording.run_ends import EndWatch, reason_of
@@ -189,17 +189,11 @@ class Recording:
         self._over = True
 
     def start(self) -> Recording:
-        """Open the log, write the settings, and start the clock.
-
-        Raises
-        ------
-        TtastatsError
-            The folder is not writable.
-        """
+        """Open the log, write the settings, and start the clock."""
         self._over = False
         self.reached = False
         if self._enabled:
-            system_file.write(self._place, self._described)
+            result_files.describe(self._place, self._described)
             self.path, stream = result_files.create(self._place)
             self._log = RunLog(self.path, stream, Clock())
             self._begin(self._log)
@@ -254,7 +248,13 @@ class Recording:
         labels = {"samples_count": samples, "step_num": step, "epoch_num": epoch}
         about = {key: label for key, label in labels.items() if label is not None}
         scores = {self._target.metric: number} | {name: float(more[name]) for name in more}
-        self._say(lambda log: _tell_scores(log, scores, about))
+
+        def write_scores(log: EventLog) -> None:
+            moment = log.now()
+            for metric, score in scores.items():
+                log.point("eval_accuracy", score, at=moment, metric=metric, **about)
+
+        self._write(write_scores)
         met = self._target.is_met_by(number)
         self.reached = self.reached or met
         return met
@@ -275,14 +275,14 @@ class Recording:
         about: dict[str, Any] = {"status": status}
         if reason is not None:
             about["reason"] = reason
-        self._say(lambda log: log.end("run_stop", **about))
+        self._write(lambda log: log.end("run_stop", **about))
         self._log.close()
         self._log = SilentLog()
 
-    def _say(self, say: Callable[[EventLog], None]) -> None:
+    def _write(self, write: Callable[[EventLog], None]) -> None:
         """Write to the log; a training of hours does not end because its log cannot be written."""
         try:
-            say(self._log)
+            write(self._log)
         except TtastatsError as error:
             self._log.close()
             self._log = SilentLog()
@@ -300,9 +300,3 @@ class Recording:
         trace: TracebackType | None,
     ) -> None:
         self.finish(None if error is None else reason_of(error))
-
-
-def _tell_scores(log: EventLog, scores: Mapping[str, float], labels: Mapping[str, Any]) -> None:
-    moment = log.now()
-    for metric, value in scores.items():
-        log.point("eval_accuracy", value, at=moment, metric=metric, **labels)

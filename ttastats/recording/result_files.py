@@ -1,4 +1,4 @@
-"""Where does the log of a run go, and how is another one never overwritten?
+"""Where do the log of a run and the description of its system go, never over another one?
 
 `ROOT/ORG/results/SYSTEM/BENCHMARK/result_N.txt`, the layout of official results. The log is written
 in place from the first line: a run that is killed leaves what it had said, and is counted.
@@ -7,13 +7,16 @@ in place from the first line: a run that is killed leaves what it had said, and 
 from __future__ import annotations
 
 import itertools
+import json
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TextIO
+from typing import Any, TextIO
 
+from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 
 _RESULT = re.compile(r"result_(\d+)\.txt")
@@ -46,13 +49,7 @@ class ResultFolder:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn a failure to write into one message that says what is still there.
-
-    Raises
-    ------
-    TtastatsError
-        The block met an OSError.
-    """
+    """Turn a failure to write into one message that says what is still there."""
     try:
         yield
     except OSError as error:
@@ -67,11 +64,6 @@ def create(place: ResultFolder) -> tuple[Path, TextIO]:
     """Create the log with the lowest free number; lines reach the disk one by one.
 
     Creation is exclusive, so that two runs at once in one folder get two numbers.
-
-    Raises
-    ------
-    TtastatsError
-        The folder cannot be made or written to.
     """
     with explained(place.results):
         place.results.mkdir(parents=True, exist_ok=True)
@@ -88,8 +80,8 @@ def existing(place: ResultFolder) -> list[Path]:
     """Return the logs that are there, by number."""
     if not place.results.is_dir():
         return []
-    found = {path: number_of(path) for path in place.results.iterdir()}
-    numbered = [(number, path) for path, number in found.items() if number is not None]
+    numbers = {path: number_of(path) for path in place.results.iterdir()}
+    numbered = [(number, path) for path, number in numbers.items() if number is not None]
     return [path for _, path in sorted(numbered)]
 
 
@@ -102,3 +94,33 @@ def number_of(path: PurePath) -> int | None:
     """Return N of `result_N.txt`; None for any other name."""
     match = _RESULT.fullmatch(path.name)
     return int(match.group(1)) if match else None
+
+
+class SystemDiffers(UserWarning):
+    """The description of the system differs from what is said or detected."""
+
+
+def describe(place: ResultFolder, described: Mapping[str, Any]) -> None:
+    """Write the description unless there is one; one that differs is kept, with a warning.
+
+    A person may have completed it by hand, or the folder may have come from another machine.
+    """
+    path = place.system_file
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            there = path.read_text("utf-8")
+        except FileNotFoundError:
+            atomic.write_text(path, json.dumps(described, indent=2) + "\n")
+            return
+    try:
+        fields = json.loads(there)
+    except ValueError:
+        fields = None
+    if not isinstance(fields, dict) or not described.items() <= fields.items():
+        warnings.warn(
+            f"{path} describes another machine or was edited; it is kept. If this is another "
+            "system, give it another name.",
+            SystemDiffers,
+            stacklevel=2,
+        )

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO, TypeAlias
 
 from ttastats.recording import mllog
 from ttastats.recording.clock import Clock, Stamp
@@ -15,22 +15,6 @@ from ttastats.recording.result_files import explained
 
 #: File names in the log are those below the folder of the package, not of somebody's home.
 ROOT = Path(__file__).resolve().parents[2]
-
-
-class EventLog(Protocol):
-    """Takes events. `at` is the moment it happened; now, if it is left out."""
-
-    def now(self) -> Stamp | None:
-        """Return this moment, for events that happen together."""
-
-    def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
-        """Write an event."""
-
-    def begin(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
-        """Write that an interval begins."""
-
-    def end(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
-        """Write that an interval ends."""
 
 
 class SilentLog:
@@ -49,7 +33,10 @@ class SilentLog:
 
 
 class RunLog:
-    """The log of one run in a file, one line per event."""
+    """The log of one run in a file, one line per event.
+
+    `at` is the moment an event happened; now, if it is left out.
+    """
 
     def __init__(self, path: Path, stream: TextIO, clock: Clock) -> None:
         self.path = path
@@ -97,3 +84,6 @@ class RunLog:
         }
         with explained(self.path):
             self._stream.write(mllog.line(event_type, moment.time_ms, key, value, place | about))
+
+
+EventLog: TypeAlias = RunLog | SilentLog

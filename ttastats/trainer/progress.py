@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from ttastats.recording.system_file import SystemDiffers
+from ttastats.recording.result_files import SystemDiffers
 from ttastats.trainer import workloads
 from ttastats.trainer.events import Checkpoint
 from ttastats.trainer.session import Made, Nobody, Planned, Watcher

@@ -11,7 +11,7 @@ from typing import Protocol
 import torch
 
 from ttastats.base.errors import TtastatsError
-from ttastats.recording import result_files, system_file
+from ttastats.recording import result_files
 from ttastats.recording.clock import Clock
 from ttastats.recording.result_files import ResultFolder
 from ttastats.recording.run_log import RunLog, SilentLog
@@ -108,7 +108,7 @@ def _run(
     if not workers.leads:
         train(workload, settings, workers, SilentLog(), clock, stop, on_checkpoint)
         return None
-    system_file.write(planned.place, hardware.description(planned.place, settings))
+    result_files.describe(planned.place, hardware.description(planned.place, settings))
     path, stream = result_files.create(planned.place)
     log = RunLog(path, stream, clock)
     try:

@@ -77,7 +77,10 @@ class Guessed:
         for place, kind in enumerate(self.kinds, start=1):
             lines += [*_kind(place, kind), ""]
         if self.left:
-            lines += [*_left(self.left), ""]
+            number = sum(len(names) for _, names in self.left)
+            lines.append(f"not recognised as logs: {units.plural(number, 'file')}")
+            lines += [f"    {_some(names)}: {visible(reason)}" for reason, names in self.left]
+            lines.append("")
         lines += ["next", *(f"    {command}" for command in self.commands())]
         return "\n".join(lines)
 
@@ -87,11 +90,14 @@ class Guessed:
         config = self.output or visible(str(Path(self.folder) / FILE))
         if self.config and self.output is None:
             yield f"ttastats guess {path} -o {shlex.quote(config)}"
-        is_found = Path(config).name == FILE and _is_around(Path(config), Path(self.folder))
-        named = "" if is_found or not self.config else f" --config {shlex.quote(config)}"
+        # `ingest` looks for it in the folder, in those above and in those below.
+        folder, place = Path(config).resolve().parent, Path(self.folder).resolve()
+        is_around = folder == place or folder in place.parents or place in folder.parents
+        is_met = is_around and Path(config).name == FILE
+        named = "" if is_met or not self.config else f" --config {shlex.quote(config)}"
         yield f"ttastats ingest {path}{named}"
         table = shlex.quote(visible(str(default_output([self.path]))))
-        kind = max(self.kinds, key=lambda one: (len(one.entries) > 1, len(one.files)))
+        kind = max(self.kinds, key=lambda kind: (len(kind.entries) > 1, len(kind.files)))
         if len(kind.entries) > 1:
             a, b = (shlex.quote(f"entry={visible(name)}") for name in kind.entries[:2])
             yield f"ttastats compare {table} --a {a} --b {b}{_target(kind.runs)}"
@@ -99,28 +105,21 @@ class Guessed:
             yield f"ttastats summary {table}{_target(kind.runs)}"
 
 
-def _is_around(config: Path, path: Path) -> bool:
-    """Return whether `ingest` finds the file by itself: in the folder, or in one above."""
-    folder, place = config.resolve().parent, path.resolve()
-    return folder == place or folder in place.parents or place in folder.parents
-
-
 def _target(runs: Sequence[RunSeen]) -> str:
-    """Return a target that all runs seen meet at their end, where none is known."""
+    """Return a target that all runs seen meet at their end, where none is known.
+
+    It is rounded to three digits, so that the worst value still meets it.
+    """
     known = [run for run in runs if run.final is not None and math.isfinite(run.final)]
     if not known or any(run.to_target for run in runs) or known[0].higher_is_better is None:
         return ""
     better, metric = known[0].higher_is_better, known[0].metric
     values = [run.final or 0.0 for run in known if run.metric == metric]
     worst = min(values) if better else max(values)
-    sign = ">=" if better else "<="
-    return f" --target {shlex.quote(f'{metric}{sign}{_rounded(worst, up=not better)}')}"
-
-
-def _rounded(value: float, *, up: bool) -> str:
-    """Round to three digits, so that the value still meets what comes out."""
-    three = Context(prec=3, rounding=ROUND_CEILING if up else ROUND_FLOOR)
-    return f"{float(three.create_decimal(repr(value))):.3g}"
+    three = Context(prec=3, rounding=ROUND_FLOOR if better else ROUND_CEILING)
+    rounded = f"{float(three.create_decimal(repr(worst))):.3g}"
+    target = f"{metric}{'>=' if better else '<='}{rounded}"
+    return f" --target {shlex.quote(target)}"
 
 
 def _kind(place: int, kind: Kind) -> Iterator[str]:
@@ -132,8 +131,9 @@ def _kind(place: int, kind: Kind) -> Iterator[str]:
         yield from (f"   {line}" for line in visible_lines("\n".join(plain)).splitlines())
     if kind.reasons or kind.problems:
         yield ""
-    yield from (f"   {one.key:<8} {visible(one.text)}" for one in kind.reasons if one.sure)
-    yield from (f" ? {one.key:<8} {visible(one.text)}" for one in kind.reasons if not one.sure)
+    for mark, sure in ((" ", True), ("?", False)):
+        those = (reason for reason in kind.reasons if reason.sure is sure)
+        yield from (f" {mark} {reason.key:<8} {visible(reason.text)}" for reason in those)
     yield from (f" ! {visible(problem)}" for problem in kind.problems[:_NAMED])
     if len(kind.problems) > _NAMED:
         yield f" ! and {len(kind.problems) - _NAMED} more"
@@ -159,23 +159,15 @@ _COLUMNS = (
 
 def _table(runs: Sequence[RunSeen]) -> Iterator[str]:
     """Yield a line for each run; columns that say nothing are left out."""
-    rows = [_cells(run) for run in runs]
-    said = [number for number, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
-    shown = tuple(Line(tuple(Text(cells[number]) for number in said)) for cells in rows)
-    table = Table(tuple(_COLUMNS[number] for number in said), shown)
+    rows = []
+    for run in runs:
+        numbers = (
+            "" if number is None else f"{number:.{6 if isinstance(number, float) else 20}g}"
+            for number in (run.final, run.seconds, run.step, run.epoch)
+        )
+        texts = (run.file, run.names, str(run.evaluations), run.metric)
+        rows.append((*texts, *numbers, run.to_target))
+    filled = [number for number, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
+    lines = tuple(Line(tuple(Text(cells[number]) for number in filled)) for cells in rows)
+    table = Table(tuple(_COLUMNS[number] for number in filled), lines)
     yield from (f"  {line}" for line in str(Report("guess", (), (table,))).splitlines())
-
-
-def _cells(run: RunSeen) -> tuple[str, ...]:
-    numbers = (run.final, run.seconds, run.step, run.epoch)
-    shown = (
-        "" if one is None else f"{one:.{6 if isinstance(one, float) else 20}g}" for one in numbers
-    )
-    texts = (run.file, run.names, str(run.evaluations), run.metric)
-    return (*texts, *shown, run.to_target)
-
-
-def _left(left: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:
-    number = sum(len(names) for _, names in left)
-    yield f"not recognised as logs: {units.plural(number, 'file')}"
-    yield from (f"    {_some(names)}: {visible(reason)}" for reason, names in left)

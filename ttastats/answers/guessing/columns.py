@@ -41,18 +41,11 @@ _MOST_METRICS = 8
 
 
 def proposal(frame: pl.DataFrame) -> Proposal:
-    """Return the keys of a block for a table, or for what the lines of a log tell.
-
-    Raises
-    ------
-    NoLogError
-        No column looks like a metric.
-    """
+    """Return the keys of a block for a table, or for what the lines of a log tell."""
     told = {name: numbers(frame[name]) for name in frame.columns}
     told = {name: column for name, column in told.items() if column.is_finite().any()}
-    metrics, doubts = _metrics(frame, told)
+    metrics, reasons = _metrics(frame, told)
     said: dict[str, Said] = {"metric": metrics}
-    reasons = [*doubts]
     counts = {key: _count(key, told) for key in COUNTS}
     runs = _runs(frame, told, counts, reasons)
     if runs:
@@ -74,9 +67,6 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
-# ---------------------------------------------------------------------------------------- metrics
-
-
 def _metrics(
     frame: pl.DataFrame, told: Mapping[str, pl.Series]
 ) -> tuple[tuple[str, ...], list[Reason]]:
@@ -94,10 +84,18 @@ def _metrics(
         columns = listed(frame.columns, 12)
         raise NoLogError(f"no column with numbers looks like a metric: {columns}")
     found.sort(key=rank)
-    more = [name for name in told if _may_be_one(name, found)] if not doubt else []
-    found += more
-    left_out = found[_MOST_METRICS:]
-    found = found[:_MOST_METRICS]
+    # A quality by its name, unless it is one of training that has its partner among the others.
+    partners = [_plain(name) for name in found]
+    more = [
+        name
+        for name in ([] if doubt else told)
+        if evaluated([name])
+        and higher_is_better(name) is True
+        and "train" not in _plain(name)
+        and not any(partner.endswith(_plain(name)) for partner in partners)
+    ]
+    left_out = [*found, *more][_MOST_METRICS:]
+    found = [*found, *more][:_MOST_METRICS]
     reasons = [Reason("metric", f"{found[0]}: {doubt or says}", not doubt)]
     if len(found) > 1:
         text = f"also {listed(found[1:], 8)}; each can be used with --target"
@@ -108,16 +106,9 @@ def _metrics(
     if left_out:
         reasons.append(Reason("metric", f"not used: {listed(left_out)}", sure=False))
     # A name that reads like a target is quoted.
-    quoted = (f'"{one}"' if re.search(r"[<>=]|\s(?:higher|lower)$", one) else one for one in found)
+    reads_like_a_target = re.compile(r"[<>=]|\s(?:higher|lower)$").search
+    quoted = (f'"{name}"' if reads_like_a_target(name) else name for name in found)
     return tuple(quoted), [*reasons, *_directions(found, told)]
-
-
-def _may_be_one(name: str, found: Sequence[str]) -> bool:
-    """Return whether a name is that of a quality, and not one of training that has its partner."""
-    plain = _plain(name)
-    has_partner = any(_plain(one).endswith(plain) for one in found)
-    known = bool(evaluated([name])) and higher_is_better(name) is True
-    return known and not has_partner and "train" not in plain
 
 
 def rank(name: str) -> int:
@@ -131,12 +122,14 @@ def _of_training(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> tuple[li
     rest = [name for name in told if name not in taken]
     known = [name for name in rest if higher_is_better(name) is not None]
     if known:
-        return known[
-            :1
-        ], "a training metric; there is no evaluation metric. Set another one if it exists"
+        text = "a training metric; there is no evaluation metric. Set another one if it exists"
+        return known[:1], text
     keys = {*_NAMES, "seed", "id"}
-    named = [name for name in evaluated(rest) if _plain(name) not in keys]
-    named = [name for name in named if not _plain(name).startswith("column_")]
+    named = [
+        name
+        for name in evaluated(rest)
+        if _plain(name) not in keys and not _plain(name).startswith("column_")
+    ]
     if len(named) == 1 and told[named[0]].len() > 1:
         return named, "the only number that is neither a time nor a count"
     return [], ""
@@ -144,17 +137,14 @@ def _of_training(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> tuple[li
 
 def _directions(found: Sequence[str], told: Mapping[str, pl.Series]) -> Iterator[Reason]:
     metrics = [Metric(name, higher_is_better(name), guessed=True) for name in found]
-    for said in directions(metrics):
-        yield Reason("metric", said.message, said.severity == "info")
+    for problem in directions(metrics):
+        yield Reason("metric", problem.message, problem.severity == "info")
     first = told[found[0]].drop_nans().drop_nulls()
     most = first.max() if len(first) else None
     is_share = re.search("acc|top|precision|recall|f1|map", found[0].lower())
     if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
         text = f"values up to {most:g}, so in percent? Then write targets as '>= 90 %'"
         yield Reason("metric", text, sure=False)
-
-
-# ------------------------------------------------------------------------- progress, time and runs
 
 
 def _count(key: str, told: Mapping[str, pl.Series]) -> str | None:
@@ -253,14 +243,15 @@ def _seconds(
     forward = [
         (name, unit)
         for name, unit in found
-        if name not in told or _goes_forward(frame, told[name], runs)
+        if name not in told or _goes_forward(_steps(frame, told[name], runs))
     ]
     if len(forward) == 1:
         name, unit = forward[0]
-        what = {"unix": "time stamps, seconds since 1970"}.get(
-            unit, f"in {unit}, guessed from the name"
-        )
-        what = f"time stamps with the format {unit}" if "%" in unit else what
+        what = f"in {unit}, guessed from the name"
+        if unit == "unix":
+            what = "time stamps, seconds since 1970"
+        elif "%" in unit:
+            what = f"time stamps with the format {unit}"
         sure = unit != "s" or bool(re.search(r"sec|_s$|_ms$|min|hour", name.lower()))
         reasons.append(Reason("seconds", f"{name}: {what}", sure))
         return f"{name} {unit}"
@@ -282,13 +273,10 @@ def _seconds(
     return None
 
 
-def _goes_forward(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> bool:
-    """Return whether a column is a clock: seldom back, where a run begins, and mostly forward."""
-    steps = _steps(frame, values, runs)
-    if steps.is_empty():
-        return True
+def _goes_forward(steps: pl.Series) -> bool:
+    """Return whether steps are a clock's: seldom back, where a run begins, and mostly forward."""
     back, forward = (steps < 0).sum(), (steps > 0).sum()
-    return back <= _MOST_BACK * len(steps) and forward >= _MOST_BACK * len(steps)
+    return back <= _MOST_BACK * len(steps) <= forward
 
 
 def _steps(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> pl.Series:

@@ -69,8 +69,14 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     ]
     if not tried:
         raise _nothing(str(path), found.left)
-    config_ = _config([proposal for _, proposal in tried if proposal], _prefix(root, output))
-    if output is not None and not config_:
+    prefix = _prefix(root, output)  # which leads from the folder of the blocks to that of the logs
+    texts = [
+        written(replace(one, said={**one.said, "files": f"{prefix}{one.said['files']}"}))
+        for _, one in tried
+        if one
+    ]
+    config = "\n".join([_HEADER, *texts]) if texts else ""
+    if output is not None and not config:
         raise TtastatsError(
             "nothing to write: all of these logs are read without a block",
             where=str(path),
@@ -78,19 +84,10 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         )
     if output is not None:
         with atomic.naming(Path(output)):
-            atomic.write_text(Path(output), config_)
+            atomic.write_text(Path(output), config)
     left = tuple((reason, tuple(names)) for reason, names in sorted(found.left.items()))
     shown = None if output is None else str(output)
-    return Guessed(str(path), tuple(kind for kind, _ in tried), left, config_, folder, shown)
-
-
-def _config(proposals: Sequence[Proposal], prefix: str) -> str:
-    """Return the whole `ttastats.toml`; `prefix` leads from its folder to that of the logs."""
-    if not proposals:
-        return ""
-    said = [{**one.said, "files": f"{prefix}{one.said['files']}"} for one in proposals]
-    placed = map(lambda one, said: replace(one, said=said), proposals, said)
-    return "\n".join([_HEADER, *map(written, placed)])
+    return Guessed(str(path), tuple(kind for kind, _ in tried), left, config, folder, shown)
 
 
 def _root(path: str, sources: Sequence[Source]) -> tuple[str, str]:
@@ -131,9 +128,6 @@ def _nothing(path: str, left: dict[str, list[str]]) -> TtastatsError:
     )
 
 
-# ------------------------------------------------------------------------------- files into kinds
-
-
 @dataclass(slots=True, eq=False)
 class _Sorted:
     """Files by kind: read without a block, described or recognised, guessed, and left."""
@@ -161,8 +155,14 @@ def _sorted(files: Sequence[File], reading: Reading) -> _Sorted:
 def _without_companions(found: _Sorted) -> None:
     """Leave out what lies beside logs that are read without a block: it tells the same runs."""
     folders = {file.place.parent for title in found.known for file in found.read[title]}
+
+    def is_beside(file: File) -> bool:
+        folder = file.place.parent
+        beside = folder in folders or (folder.name == "files" and folder.parent in folders)
+        return beside and not file.source.named
+
     for same, those in list(found.guessed.items()):
-        beside = [file for file, _ in those if _is_beside(file, folders)]
+        beside = [file for file, _ in those if is_beside(file)]
         found.guessed[same] = [(file, one) for file, one in those if file not in beside]
         if beside:
             found.left[_BESIDE] += [file.below for file in beside]
@@ -173,20 +173,12 @@ def _without_companions(found: _Sorted) -> None:
 _BESIDE = "beside a log that is read without a block: possibly the same run"
 
 
-def _is_beside(file: File, folders: Collection[PurePosixPath]) -> bool:
-    folder = file.place.parent
-    return not file.source.named and (
-        folder in folders or (folder.name == "files" and folder.parent in folders)
-    )
-
-
 def _sort(file: File, reading: Reading, seen: kinds.Seen, found: _Sorted) -> None:
     head = next(file.source.blocks(), b"")
     if head.startswith(LFS_POINTER):
         raise NoLogError("a Git LFS pointer, not the file itself: run `git lfs pull`")
     dialect, block, _ = way(head, file.place.parent, file.place.name, None, reading)
-    hit = described.block_for(str(file.place), reading.blocks, with_pattern=True)
-    hit = hit or described.block_for(str(file.place), reading.blocks, with_pattern=False)
+    hit = described.block_for(str(file.place), reading.blocks)
     if hit is not None and dialect is not None:
         found.read[f"already described in {hit[0].where}"].append(file)
         return
@@ -217,7 +209,11 @@ def _proposed(found: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
         paths = list(by_path)
         apart = _Apart(of_a_kind - set(paths), unfit, runs_inside="run" in sketch.proposal.said)
         for layout in _of_a_preset(paths, sketch.proposal) or apart.layouts(paths):
-            yield sketch.title, [by_path[path] for path in layout.paths], _with(sketch, layout)
+            said = {"files": layout.pattern, **sketch.proposal.said}
+            if layout.entry and "entry" not in said:
+                said["entry"] = layout.entry
+            proposal = Proposal(said, (*layout.reasons, *sketch.proposal.reasons))
+            yield sketch.title, [by_path[path] for path in layout.paths], proposal
 
 
 def _of_a_preset(own: Sequence[str], proposal: Proposal) -> list[FilePattern]:
@@ -243,7 +239,9 @@ class _Apart:
             also = [path for path in self.unfit if patterns.matched(layout.pattern, path)]
             fits = not any(patterns.matched(layout.pattern, path) for path in self.others)
             if fits and len(also) < len(layout.paths):
-                yield _with_doubt(layout, sorted(also))
+                text = f"also matches {units.listed(sorted(also), 3)}, which cannot be read"
+                doubt = Reason("files", f"{text}: failed runs?", sure=False)
+                yield replace(layout, reasons=(*layout.reasons, *([doubt] if also else [])))
             elif by_folder:
                 folders: dict[str, list[str]] = defaultdict(list)
                 for path in layout.paths:
@@ -252,17 +250,3 @@ class _Apart:
                     yield from self.layouts(those, by_folder=False)
             else:
                 yield from (FilePattern(literal(path), (path,), ()) for path in layout.paths)
-
-
-def _with_doubt(layout: FilePattern, also: Sequence[str]) -> FilePattern:
-    if not also:
-        return layout
-    text = f"also matches {units.listed(also, 3)}, which cannot be read: failed runs?"
-    return replace(layout, reasons=(*layout.reasons, Reason("files", text, sure=False)))
-
-
-def _with(sketch: kinds.Sketch, layout: FilePattern) -> Proposal:
-    said = {"files": layout.pattern, **sketch.proposal.said}
-    if layout.entry and "entry" not in said:
-        said["entry"] = layout.entry
-    return Proposal(said, (*layout.reasons, *sketch.proposal.reasons))

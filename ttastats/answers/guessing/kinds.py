@@ -42,19 +42,13 @@ class Seen:
         self._alike: dict[tuple[str, int, bytes], list[Sketch]] = defaultdict(list)
 
     def sketch(self, head: bytes, path: str) -> Sketch:
-        """Return what a file is taken for.
-
-        Raises
-        ------
-        NoLogError
-            Nothing suits it, with the reason.
-        """
+        """Return what a file is taken for."""
         _expect_text(head, path)
         place = (path.rpartition(".")[2], path.count("/"))
         alike = self._alike[(*place, head.partition(b"\n")[0])], self._alike[(*place, b"")]
         for known in alike:
             if len(known) >= _CLOSELY and _is_like(known[-1], head):
-                return max(known[-_CLOSELY:], key=lambda one: one.rows)
+                return max(known[-_CLOSELY:], key=lambda sketch: sketch.rows)
         found = sketched(head, path)
         if not _is_json(head):
             alike[found.title == "text"].append(found)

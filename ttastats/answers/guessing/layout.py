@@ -46,8 +46,9 @@ def layouts(paths: Iterable[str], *, runs_inside: bool) -> list[FilePattern]:
     """
     alike: dict[tuple[int, str], list[str]] = defaultdict(list)
     for path in sorted(paths):
-        plain = _uncompressed(path)
-        alike[plain.count("/"), _ending(plain)].append(path)
+        name = _uncompressed(path).rpartition("/")[2]
+        ending = f".{name.rpartition('.')[2]}" if "." in name[1:] else ""
+        alike[path.count("/"), ending].append(path)
     return [_layout(those, ending, runs_inside) for (_, ending), those in sorted(alike.items())]
 
 
@@ -58,11 +59,6 @@ def literal(path: str) -> str:
 
 def _uncompressed(path: str) -> str:
     return next((path.removesuffix(end) for end in COMPRESSED if path.endswith(end)), path)
-
-
-def _ending(path: str) -> str:
-    name = path.rpartition("/")[2]
-    return f".{name.rpartition('.')[2]}" if "." in name[1:] else ""
 
 
 @dataclass(slots=True)
@@ -89,7 +85,12 @@ def _layout(paths: Sequence[str], ending: str, runs_inside: bool) -> FilePattern
     split = [_uncompressed(path).split("/") for path in paths]
     columns = list(zip(*split, strict=True))
     parts = [_part(column, "") for column in columns[:-1]] + [_part(columns[-1], ending)]
-    _distinct(parts)
+    seen: set[str] = set()  # no two numbers have one name: those of the last part keep theirs
+    for part in reversed(parts):
+        if part.counted in seen:
+            part.counted = "_"
+        elif part.counted:
+            seen.add(part.counted)
     words = [part for part in parts if part.words]
     entry = _named(words, parts, runs_inside)
     pattern = "/".join(part.written() for part in parts)
@@ -105,13 +106,9 @@ def _part(values: Sequence[str], ending: str) -> _Part:
     stems = [value.removesuffix(ending) for value in different]
     if all(_MADE_UP.fullmatch(stem) for stem in stems):
         return _Part(counted="run", end=ending)
-    found = [_NUMBERED.fullmatch(stem) for stem in stems]
-    numbered = [match for match in found if match]
-    if len(numbered) == len(stems):
-        part = _numbered(numbered, ending)
-        if part is not None:
-            return part
-    return _whole(stems, ending)
+    numbered = [match for match in map(_NUMBERED.fullmatch, stems) if match]
+    part = _numbered(numbered, ending) if len(numbered) == len(stems) else None
+    return part or _whole(stems, ending)
 
 
 def _numbered(found: Sequence[re.Match[str]], ending: str) -> _Part | None:
@@ -155,16 +152,6 @@ def _common(texts: Sequence[str]) -> str:
 
 def _last_separator(text: str) -> int:
     return max(text.rfind(one) for one in "-_ =") + 1
-
-
-def _distinct(parts: Sequence[_Part]) -> None:
-    """Let no two numbers have one name: those of the last part keep theirs."""
-    seen: set[str] = set()
-    for part in reversed(parts):
-        if part.counted in seen:
-            part.counted = "_"
-        elif part.counted:
-            seen.add(part.counted)
 
 
 def _named(words: Sequence[_Part], parts: Sequence[_Part], runs_inside: bool) -> str | None:

@@ -12,7 +12,7 @@ from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
 from ttastats.base.metric_names import higher_is_better
 from ttastats.formats.dialect import log_from_bytes
 from ttastats.formats.own_logs import names
-from ttastats.formats.own_logs.block import UNITS, Block
+from ttastats.formats.own_logs.block import Block
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_lines import rows_of
 
@@ -49,26 +49,17 @@ class _Told:
         key = re.escape(self.literal).replace("\\ ", " ").replace("\\-", "-").replace("\\/", "/")
         value = r"\d+" if self.part in {"step", "samples"} else _VALUE
         value = r"\d+(?:\.\d+)?" if self.part in {"epoch", "clock"} else value
-        return rf"{key}{_mark(self.mark)}(?P<{self.group}>{value})"
+        before = r"\s*" if self.mark[:1].isspace() else ""
+        plain = self.mark.strip()
+        mark = rf"{before}{re.escape(plain)}\s*" if plain else r"\s+"
+        return rf"{key}{mark}(?P<{self.group}>{value})"
 
 
 _VALUE = r"[-+]?[\d.][\d.eE+-]*|nan|inf"
 
 
-def _mark(mark: str) -> str:
-    plain = mark.strip()
-    before = r"\s*" if mark[:1].isspace() else ""
-    return rf"{before}{re.escape(plain)}\s*" if plain else r"\s+"
-
-
 def proposal(text: str, path: str) -> Proposal:
-    """Return the keys of a block for the lines of a text.
-
-    Raises
-    ------
-    NoLogError
-        No line tells a number that looks like a metric.
-    """
+    """Return the keys of a block for the lines of a text."""
     lines = [_DRESS.sub("", line) for line in re.split("[\r\n]+", text)[:_MOST_LINES]]
     lines = [line for line in lines if line.strip() and len(line) <= _LONGEST]
     expressions = _of_numbers(lines, path) or list(_of_keys(lines))
@@ -86,9 +77,6 @@ def proposal(text: str, path: str) -> Proposal:
         for line in dict.fromkeys(line for _, line in expressions)
     ]
     return Proposal({"line": patterns, **told.said}, (*examples, *told.reasons))
-
-
-# ----------------------------------------------------------------------------------- key and value
 
 
 def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -127,6 +115,12 @@ def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
     yield from found.items()
 
 
+def _metrics(kinds: Counter[tuple[_Told, ...]]) -> frozenset[str]:
+    groups = dict.fromkeys(one.group for told in kinds for one in told if one.part == "value")
+    of_training = [name for name in groups if higher_is_better(name) is not None][:1]
+    return frozenset(names.metrics(groups) or of_training)
+
+
 def _stamped(lines: Sequence[str], found: Iterable[str]) -> str | None:
     """Return a line with a stamp where nearly all evaluations have one since the last of them."""
     evaluated = [re.compile(pattern) for pattern in found]
@@ -147,14 +141,6 @@ def _stamped(lines: Sequence[str], found: Iterable[str]) -> str | None:
 
 def _shape(stamp: str) -> str:
     return re.sub(r"\d+", "0", stamp)
-
-
-def _metrics(kinds: Counter[tuple[_Told, ...]]) -> frozenset[str]:
-    groups = dict.fromkeys(one.group for told in kinds for one in told if one.part == "value")
-    found = names.metrics(groups)
-    if not found:  # then of training
-        found = tuple(group for group in groups if higher_is_better(group) is not None)[:1]
-    return frozenset(found)
 
 
 def _kept(kinds: Counter[tuple[_Told, ...]], metrics: frozenset[str]) -> list[tuple[_Told, ...]]:
@@ -213,7 +199,9 @@ def _one(match: re.Match[str]) -> _Told | None:
     unit = (match["unit"] or "").strip()
     if columns.unit_of(group):
         if unit:
-            return _Told(literal, match["mark"], f"time_{names.UNITS[UNITS[unit]]}", "clock")
+            return _Told(
+                literal, match["mark"], f"time_{names.UNITS[names.SECONDS[unit]]}", "clock"
+            )
         return _Told(literal, match["mark"], group, "clock") if group in names.CLOCKS else None
     return None if unit else _Told(literal, match["mark"], group, "value")
 
@@ -222,8 +210,6 @@ def _plain(text: str) -> str:
     plain = re.sub(r"\W+", "_", text).strip("_").lower()
     return plain if plain[:1].isalpha() else f"n_{plain}"
 
-
-# ------------------------------------------------------------------------------- numbers in columns
 
 _CELLS = re.compile(rf"^\s*(?:{_NUMBER})(?:\s+(?:{_NUMBER}))+\s*$")
 

@@ -39,20 +39,21 @@ def written(proposal: Proposal) -> str:
     """Return a block as TOML, with what is unsure as comments."""
     lines = ["[[logs]]"]
     for key in KEYS:
-        doubts = [one.text for one in proposal.reasons if one.key == key and not one.sure]
-        lines += [f"# {key}? {visible(text)}" for text in doubts]
+        lines += [
+            f"# {key}? {visible(reason.text)}"
+            for reason in proposal.reasons
+            if reason.key == key and not reason.sure
+        ]
         if key in proposal.said:
             lines.append(f"{key:<7} = {_value(proposal.said[key])}")
     if proposal.choices:
-        lines += [f"# {_CHOOSE}", *(f"# {choice}" for choice in proposal.choices)]
+        lines += ["# Uncomment the line that applies:"]
+        lines += [f"# {choice}" for choice in proposal.choices]
     return "\n".join(lines) + "\n"
 
 
-_CHOOSE = "Uncomment the line that applies:"
-
-
 def _value(said: str | tuple[str, ...]) -> str:
-    texts = [_text(one) for one in ((said,) if isinstance(said, str) else said)]
+    texts = [_text(text) for text in ((said,) if isinstance(said, str) else said)]
     if len(texts) == 1:
         return texts[0]
     inside = ", ".join(texts)

@@ -63,7 +63,10 @@ def tried(
     reading = Reading(blocks=config.blocks(block, FILE, root) if block else blocks)
     runs: list[pl.DataFrame] = []
     problems: dict[str, None] = {}
-    for file in _spread(own):
+    # From the beginning, the middle and the end, then others that may hold a run.
+    last = len(own) - 1
+    for number in dict.fromkeys([0, len(own) // 2, last, *range(min(len(own), _MOST_FILES))]):
+        file = own[number]
         if len(runs) >= _RUNS:
             break
         source = file.source
@@ -114,12 +117,6 @@ def _told(problem: Problem, file: File) -> str:
         message = f"{message.partition('. It may be')[0]}: a new run, a new epoch or a resumed run?"
         message += " Uncomment one of the last three lines of the block"
     return f"{file.below}{line}: {message}"
-
-
-def _spread(own: Sequence[File]) -> list[File]:
-    """Return files from the beginning, the middle and the end, then others that may hold a run."""
-    at = dict.fromkeys([0, len(own) // 2, len(own) - 1, *range(min(len(own), _MOST_FILES))])
-    return [own[one] for one in at]
 
 
 def _entries(own: Sequence[File], reading: Reading) -> tuple[str, ...]:

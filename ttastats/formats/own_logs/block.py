@@ -18,22 +18,13 @@ from ttastats.base.metric_names import higher_is_better
 from ttastats.base.nearest import among
 from ttastats.base.records import FORMER_NAMES
 from ttastats.formats.own_logs import patterns
+from ttastats.formats.own_logs.names import SECONDS
 
 #: Columns of the table that a block, a pattern or the log itself may fill.
 FIELDS = (
     "entry", "system", "benchmark", "seed", "submitter", "hardware", "accelerators", "nodes",
     "global_batch_size", "train_samples", "framework", "division", "round",
 )  # fmt: skip
-UNITS = {
-    "ms": 1e-3,
-    "s": 1.0,
-    "sec": 1.0,
-    "seconds": 1.0,
-    "min": 60.0,
-    "minutes": 60.0,
-    "h": 3600.0,
-    "hours": 3600.0,
-}
 #: What may tell that something begins anew.
 BACK = ("step back", "time back")
 
@@ -180,13 +171,7 @@ Said = Mapping[str, Any]
 
 
 def block_of(said: Said, where: Callable[[str], str], **more: Any) -> Block:
-    """Return the block that some keys describe; `where` tells where a key is written.
-
-    Raises
-    ------
-    TtastatsError
-        A key is unknown, or what it says cannot be read.
-    """
+    """Return the block that some keys describe; `where` tells where a key is written."""
     said = {FORMER_NAMES.get(key, key): value for key, value in said.items()}
     for key in said:
         if key not in KEYS:
@@ -209,7 +194,7 @@ def block_of(said: Said, where: Callable[[str], str], **more: Any) -> Block:
         new_epoch=reader.one_of("new_epoch", BACK[:1]),
         clock=reader.text("clock"),
         carry=reader.truth("carry"),
-        may_lack=tuple(key for key in said if "" in reader.texts_or_none(key)),
+        may_lack=tuple(key for key in said if isinstance(said[key], list) and "" in said[key]),
         failed=_condition(reader),
         fields={name: reader.words(name) for name in FIELDS if name in said},
         **more,
@@ -226,11 +211,14 @@ class _Reader:
     def refuse(self, key: str, what: str, remedy: str) -> TtastatsError:
         return TtastatsError(what, where=self.where(key), remedy=remedy)
 
+    def wrong_type(self, key: str, what: str, example: str = '"..."') -> TtastatsError:
+        return self.refuse(key, f"{key} is {what}: {self.said[key]!r}", f"Write {key} = {example}.")
+
     def text(self, key: str) -> str | None:
         value = self.said.get(key)
         if value is None or isinstance(value, str):
             return value
-        raise self.refuse(key, f"{key} is not a string: {value!r}", f'Write {key} = "...".')
+        raise self.wrong_type(key, "not a string")
 
     def words(self, key: str) -> str:
         """Return a text; a number may be written bare."""
@@ -243,25 +231,15 @@ class _Reader:
         value = self.said.get(key, ())
         if isinstance(value, str):
             return (value,)
-        if isinstance(value, Sequence) and all(isinstance(one, str) for one in value):
+        if isinstance(value, Sequence) and all(isinstance(text, str) for text in value):
             return tuple(value)
-        raise self.refuse(
-            key,
-            f"{key} is neither a string nor a list of strings: {value!r}",
-            f'Write {key} = "...".',
-        )
-
-    def texts_or_none(self, key: str) -> tuple[str, ...]:
-        value = self.said[key]
-        return tuple(value) if isinstance(value, list) else ()
+        raise self.wrong_type(key, "neither a string nor a list of strings")
 
     def truth(self, key: str) -> bool:
         value = self.said.get(key, False)
         if isinstance(value, bool):
             return value
-        raise self.refuse(
-            key, f"{key} is neither true nor false: {value!r}", f"Write {key} = true."
-        )
+        raise self.wrong_type(key, "neither true nor false", "true")
 
     def pattern(self, key: str) -> str | None:
         text = self.text(key)
@@ -269,16 +247,15 @@ class _Reader:
             try:
                 patterns.compiled(text)
             except TtastatsError as error:
-                raise self.refuse(
-                    key, f"{error.where}: {error.what}", error.remedy or ""
-                ) from error
+                what = f"{error.where}: {error.what}"
+                raise self.refuse(key, what, error.remedy or "") from error
         return text
 
     def one_of(self, key: str, known: Sequence[str]) -> str | None:
         text = self.text(key)
         if text is None or text in known:
             return text
-        named = " or ".join(f'"{one}"' for one in known)
+        named = " or ".join(f'"{word}"' for word in known)
         raise self.refuse(key, f"invalid value: {key} = {text!r}", f"Write {named}.")
 
     def each(self, key: str, read: Callable[[str], Any]) -> Any:
@@ -292,8 +269,6 @@ class _Reader:
             raise self.refuse(key, what, remedy) from error
 
 
-# ---------------------------------------------------------------------------------------- metrics
-
 _METRIC = re.compile(
     r"""\s*(?:"(?P<quoted>[^"]+)"|(?P<plain>.*?[^\s<>=]))\s*
     (?:(?P<meets><=|>=)\s*(?P<value>[^\s<>=%]+)\s*(?P<percent>%)?|\s(?P<better>higher|lower))?\s*""",
@@ -304,20 +279,17 @@ _METRIC = re.compile(
 def _metrics(reader: _Reader) -> tuple[Metric, ...]:
     said = reader.said.get("metric", ())
     by_benchmark: dict[str | None, Any] = dict(said) if isinstance(said, Mapping) else {None: said}
-    found: list[Metric] = []
+    metrics: list[Metric] = []
     for benchmark, texts in by_benchmark.items():
-        own = _Reader({"metric": texts}, reader.where).each("metric", metric_of)
-        found += [msgspec.structs.replace(metric, benchmark=benchmark) for metric in own]
-    return tuple(found)
+        those = _Reader({"metric": texts}, reader.where).each("metric", metric_of)
+        metrics += [msgspec.structs.replace(metric, benchmark=benchmark) for metric in those]
+    return tuple(metrics)
 
 
 def metric_of(text: str) -> Metric:
     """Read `val_loss`, `val_loss <= 3.28`, `acc >= 97 %`, `fancy higher`.
 
-    Raises
-    ------
-    ValueError
-        It is none of these: what is wrong, and in a second line what to do.
+    A ValueError says what is wrong with another text, and in a second line what to do.
     """
     match = _METRIC.fullmatch(text)
     remedy = "Write 'val_loss', 'val_loss <= 3.28', 'acc >= 97 %' or 'fancy_metric higher'."
@@ -334,9 +306,7 @@ def metric_of(text: str) -> Metric:
     return Metric(name, higher_is_better(name), guessed=True)
 
 
-# ---------------------------------------------------------------------------- clocks and progress
-
-_PER = re.compile(rf"(?P<column>.+)\s(?P<unit>{'|'.join(UNITS)})\s+per\s+(?P<per>.+?)\s*")
+_PER = re.compile(rf"(?P<column>.+)\s(?P<unit>{'|'.join(SECONDS)})\s+per\s+(?P<per>.+?)\s*")
 _STAMP = re.compile(r"\s*(?P<column>\S(?:[^%]*\S)?)\s+(?P<format>\S*%.*)")
 _PROGRESS = re.compile(r"\s*(?P<sum>sum\s+)?(?P<column>.*?\S)(?:\s*\+\s*(?P<plus>\d+))?\s*")
 
@@ -345,15 +315,15 @@ def _clock(text: str) -> TimeColumn:
     """Read `time ms`, `stamp %Y-%m-%d %H:%M:%S`, `_timestamp unix`, `time s per iter`."""
     per = _PER.fullmatch(text)
     if per:
-        return TimeColumn(per["column"].strip(), UNITS[per["unit"]], per=per["per"])
+        return TimeColumn(per["column"].strip(), SECONDS[per["unit"]], per=per["per"])
     stamp = _STAMP.fullmatch(text)
     if stamp:
         return TimeColumn(stamp["column"], format=stamp["format"].strip())
     column, _, unit = text.strip().rpartition(" ")
     if column and unit == "unix":
         return TimeColumn(column.strip(), format="unix")
-    if column and unit in UNITS:
-        return TimeColumn(column.strip(), UNITS[unit])
+    if column and unit in SECONDS:
+        return TimeColumn(column.strip(), SECONDS[unit])
     raise ValueError(
         f"seconds = {text!r} names no unit\nWrite a column and ms, s, min, h, unix or a form of "
         "stamps: 'time ms', 'stamp %Y-%m-%d %H:%M:%S'; 'time s per iter' for the time of one "

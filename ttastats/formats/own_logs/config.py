@@ -10,10 +10,12 @@ from typing import Any
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.nearest import among
-from ttastats.formats.own_logs import expressions, presets
-from ttastats.formats.own_logs.block import Block, Said, block_of
+from ttastats.formats.own_logs import presets
+from ttastats.formats.own_logs.block import BACK, Block, Said, block_of
 
 _HEADER = re.compile(r"^[ \t]*\[\[\s*logs\s*\]\]", re.MULTILINE)
+#: A group with a name.
+_NAMED = re.compile(r"\(\?P?<[A-Za-z_]")
 
 
 def blocks(text: str, shown: str, root: str) -> tuple[Block, ...]:
@@ -53,13 +55,7 @@ _QUOTES = (
 
 
 def described(said: Said, where: Callable[[str], str], root: str, *, quiet: bool = False) -> Block:
-    """Return one block, what its preset says included; what it says itself goes first.
-
-    Raises
-    ------
-    TtastatsError
-        It, or one of its regular expressions, cannot be read.
-    """
+    """Return one block, what its preset says included; what it says itself goes first."""
     name = said.get("preset")
     base: Mapping[str, Any] = {}
     if name is not None:
@@ -75,9 +71,9 @@ def described(said: Said, where: Callable[[str], str], root: str, *, quiet: bool
         {**base, **said}, where, root=root, preset=name, quiet=quiet, target_source=source
     )
     for pattern in block.line:
-        expressions.expect(pattern, where("line"), named=True)
-    if block.new_run not in {None, "step back", "time back", "row"}:
-        expressions.expect(str(block.new_run), where("new_run"))
+        _expect_expression(pattern, where("line"), named=True)
+    if block.new_run not in {None, *BACK, "row"}:
+        _expect_expression(str(block.new_run), where("new_run"))
         if not block.line:
             raise TtastatsError(
                 f"new_run = {block.new_run!r} is a regular expression, but the block has no line",
@@ -88,11 +84,39 @@ def described(said: Said, where: Callable[[str], str], root: str, *, quiet: bool
     return block
 
 
+def _expect_expression(pattern: str, where: str, *, named: bool = False) -> None:
+    """Refuse a regular expression that cannot be used, or that names no group where it must.
+
+    Logs are matched by the engine of Rust, by way of polars: it takes time in proportion to a
+    line's length, whatever the expression, so that none can run forever. What it does not know
+    (looking ahead or behind, back references) is refused here, not when a log is read.
+    """
+    import polars as pl  # a command that reads no logs of one's own needs none
+
+    try:
+        pl.Series([""]).str.contains(pattern)
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).removeprefix("regex error: ").partition("This error occurred")[0]
+        reason = " ".join(reason.rpartition("error: ")[2].split())
+        raise TtastatsError(
+            f"invalid regular expression {pattern!r}: {reason}",
+            where=where,
+            remedy="Expressions run in linear time, so (?=...), (?!...), (?<=...) and \\1 are "
+            "not supported; see docs.rs/regex.",
+        ) from error
+    if named and not _NAMED.search(pattern):
+        raise TtastatsError(
+            f"the regular expression {pattern!r} has no named group",
+            where=where,
+            remedy="Named groups become columns: 'step (?P<step>\\d+) loss (?P<val_loss>\\S+)'.",
+        )
+
+
 def _place(shown: str, text: str, start: int, key: str) -> str:
     """Return file and the line of a key of the table that starts there, or that of the table."""
     end = next((match.start() for match in _HEADER.finditer(text, start + 1)), len(text))
     end = end if end > start else len(text)
-    found = re.compile(rf"""^\s*["']?{re.escape(key)}["']?\s*[=\]]""", re.MULTILINE)
-    match = found.search(text, start, end) if key else None
+    written = re.compile(rf"""^\s*["']?{re.escape(key)}["']?\s*[=\]]""", re.MULTILINE)
+    match = written.search(text, start, end) if key else None
     position = match.end() if match else min(start + 1, len(text))
     return f"{shown}:{text.count(chr(10), 0, position) + 1}"

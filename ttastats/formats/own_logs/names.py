@@ -15,8 +15,13 @@ COUNTS = {
     "epoch": ("epoch", "Epoch", "epochs", "num_epochs"),
     "samples": ("samples", "consumed_samples", "consumed samples", "num_samples", "samples_count"),
 }
+#: Seconds of the units of time, by the names that a block may give them; the first is usual.
+SECONDS = {
+    "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0, "h": 3600.0,
+    "hours": 3600.0,
+}  # fmt: skip
 #: Units of time by their seconds.
-UNITS = {1.0: "s", 1e-3: "ms", 60.0: "min", 3600.0: "h"}
+UNITS = {seconds: unit for unit, seconds in reversed(SECONDS.items())}
 _CLOCKS = {
     1.0: (
         "seconds", "time", "_runtime", "runtime", "Runtime", "time_s", "time_sec", "elapsed",
@@ -37,8 +42,11 @@ def metrics(columns: Iterable[str]) -> tuple[str, ...]:
     """Guess which columns are metrics of quality: those of evaluations whose direction is known."""
     names = tuple(columns)
     measured = evaluated(names)
-    known = [name for name in names if name in measured and higher_is_better(name) is not None]
-    return tuple(name for name in known if "train" not in name.lower())
+    return tuple(
+        name
+        for name in names
+        if name in measured and higher_is_better(name) is not None and "train" not in name.lower()
+    )
 
 
 def clocks(columns: Iterable[str]) -> tuple[tuple[str, float], ...]:

@@ -24,11 +24,6 @@ def compiled(pattern: str) -> re.Pattern[str]:
     `{name}` stands for one or more characters within a part of the path and names them; the first
     of two takes as much as it can. `{_}` names nothing, `*` and `?` are as in a shell, and `**`
     stands for any folders.
-
-    Raises
-    ------
-    TtastatsError
-        A brace is not closed, or holds no name.
     """
     text = ""
     seen: set[str] = set()

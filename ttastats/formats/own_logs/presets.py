@@ -48,22 +48,15 @@ class Preset(msgspec.Struct, frozen=True):
 def presets() -> Mapping[str, Preset]:
     """Return the presets by name."""
     folder = resources.files(_PACKAGE).joinpath("presets")
-    found = {}
-    for file in sorted(folder.iterdir(), key=lambda one: one.name):
+    known = {}
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if file.name.endswith(".toml"):
             name = file.name.removesuffix(".toml")
-            found[name] = _preset(name, file.read_text("utf-8"))
-    return found
-
-
-def _preset(name: str, text: str) -> Preset:
-    said = tomllib.loads(text)
-    title = said.pop("title")
-    signs = said.pop("recognised_by", None)
-    source = said.pop("target_source", "user")
-    return Preset(
-        name, title, said, msgspec.convert(signs, Signs) if signs is not None else None, source
-    )
+            said = tomllib.loads(file.read_text("utf-8"))
+            title, signs = said.pop("title"), said.pop("recognised_by", None)
+            source = said.pop("target_source", "user")
+            known[name] = Preset(name, title, said, msgspec.convert(signs, Signs | None), source)
+    return known
 
 
 @lru_cache(maxsize=256)
@@ -87,12 +80,11 @@ def recognised(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
     if path.endswith(QUOTING):
         return {}
     start = head[:_LOOKED_AT]
-    found = {
-        name: _named(signs, start, path)
+    return {
+        name: named
         for name, signs, holds in _with_signs()
-        if all(map(start.__contains__, holds))
+        if all(map(start.__contains__, holds)) and (named := _named(signs, start, path)) is not None
     }
-    return {name: named for name, named in found.items() if named is not None}
 
 
 @cache
@@ -106,7 +98,7 @@ def _with_signs() -> Sequence[tuple[str, Signs, Sequence[bytes]]]:
 
 
 def _named(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
-    fitting = (patterns.matched(f"**/{one}", path.lstrip("/")) for one in signs.path)
+    fitting = (patterns.matched(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
     named = next((each for each in fitting if each is not None), None if signs.path else {})
     if named is None or not all(_expression(pattern).search(head) for pattern in signs.head):
         return None
