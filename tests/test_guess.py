@@ -229,7 +229,7 @@ class TestFolder:
 
 
 def guessed(text: str, path: str = "logs/a.log") -> dict[str, Any]:
-    return dict(kinds.sketched(text.encode(), path).proposal.said)
+    return dict(kinds.sketched(text.encode(), path).proposal.keys)
 
 
 def doubts(proposal: Proposal) -> Counter[str]:
@@ -243,14 +243,14 @@ class TestColumns:
 
     def test_a_loss_of_training_does_where_nothing_else_is_there_and_is_doubted(self) -> None:
         found = kinds.sketched(b"step,train_loss\n1,3\n2,2\n", "a.csv").proposal
-        assert found.said["metric"] == ("train_loss",)
+        assert found.keys["metric"] == ("train_loss",)
         assert "metric" in doubts(found)
 
     def test_a_direction_that_no_name_tells_is_asked_for(self) -> None:
         found = kinds.sketched(
             b"Wall time,Step,Value\n1700000000,1,3\n1700000001,2,2\n", "a.csv"
         ).proposal
-        assert found.said["seconds"] == "Wall time unix"
+        assert found.keys["seconds"] == "Wall time unix"
         assert "is higher or lower better?" in str(found.reasons)
 
     def test_of_several_clocks_the_one_that_goes_forward_is_taken(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -168,19 +169,16 @@ def _round_name(folder: str) -> str | None:
 @lru_cache(maxsize=1024)
 def _mapping_of(content: bytes) -> dict[str, Any] | None:
     """Return a JSON object; a comma before the closing brace, a common slip, is forgiven."""
-    try:
-        value = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        value = _lenient(content.decode("utf-8-sig", "replace"))
-    return value if isinstance(value, dict) else None
-
-
-def _lenient(text: str) -> Any:
-    for attempt in (text, re.sub(r",(\s*[}\]])", r"\1", text)):
-        try:
-            return json.loads(attempt, strict=False)
-        except (ValueError, RecursionError):
-            continue
+    text = content.decode("utf-8-sig", "replace")
+    attempts: tuple[Callable[[], Any], ...] = (
+        lambda: msgspec.json.decode(content),
+        lambda: json.loads(text, strict=False),
+        lambda: json.loads(re.sub(r",(\s*[}\]])", r"\1", text), strict=False),
+    )
+    for attempt in attempts:
+        with suppress(msgspec.DecodeError, ValueError, RecursionError):
+            value = attempt()
+            return value if isinstance(value, dict) else None
     return None
 
 

@@ -24,7 +24,7 @@ from ttastats.ingestion.sources import Source, matches
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Description:
     """What the user said of the logs: options that make one block, or a file of blocks."""
 
     options: Mapping[str, Any] | None = None
@@ -32,7 +32,7 @@ class Said:
 
 
 def gathered(
-    said: Said, paths: Sequence[str], sources: Sequence[Source]
+    description: Description, paths: Sequence[str], sources: Sequence[Source]
 ) -> tuple[tuple[Block, ...], list[Source]]:
     """Return the blocks that hold for some sources, the nearest first, and the sources to read.
 
@@ -44,18 +44,20 @@ def gathered(
         if source.file.name.endswith(FILE) and posixpath.basename(source.file.name) == FILE
     ]
     logs = [source for source in sources if source not in configs] if configs else list(sources)
-    above = [] if said.options or said.config else _above(logs)
-    if not (said.options or said.config or configs or above):
+    above = [] if description.options or description.config else _above(logs)
+    if not (description.options or description.config or configs or above):
         return (), logs
     from ttastats.formats.own_logs import config  # those who describe nothing need none of it
 
-    if said.options:
+    if description.options:
         blocks = [
-            config.described(said.options, _option, root, quiet="files" not in said.options)
+            config.described(
+                description.options, _option, root, quiet="files" not in description.options
+            )
             for root in roots_of(paths)
         ]
-    elif said.config is not None:
-        path = Path(said.config)
+    elif description.config is not None:
+        path = Path(description.config)
         text = _text_of(path)
         roots = dict.fromkeys([str(path.resolve().parent), *roots_of(paths)])
         blocks = [block for root in roots for block in config.blocks(text, str(path), root)]

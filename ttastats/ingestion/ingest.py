@@ -19,7 +19,7 @@ from ttastats.base.records import Problem
 from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
 from ttastats.ingestion import absent, described, manifest, registry, traces
-from ttastats.ingestion.described import Said
+from ttastats.ingestion.described import Description
 from ttastats.ingestion.reading import Reading, Result, Waiting
 from ttastats.ingestion.sources import Source, find
 from ttastats.ingestion.workers import Workers
@@ -137,13 +137,13 @@ def ingest(
     store.expect_place(target, in_parts=in_parts)
     reading = Reading(registry.named(dialect).name if dialect else None, round, metrics)
     # In this order: those who read have stopped when what they left behind is removed.
-    said = Said(block, config)
+    description = Description(block, config)
     with atomic.folder_beside(target) as folder, Workers(workers, executor) as readers:
         return _ingest(
             paths,
             target,
             reading,
-            said,
+            description,
             Waiting(folder, target),
             readers,
             on_progress,
@@ -166,7 +166,7 @@ def _ingest(
     paths: Sequence[str | Path],
     target: Path,
     reading: Reading,
-    said: Said,
+    description: Description,
     waiting: Waiting,
     readers: Workers,
     on_progress: Progress | None,
@@ -181,7 +181,7 @@ def _ingest(
     own = str(target.resolve())
     by_name = {source.name: source for source in found if not source.is_at(own)}
     sources = [by_name[name] for name in sorted(by_name)]
-    blocks, sources = described.gathered(said, [str(path) for path in paths], sources)
+    blocks, sources = described.gathered(description, [str(path) for path in paths], sources)
     reading = replace(reading, blocks=blocks)
     words = (reading.dialect, reading.round, reading.metrics, described.digest(blocks))
     if (account := _unchanged_profile(sources, target, words)) is not None:

@@ -16,7 +16,7 @@ from ttastats.formats.own_logs.block import Metric
 from ttastats_parsers.own_choice import directions
 from ttastats_parsers.own_numbers import numbers, texts
 
-Said: TypeAlias = str | tuple[str, ...]
+Value: TypeAlias = str | tuple[str, ...]
 
 #: Names of counts beside those that are read without a word, in lower case.
 COUNTS = {
@@ -45,22 +45,22 @@ def proposal(frame: pl.DataFrame) -> Proposal:
     told = {name: numbers(frame[name]) for name in frame.columns}
     told = {name: column for name, column in told.items() if column.is_finite().any()}
     metrics, reasons = _metrics(frame, told)
-    said: dict[str, Said] = {"metric": metrics}
+    keys: dict[str, Value] = {"metric": metrics}
     counts = {key: _count(key, told) for key in COUNTS}
     runs = _runs(frame, told, counts, reasons)
     if runs:
-        said["run"] = runs
+        keys["run"] = runs
         words = [name for name in runs if numbers(frame[name]).is_null().any()]
         named = [name for name in words if _plain(name) != "seed"]
         if named:
-            said["entry"] = named[0]
+            keys["entry"] = named[0]
     seconds = _seconds(frame, told, runs, reasons)
     if seconds is not None:
-        said["seconds"] = seconds
+        keys["seconds"] = seconds
     for key, column in counts.items():
         if column is not None:
-            said[key] = _progress(key, column, told[column], counts, reasons)
-    return Proposal(said, tuple(reasons))
+            keys[key] = _progress(key, column, told[column], counts, reasons)
+    return Proposal(keys, tuple(reasons))
 
 
 def _plain(name: str) -> str:
@@ -74,8 +74,8 @@ def _metrics(
     says = "the name says it is an evaluation metric"
     doubt = ""
     # Beside a name that says so, one that does not is none of an evaluation.
-    said = [name for name in found if name in evaluated([name, "val_loss"])]
-    if found and not any("train" not in _plain(name) for name in said):
+    named = [name for name in found if name in evaluated([name, "val_loss"])]
+    if found and not any("train" not in _plain(name) for name in named):
         says = "the name does not say that it is an evaluation metric; is it?"
         doubt = says
     if not found:

@@ -54,7 +54,9 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         atomic.expect_file_place(Path(output), remedy=f"Try -o {output}/{FILE}.")
         if Path(output).exists():
             raise atomic.kept(Path(output), "exists already")
-    blocks, sources = described.gathered(described.Said(), [str(path)], list(find([str(path)])))
+    blocks, sources = described.gathered(
+        described.Description(), [str(path)], list(find([str(path)]))
+    )
     root, folder = _root(str(path), sources)
     start = f"{root.rstrip('/')}/"
     places = map(_place, sources)
@@ -71,7 +73,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         raise _nothing(str(path), found.left)
     prefix = _prefix(root, output)  # which leads from the folder of the blocks to that of the logs
     texts = [
-        written(replace(one, said={**one.said, "files": f"{prefix}{one.said['files']}"}))
+        written(replace(one, keys={**one.keys, "files": f"{prefix}{one.keys['files']}"}))
         for _, one in tried
         if one
     ]
@@ -207,18 +209,18 @@ def _proposed(found: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
         sketch = max((sketch for _, sketch in those), key=lambda one: one.rows)
         by_path = {file.below: file for file, _ in those}
         paths = list(by_path)
-        apart = _Apart(of_a_kind - set(paths), unfit, runs_inside="run" in sketch.proposal.said)
+        apart = _Apart(of_a_kind - set(paths), unfit, runs_inside="run" in sketch.proposal.keys)
         for layout in _of_a_preset(paths, sketch.proposal) or apart.layouts(paths):
-            said = {"files": layout.pattern, **sketch.proposal.said}
-            if layout.entry and "entry" not in said:
-                said["entry"] = layout.entry
-            proposal = Proposal(said, (*layout.reasons, *sketch.proposal.reasons))
+            keys = {"files": layout.pattern, **sketch.proposal.keys}
+            if layout.entry and "entry" not in keys:
+                keys["entry"] = layout.entry
+            proposal = Proposal(keys, (*layout.reasons, *sketch.proposal.reasons))
             yield sketch.title, [by_path[path] for path in layout.paths], proposal
 
 
 def _of_a_preset(own: Sequence[str], proposal: Proposal) -> list[FilePattern]:
     """Return the pattern that a preset has for its files, where it matches all of them."""
-    preset = presets.presets().get(str(proposal.said.get("preset")))
+    preset = presets.presets().get(str(proposal.keys.get("preset")))
     for pattern in preset.signs.path if preset and preset.signs else ():
         if all(patterns.matched(f"**/{pattern}", path) for path in own):
             return [FilePattern(f"**/{pattern}", tuple(own), ())]

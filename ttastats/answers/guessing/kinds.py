@@ -59,26 +59,26 @@ def _is_like(known: Sketch, head: bytes) -> bool:
     """Return whether the lines of a text are those of another; a table with its header is."""
     text = _cut(head).decode("utf-8", "replace")
     return all(
-        re.search(pattern, text, re.MULTILINE) for pattern in known.proposal.said.get("line", ())
+        re.search(pattern, text, re.MULTILINE) for pattern in known.proposal.keys.get("line", ())
     )
 
 
 def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
     """Return what a file is whose signs a preset knows: what the preset leaves open is guessed."""
     preset = block.preset or ""
-    said: dict[str, str | tuple[str, ...]] = {"preset": preset}
+    keys: dict[str, str | tuple[str, ...]] = {"preset": preset}
     text = f"recognised: preset {preset}; needs no block, this one adds a target and names"
     reasons = [Reason("preset", text)]
     if not block.metrics:
         ranked = tuple(sorted(names.metrics(_columns(head, path, block)), key=columns.rank))
         if ranked:
-            said["metric"] = ranked
+            keys["metric"] = ranked
             reasons.append(Reason("metric", f"{ranked[0]}, by name; add a target"))
     elif not block.line:
         known = _columns(head, path, block)
         if not any(metric.name in known for metric in block.metrics):
             return sketched(head, path)  # another program writes such files too
-    return Sketch(("preset", preset), Proposal(said, tuple(reasons)), f"preset {preset}", 0)
+    return Sketch(("preset", preset), Proposal(keys, tuple(reasons)), f"preset {preset}", 0)
 
 
 def _columns(head: bytes, path: str, block: Block) -> Sequence[str]:
@@ -128,7 +128,7 @@ def _of_table(frame: pl.DataFrame, head: bytes) -> Sketch:
     if frame.height == 1 and _is_json(head):
         raise NoLogError("JSON with a single row of numbers: a summary, or settings")
     found = columns.proposal(frame)
-    if not {"step", "epoch", "samples", "seconds"} & {key for key in found.said if found.said[key]}:
+    if not {"step", "epoch", "samples", "seconds"} & {key for key in found.keys if found.keys[key]}:
         text = "it has no step, epoch or time: are its rows evaluations?"
         found = replace(found, reasons=(*found.reasons, Reason("step", text, sure=False)))
     title = f"table of {listed(frame.columns, 8)}"
@@ -141,7 +141,7 @@ def _of_lines(head: bytes, path: str) -> Sketch:
 
 
 def _said(proposal: Proposal) -> tuple[str, ...]:
-    return tuple(f"{key}={proposal.said[key]}" for key in sorted(proposal.said))
+    return tuple(f"{key}={proposal.keys[key]}" for key in sorted(proposal.keys))
 
 
 def _rows(head: bytes, path: str) -> Rows:

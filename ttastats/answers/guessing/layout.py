@@ -189,8 +189,8 @@ def _reasons(
         text = f"{{benchmark}}: {listed(names['benchmark'])}; if these are entries, use {{run}}"
         yield Reason("files", text, sure=False)
     if counted:
-        said = " and ".join(f"{{{name}}}" for name in counted)
-        yield Reason("files", f"numbers in the names identify runs: {said}")
+        fields = " and ".join(f"{{{name}}}" for name in counted)
+        yield Reason("files", f"numbers in the names identify runs: {fields}")
     if entry:
         folders = ", ".join(f"{{{name}}}" for name in names if name.startswith("folder"))
         text = f"{folders} together form the entry; if one is the benchmark, use {{benchmark}}"

@@ -76,7 +76,7 @@ def proposal(text: str, path: str) -> Proposal:
         Reason("line", f"guessed from {line.strip()[:160]!r}", False)
         for line in dict.fromkeys(line for _, line in expressions)
     ]
-    return Proposal({"line": patterns, **told.said}, (*examples, *told.reasons))
+    return Proposal({"line": patterns, **told.keys}, (*examples, *told.reasons))
 
 
 def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:

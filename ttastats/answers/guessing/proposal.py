@@ -26,7 +26,7 @@ class Proposal:
     Of `choices`, lines of TOML, one must be taken before the files can be read.
     """
 
-    said: Mapping[str, str | tuple[str, ...]]
+    keys: Mapping[str, str | tuple[str, ...]]
     reasons: tuple[Reason, ...]
     choices: tuple[str, ...] = ()
 
@@ -44,16 +44,16 @@ def written(proposal: Proposal) -> str:
             for reason in proposal.reasons
             if reason.key == key and not reason.sure
         ]
-        if key in proposal.said:
-            lines.append(f"{key:<7} = {_value(proposal.said[key])}")
+        if key in proposal.keys:
+            lines.append(f"{key:<7} = {_value(proposal.keys[key])}")
     if proposal.choices:
         lines += ["# Uncomment the line that applies:"]
         lines += [f"# {choice}" for choice in proposal.choices]
     return "\n".join(lines) + "\n"
 
 
-def _value(said: str | tuple[str, ...]) -> str:
-    texts = [_text(text) for text in ((said,) if isinstance(said, str) else said)]
+def _value(value: str | tuple[str, ...]) -> str:
+    texts = [_text(text) for text in ((value,) if isinstance(value, str) else value)]
     if len(texts) == 1:
         return texts[0]
     inside = ", ".join(texts)
@@ -61,8 +61,8 @@ def _value(said: str | tuple[str, ...]) -> str:
     return f"[{inside}]" if len(inside) < 80 else f"[\n{lines}]"
 
 
-def _text(said: str) -> str:
+def _text(text: str) -> str:
     """Return a text of TOML: one with a backslash as it is, in single quotes, where it can be."""
-    if "\\" in said and said.isprintable() and "'''" not in said and said[-1] != "'":
-        return f"'''{said}'''" if "'" in said else f"'{said}'"
-    return json.dumps(said, ensure_ascii=not said.isprintable()).replace("\x7f", "\\u007f")
+    if "\\" in text and text.isprintable() and "'''" not in text and text[-1] != "'":
+        return f"'''{text}'''" if "'" in text else f"'{text}'"
+    return json.dumps(text, ensure_ascii=not text.isprintable()).replace("\x7f", "\\u007f")

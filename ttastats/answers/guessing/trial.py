@@ -75,14 +75,16 @@ def tried(
         assert isinstance(found.rows, pl.DataFrame)  # noqa: S101 - for the type checker
         room = _RUNS - len(runs) if len(own) < _RUNS else 1
         runs += found.rows.partition_by("run_id", maintain_order=True)[:room]
-        said = [one for one in found.problems if one.code != PART_OF_A_RUN]
+        remarks = [one for one in found.problems if one.code != PART_OF_A_RUN]
         if source.file.size > _MOST_READ:
             text = f"only the first {_MOST_READ // 2**20} MiB were read"
-            said.append(Problem("large_file", text, "warning"))
-        back = next((one for one in said if one.code in _CHOICES), None)
+            remarks.append(Problem("large_file", text, "warning"))
+        back = next((one for one in remarks if one.code in _CHOICES), None)
         if proposal and back and not proposal.choices:
             proposal = replace(proposal, choices=_CHOICES[back.code])
-        problems.update(dict.fromkeys(_told(one, file) for one in said if one.severity != "info"))
+        problems.update(
+            dict.fromkeys(_told(one, file) for one in remarks if one.severity != "info")
+        )
     kind = Kind(
         title,
         tuple(file.below for file in own),
@@ -154,10 +156,10 @@ def _shown(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
 
 def _metrics_of(proposal: Proposal | None) -> Sequence[str]:
     """Return the metrics in the order in which a block or its preset names them."""
-    said = proposal.said if proposal else {}
-    if "metric" in said or "preset" not in said:
-        return [metric_of(text).name for text in said.get("metric", ())]
-    return [metric.name for metric in presets.block(str(said["preset"])).metrics]
+    keys = proposal.keys if proposal else {}
+    if "metric" in keys or "preset" not in keys:
+        return [metric_of(text).name for text in keys.get("metric", ())]
+    return [metric.name for metric in presets.block(str(keys["preset"])).metrics]
 
 
 def _to_target(row: Mapping[str, Any]) -> str:

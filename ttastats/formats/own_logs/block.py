@@ -149,12 +149,12 @@ def refined(preset: Block, block: Block) -> Block:
     """Return the block of a preset whose signs a file bears, with what was said of the file."""
     own = _said(block, (*_ROWS, "clock"))
     apart = _APART if any(name in own for name in _APART) else ()
-    said = {name: getattr(block, name) for name in (*own, *apart)}
+    settings = {name: getattr(block, name) for name in (*own, *apart)}
     if block.metrics:
-        said |= {"metrics": block.metrics, "target_source": block.target_source}
+        settings |= {"metrics": block.metrics, "target_source": block.target_source}
     return msgspec.structs.replace(
         preset,
-        **said,
+        **settings,
         may_lack=tuple(key for key in preset.may_lack if key not in own) + block.may_lack,
         fields={**preset.fields, **block.fields},
         refined_by=(*(["metric"] if block.metrics else []), *own, *block.fields),
@@ -167,18 +167,18 @@ KEYS = (
 )  # fmt: skip
 
 #: What `ttastats.toml` or an option says, before it is read.
-Said = Mapping[str, Any]
+Keys = Mapping[str, Any]
 
 
-def block_of(said: Said, where: Callable[[str], str], **more: Any) -> Block:
+def block_of(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
     """Return the block that some keys describe; `where` tells where a key is written."""
-    said = {FORMER_NAMES.get(key, key): value for key, value in said.items()}
-    for key in said:
+    keys = {FORMER_NAMES.get(key, key): value for key, value in keys.items()}
+    for key in keys:
         if key not in KEYS:
             raise TtastatsError(
                 f"unknown key {key!r}", where=where(key), remedy=among(key, KEYS, "Keys")
             )
-    reader = _Reader(said, where)
+    reader = _Reader(keys, where)
     return Block(
         where=where(""),
         files=reader.pattern("files"),
@@ -194,9 +194,9 @@ def block_of(said: Said, where: Callable[[str], str], **more: Any) -> Block:
         new_epoch=reader.one_of("new_epoch", BACK[:1]),
         clock=reader.text("clock"),
         carry=reader.truth("carry"),
-        may_lack=tuple(key for key in said if isinstance(said[key], list) and "" in said[key]),
+        may_lack=tuple(key for key in keys if isinstance(keys[key], list) and "" in keys[key]),
         failed=_condition(reader),
-        fields={name: reader.words(name) for name in FIELDS if name in said},
+        fields={name: reader.words(name) for name in FIELDS if name in keys},
         **more,
     )
 
@@ -204,31 +204,31 @@ def block_of(said: Said, where: Callable[[str], str], **more: Any) -> Block:
 class _Reader:
     """Reads keys, and says where one cannot be read."""
 
-    def __init__(self, said: Said, where: Callable[[str], str]) -> None:
-        self.said = said
+    def __init__(self, keys: Keys, where: Callable[[str], str]) -> None:
+        self.keys = keys
         self.where = where
 
     def refuse(self, key: str, what: str, remedy: str) -> TtastatsError:
         return TtastatsError(what, where=self.where(key), remedy=remedy)
 
     def wrong_type(self, key: str, what: str, example: str = '"..."') -> TtastatsError:
-        return self.refuse(key, f"{key} is {what}: {self.said[key]!r}", f"Write {key} = {example}.")
+        return self.refuse(key, f"{key} is {what}: {self.keys[key]!r}", f"Write {key} = {example}.")
 
     def text(self, key: str) -> str | None:
-        value = self.said.get(key)
+        value = self.keys.get(key)
         if value is None or isinstance(value, str):
             return value
         raise self.wrong_type(key, "not a string")
 
     def words(self, key: str) -> str:
         """Return a text; a number may be written bare."""
-        value = self.said[key]
+        value = self.keys[key]
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         return self.text(key) or ""
 
     def texts(self, key: str) -> tuple[str, ...]:
-        value = self.said.get(key, ())
+        value = self.keys.get(key, ())
         if isinstance(value, str):
             return (value,)
         if isinstance(value, Sequence) and all(isinstance(text, str) for text in value):
@@ -236,7 +236,7 @@ class _Reader:
         raise self.wrong_type(key, "neither a string nor a list of strings")
 
     def truth(self, key: str) -> bool:
-        value = self.said.get(key, False)
+        value = self.keys.get(key, False)
         if isinstance(value, bool):
             return value
         raise self.wrong_type(key, "neither true nor false", "true")
@@ -260,7 +260,7 @@ class _Reader:
 
     def each(self, key: str, read: Callable[[str], Any]) -> Any:
         """Return what each text says, None where the key is absent; an empty text says: none."""
-        if key not in self.said:
+        if key not in self.keys:
             return None
         try:
             return tuple(read(text) for text in self.texts(key) if text.strip())
@@ -277,8 +277,10 @@ _METRIC = re.compile(
 
 
 def _metrics(reader: _Reader) -> tuple[Metric, ...]:
-    said = reader.said.get("metric", ())
-    by_benchmark: dict[str | None, Any] = dict(said) if isinstance(said, Mapping) else {None: said}
+    metric = reader.keys.get("metric", ())
+    by_benchmark: dict[str | None, Any] = (
+        dict(metric) if isinstance(metric, Mapping) else {None: metric}
+    )
     metrics: list[Metric] = []
     for benchmark, texts in by_benchmark.items():
         those = _Reader({"metric": texts}, reader.where).each("metric", metric_of)

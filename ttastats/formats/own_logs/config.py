@@ -11,7 +11,7 @@ from typing import Any
 from ttastats.base.errors import TtastatsError
 from ttastats.base.nearest import among
 from ttastats.formats.own_logs import presets
-from ttastats.formats.own_logs.block import BACK, Block, Said, block_of
+from ttastats.formats.own_logs.block import BACK, Block, Keys, block_of
 
 _HEADER = re.compile(r"^[ \t]*\[\[\s*logs\s*\]\]", re.MULTILINE)
 #: A group with a name.
@@ -54,9 +54,9 @@ _QUOTES = (
 )
 
 
-def described(said: Said, where: Callable[[str], str], root: str, *, quiet: bool = False) -> Block:
+def described(keys: Keys, where: Callable[[str], str], root: str, *, quiet: bool = False) -> Block:
     """Return one block, what its preset says included; what it says itself goes first."""
-    name = said.get("preset")
+    name = keys.get("preset")
     base: Mapping[str, Any] = {}
     if name is not None:
         if name not in presets.presets():
@@ -65,10 +65,10 @@ def described(said: Said, where: Callable[[str], str], root: str, *, quiet: bool
                 where=where("preset"),
                 remedy=among(str(name), presets.presets(), "Presets", most=40),
             )
-        base = presets.presets()[name].said
-    source = presets.presets()[name].target_source if name and "metric" not in said else "user"
+        base = presets.presets()[name].keys
+    source = presets.presets()[name].target_source if name and "metric" not in keys else "user"
     block = block_of(
-        {**base, **said}, where, root=root, preset=name, quiet=quiet, target_source=source
+        {**base, **keys}, where, root=root, preset=name, quiet=quiet, target_source=source
     )
     for pattern in block.line:
         _expect_expression(pattern, where("line"), named=True)

@@ -74,7 +74,7 @@ def filled(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]
     A text that is such a name itself means what it stands for.
     """
     return {
-        key: known[said] if said in known else PLACE.sub(lambda match: known[match[1]], said)
-        for key, said in texts.items()
-        if said in known or all(name in known for name in PLACE.findall(said))
+        key: known[text] if text in known else PLACE.sub(lambda match: known[match[1]], text)
+        for key, text in texts.items()
+        if text in known or all(name in known for name in PLACE.findall(text))
     }

@@ -11,7 +11,7 @@ from importlib import resources
 import msgspec
 
 from ttastats.formats.own_logs import patterns
-from ttastats.formats.own_logs.block import Block, Said, block_of
+from ttastats.formats.own_logs.block import Block, Keys, block_of
 
 #: The package that holds them, named as text: it stands above this module.
 _PACKAGE = "ttastats_parsers"
@@ -39,7 +39,7 @@ class Preset(msgspec.Struct, frozen=True):
 
     name: str
     title: str
-    said: Said
+    keys: Keys
     signs: Signs | None = None
     target_source: str = "user"
 
@@ -52,10 +52,10 @@ def presets() -> Mapping[str, Preset]:
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if file.name.endswith(".toml"):
             name = file.name.removesuffix(".toml")
-            said = tomllib.loads(file.read_text("utf-8"))
-            title, signs = said.pop("title"), said.pop("recognised_by", None)
-            source = said.pop("target_source", "user")
-            known[name] = Preset(name, title, said, msgspec.convert(signs, Signs | None), source)
+            keys = tomllib.loads(file.read_text("utf-8"))
+            title, signs = keys.pop("title"), keys.pop("recognised_by", None)
+            source = keys.pop("target_source", "user")
+            known[name] = Preset(name, title, keys, msgspec.convert(signs, Signs | None), source)
     return known
 
 
@@ -64,7 +64,7 @@ def block(name: str) -> Block:
     """Return the block of a preset, for files that are recognised."""
     preset = presets()[name]
     return block_of(
-        preset.said,
+        preset.keys,
         lambda _key: f"preset {name}",
         preset=name,
         recognised=True,
