@@ -422,7 +422,7 @@ class Remote:
 
 #: Where files lie. Containers travel to other processes, so they hold names and no handles; those
 #: of the same place are the same.
-Container: TypeAlias = Disk | Archive | Memory | Remote | Refused
+Container = Disk | Archive | Memory | Remote | Refused
 
 
 @lru_cache(maxsize=8)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from pathlib import Path
-from typing import Any, TextIO, TypeAlias
+from typing import Any, TextIO
 
 from ttastats.recording import mllog
 from ttastats.recording.clock import Clock, Stamp
@@ -86,4 +86,4 @@ class RunLog:
             self._stream.write(mllog.line(event_type, moment.time_ms, key, value, place | about))
 
 
-EventLog: TypeAlias = RunLog | SilentLog
+EventLog = RunLog | SilentLog

@@ -37,7 +37,7 @@ _MOST_EXPRESSIONS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Named:
     """One number of a line: what it is called there, the name of its group, and its part."""
 
     literal: str
@@ -71,43 +71,43 @@ def proposal(text: str, path: str) -> Proposal:
         rows = rows_of(log, Block("", line=patterns))
     except UnfitError as error:
         raise NoLogError(str(error)) from error
-    told = columns.proposal(rows.frame)
+    block = columns.proposal(rows.frame)
     examples = [
         Reason("line", f"guessed from {line.strip()[:160]!r}", False)
         for line in dict.fromkeys(line for _, line in expressions)
     ]
-    return Proposal({"line": patterns, **told.keys}, (*examples, *told.reasons))
+    return Proposal({"line": patterns, **block.keys}, (*examples, *block.reasons))
 
 
 def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield expressions with an example each: those with a metric, then what they lack."""
-    kinds: Counter[tuple[_Told, ...]] = Counter()
-    examples: dict[tuple[_Told, ...], str] = {}
+    kinds: Counter[tuple[_Named, ...]] = Counter()
+    examples: dict[tuple[_Named, ...], str] = {}
     for line in lines:
-        told = _told(line) if _DIGIT.search(line) else ()
-        if told:
-            kinds[told] += 1
-            examples.setdefault(told, line)
+        named = _named_numbers(line) if _DIGIT.search(line) else ()
+        if named:
+            kinds[named] += 1
+            examples.setdefault(named, line)
     metrics = _metrics(kinds)
     with_metric = _kept(kinds, metrics)
     found: dict[str, str] = {}
     parts: set[str] = set()
     covered: set[str] = set()
-    for told in with_metric:
-        wanted = [one for one in told if one.group in metrics or one.part != "value"]
-        own = {one.group for one in wanted} & metrics
+    for named in with_metric:
+        wanted = [each for each in named if each.group in metrics or each.part != "value"]
+        own = {each.group for each in wanted} & metrics
         if own <= covered or len(found) == _MOST_EXPRESSIONS:  # told twice, in two forms
             continue
         covered |= own
-        found[_joined(wanted)] = examples[told]
-        parts |= {one.part for one in wanted}
+        found[_joined(wanted)] = examples[named]
+        parts |= {each.part for each in wanted}
     if not found:
         return
     if not parts & {"step", "epoch", "samples"}:
-        for told, _ in kinds.most_common():
-            counted = [one for one in told if one.part in {"step", "epoch", "samples"}]
-            if counted and told not in with_metric:
-                found.setdefault(_joined(counted), examples[told])
+        for named, _ in kinds.most_common():
+            counted = [each for each in named if each.part in {"step", "epoch", "samples"}]
+            if counted and named not in with_metric:
+                found.setdefault(_joined(counted), examples[named])
                 break
     if "clock" not in parts:
         stamped = _stamped(lines, found)
@@ -115,8 +115,8 @@ def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
     yield from found.items()
 
 
-def _metrics(kinds: Counter[tuple[_Told, ...]]) -> frozenset[str]:
-    groups = dict.fromkeys(one.group for told in kinds for one in told if one.part == "value")
+def _metrics(kinds: Counter[tuple[_Named, ...]]) -> frozenset[str]:
+    groups = dict.fromkeys(each.group for named in kinds for each in named if each.part == "value")
     of_training = [name for name in groups if higher_is_better(name) is not None][:1]
     return frozenset(names.metrics(groups) or of_training)
 
@@ -143,25 +143,27 @@ def _shape(stamp: str) -> str:
     return re.sub(r"\d+", "0", stamp)
 
 
-def _kept(kinds: Counter[tuple[_Told, ...]], metrics: frozenset[str]) -> list[tuple[_Told, ...]]:
+def _kept(kinds: Counter[tuple[_Named, ...]], metrics: frozenset[str]) -> list[tuple[_Named, ...]]:
     """Return the lines with a metric, without rare ones that lack what most have, as of the end."""
-    those = [(told, n) for told, n in kinds.most_common() if any(o.group in metrics for o in told)]
+    those = [
+        (named, n) for named, n in kinds.most_common() if any(o.group in metrics for o in named)
+    ]
     if not those:
         return []
     most = those[0][1]
     fewest = max(0.1 * most, min(most, 2))
-    progress = {one.part for one in those[0][0]} - {"value", "clock"}
+    progress = {each.part for each in those[0][0]} - {"value", "clock"}
     return [
-        told
-        for told, n in those
-        if n >= fewest and (n == most or progress <= {one.part for one in told})
+        named
+        for named, n in those
+        if n >= fewest and (n == most or progress <= {each.part for each in named})
     ]
 
 
-def _joined(told: Sequence[_Told]) -> str:
-    first, *rest = told
+def _joined(named: Sequence[_Named]) -> str:
+    first, *rest = named
     start = r"\b" if first.literal[0].isalpha() else ""
-    return start + first.expression() + "".join(rf".*?\b{one.expression()}" for one in rest)
+    return start + first.expression() + "".join(rf".*?\b{each.expression()}" for each in rest)
 
 
 def _stamp(line: str) -> str:
@@ -173,17 +175,17 @@ def _stamp(line: str) -> str:
     return rf"^{re.escape(stamp[0][: stamp.start(1)])}(?P<stamp>{written})"
 
 
-def _told(line: str) -> tuple[_Told, ...]:
+def _named_numbers(line: str) -> tuple[_Named, ...]:
     """Return the numbers that a line calls by a name, once each."""
-    found: dict[str, _Told] = {}
+    found: dict[str, _Named] = {}
     for match in _PAIR.finditer(line):
-        one = _one(match)
-        if one is not None and one.group not in found:
-            found[one.group] = one
+        number = _named_number(match)
+        if number is not None and number.group not in found:
+            found[number.group] = number
     return tuple(found.values())
 
 
-def _one(match: re.Match[str]) -> _Told | None:
+def _named_number(match: re.Match[str]) -> _Named | None:
     words = match["key"].split(" ")
     while words and words[0].lower() in _FILLERS:
         words.pop(0)
@@ -194,16 +196,16 @@ def _one(match: re.Match[str]) -> _Told | None:
     for part in ("step", "epoch", "samples"):
         if last in columns.COUNTS[part]:
             at = max(at for at, word in enumerate(words) if _plain(word) == last)
-            return _Told(" ".join(words[at:]), match["mark"], last, part)
+            return _Named(" ".join(words[at:]), match["mark"], last, part)
     group = _plain(literal)
     unit = (match["unit"] or "").strip()
     if columns.unit_of(group):
         if unit:
-            return _Told(
+            return _Named(
                 literal, match["mark"], f"time_{names.UNITS[names.SECONDS[unit]]}", "clock"
             )
-        return _Told(literal, match["mark"], group, "clock") if group in names.CLOCKS else None
-    return None if unit else _Told(literal, match["mark"], group, "value")
+        return _Named(literal, match["mark"], group, "clock") if group in names.CLOCKS else None
+    return None if unit else _Named(literal, match["mark"], group, "value")
 
 
 def _plain(text: str) -> str:
@@ -233,7 +235,7 @@ def _called(rows: Sequence[str], width: int, path: str) -> list[str]:
     if width != 2:
         return []
     first = [float(row.split()[0]) for row in rows]
-    if any(one != int(one) for one in first) or first != sorted(first):
+    if any(each != int(each) for each in first) or first != sorted(first):
         return []
     words = re.findall("[a-z]+", path.lower())
     known = next((word for word in reversed(words) if higher_is_better(word) is not None), "value")
