@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,50 +11,33 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.made_curves import evaluation, logs, of
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.base.records import Evaluation, Run
 from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
 from ttastats.sides.options import Options, View
-from ttastats.table import tables
 
 Outcome = tuple[float, float | None]  # seconds, epochs to the target or None for a failed run
 
 
-_LOGS = itertools.count()
-
-
 def side(outcomes: Sequence[Outcome], benchmark: str = "resnet", **more: Any) -> pl.DataFrame:
     """Return runs with these times and epochs; an evaluation ends each epoch."""
-    sourced = []
-    for number, (seconds, epochs) in enumerate(outcomes):
+    aim = {"metric": "top1_accuracy", "higher_is_better": True, "target_value": 0.759, "step": None}
+    runs = []
+    for seconds, epochs in outcomes:
         last = int(epochs or 10)
-        evaluations = tuple(
-            Evaluation(
-                index=epoch - 1,
-                metric="top1_accuracy",
-                value=0.76 if epoch == epochs else 0.7,
-                logged_value=None,
-                seconds=seconds * epoch / last,
-                higher_is_better=True,
-                epoch=float(epoch),
-                target_value=0.759,
-            )
+        evaluations = (
+            evaluation(epoch - 1, 0.76 if epoch == epochs else 0.7,
+                       seconds=seconds * epoch / last, epoch=float(epoch), **aim)
             for epoch in range(1, last + 1)
-        )
-        run = Run(
-            suite="mlperf",
-            round="v4.0",
-            benchmark=benchmark,
-            run_status="success" if epochs else "aborted",
-            run_seconds=seconds,
-            evaluations=evaluations,
-            **{"entry": "one"} | more,
-        )
-        digest = f"{next(_LOGS):016x}{number:016x}"  # no two runs are one, however alike
-        sourced.append(tables.SourcedRun(run, f"{benchmark}_{number}", digest, 0, "test"))
-    return time_to_target.runs(tables.frame_of(sourced))
+        )  # fmt: skip
+        facts: dict[str, Any] = {
+            "suite": "mlperf", "round": "v4.0", "benchmark": benchmark, "entry": "one",
+            "run_status": "success" if epochs else "aborted", "run_seconds": seconds,
+        }  # fmt: skip
+        runs.append(of(*evaluations, **facts | more))
+    return time_to_target.runs(logs(runs))
 
 
 def compared(a: pl.DataFrame, *others: pl.DataFrame, **options: Any) -> Report:

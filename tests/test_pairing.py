@@ -10,18 +10,17 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.made_curves import evaluation, logs, of
 from tests.test_compare import VARIED_A, VARIED_B, side
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.base.records import Evaluation, Run
 from ttastats.outcomes.conditions import parse_all
 from ttastats.report.answer import Report
 from ttastats.sides import comparison, setups
 from ttastats.sides.pairing import Pair
 from ttastats.sides.question import Selection
-from ttastats.table import tables
 
-_LOGS = itertools.count(1)
+_HOURS = itertools.count(1)
 FIVE = (100.0, 104.0, 96.0, 108.0, 92.0)
 FASTER = (50.0, 52.0, 48.0, 54.0, 46.0)
 
@@ -34,30 +33,22 @@ def table(seconds: Sequence[float] = FIVE, *, values: Sequence[float] = (), **fa
     target = facts.pop("target", 0.75)
     metric, higher = facts.pop("metric", "accuracy"), facts.pop("higher_is_better", True)
     seen = values or (0.7, target)
-    sourced = []
+    aim = {"metric": metric, "higher_is_better": higher, "target_value": target, "step": None}
+    known = {
+        "suite": "mlperf", "round": "v4.0", "benchmark": "resnet", "entry": "lab/one",
+        "run_status": "success",
+    }  # fmt: skip
+    runs = []
     for length in seconds:
-        number = next(_LOGS)
-        evaluations = tuple(
-            Evaluation(
-                index=index,
-                metric=metric,
-                value=value,
-                logged_value=value,
-                seconds=length * (index + 1) / len(seen),
-                higher_is_better=higher,
-                epoch=float(index + 1),
-                target_value=target,
-            )
-            for index, value in enumerate(seen)
+        times = (length * (index + 1) / len(seen) for index in range(len(seen)))
+        evaluations = (
+            evaluation(index, value, seconds=time, **aim)
+            for index, (value, time) in enumerate(zip(seen, times, strict=True))
         )
-        known = {
-            "suite": "mlperf", "round": "v4.0", "benchmark": "resnet", "entry": "lab/one",
-            "run_status": "success", "started_at": datetime(2024, 1, 1, tzinfo=UTC)
-            + timedelta(hours=number),
-        }  # fmt: skip
-        run = Run(run_seconds=length, evaluations=evaluations, **known | facts)
-        sourced.append(tables.SourcedRun(run, f"log_{number}", f"{number:016x}", 0, "test"))
-    return tables.frame_of(sourced)
+        started = datetime(2024, 1, 1, tzinfo=UTC) + timedelta(hours=next(_HOURS))
+        about = known | {"run_seconds": length, "started_at": started}
+        runs.append(of(*evaluations, **about | facts))
+    return logs(runs)
 
 
 def notes(report: Report, code: str) -> list[str]:

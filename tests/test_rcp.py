@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from benchmarks import rcp as measured
 from tests.conftest import ROOT, matches_accepted
+from tests.made_curves import frame
 from tests.test_cli import KEYS
 from ttastats import api
 from ttastats.answers.rcp import convergence_records, convergence_rules
@@ -27,7 +28,6 @@ from ttastats.cli import app
 from ttastats.ingestion.ingest import Account
 from ttastats.report.answer import Report
 from ttastats.table import store as stored
-from ttastats.table import tables
 
 TEN = ConvergenceRules(runs=10)
 
@@ -506,11 +506,7 @@ EIGHT = [lora(2688)] * 2 + [lora(3072)] * 8
 
 
 def answered(runs: Sequence[Run], records: Path, **options: Any) -> Report:
-    sourced = [
-        tables.SourcedRun(one, f"logs/{number}.txt", f"{number:032x}", 0, "test")
-        for number, one in enumerate(runs)
-    ]
-    return api.rcp(tables.frame_of(sourced), records=records, **({"draws": 2000} | options))
+    return api.rcp(frame(*runs), records=records, **({"draws": 2000} | options))
 
 
 def row(runs: Sequence[Run], records: Path, **options: Any) -> Mapping[str, Any]:
@@ -815,11 +811,7 @@ class TestCommand:
     def file(self, tmp_path: Path) -> Callable[[Sequence[Run]], str]:
         def written(runs: Sequence[Run]) -> str:
             path = tmp_path / "runs.parquet"
-            sourced = [
-                tables.SourcedRun(one, f"logs/{number}.txt", f"{number:032x}", 0, "test")
-                for number, one in enumerate(runs)
-            ]
-            stored.write(tables.frame_of(sourced), path)
+            stored.write(frame(*runs), path)
             return str(path)
 
         return written

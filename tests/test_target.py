@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
@@ -12,12 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.made_curves import logs
 from tests.test_time_to_target import evaluation, mlperf
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Run
 from ttastats.outcomes.target import UserTarget, parse, parse_all, suited
-from ttastats.table import tables
 
 
 @pytest.mark.parametrize(
@@ -71,15 +70,8 @@ def test_two_targets_of_one_metric_are_refused(texts: tuple[str, ...], what: str
         parse_all(texts)
 
 
-_LOGS = itertools.count()
-
-
 def rows(*runs: Run) -> pl.LazyFrame:
-    sourced = [
-        tables.SourcedRun(run, f"log_{number}", f"{next(_LOGS):016x}", 0, "test")
-        for number, run in enumerate(runs)
-    ]
-    return tables.frame_of(sourced).lazy()
+    return logs(runs).lazy()
 
 
 def curve(benchmark: str, metric: str, *values: float, **more: Any) -> Run:

@@ -11,12 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from tests import made_logs
+from tests.made_curves import logs
 from ttastats import api, cli
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Run
 from ttastats.ingestion.ingest import ingest
 from ttastats.report.answer import Report
-from ttastats.table import tables
 
 
 def notes(report: Report) -> dict[str, str]:
@@ -29,15 +29,7 @@ def at_official(report: Report) -> dict[str, Any]:
 
 
 def table(*runs: Run) -> pl.DataFrame:
-    def digest(run: Run, number: int) -> str:
-        return f"{run.entry}{number}".encode().hex() * 8
-
-    return tables.frame_of(
-        [
-            tables.SourcedRun(run, f"{run.entry}/{n}.txt", digest(run, n), 0, "test")
-            for n, run in enumerate(runs)
-        ]
-    )
+    return logs(runs)
 
 
 def diffusion(*fid_and_clip: tuple[float, float], pace: float = 10.0, **more: Any) -> Run:

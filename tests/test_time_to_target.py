@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.made_curves import frame
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Run
 from ttastats.outcomes import time_to_target
@@ -28,13 +29,7 @@ def evaluation(index: int, value: float, seconds: float, **more: Any) -> Evaluat
 
 
 def judged(*runs: Run, target: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    sourced = [
-        tables.SourcedRun(run, f"log_{number}", f"{number:032x}", 0, "test")
-        for number, run in enumerate(runs)
-    ]
-    return (
-        time_to_target.runs(tables.frame_of(sourced), parse_all(target)).sort("source").to_dicts()
-    )
+    return time_to_target.runs(frame(*runs), parse_all(target)).sort("source").to_dicts()
 
 
 def mlperf(*evaluations: Evaluation, **more: Any) -> Run:
@@ -187,9 +182,9 @@ def test_equal_bytes_in_two_places_stay_two_runs() -> None:
 
 
 def test_the_table_is_lazy_or_not() -> None:
-    frame = tables.frame_of([tables.SourcedRun(mlperf(), "a", "0" * 32, 0, "test")])
-    assert time_to_target.runs(frame.lazy()).equals(time_to_target.runs(frame))
-    assert isinstance(time_to_target.runs(frame), pl.DataFrame)
+    table = frame(mlperf())
+    assert time_to_target.runs(table.lazy()).equals(time_to_target.runs(table))
+    assert isinstance(time_to_target.runs(table), pl.DataFrame)
 
 
 def trained(*epochs: float | None, met: int, **more: Any) -> Run:
