@@ -115,18 +115,6 @@ def test_one_run_a_side_decides_nothing() -> None:
     assert any("2 runs needed" in note.text for note in report.notes)
 
 
-def test_p_values_are_adjusted_over_all_benchmarks() -> None:
-    names = ("resnet", "bert", "unet3d")
-    a = pl.concat([side(VARIED_A, name) for name in names])
-    b = pl.concat([side(VARIED_B, name) for name in names])
-    for fdr, factor in ((False, 3.0), (True, 1.0)):
-        report = compared(a, b, fdr=fdr)
-        for found in report.rows:
-            assert found["p_adjusted"] == pytest.approx(min(1.0, factor * found["p_value"]))
-        assert [note.code for note in report.notes if "over 3 comparisons" in note.text]
-        assert "geo-mean of 3" in str(report.tables[0].rows[-1].cells[0])
-
-
 def test_several_candidates_are_each_judged_against_the_first() -> None:
     slower = [(seconds * 1.5, epochs) for seconds, epochs in VARIED_A]
     report = api.compare(

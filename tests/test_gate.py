@@ -16,7 +16,6 @@ from tests.test_cli import failed, run
 from tests.test_compare import STEADY, VARIED_A, VARIED_B, Outcome, compared, side
 from ttastats import api
 from ttastats.answers.compare import gate
-from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.report.cells import Gate
 from ttastats.report.grouping import BENCHMARK
@@ -233,24 +232,6 @@ class TestRunsNeeded:
         assert strict is not None
         assert loose is not None
         assert loose < strict
-
-
-class TestConditions:
-    def test_they_are_read(self) -> None:
-        (first, second) = gate.conditions("slower: 0.5", "not-slower:2%")
-        assert (first.option, first.limit) == ("--fail-on", 0.5)
-        assert str(second) == "--require not-slower:2%"
-
-    @pytest.mark.parametrize(
-        "text", ["2%", "slower", "slower:", "slower:-1%", "faster:2%", "slower:2"]
-    )
-    def test_what_is_none_is_refused(self, text: str) -> None:
-        with pytest.raises(TtastatsError):
-            gate.conditions(text, "")
-        with pytest.raises(TtastatsError):
-            gate.conditions("", f"not-{text}")
-        with pytest.raises(TtastatsError):
-            gate.conditions("not-slower:2%", "")
 
 
 class TestEveryFormat:
