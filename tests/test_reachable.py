@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 #: What is looked at, by the folder its modules are imported from.
@@ -498,14 +500,6 @@ def test_a_parameter_that_nobody_passes_is_seen() -> None:
     assert never_passed({"ttastats.one": one}, {"benchmarks.x": "f(*a, **b)\n"}) == []
 
 
-def test_a_field_of_the_same_name_in_a_class_that_is_not_seen_is_told_apart() -> None:
-    classes = "class A:\n    value: int\nclass B:\n    value: int\n"
-    reader = "from ttastats.one import B\ndef two(b: B):\n    return b.value\n"
-    sources = {"ttastats.one": classes, "ttastats.two": reader}
-    program = "from ttastats.two import two\nfrom ttastats.one import A\ntwo(A)\n"
-    assert unreached(sources, {"benchmarks.x": program}) == ["ttastats.one:A.value"]
-
-
 USED = """
 from dataclasses import dataclass
 LIMIT = 3
@@ -519,48 +513,35 @@ class Answer:
     def shown(self):
         return self.value
 """
+TWO_CLASSES = "class A:\n    value: int\nclass B:\n    value: int\n"
+READER = "from ttastats.one import B\ndef two(b: B):\n    return b.value\n"
+INSIDE = "def two():\n    from ttastats import one as first\n    first.used()\n"
+
+#: Modules `one` and `two` of the product, a program, and what of `one` nothing reaches.
+SEEN = {
+    "what a program names, with all it needs": (
+        USED, "", "from ttastats.one import Answer, used\nAnswer(used()).shown()", ""),
+    "what nothing names": (
+        USED, "", "from ttastats.one import Answer\nAnswer(1).shown()", "LIMIT used"),
+    "a field that nobody reads": (
+        USED, "", "from ttastats.one import Answer, used\nAnswer(value=used())",
+        "Answer.shown Answer.value"),
+    "a field of the same name in a class that is not seen": (
+        TWO_CLASSES, READER,
+        "from ttastats.two import two\nfrom ttastats.one import A\ntwo(A)", "A.value"),
+    "an import alone, and the same name elsewhere": (
+        "def used(): ...\nLIMIT = 1\n", "LIMIT = 2\n",
+        "from ttastats.one import used\nfrom ttastats.two import LIMIT\nLIMIT", "LIMIT used"),
+    "what only calls itself": (
+        "def ping():\n    pong()\ndef pong():\n    ping()\n", "", "import ttastats.one",
+        "ping pong"),
+    "a module under a name that it is given elsewhere": (
+        "def used(): ...\n", INSIDE, "import ttastats.two\nttastats.two.two()", ""),
+}  # fmt: skip
 
 
-def test_what_a_program_names_is_reached_with_all_it_needs() -> None:
-    program = "from ttastats.one import Answer, used\nAnswer(used()).shown()\n"
-    assert unreached({"ttastats.one": USED}, {"benchmarks.x": program}) == []
-
-
-def test_what_nothing_names_is_seen() -> None:
-    program = "from ttastats.one import Answer\nAnswer(1).shown()\n"
-    assert unreached({"ttastats.one": USED}, {"benchmarks.x": program}) == [
-        "ttastats.one:LIMIT",
-        "ttastats.one:used",
-    ]
-
-
-def test_an_import_alone_reaches_nothing_and_neither_does_the_same_name_elsewhere() -> None:
-    program = "from ttastats.one import used\nfrom ttastats.two import LIMIT\nLIMIT\n"
-    sources = {"ttastats.one": "def used(): ...\nLIMIT = 1\n", "ttastats.two": "LIMIT = 2\n"}
-    assert unreached(sources, {"benchmarks.x": program}) == [
-        "ttastats.one:LIMIT",
-        "ttastats.one:used",
-    ]
-
-
-def test_a_field_that_nobody_reads_is_seen() -> None:
-    program = "from ttastats.one import Answer, used\nAnswer(value=used())\n"
-    assert unreached({"ttastats.one": USED}, {"benchmarks.x": program}) == [
-        "ttastats.one:Answer.shown",
-        "ttastats.one:Answer.value",
-    ]
-
-
-def test_what_only_calls_itself_is_seen() -> None:
-    again = "def ping():\n    pong()\ndef pong():\n    ping()\n"
-    found = unreached({"ttastats.one": again}, {"benchmarks.x": "import ttastats.one\n"})
-    assert found == ["ttastats.one:ping", "ttastats.one:pong"]
-
-
-def test_a_module_is_reached_through_a_name_that_it_is_given_elsewhere() -> None:
-    sources = {
-        "ttastats.one": "def used(): ...\n",
-        "ttastats.two": "def two():\n    from ttastats import one as first\n    first.used()\n",
-    }
-    program = "import ttastats.two\nttastats.two.two()\n"
-    assert unreached(sources, {"benchmarks.x": program}) == []
+@pytest.mark.parametrize("case", SEEN)
+def test_what_is_reached_is_told_from_what_is_not(case: str) -> None:
+    one, two, program, missing = SEEN[case]
+    found = unreached({"ttastats.one": one, "ttastats.two": two}, {"benchmarks.x": program})
+    assert found == [f"ttastats.one:{name}" for name in missing.split()]
