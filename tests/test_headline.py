@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 import pytest
 
+from tests.accepted import Case, cases, parts
 from tests.compare_rows import typed
-from tests.conftest import ROOT, matches_accepted
 from tests.page.made import rows as made
 from tests.page.test_verdicts import COMPARED
 from tests.plotting import made as plotted
@@ -23,7 +24,6 @@ from ttastats.sides.options import Options
 from ttastats.sides.pairing import SAME_RUNS
 from ttastats.stats.multiplicity import MeanSpeedup
 
-ACCEPTED = ROOT / "tests" / "reference" / "answers" / "headlines.txt"
 ROW: dict[str, Any] = COMPARED | {"flags": []}
 NONE = dict.fromkeys(("speedup", "speedup_low", "speedup_high"))
 
@@ -191,20 +191,21 @@ def drawn(draw: random.Random, axis: str) -> tuple[TimesRow, ...]:
     return tuple(rows)
 
 
-def test_random_comparisons_are_told_first_as_accepted() -> None:
-    lines = []
-    for seed in range(150):
-        draw = random.Random(f"headline {seed}")
-        rows = drawn(draw, draw.choice(["seconds", "seconds", "cost", "steps"]))
-        mean = draw.choice([None, *(MeanSpeedup(*ends, 2) for ends in MEANS)])
-        notes = tuple(Note(code, f"{code}.") for code in FLAGS if draw.random() < 0.5)
-        report = Report("compare", rows, (), notes, against=(Against(rows, (), mean),))
-        lines += [
-            json.dumps([seed, one.sentence, one.numbers, one.tone])
-            for one in headlines(report, draw.choice([0.95, 0.9]))
-        ]
-        lines += [json.dumps([seed, one.text, one.more, one.tone]) for one in caveats(report)]
-    assert matches_accepted(ACCEPTED, "\n".join(lines) + "\n")
+def told_first(seed: int) -> Iterator[str]:
+    draw = random.Random(f"headline {seed}")
+    rows = drawn(draw, draw.choice(["seconds", "seconds", "cost", "steps"]))
+    mean = draw.choice([None, *(MeanSpeedup(*ends, 2) for ends in MEANS)])
+    notes = tuple(Note(code, f"{code}.") for code in FLAGS if draw.random() < 0.5)
+    report = Report("compare", rows, (), notes, against=(Against(rows, (), mean),))
+    for one in headlines(report, draw.choice([0.95, 0.9])):
+        yield json.dumps([seed, one.sentence, one.numbers, one.tone])
+    for caveat in caveats(report):
+        yield json.dumps([seed, caveat.text, caveat.more, caveat.tone])
+
+
+@cases("answers", **parts("headlines", told_first, 150))
+def test_random_comparisons_are_told_first_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
 
 
 def test_rows_with_the_same_runs_on_both_sides_take_no_part_in_the_answer() -> None:
