@@ -23,7 +23,7 @@ from rich.console import Console
 
 from tests.programs import PATIENCE, environment
 from ttastats.base.errors import TtastatsError
-from ttastats.cli import pager
+from ttastats.cli.output import paged, pager_words
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
 from ttastats.report.ordering import arranged
@@ -209,37 +209,37 @@ class TestPager:
     def test_the_reader_chooses_the_pager(
         self, environment: dict[str, str], words: tuple[str, ...]
     ) -> None:
-        assert pager.command(environment) == words
+        assert pager_words(environment) == words
 
     def test_the_pager_gets_the_text(self, capfd: pytest.CaptureFixture[str]) -> None:
-        assert pager.shown("one\ntwo ±\n", ("cat",))
+        assert paged("one\ntwo ±\n", ("cat",))
         assert capfd.readouterr().out == "one\ntwo ±\n"
 
     def test_a_reader_may_leave_before_the_end(self, capfd: pytest.CaptureFixture[str]) -> None:
-        assert pager.shown(LONG, ("head", "-n", "1"))
+        assert paged(LONG, ("head", "-n", "1"))
         assert capfd.readouterr() == ("line 0\n", "")
 
     @pytest.mark.parametrize("words", [("no-such-pager",), ("false",), (str(Path(__file__)),)])
     def test_a_pager_that_fails_is_told(self, words: tuple[str, ...]) -> None:
-        assert not pager.shown(LONG, words)
+        assert not paged(LONG, words)
 
     def test_less_keeps_colours_unless_the_reader_has_other_wishes(
         self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.delenv("LESS", raising=False)
-        pager.shown("", ("env",))
+        paged("", ("env",))
         assert "LESS=FRX\n" in capfd.readouterr().out
         monkeypatch.setenv("LESS", "-S")
-        pager.shown("", ("env",))
+        paged("", ("env",))
         assert "LESS=-S\n" in capfd.readouterr().out
 
     def test_an_interrupt_is_for_the_pager_alone(self) -> None:
         before = signal.getsignal(signal.SIGINT)
-        assert pager.shown("", ("sh", "-c", "kill -INT $PPID"))
+        assert paged("", ("sh", "-c", "kill -INT $PPID"))
         assert signal.getsignal(signal.SIGINT) is before
 
     def test_a_pager_that_an_interrupt_ends_has_not_failed(self) -> None:
-        assert pager.shown("", ("sh", "-c", "kill -INT $$"))
+        assert paged("", ("sh", "-c", "kill -INT $$"))
 
 
 def terminal(words: Sequence[str | Path], size: tuple[int, int], **more: str) -> str:

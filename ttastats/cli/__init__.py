@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
+from ttastats.base.errors import TtastatsError
 from ttastats.base.version import __version__
-from ttastats.cli import damage, output
+from ttastats.cli import output
 from ttastats.cli.commands import Group
 from ttastats.cli.output import say_error
 
@@ -53,9 +56,57 @@ def main() -> NoReturn:
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as error:
-        expected = damage.expected(error, sys.argv[1:])
+        expected = _expected(error, sys.argv[1:])
         if os.environ.get("TTASTATS_TRACEBACK") and expected is not error:
             traceback.print_exception(error)
         say_error(expected)
         sys.exit(2)
     sys.exit(0)
+
+
+def _expected(error: BaseException, words: Iterable[str]) -> TtastatsError:
+    """Return the error to show for an exception that ended a command line of these words."""
+    if isinstance(error, TtastatsError):
+        return error
+    if isinstance(error, MemoryError):
+        return TtastatsError(
+            "not enough memory", remedy="Give fewer logs or runs, or raise the limit (ulimit -v)."
+        )
+    if isinstance(error, OSError) and error.strerror:
+        return TtastatsError(error.strerror, where=str(error.filename) if error.filename else None)
+    first = next(filter(None, str(error).splitlines()), "")
+    return _of_damage(error, words) or TtastatsError(
+        f"internal error: {type(error).__name__}{f': {first}' if first else ''}",
+        remedy="Please report it with the traceback, which TTASTATS_TRACEBACK=1 prints.",
+    )
+
+
+def _of_damage(error: BaseException, words: Iterable[str]) -> TtastatsError | None:
+    """Return the error that names a damaged table among the words of a command line, or None.
+
+    Rows are read when they are needed, so that damage in the middle of a file shows late, and
+    polars panics at some of it. Only then are the tables read once more, each as a whole.
+    """
+    import polars as pl  # --help must not wait for it
+
+    if not isinstance(error, pl.exceptions.PolarsError | pl.exceptions.PanicException):
+        return None
+    for path in map(Path, words):
+        for part in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
+            if part.suffix == ".parquet" and part.is_file() and not _is_whole(part):
+                return TtastatsError(
+                    "is corrupt: its rows cannot be read",
+                    where=str(part),
+                    remedy="Ingest the logs again, or restore the file.",
+                )
+    return None
+
+
+def _is_whole(path: Path) -> bool:
+    import polars as pl
+
+    try:
+        pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return False
+    return True

@@ -6,15 +6,17 @@ import codecs
 import io
 import json
 import os
+import shlex
+import signal
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import typer
 
 from ttastats.base.errors import TtastatsError
-from ttastats.cli import pager
 from ttastats.cli.options import Output
 from ttastats.report.render.harmless import visible
 
@@ -24,11 +26,15 @@ if TYPE_CHECKING:
     from ttastats.report.answer import Report
 
 
+#: As git has it: leave at once if all fits, keep colours, leave the text on the screen.
+_LESS = {"LESS": "FRX"}
+
+
 def show(report: Report, output: Output) -> None:
     """Print a report in the format asked for; a table taller than the screen is paged."""
     output_format = output.output_format
     if output_format == "table":
-        _print_table(report, paged=not output.no_pager)
+        _print_table(report, may_page=not output.no_pager)
     else:
         from ttastats.report.render import as_csv, as_json, as_markdown
 
@@ -45,7 +51,7 @@ def show(report: Report, output: Output) -> None:
         say(*words.gate(gate))
 
 
-def _print_table(report: Report, *, paged: bool) -> None:
+def _print_table(report: Report, *, may_page: bool) -> None:
     from rich.console import Console  # only a table needs it
 
     from ttastats.report.render import as_table
@@ -57,10 +63,49 @@ def _print_table(report: Report, *, paged: bool) -> None:
     with console.capture() as capture:
         as_table.render(report, console, width=console.width)
     text = capture.get()
-    pager_words = pager.command(os.environ) if paged and not console.is_dumb_terminal else ()
+    words = pager_words(os.environ) if may_page and not console.is_dumb_terminal else ()
     taller = text.count("\n") >= console.height
-    if not (taller and pager_words and pager.shown(text, pager_words)):
+    if not (taller and words and paged(text, words)):
         console.file.write(text)
+
+
+def pager_words(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the words of the pager, none where the reader wants none: `PAGER=` or `PAGER=cat`."""
+    try:
+        words = tuple(shlex.split(environment.get("PAGER", "less")))
+    except ValueError:  # an open quotation mark
+        return ()
+    return () if words == ("cat",) else words
+
+
+def paged(text: str, words: tuple[str, ...]) -> bool:
+    """Show a text in a pager; False if that failed, and the text must be printed after all."""
+    with _left_to_the_pager():
+        try:
+            pager = subprocess.Popen(  # noqa: S603 - the words are the reader's own
+                words,
+                stdin=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                env=_LESS | dict(os.environ),
+            )
+        except OSError:
+            return False
+        pager.communicate(text)  # a reader who leaves before the end breaks nothing
+    return pager.returncode in {0, -signal.SIGINT, 128 + signal.SIGINT}
+
+
+@contextmanager
+def _left_to_the_pager() -> Iterator[None]:
+    """Let only the pager hear Ctrl-C: for it, that may mean no more than to stop a search.
+
+    A handler that does nothing is not inherited, as ignoring the signal would be.
+    """
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def show_page(html: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import ttastats as tta
 from ttastats.base.errors import TtastatsError
-from ttastats.cli.options import Output, given
+from ttastats.cli.options import Output, columns, given
 from ttastats.cli.output import say, show
 from ttastats.cli.train import ENDS, Setup, needs_torch
 
@@ -128,9 +128,9 @@ def _run(name: str, path: Path, recorded: Recorded, setup: Setup) -> list[Path]:
             where=f"--set {several}",
             remedy="Profile each value separately; only --batch-sizes takes several.",
         )
-    without = tuple(word.strip() for word in (recorded.without or "").split(",") if word.strip())
+    layers = columns(recorded.without or "")
     request = workload.Request(
-        name, options, recorded.steps, recorded.sizes(), recorded.ablation, without
+        name, options, recorded.steps, recorded.sizes(), recorded.ablation, layers
     )
     store.write(workload.recorded(request), path)
     return [path]
