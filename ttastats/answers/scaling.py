@@ -32,11 +32,6 @@ from ttastats.stats.speedup import ratio_between
 CURVE = (*grouping.BENCHMARK, "submitter", "hardware", "framework")
 
 
-def curve_keys(by: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of a curve that is asked for: it never mixes benchmarks or rounds."""
-    return grouping.row_keys(by) if by else CURVE
-
-
 class ScalingRow(Row, frozen=True):
     """One entry at its number of accelerators, against the smallest of its curve."""
 
@@ -87,7 +82,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     TtastatsError
         No curve has two numbers of accelerators.
     """
-    by = curve_keys(by)
+    by = grouping.row_keys(by) if by else CURVE  # a curve never mixes benchmarks or rounds
     known = runs.filter(pl.col("accelerators").is_not_null(), pl.col("accelerators") > 0)
     rows: list[ScalingRow] = []
     curves: list[_Curve] = []

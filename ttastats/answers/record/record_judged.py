@@ -77,10 +77,15 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRec
     with_value, missing = {}, {}
     for name, runs in sides.items():
         distinct = once(runs)
-        with_value[name] = distinct.filter("reached")
-        lost = distinct.height + left_out.rows(runs).height
-        missing[name] = lost - with_value[name].height
-    _expect_runs(with_value, rules)
+        there = with_value[name] = distinct.filter("reached")
+        missing[name] = distinct.height + left_out.rows(runs).height - there.height
+        if there.height < 2 and not (there.height and rules.sigma):  # no spread is shown
+            raise TtastatsError(
+                f"{name} has {units.plural(there.height, 'run')} with a value; a test needs at "
+                f"least 2 per side{'' if rules.tested else _OURS}",
+                where=f"--rules {rules.name}",
+                remedy="Give more runs, or give the baseline as a number with --against.",
+            )
     counts = {name: runs.height for name, runs in with_value.items()}
     means = {name: float(runs["quality"].to_numpy().mean()) for name, runs in with_value.items()}
     if rules.counts == "quality":
@@ -106,18 +111,6 @@ def _check(
     """Return a check that may disprove a record; not known is what neither passed nor failed."""
     result: Result = "passed" if passed else "failed" if failed else "not known"
     return Check(name, result, figures, decides, disproves=True)
-
-
-def _expect_runs(sides: Sides, rules: Rules) -> None:
-    """Refuse sides whose runs show no spread, where the rules rest on it."""
-    for name, runs in sides.items():
-        if runs.height < 2 and not (runs.height and rules.sigma):
-            raise TtastatsError(
-                f"{name} has {units.plural(runs.height, 'run')} with a value; a test needs at "
-                f"least 2 per side{'' if rules.tested else _OURS}",
-                where=f"--rules {rules.name}",
-                remedy="Give more runs, or give the baseline as a number with --against.",
-            )
 
 
 def of_target(runs: pl.DataFrame, rules: Rules) -> AgainstNumber:
@@ -351,16 +344,13 @@ def _trials(studies: Mapping[str, pl.DataFrame], rules: Rules) -> Check:
 
 
 def _reached(name: str, studies: pl.DataFrame, median: float) -> Check:
-    each = units.listed([_time(time) or "–" for time in studies["best"]])
+    times = [units.seconds(time, 4) if math.isfinite(time) else "–" for time in studies["best"]]
     trials = units.listed([str(n) for n in studies["trials"].unique().sort()], between=" or ")
-    figures = f"median {_time(median) or 'not reached'} of the best of {trials} trials: {each}"
-    title = "quality" if name == "B" else "A's quality"
     reached = math.isfinite(median)
+    middle = units.seconds(median, 4) if reached else "not reached"
+    figures = f"median {middle} of the best of {trials} trials: {units.listed(times)}"
+    title = "quality" if name == "B" else "A's quality"
     return _check(title, figures, passed=reached, failed=not reached, decides=name == "B")
-
-
-def _time(seconds: float) -> str:
-    return units.seconds(seconds, 4) if math.isfinite(seconds) else ""
 
 
 def _faster(
