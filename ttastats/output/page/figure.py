@@ -9,8 +9,7 @@ from html import escape
 from ttastats.base import percentages, units
 from ttastats.base.units import Amount
 from ttastats.outcomes.axis import Axis
-from ttastats.output.page import figure_rows
-from ttastats.output.page import scale as scales
+from ttastats.output.page import figure_rows, scale
 from ttastats.output.page.figure_rows import FigureRow, Runs
 from ttastats.output.page.scale import Scale
 from ttastats.output.plots import axes
@@ -88,8 +87,10 @@ def figure(
     """
     thin = len(rows) >= figure_rows.THIN_FROM
     layouts = (_WIDE_THIN, _NARROW_THIN) if thin else (_WIDE, _NARROW)
-    times, ratios, level = _times(rows, axis.unit), _ratios(rows), percentages.text(confidence)
-    frames = (_Frame(layout, times, ratios, axis.unit, links) for layout in layouts)
+    times = [time for row in rows for runs in (row.a, row.b) for time in runs.times]
+    level = percentages.text(confidence)
+    both = scale.of(times, axis.unit), _ratios(rows)
+    frames = (_Frame(layout, *both, axis.unit, links) for layout in layouts)
     return "\n".join(_drawn(rows, sides, axis, level, frame) for frame in frames)
 
 
@@ -107,21 +108,21 @@ class _Frame:
 def _drawn(
     rows: Sequence[FigureRow], sides: tuple[str, str], axis: Axis, level: str, frame: _Frame
 ) -> str:
-    layout = frame.layout
+    layout, wide = frame.layout, frame.layout.name == "wide"
     parts = "; bars: its parts" if any(row.parts for row in rows) else ""
-    titles = _titles(axis, f"{level} interval (log){parts}", layout)
-    head = [*_legend(sides, rows, layout), *titles]
-    top = layout.line * (3 if layout.name == "wide" else 5)
+    titles = f"{axis.to_target} of every run (log)", f"{axis.ratio}, {level} interval (log){parts}"
+    head = [*_legend(sides, rows, layout), *_titles(titles, layout)]
+    top = layout.line * (3 if wide else 5)
     if not layout.row_ticks:
-        apart = 0 if layout.name == "wide" else 14
+        apart = 0 if wide else 14
         top += 4 + apart
-        head += [*_ticks(frame.times, layout.a, top - 6 - apart)]
-        head += [*_ticks(frame.ratios, layout.ratio, top - 6)]
-    body = "".join(
-        f'<g{_about(row)} transform="translate(0 {top + n * layout.height:g})">'
-        f"{''.join(_row(row, name, frame))}</g>"
-        for n, (row, name) in enumerate(zip(rows, _names(rows, layout), strict=True))
-    )
+        head += _ticks(frame.times, layout.a, top - 6 - apart)
+        head += _ticks(frame.ratios, layout.ratio, top - 6)
+    body = ""
+    for n, (row, name) in enumerate(zip(rows, _names(rows, layout), strict=True)):
+        about = "" if row.benchmark is None else f' data-row="{_safe(row.benchmark)}"'
+        place = f'transform="translate(0 {top + n * layout.height:g})"'
+        body += f"<g{about} {place}>{''.join(_row(row, name, frame))}</g>"
     height = top + len(rows) * layout.height + 4
     label = f"{axis.to_target} of every run, {axis.ratio} and verdict of each benchmark"
     return (
@@ -130,54 +131,38 @@ def _drawn(
     )
 
 
-def _about(row: FigureRow) -> str:
-    return "" if row.benchmark is None else f' data-row="{_safe(row.benchmark)}"'
-
-
-# ------------------------------------------------------------------------------------------- axes
-
-
-def _times(rows: Sequence[FigureRow], unit: Amount) -> Scale:
-    """Return the axis that all times stand on."""
-    times = [time for row in rows for runs in (row.a, row.b) for time in runs.times]
-    return scales.of(times, unit)
-
-
 def _ratios(rows: Sequence[FigureRow]) -> Scale:
     ends = [end for row in rows for end in (row.low, row.high) if end]
-    found = [row.ratio for row in rows if row.ratio]
-    found += [row.parts[0][1] for row in rows if row.parts]
-    axis = axes.ratio_axis(found, ends)
+    ratios = [row.ratio for row in rows if row.ratio]
+    ratios += [row.parts[0][1] for row in rows if row.parts]
+    axis = axes.ratio_axis(ratios, ends)
     low, high = axis["scale"]["domain"]
     return Scale(low, high, tuple((value, f"{value:g}×") for value in axis["axis"]["values"]))
 
 
-def _x(scale: Scale, value: float, place: Place) -> float:
-    return place.x + scale.share(value) * (place.end - place.x)
+def _x(on: Scale, value: float, place: Place) -> float:
+    return place.x + on.share(value) * (place.end - place.x)
 
 
 #: What a tick needs beside it, in pixels.
 _ROOM = 52.0
 
 
-def _ticks(scale: Scale, place: Place, y: float) -> Iterator[str]:
+def _ticks(on: Scale, place: Place, y: float) -> Iterator[str]:
     """Yield the words of the ticks that do not touch each other; 1 has the first right to stand."""
     taken: list[float] = []
-    for value, words in sorted(scale.ticks, key=lambda tick: tick[0] != 1.0):
-        x = _x(scale, value, place)
+    for value, words in sorted(on.ticks, key=lambda tick: tick[0] != 1.0):
+        x = _x(on, value, place)
         if all(abs(x - other) >= _ROOM for other in taken):
             taken.append(x)
             anchor = "start" if x < place.x + 14 else "end" if x > place.end - 14 else "middle"
             yield _text(x, y, words, "t", anchor)
 
 
-def _grid(scale: Scale, place: Place, top: float, height: float) -> str:
-    at = (_x(scale, value, place) for value, _ in scale.ticks)
+def _grid(on: Scale, place: Place, top: float, height: float) -> str:
+    at = (_x(on, value, place) for value, _ in on.ticks)
     lines = "".join(f"M{x:.1f} {top:g}v{height:g}" for x in at)
     return f'<path class="g" d="{lines}"/>'
-
-
-# ------------------------------------------------------------------------------------------- head
 
 
 def _legend(sides: tuple[str, str], rows: Sequence[FigureRow], layout: RowLayout) -> Iterator[str]:
@@ -195,8 +180,9 @@ def _legend(sides: tuple[str, str], rows: Sequence[FigureRow], layout: RowLayout
         yield _text(x + 14, y, "did not reach", "l")
 
 
-def _titles(axis: Axis, interval: str, layout: RowLayout) -> Iterator[str]:
-    first, second = f"{axis.to_target} of every run (log)", f"{axis.ratio}, {interval}"
+def _titles(titles: tuple[str, str], layout: RowLayout) -> Iterator[str]:
+    """Yield what the times and the speedups are, above them."""
+    first, second = titles
     if layout.name == "wide":
         y = 2 * layout.line - 6
         yield _text(layout.a.x, y, first, "t")
@@ -205,9 +191,6 @@ def _titles(axis: Axis, interval: str, layout: RowLayout) -> Iterator[str]:
     else:
         yield _text(0, 3 * layout.line - 3, first, "t")
         yield _text(0, 4 * layout.line - 4, second, "t")
-
-
-# -------------------------------------------------------------------------------------------- rows
 
 
 def _names(rows: Sequence[FigureRow], layout: RowLayout) -> list[tuple[str, str]]:
@@ -227,7 +210,11 @@ def _cut(names: Sequence[str], letters: int) -> list[str]:
 
 def _row(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator[str]:
     layout, times, ratios = frame.layout, frame.times, frame.ratios
-    (top, height), (low, span) = _bands(layout)
+    # The tops and the heights of the lines behind times and behind speedups.
+    top, height = low, span = 0.0, layout.height
+    if layout.name == "narrow":
+        top, height = layout.a.y - 10, layout.b.y - layout.a.y + 20
+        low, span = layout.ratio.y - 8, (layout.bars or layout.ratio).y - layout.ratio.y + 16
     yield f'<path class="g" d="M0 0h{layout.width:g}"/>'
     yield from _named(row, name, layout, frame.links)
     yield _grid(times, layout.a, top, height)
@@ -239,15 +226,6 @@ def _row(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator[str]:
         yield from _dots(runs, kind, replace(layout.a, y=y), frame)
     yield from _speedup(row, ratios, layout)
     yield from _verdict(row, layout)
-
-
-def _bands(layout: RowLayout) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the top and the height of the lines behind times and behind speedups."""
-    if layout.name == "wide":
-        return (0, layout.height), (0, layout.height)
-    bars = (layout.bars or layout.ratio).y
-    times = (layout.a.y - 10, layout.b.y - layout.a.y + 20)
-    return times, (layout.ratio.y - 8, bars - layout.ratio.y + 16)
 
 
 def _named(
@@ -281,13 +259,10 @@ def _dots(runs: Runs, kind: str, place: Place, frame: _Frame) -> Iterator[str]:
             yield f'<path class="{kind if path else kind + " x"}" d="{drawn}"/>'
         marks += [x for x, _ in at]
     if marks and runs.mean is not None and not thin:
-        yield _text(max(marks) + 9, place.y + 4, _amount(runs.mean, frame.unit), f"l on-{kind}")
-
-
-def _amount(mean: float, unit: Amount) -> str:
-    """Return a mean as short as it fits beside the last run; the axis says what is counted."""
-    own = unit in {"seconds", "dollars", "joules"}
-    return units.amount(mean, unit) if own else units.amount(mean, unit).split(" ")[0]
+        words = units.amount(runs.mean, frame.unit)
+        if frame.unit not in {"seconds", "dollars", "joules"}:  # the axis says what is counted
+            words = words.split(" ")[0]
+        yield _text(max(marks) + 9, place.y + 4, words, f"l on-{kind}")
 
 
 def _cross(x: float, y: float) -> str:
@@ -314,8 +289,8 @@ def _speedup(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
     if row.parts and layout.bars:
         yield from _bars(row, ratios, replace(place, y=layout.bars.y), layout.parts is None)
     if row.parts and layout.parts:
-        said = " · ".join(f"{name} {units.times(ratio)}" for name, ratio in row.parts)
-        yield _text(layout.parts.x, layout.parts.y, said, "t")
+        words = " · ".join(f"{name} {units.times(ratio)}" for name, ratio in row.parts)
+        yield _text(layout.parts.x, layout.parts.y, words, "t")
 
 
 def _bars(row: FigureRow, ratios: Scale, place: Place, thin: bool) -> Iterator[str]:
@@ -335,19 +310,15 @@ def _verdict(row: FigureRow, layout: RowLayout) -> Iterator[str]:
     anchor = "end" if layout.name == "narrow" else "start"
     x, y = layout.verdict.x, layout.verdict.y
     if row.carried:
-        words = row.carried
-        width = 8.0 * len(words) + 14
+        width = 8.0 * len(row.carried) + 14
         left = x - width if anchor == "end" else x
         size = f'width="{width:g}" height="19" rx="9"'
         yield f'<rect class="chip" x="{left:g}" y="{y - 14:g}" {size}/>'
-        yield _text(left + width / 2, y, words, "bad", "middle")
+        yield _text(left + width / 2, y, row.carried, "bad", "middle")
     else:
         yield _text(x, y, row.verdict, f"w {row.tone}", anchor)
     if layout.count:
         yield _text(layout.count.x, layout.count.y, row.count, "t", anchor)
-
-
-# -------------------------------------------------------------------------------------------- text
 
 
 def _text(

@@ -75,6 +75,8 @@ def _rows(one: Against, report: Report) -> Iterator[FigureRow]:
     keys = [key for key in shown_keys(report.records, report.by) if key != "benchmark"]
     for row, (a, b) in zip(of_kind(one.rows, TimesRow), one.runs, strict=True):
         ert = row.estimand == "ert"
+        throughput, epochs = _known(row.throughput_speedup), _known(row.epochs_ratio)
+        per_epoch = "throughput" if row.on.is_time else "per epoch"
         yield FigureRow(
             benchmark=row.benchmark,
             name=row.benchmark or "these runs",
@@ -85,7 +87,9 @@ def _rows(one: Against, report: Report) -> Iterator[FigureRow]:
             ratio=_known(row.speedup),
             low=_known(row.speedup_low),
             high=_known(row.speedup_high),
-            parts=_parts(row),
+            parts=((per_epoch, throughput), (row.progress_unit or "epochs", epochs))
+            if throughput and epochs
+            else (),
             verdict=row.on.claim(row.word.signed),
             tone=row.word.tone,
             p=p_text(row, "{}"),
@@ -114,14 +118,6 @@ def _count(row: TimesRow) -> str:
 def _runs(outcomes: Outcomes, mean: float | None) -> Runs:
     times, reached = outcomes.times, outcomes.reached
     return Runs(tuple(times[reached].tolist()), tuple(times[~reached].tolist()), _known(mean))
-
-
-def _parts(row: TimesRow) -> tuple[tuple[str, float], ...]:
-    throughput, ratio = _known(row.throughput_speedup), _known(row.epochs_ratio)
-    if not throughput or not ratio:
-        return ()
-    first = "throughput" if row.on.is_time else "per epoch"
-    return ((first, throughput), (row.progress_unit or "epochs", ratio))
 
 
 def _known(number: float | None) -> float | None:

@@ -25,6 +25,17 @@ from ttastats.sides.numbers import SideNumbers
 _LONGEST = 64
 #: Ticks stand at least this share of the axis apart.
 _APART = 0.17
+#: Entries whose mean is this many times the median one are left beyond the end of the axis.
+_FAR = 3.0
+#: Height of a strip and its middle, in pixels.
+_HEIGHT, _MIDDLE = 22, 11
+#: Runs of one place stand below each other.
+_STAND = (-4, 0, 4)
+#: The width of a strip in its own units; a reader's window stretches it.
+_WIDTH = 1000
+_CROSS = f'<path class="x" d="M-3.5 {_MIDDLE - 3.5}l7 7m0-7l-7 7"/>'
+#: What stands at the end of an axis that goes on.
+_BEYOND = f'<path class="mean" d="M1 {_MIDDLE - 4}l6 4l-6 4"/>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,40 +84,48 @@ def tables(found: Sequence[League], choices: pl.DataFrame) -> list[Table]:
     """Return the table of each league; the largest of the first benchmark is there at first."""
     if not found:
         return []
-    places = _places(choices)
+    by = choices.columns[:-1]
+    places = {keys[:-1]: place for place, keys in enumerate(choices.iter_rows())}
     first = max((one for one in found if one.name == found[0].name), key=lambda x: len(x.entries))
-    return [_table(one, places, choices.columns[:-1], is_first=one is first) for one in found]
-
-
-def _places(choices: pl.DataFrame) -> dict[tuple[Any, ...], int]:
-    return {keys[:-1]: place for place, keys in enumerate(choices.iter_rows())}
+    return [_table(one, places, by, is_first=one is first) for one in found]
 
 
 def _table(
     one: League, places: Mapping[tuple[Any, ...], int], by: Sequence[str], *, is_first: bool
 ) -> Table:
     axis = AXES[one.entries[0].row.axis]
-    near = _near(one.entries)
-    ticks = scale.of([time for entry in near for time in _times(entry)], axis.unit)
+    ticks = scale.of([time for entry in _near(one.entries) for time in _times(entry)], axis.unit)
     lanes = one.lanes()
-    shown = _names([entry.label for entry in one.entries])
+    whole = [names.label([entry.label]) for entry in one.entries]
+    short = shortened(whole, _LONGEST) or {}
     size = "" if one.size is None else units.plural(one.size, "accelerator")
-    count, usual = len(one.entries) + one.left_out, _usual(one)
-    rows = tuple(
-        _row(entry, rank, brackets, name, ticks, axis, _of(entry, places, by), usual)
-        for entry, rank, brackets, name in zip(one.entries, one.ranks, lanes, shown, strict=True)
-    )
+    counts = [_count(entry.side) for entry in one.entries]
+    complete = Counter(_count(entry.side) for entry in one.entries if entry.side.all_reached)
+    # How many runs most entries have, all of which reached.
+    usual = complete.most_common(1)[0][0] if complete else ""
+    each = "" if set(counts) == {usual} else " unless stated otherwise"
+    runs = f"{usual} each{each}" if usual and len(counts) > 1 else usual
+    rows = []
+    for entry, rank, brackets, name in zip(one.entries, one.ranks, lanes, whole, strict=True):
+        keys = set(zip(*(entry.runs.get_column(column) for column in by), strict=True))
+        of = " ".join(map(str, sorted(places[key] for key in keys)))
+        row = _row(entry, rank, brackets, short.get(name, name), ticks, axis, of, usual)
+        rows.append(row)
     return Table(
         name=one.name,
         size="" if one.size is None else str(one.size),
         title=", ".join(filter(None, (one.name, size))),
-        entries=units.plural(count, "entry", "entries"),
-        claim=" ".join(f"{each}." for each in (league.claim(one), _runs_said(one, usual)) if each),
+        entries=units.plural(len(one.entries) + one.left_out, "entry", "entries"),
+        claim=" ".join(f"{each}." for each in (league.claim(one), runs) if each),
         axis_title=f"{axis.to_target} of every run (log)",
         axis=_axis(ticks),
-        grid=_grid(ticks),
+        # The lines of the ticks as a background of CSS.
+        grid=",".join(
+            f"linear-gradient(var(--line) 0 0) {100 * ticks.share(value):.1f}% 0/1px 100% no-repeat"
+            for value, _ in ticks.ticks
+        ),
         level=percentages.text(one.confidence),
-        rows=rows,
+        rows=tuple(rows),
         lanes=max((len(brackets) for brackets in lanes), default=0),
         tied=league.tied(one),
         left_out=f"{one.left_out:,} slower are left out." if one.left_out else "",
@@ -115,32 +134,15 @@ def _table(
     )
 
 
-def _usual(one: League) -> str:
-    """Return how many runs most entries have, all of which reached."""
-    counts = Counter(_count(entry.side) for entry in one.entries if entry.side.all_reached)
-    return counts.most_common(1)[0][0] if counts else ""
-
-
 def _count(side: SideNumbers) -> str:
     if side.all_reached:
         return units.plural(side.n, "run")
     return f"{side.n_reached}/{side.n} reached"
 
 
-def _runs_said(one: League, usual: str) -> str:
-    if len(one.entries) == 1 or not usual:
-        return usual
-    each = all(_count(entry.side) == usual for entry in one.entries)
-    return f"{usual} each{'' if each else ' unless stated otherwise'}"
-
-
 def _times(entry: Entry) -> list[float]:
     times = entry.side.outcomes.times.tolist()
     return [*times, *(end for end in (entry.low, entry.high) if end and end > min(times) / 4)]
-
-
-#: Entries whose mean is this many times the median one are left beyond the end of the axis.
-_FAR = 3.0
 
 
 def _near(entries: Sequence[Entry]) -> list[Entry]:
@@ -150,28 +152,15 @@ def _near(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in entries if entry.mean is None or entry.mean <= most]
 
 
-def _names(labels: Sequence[str]) -> list[str]:
-    """Return names that are short enough to stand in a column, and tell entries apart."""
-    shown = [names.label([label]) for label in labels]
-    short = shortened(shown, _LONGEST) or {}
-    return [short.get(name, name) for name in shown]
-
-
-def _of(entry: Entry, places: Mapping[tuple[Any, ...], int], by: Sequence[str]) -> str:
-    keys = dict.fromkeys(zip(*(entry.runs.get_column(name) for name in by), strict=True))
-    return " ".join(str(place) for place in sorted(places[key] for key in keys))
-
-
 def _row(
     entry: Entry, rank: Rank, brackets: tuple[str, ...], name: str, ticks: Scale, axis: Axis,
     of: str, usual: str,
 ) -> Row:  # fmt: skip
     side, unit = entry.side, axis.unit
-    open_to = "" if rank.first == rank.last else f"may be {rank.first} to {rank.last}"
     hours = entry.accelerator_seconds
     return Row(
         rank=rank.rank,
-        open_to=open_to,
+        open_to="" if rank.first == rank.last else f"may be {rank.first} to {rank.last}",
         brackets=brackets,
         name=name,
         whole=entry.label,
@@ -196,20 +185,10 @@ def _limits(entry: Entry, unit: units.Amount) -> str:
     return "[{}, {}]".format(*ends)
 
 
-# ------------------------------------------------------------------------------------------- SVG
-
-#: Height of a strip and its middle, in pixels.
-_HEIGHT, _MIDDLE = 22, 11
-#: Runs of one place stand below each other.
-_STAND = (-4, 0, 4)
-#: The width of a strip in its own units; a reader's window stretches it.
-_WIDTH = 1000
-
-
 def _strip(entry: Entry, ticks: Scale) -> str:
     """Return every run as a dot or, where it failed, a cross, below them mean and interval."""
-    found = entry.side.outcomes
-    reached, failed = (found.times[some].tolist() for some in (found.reached, ~found.reached))
+    outcomes = entry.side.outcomes
+    reached, failed = (outcomes.times[o].tolist() for o in (outcomes.reached, ~outcomes.reached))
     parts = "".join((*_mean(entry, ticks), *_dots(reached, ticks)))
     stretched = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none">{parts}</svg>'
     signs = [(ticks.share(time), _CROSS) for time in failed]
@@ -219,11 +198,6 @@ def _strip(entry: Entry, ticks: Scale) -> str:
     if not more:
         return f'<svg class="strip" {stretched}'
     return f'<svg class="strip"><svg {stretched}{more}</svg>'
-
-
-_CROSS = f'<path class="x" d="M-3.5 {_MIDDLE - 3.5}l7 7m0-7l-7 7"/>'
-#: What stands at the end of an axis that goes on.
-_BEYOND = f'<path class="mean" d="M1 {_MIDDLE - 4}l6 4l-6 4"/>'
 
 
 def _mean(entry: Entry, ticks: Scale) -> Iterator[str]:
@@ -256,11 +230,3 @@ def _axis(ticks: Scale) -> str:
             words.append(f'<text x="{100 * x:.1f}%" y="12" text-anchor="{anchor}">{text}</text>')
             last = x
     return f'<svg class="axis" aria-hidden="true">{"".join(words)}</svg>'
-
-
-def _grid(ticks: Scale) -> str:
-    """Return the lines of the ticks as a background of CSS."""
-    return ",".join(
-        f"linear-gradient(var(--line) 0 0) {100 * ticks.share(value):.1f}% 0/1px 100% no-repeat"
-        for value, _ in ticks.ticks
-    )

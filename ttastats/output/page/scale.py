@@ -59,20 +59,19 @@ def _even(low: float, high: float, unit: Amount) -> list[float]:
         scale = next((size for size in (86400.0, 3600.0, 60.0) if high >= 2 * size), 1.0)
     rough = (high - low) / scale / 3
     power = 10.0 ** math.floor(math.log10(rough))
-    step = max(one for one in _STEPS if one * power <= rough) * power
+    step = max(each for each in _STEPS if each * power <= rough) * power
     first = math.ceil(low / scale / step)
     return [n * step * scale for n in range(first, math.floor(high / scale / step) + 1)]
 
 
 def _tick(value: float, unit: Amount) -> str:
-    if unit == "seconds":
-        sizes = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
-        fits = (one for one in sizes if value >= one[0] and _is_short(value / one[0]))
-        size, name = next(fits, (1.0, "s") if value >= 1 else (1e-3, "ms"))
-        return f"{value / size:g} {name}"
-    return f"${value:g}" if unit == "dollars" else units.significant(value, 1)
-
-
-def _is_short(number: float) -> bool:
-    """Return whether one decimal says it: 90 seconds are 1.5 minutes, 70 stay seconds."""
-    return abs(number - round(number, 1)) < 1e-9 * number
+    if unit != "seconds":
+        return f"${value:g}" if unit == "dollars" else units.significant(value, 1)
+    size, name = (1.0, "s") if value >= 1 else (1e-3, "ms")
+    for larger, of in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        number = value / larger
+        # One decimal says it: 90 seconds are 1.5 minutes, 70 stay seconds.
+        if number >= 1 and abs(number - round(number, 1)) < 1e-9 * number:
+            size, name = larger, of
+            break
+    return f"{value / size:g} {name}"
