@@ -12,7 +12,7 @@ from tests.made_curves import curve, logs, side
 from tests.test_cli import run
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.output.page import script
+from ttastats.output.page import embedded
 from ttastats.output.plots import vega
 from ttastats.table import store
 
@@ -23,7 +23,7 @@ LOWER = [one - 0.02 for one in A]
 def page(*sides: pl.DataFrame, **asked: Any) -> str:
     """Return the text of a page without its programs, as a reader sees it."""
     text = api.html_report(*sides, **asked).html
-    for program in (vega.program(), script.own()):
+    for program in (vega.program(), embedded.program()):
         text = text.replace(program, "")
     return text
 

@@ -14,7 +14,7 @@ from tests.page.made import HOSTILE, data_of, frame, rows
 from tests.plotting import test_profiled as made_profiles
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.output.page import content, embedded, facts, of_profiles, script
+from ttastats.output.page import content, embedded, facts, of_profiles
 from ttastats.output.page.content import Content
 from ttastats.output.plots import kinds, vega
 from ttastats.report.answer import Report
@@ -37,7 +37,7 @@ def test_a_page_asks_nothing_of_any_other_place(compared: Path) -> None:
 
 
 def test_no_name_of_a_log_leaves_its_place(hostile: Path) -> None:
-    text = hostile.read_text("utf-8").replace(vega.program(), "").replace(script.own(), "")
+    text = hostile.read_text("utf-8").replace(vega.program(), "").replace(embedded.program(), "")
     for name in HOSTILE[:6]:
         assert name not in text.replace("javascript:alert(4)", "")
     held = frame(data_of(hostile.read_text("utf-8"))["choices"])
@@ -48,7 +48,7 @@ def test_no_name_of_two_sides_leaves_its_place() -> None:
     a = rows(["one"], runs=4, benchmarks=HOSTILE[:7])
     b = rows(["two"], runs=4, benchmarks=HOSTILE[:7], seed=1)
     made = api.html_report(a, b, labels=HOSTILE[:2], title=HOSTILE[4], command=HOSTILE[1])
-    text = made.html.replace(vega.program(), "").replace(script.own(), "")
+    text = made.html.replace(vega.program(), "").replace(embedded.program(), "")
     for name in HOSTILE[:6]:
         assert name not in text.replace("javascript:alert(4)", "")
     assert "&lt;script&gt;alert(1)" in text
@@ -223,7 +223,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_every_text_has_the_contrast_of_wcag_aa() -> None:
-    schemes = re.findall(r"--paper: .*?\}", script.part("page.css"), re.DOTALL)
+    schemes = re.findall(r"--paper: .*?\}", embedded.part("page.css"), re.DOTALL)
     assert len(schemes) == 4  # light, dark by the system, dark by the button, print
     for scheme in schemes:
         colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", scheme))

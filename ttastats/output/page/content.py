@@ -94,12 +94,22 @@ def content(
     found = leagues(report, confidence) if report.groups else ()
     combinations = choices(sides, LEAGUE_FILTERS if found else FILTERS)
     labels, axis = tuple(label for label, _ in sides), axes.of(sides[0][1])
-    answer = _answer(labels, axis, report, title, confidence) if report.against else None
-    one = answer.headlines if answer and len(answer.headlines) == 1 else ()
     head = f"{headline(found)}." if found else ""
-    own = one[0].sentence if one else head or _title(labels, axis, report)
+    answer, name = None, head or _title(labels, axis, report)
+    if report.against:
+        sentences = headlines(report, confidence)
+        name = sentences[0].sentence if len(sentences) == 1 else name
+        answer = Answer(
+            above=title if len(sentences) == 1 else "",
+            sides=labels,
+            axis=axis,
+            confidence=confidence,
+            headlines=sentences,
+            caveats=caveats(report),
+            rows=figure_rows.rows(report),
+        )
     return Content(
-        title=title or own,
+        title=title or name,
         counted=units.plural(int(combinations.get_column("runs").sum()), "run"),
         facts=facts(sides, conditions),
         verdicts=conclusions(report, confidence=confidence)
@@ -116,40 +126,21 @@ def content(
     )
 
 
-def _answer(
-    labels: tuple[str, ...], axis: Axis, report: Report, title: str, confidence: float
-) -> Answer:
-    found = headlines(report, confidence)
-    return Answer(
-        above=title if len(found) == 1 else "",
-        sides=labels,
-        axis=axis,
-        confidence=confidence,
-        headlines=found,
-        caveats=caveats(report),
-        rows=figure_rows.rows(report),
-    )
-
-
 def _title(labels: Sequence[str], axis: Axis, report: Report) -> str:
     first, *others = labels
-    if at_budget := _at_budget(report):
-        each = units.listed(others, 3)
-        return f"{at_budget}: {f'{each} against {first}' if others else first}"
-    if not others:
-        return f"{axis.to_target[:1].upper()}{axis.to_target[1:]} of {first}"
-    listed = " or ".join(others) if len(others) < 4 else f"one of {len(others)} others"
-    if axis.is_time:
-        return f"Is {listed} faster than {first}?"
-    return f"{axis.to_target[:1].upper()}{axis.to_target[1:]}: {first} against {listed}"
-
-
-def _at_budget(report: Report) -> str:
-    """Return of which quality at a budget a page is, `val_loss at step 3325`; empty of times."""
     rows = [row for row in report.records if isinstance(row, QualityRow | QualitiesRow)]
-    metrics = {row.metric for row in rows}
-    metric = metrics.pop() if len(metrics) == 1 else None
-    return f"{metric or 'Quality'} {rows[0].at}" if rows else ""
+    if rows:  # of qualities at a budget, `val_loss at step 3325`
+        metrics = {row.metric for row in rows}
+        metric = (metrics.pop() if len(metrics) == 1 else None) or "Quality"
+        each = f"{units.listed(others, 3)} against {first}" if others else first
+        return f"{metric} {rows[0].at}: {each}"
+    what = f"{axis.to_target[:1].upper()}{axis.to_target[1:]}"
+    if not others:
+        return f"{what} of {first}"
+    listed = " or ".join(others) if len(others) < 4 else f"one of {len(others)} others"
+    return (
+        f"Is {listed} faster than {first}?" if axis.is_time else f"{what}: {first} against {listed}"
+    )
 
 
 def capped(report: Report, most: int = MOST_ROWS) -> Report:

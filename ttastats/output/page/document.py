@@ -9,12 +9,11 @@ from urllib.parse import quote
 
 from ttastats.base.json_safe import script_text
 from ttastats.base.version import __version__
-from ttastats.output.page import embedded, figure, figure_rows, league, script
+from ttastats.output.page import embedded, figure, figure_rows, league
 from ttastats.output.page.content import Content
 from ttastats.output.page.second_look import Look
 from ttastats.output.plots import quality, theme, vega
 from ttastats.output.plots.plot import Plot
-from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion, Gate
 from ttastats.report.render import as_csv, as_html
 from ttastats.report.render.harmless import visible_frame
@@ -23,6 +22,10 @@ from ttastats.report.render.harmless import visible_frame
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 #: The heading of plots that are of no one benchmark, beside those that are, and alone.
 _ACROSS, _ALL = "Across benchmarks", "Plots"
+#: The kinds that answer most, and how many plots are shown before the others.
+_FIRST_KINDS = ("tta", "quality-time", "targets", "leaderboard", "scaling", "solved")
+_RANKS = {kind: rank for rank, kind in enumerate(_FIRST_KINDS)}
+_FIRST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,9 @@ def page(content: Content) -> Page:
 
 def html(content: Content) -> str:
     """Return the text of the page: the same content gives the same bytes."""
-    style, own, drawing = script.part("page.css"), script.own(), vega.program()
+    style, program, drawing = embedded.part("page.css"), embedded.program(), vega.program()
     sections = _sections(content)
+    rows = content.answer.rows if content.answer else ()
     return as_html.filled(
         "output/page/parts/page.html",
         content=content,
@@ -67,14 +71,15 @@ def html(content: Content) -> str:
         answer=content.answer,
         leagues=league.tables(content.leagues, content.choices),
         looks=list(_linked(content.looks, sections)),
-        counted=_counted(content),
-        csv=_csv(content.report),
+        # How many rows have which verdict, where each has but a line.
+        counted=figure_rows.counted(rows) if len(rows) >= figure_rows.THIN_FROM else "",
+        csv=f"data:text/csv;charset=utf-8,{quote(as_csv.render(content.report))}",
         version=__version__,
-        policy=_policy(style, (drawing, own)),
+        policy=_policy(style, (drawing, program)),
         style=style,
         data=_data(content),
         vega=drawing,
-        script=own,
+        script=program,
     )
 
 
@@ -82,8 +87,8 @@ def _policy(style: str, scripts: Sequence[str]) -> str:
     """Return the content security policy: these scripts and this style, and no network at all."""
     rules = {
         "default-src": "'none'",
-        "script-src": " ".join(map(script.digest, scripts)),
-        "style-src-elem": script.digest(style),
+        "script-src": " ".join(map(embedded.digest, scripts)),
+        "style-src-elem": embedded.digest(style),
         "style-src-attr": "'unsafe-inline'",  # Vega places and colours by style attributes
         "img-src": "data:",
         "connect-src": "'none'",
@@ -108,48 +113,34 @@ class Section:
     more: tuple[tuple[int, Plot], ...]
 
 
-#: The kinds that answer most, and how many plots are shown before the others.
-_FIRST_KINDS = ("tta", "quality-time", "targets", "leaderboard", "scaling", "solved")
-_FIRST = 3
-
-
 def _sections(content: Content) -> list[Section]:
     """Return what there is of each benchmark, that of several first."""
-    told = content.verdicts if content.answer or content.leagues else ()
-    names = dict.fromkeys(one.benchmark for one in content.plots)
-    names |= dict.fromkeys(one.benchmark for one in told)
-    ordered = sorted(names, key=lambda name: name is not None)
+    verdicts = content.verdicts if content.answer or content.leagues else ()
+    names = dict.fromkeys(plot.benchmark for plot in content.plots)
+    names |= dict.fromkeys(verdict.benchmark for verdict in verdicts)
     across = _ACROSS if len(names) > 1 else _ALL
-    return [
-        _section(f"section-{place}", name or across, name, content, told)
-        for place, name in enumerate(ordered)
-    ]
-
-
-def _section(
-    name: str, heading: str, benchmark: str | None, content: Content, told: Sequence[Conclusion]
-) -> Section:
-    mine = [one for one in enumerate(content.plots) if one[1].benchmark == benchmark]
-    mine.sort(key=lambda one: _rank(one[1].kind))
-    return Section(
-        name,
-        heading,
-        benchmark,
-        tuple(one for one in told if one.benchmark == benchmark),
-        tuple(mine[:_FIRST]),
-        tuple(mine[_FIRST:]),
-    )
-
-
-def _rank(kind: str) -> int:
-    return _FIRST_KINDS.index(kind) if kind in _FIRST_KINDS else len(_FIRST_KINDS)
+    ordered = sorted(names, key=lambda name: name is not None)
+    sections = []
+    for place, name in enumerate(ordered):
+        plots = [(n, plot) for n, plot in enumerate(content.plots) if plot.benchmark == name]
+        plots.sort(key=lambda one: _RANKS.get(one[1].kind, len(_RANKS)))
+        section = Section(
+            f"section-{place}",
+            name or across,
+            name,
+            tuple(one for one in verdicts if one.benchmark == name),
+            tuple(plots[:_FIRST]),
+            tuple(plots[_FIRST:]),
+        )
+        sections.append(section)
+    return sections
 
 
 def _linked(looks: Sequence[Look], sections: Sequence[Section]) -> Iterator[tuple[Look, str]]:
     """Yield each sentence with its plot, or with the curves or section of its benchmark."""
-    found = {one.benchmark: one for one in sections}
+    by_benchmark = {section.benchmark: section for section in sections}
     for look in looks:
-        section = found.get(look.benchmark)
+        section = by_benchmark.get(look.benchmark)
         plots = (*section.first, *section.more) if section else ()
         numbers = {plot.kind: n for n, plot in reversed(plots)}
         number = numbers.get(look.plot, numbers.get(quality.TIME))
@@ -166,17 +157,6 @@ def _figure(content: Content, sections: Sequence[Section]) -> str:
     b = others[0] if len(others) == 1 else f"each of {len(others)} others"
     links = {one.benchmark: f"#{one.name}" for one in sections}
     return figure.figure(answer.rows, (a, b), answer.axis, answer.confidence, links)
-
-
-def _counted(content: Content) -> str:
-    """Return how many rows have which verdict, where each has but a line."""
-    rows = content.answer.rows if content.answer else ()
-    return figure_rows.counted(rows) if len(rows) >= figure_rows.THIN_FROM else ""
-
-
-def _csv(report: Report) -> str:
-    """Return the rows for programs as the address of a file to save."""
-    return f"data:text/csv;charset=utf-8,{quote(as_csv.render(report))}"
 
 
 def _data(content: Content) -> str:

@@ -1,13 +1,22 @@
-"""How are tables and plots put into a page so that they are small, exact and mere data?"""
+"""How are tables and programs put into a page so that they are small, exact, and known to it?"""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from importlib.resources import files
 from typing import Any
 
 import polars as pl
 
 from ttastats.base.json_safe import plain, script_text
+
+#: In the order they need each other.
+_PROGRAM = (
+    "data.js", "choice.js", "league.js", "address.js", "hover.js", "drawing.js", "rows.js",
+    "copy.js", "tables.js", "page.js",
+)  # fmt: skip
 
 
 def tables(frames: Sequence[pl.DataFrame]) -> str:
@@ -28,7 +37,12 @@ def column(values: pl.Series) -> str:
     Unknown and infinite are null; else the shortest digits that give back the same number.
     """
     repeated = values.rle().struct.unnest()
-    if _repeats(values, repeated.height):
+    # Distinct values and run lengths are shorter for words that repeat, and for long stretches.
+    if values.dtype == pl.String:
+        short = values.n_unique() * 2 <= len(values)
+    else:
+        short = not values.dtype.is_float() and repeated.height * 4 <= len(values)
+    if short:
         distinct = values.drop_nulls().unique(maintain_order=True)
         places = {value: place for place, value in enumerate(distinct)}
         parts = {
@@ -37,17 +51,10 @@ def column(values: pl.Series) -> str:
             "lengths": repeated.get_column("len").to_list(),
         }
         return script_text(parts)
-    return script_text([_shortest(plain(value)) for value in values.to_list()])
+    return script_text([_without_point(plain(value)) for value in values.to_list()])
 
 
-def _repeats(values: pl.Series, stretches: int) -> bool:
-    """Return whether a column is shorter as its distinct values and run lengths."""
-    if values.dtype == pl.String:
-        return values.n_unique() * 2 <= len(values)
-    return not values.dtype.is_float() and stretches * 4 <= len(values)
-
-
-def _shortest(value: Any) -> Any:
+def _without_point(value: Any) -> Any:
     """Return a whole number without its `.0`."""
     whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
     return int(value) if whole else value
@@ -62,7 +69,7 @@ def shared(
     """
     different: list[pl.DataFrame] = []
     places: dict[str, list[int]] = {}
-    found = []
+    tables = []
     for data in plots:
         mine = {}
         for name, frame in data.items():
@@ -73,5 +80,20 @@ def shared(
                 different.append(frame)
                 known.append(same)
             mine[name] = same
-        found.append(mine)
-    return different, found
+        tables.append(mine)
+    return different, tables
+
+
+def part(name: str) -> str:
+    """Return a file of this package that becomes part of every page."""
+    return files("ttastats.output.page").joinpath("parts", name).read_text("utf-8")
+
+
+def program() -> str:
+    """Return our own program: its parts in one function, so that they see each other only."""
+    return "(() => {\n'use strict';\n" + "\n".join(map(part, _PROGRAM)) + "})();\n"
+
+
+def digest(text: str) -> str:
+    """Return what the content security policy of a page calls an inline script or style."""
+    return "'sha256-" + b64encode(sha256(text.encode()).digest()).decode() + "'"

@@ -11,6 +11,8 @@ from ttastats.base import units
 from ttastats.output.plots.plot import FILTERS
 from ttastats.table import schema
 
+_PLURALS = {"benchmark": "benchmarks", "system": "systems", "entry": "entries"}
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -22,13 +24,22 @@ class Fact:
 
 def facts(sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]) -> tuple[Fact, ...]:
     """Return the facts of labelled tables of runs, and of the conditions they were chosen by."""
-    runs = together(sides)
+    runs, several = together(sides), len(sides) > 1
+    names = ["A", *("B" if len(sides) == 2 else f"B{n}" for n in range(1, len(sides)))]
+    suites = runs.select("suite", "round").unique().sort("suite", "round", nulls_last=True)
+    words = [" ".join(filter(None, pair)) for pair in suites.iter_rows() if any(pair)]
+    counts = {name: runs.get_column(name).drop_nulls().n_unique() for name in FILTERS}
+    breadth = [units.plural(n, name, _PLURALS[name]) for name, n in counts.items() if n]
+    days = runs.get_column("started_at").drop_nulls().dt.date().unique().sort()
     known = [
-        *_sides(sides),
-        Fact("Runs", _reached(sides[0][1]) if len(sides) == 1 else ""),
-        Fact("Suite", _suites(runs)),
-        Fact("Covers", "; ".join(filter(None, (_breadth(runs), _alone(sides))))),
-        Fact("Started", _dates(runs)),
+        *(
+            Fact(name, f"{label}: {_reached(own)}" if several else "")
+            for name, (label, own) in zip(names, sides, strict=True)
+        ),
+        Fact("Runs", "" if several else _reached(sides[0][1])),
+        Fact("Suite", ", ".join(words)),
+        Fact("Covers", "; ".join(filter(None, (", ".join(breadth), _alone(sides))))),
+        Fact("Started", " to ".join(dict.fromkeys(map(str, (*days[:1], *days[-1:]))))),
         Fact("Filtered by", ", ".join(conditions)),
         Fact("Note", _blemishes(runs)),
     ]
@@ -49,34 +60,12 @@ def together(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
     return pl.concat(frames).unique(subset=schema.RUN, maintain_order=True)
 
 
-def _sides(sides: Sequence[tuple[str, pl.DataFrame]]) -> list[Fact]:
-    if len(sides) == 1:
-        return []
-    names = ["A", *("B" if len(sides) == 2 else f"B{n}" for n in range(1, len(sides)))]
-    return [
-        Fact(name, f"{label}: {_reached(runs)}")
-        for name, (label, runs) in zip(names, sides, strict=True)
-    ]
-
-
 def _reached(runs: pl.DataFrame) -> str:
     reached = int(runs.get_column("reached").sum())
     at_budget = "quality" in runs.columns
     does, does_not = ("with a value", "without") if at_budget else ("reached the target", "did not")
     text = f"{units.plural(runs.height, 'run')}, {reached:,} {does}"
     return f"{text}, {runs.height - reached:,} {does_not}" if reached < runs.height else text
-
-
-def _suites(runs: pl.DataFrame) -> str:
-    found = runs.select("suite", "round").unique().sort("suite", "round", nulls_last=True)
-    return ", ".join(" ".join(filter(None, pair)) for pair in found.iter_rows() if any(pair))
-
-
-def _breadth(runs: pl.DataFrame) -> str:
-    forms = {"benchmark": "benchmarks", "system": "systems", "entry": "entries"}
-    counts = {name: runs.get_column(name).drop_nulls().n_unique() for name in FILTERS}
-    said = [units.plural(n, name, forms[name]) for name, n in counts.items() if n]
-    return ", ".join(said)
 
 
 def _alone(sides: Sequence[tuple[str, pl.DataFrame]]) -> str:
@@ -89,20 +78,12 @@ def _alone(sides: Sequence[tuple[str, pl.DataFrame]]) -> str:
     return f"{units.plural(alone, 'benchmark')} on one side only" if alone else ""
 
 
-def _dates(runs: pl.DataFrame) -> str:
-    days = runs.get_column("started_at").drop_nulls().dt.date().unique().sort()
-    if days.is_empty():
-        return ""
-    first, last = days[0], days[-1]
-    return str(first) if first == last else f"{first} to {last}"
-
-
 def _blemishes(runs: pl.DataFrame) -> str:
     """Return how many runs carry problems, and how many are copies of others."""
-    said = []
+    texts = []
     if troubled := int(runs.get_column("problems").is_not_null().sum()):
-        said.append(f"{units.plural(troubled, 'run')} with problems, see `ttastats problems`")
+        texts.append(f"{units.plural(troubled, 'run')} with problems, see `ttastats problems`")
     digests = runs.get_column("content_digest").drop_nulls()
     if copies := len(digests) - digests.n_unique():
-        said.append(f"{units.plural(copies, 'duplicate run')}")
-    return "; ".join(said)
+        texts.append(f"{units.plural(copies, 'duplicate run')}")
+    return "; ".join(texts)

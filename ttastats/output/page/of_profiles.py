@@ -56,13 +56,24 @@ def content(
         (a, b, profile_change.report(before, rows, (a, b), confidence=confidence))
         for b, rows in others
     ]
-    drawn = profiles if len(profiles) <= kinds.MOST else _first_of_each(sides)
+    drawn, notes = profiles, list(told)
+    if len(profiles) > kinds.MOST:  # then one of each side
+        first = ((label, next(answers.profiles(rows))[1]) for label, rows in sides[: kinds.MOST])
+        drawn = shared.by_name(first)
+    if len(drawn) < len(profiles):
+        notes.append(note("not_drawn.profiles", drawn=len(drawn), n=len(profiles)))
+    names, compared = units.listed(list(profiles)), units.listed([b for _, b, _ in changes])
+    asks = f"Is a step of {compared} shorter than one of {a}?"
+    steps = ((name, profile_report.report(rows).sentence) for name, rows in profiles.items())
     return Content(
-        title=title or _title(list(profiles), changes),
+        title=title or (asks if changes else f"Time of a step of {names}"),
         counted=units.plural(len(profiles), "profile"),
         facts=_facts(profiles),
-        verdicts=(*(_verdict(*one) for one in changes), *_steps(profiles)),
-        report=capped(_together(profiles, changes, (*told, *_left_out(profiles, drawn)))),
+        verdicts=(
+            *(_verdict(*change) for change in changes),
+            *(Conclusion(name, "time of a step", text) for name, text in steps if text),
+        ),
+        report=capped(_together(profiles, changes, notes)),
         plots=kinds.all_plots(drawn),
         choices=pl.DataFrame(schema=dict.fromkeys(FILTERS, pl.String) | {"runs": pl.Int64}),
     )
@@ -72,64 +83,35 @@ def _name(side: Side, profiles: Profiles) -> str:
     """Return the name of the one profile of a side, or that of its file."""
     label, rows = side
     ids = rows["profile_id"].unique()
-    names = [name for name, own in profiles.items() if own["profile_id"][0] in ids]
+    names = [name for name, profile in profiles.items() if profile["profile_id"][0] in ids]
     return names[0] if len(names) == 1 else label
-
-
-def _first_of_each(sides: Sequence[Side]) -> Profiles:
-    """Return one profile of each side, as many as a plot holds."""
-    first = ((label, next(answers.profiles(rows))[1]) for label, rows in sides[: kinds.MOST])
-    return shared.by_name(first)
-
-
-def _left_out(profiles: Profiles, drawn: Profiles) -> list[Note]:
-    if len(drawn) == len(profiles):
-        return []
-    return [note("not_drawn.profiles", drawn=len(drawn), n=len(profiles))]
 
 
 def _together(profiles: Profiles, changes: Sequence[Change], told: Sequence[Note]) -> Report:
     """Return the report of all profiles, what changed before it."""
-    named = (own.with_columns(profile=pl.lit(name)) for name, own in profiles.items())
-    found = profile_report.report(pl.concat(named))
+    named = (rows.with_columns(profile=pl.lit(name)) for name, rows in profiles.items())
+    whole = profile_report.report(pl.concat(named))
     tables = [table for *_, change in changes for table in change.tables]
     notes = [note for *_, change in changes for note in change.notes]
-    every = dict.fromkeys((*notes, *found.notes, *told))
-    return replace(found, tables=(*tables, *found.tables), notes=tuple(every))
-
-
-def _title(names: Sequence[str], changes: Sequence[Change]) -> str:
-    if not changes:
-        return f"Time of a step of {units.listed(names)}"
-    a, others = changes[0][0], [b for _, b, _ in changes]
-    return f"Is a step of {units.listed(others)} shorter than one of {a}?"
+    every = dict.fromkeys((*notes, *whole.notes, *told))
+    return replace(whole, tables=(*tables, *whole.tables), notes=tuple(every))
 
 
 def _facts(profiles: Profiles) -> tuple[Fact, ...]:
-    steps = [f"{name}: {answers.steps(own).height:,}" for name, own in profiles.items()]
-    known = [Fact("Steps", units.listed(steps, between="; "))]
-    known += [Fact(name, units.listed(_of(profiles, measure))) for name, measure in _FACTS.items()]
-    return tuple(fact for fact in known if fact.text)
-
-
-def _of(profiles: Profiles, measure: str) -> list[str]:
-    """Return what profiles tell of something, each answer once."""
-    rows = [answers.measures(own, measure).select("text", "value") for own in profiles.values()]
-    said = (
-        text if value is None else units.count(value) for text, value in pl.concat(rows).iter_rows()
-    )
-    return [one for one in dict.fromkeys(said) if one]
-
-
-def _steps(profiles: Profiles) -> list[Conclusion]:
-    said = ((name, profile_report.report(own).sentence) for name, own in profiles.items())
-    return [Conclusion(name, "time of a step", text) for name, text in said if text]
+    steps = [f"{name}: {answers.steps(rows).height:,}" for name, rows in profiles.items()]
+    facts = [Fact("Steps", units.listed(steps, between="; "))]
+    for name, measure in _FACTS.items():
+        measured = (answers.measures(rows, measure) for rows in profiles.values())
+        values = pl.concat([each.select("text", "value") for each in measured]).iter_rows()
+        texts = (text if value is None else units.count(value) for text, value in values)
+        facts.append(Fact(name, units.listed([text for text in dict.fromkeys(texts) if text])))
+    return tuple(fact for fact in facts if fact.text)
 
 
 def _verdict(a: str, b: str, change: Report) -> Conclusion:
     """Return how the steps of B differ from those of A, as the comparison says it."""
-    (whole, *_), about = of_kind(change.records, profile_change.ChangeRow), f"{b} against {a}"
+    whole = of_kind(change.records, profile_change.ChangeRow)[0]
     low, high = whole.change_low, whole.change_high
     word = (Verdict.UNDECIDED, Verdict.SLOWER, Verdict.FASTER)[side_of(0.0, low, high)]
     label = "not tested" if low is None else word.label
-    return Conclusion(about, label, change.sentence, tone=word.tone)
+    return Conclusion(f"{b} against {a}", label, change.sentence, tone=word.tone)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from ttastats.base import atomic
 
 #: What every page says of itself near its beginning.
-_SIGN = 'name="generator" content="ttastats '
+_SIGN = b'name="generator" content="ttastats '
 _HEAD_BYTES = 4_000
 
 
@@ -22,16 +23,11 @@ def expect(path: Path, inputs: Iterable[Path]) -> None:
     """
     atomic.expect_no_input(path, inputs)
     atomic.expect_file_place(path, remedy=f"Try -o {path}/report.html.")
-    if path.exists() and not _is_page(path):
+    head = b""
+    with suppress(OSError), path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if path.exists() and _SIGN not in head:
         raise atomic.kept(path, "already exists and is not a ttastats report")
-
-
-def _is_page(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return _SIGN.encode() in file.read(_HEAD_BYTES)
-    except OSError:
-        return False
 
 
 def write(path: Path, text: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -85,18 +85,16 @@ def looks(sides: Sequence[Side]) -> tuple[Look, ...]:
     return tuple(_told(list(problems.findings(runs, rows))))
 
 
-def _told(found: Sequence[ProblemRow]) -> Iterator[Look]:
+def _told(findings: Sequence[ProblemRow]) -> Iterator[Look]:
     for code, words in _CODES.items():
-        mine = [problem for problem in found if problem.code == code]
+        mine = [problem for problem in findings if problem.code == code]
         named = mine[:_NAMED] if words.each else []
         for problem in named:
             log = names.file_of(problem.source or "")
-            said, _, _ = problem.message.partition(" (modified")
-            yield Look(f"{log}: {said}.", problem.benchmark, words.plot, log)
-        yield from _counted(mine[len(named) :], words, " more" if named else "")
-
-
-def _counted(found: Iterable[ProblemRow], words: _Told, more: str) -> Iterator[Look]:
-    for benchmark, number in Counter(problem.benchmark for problem in found).items():
-        text = f"{units.count(number)}{more} {words.one if number == 1 else words.more}"
-        yield Look(text, benchmark, words.plot)
+            message, _, _ = problem.message.partition(" (modified")
+            yield Look(f"{log}: {message}.", problem.benchmark, words.plot, log)
+        more = " more" if named else ""
+        others = Counter(problem.benchmark for problem in mine[len(named) :])
+        for benchmark, number in others.items():
+            text = f"{units.count(number)}{more} {words.one if number == 1 else words.more}"
+            yield Look(text, benchmark, words.plot)
