@@ -185,11 +185,11 @@ def _write(
     output: Path, inputs: Sequence[str], look: Style, draw: Callable[[], Sequence[Plot]]
 ) -> None:
     """Draw plots, write them, and say what they show."""
-    from ttastats.output.plots import files
+    from ttastats.output.plots import drawing
 
-    files.expect(output, [Path(name) for name in inputs])
+    drawing.expect(output, [Path(name) for name in inputs])
     plots = draw()
-    files.write(output, plots, look)
+    drawing.write(output, plots, look)
     for plot in plots:
         say(plot.title, f"  {plot.caption}")
     say(f"wrote {output}")

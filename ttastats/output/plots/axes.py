@@ -14,8 +14,11 @@ LOG_FROM = 12.0
 
 #: What the title of a logarithmic axis ends in.
 _LOG = " (log scale)"
-_UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
-_UP_TO = {"days": math.inf, "hours": 72 * 3_600.0, "minutes": 180 * 60.0, "seconds": 180.0}
+#: Units with their seconds, each up to which largest time.
+_UNITS = (
+    ("seconds", 1.0, 180.0), ("minutes", 60.0, 180 * 60.0), ("hours", 3_600.0, 72 * 3_600.0),
+    ("days", 86_400.0, math.inf),
+)  # fmt: skip
 _ROUND = (
     1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200,
     1800, 3600, 7200, 18_000, 36_000, 72_000, 86_400, 172_800, 432_000, 864_000, 1_728_000,
@@ -44,17 +47,11 @@ def time_axis(
     times: Iterable[float], what: str, *, log_from: float = LOG_FROM, from_zero: bool = False
 ) -> TimeAxis:
     """Return the axis that suits some times in seconds, logarithmic where they differ widely."""
-    known = sorted(time for time in times if time > 0 and math.isfinite(time))
-    low, high = (known[0], known[-1]) if known else (1.0, 1.0)
+    low, high = _ends(times)
     if high / low > log_from:
         return TimeAxis(what + _LOG, 1.0, _log_scale(low, high), _log_ticks(low, high))
-    divisor, unit = next((d, u) for d, u in reversed(_UNITS) if high <= _UP_TO[u])
-    scale: dict[str, Any] = {"zero": from_zero, "nice": True}
-    if not from_zero:
-        # Room on both sides, so that no mark lies on the frame.
-        margin = 0.04 * (high - low) or 0.05 * high
-        scale = {"domain": [max(0.0, low - margin) / divisor, (high + margin) / divisor]}
-        scale |= {"nice": False, "zero": False}
+    divisor, unit = next((d, u) for u, d, most in _UNITS if high <= most)
+    scale = {"zero": True, "nice": True} if from_zero else _linear_scale(low, high, divisor)
     return TimeAxis(f"{what} ({unit})", divisor, scale, {"tickCount": 6})
 
 
@@ -68,14 +65,11 @@ def amount_axis(
     amounts = list(amounts)
     if of.unit == "seconds":
         return time_axis(amounts, what, log_from=log_from)
-    known = sorted(one for one in amounts if one > 0 and math.isfinite(one))
-    low, high = (known[0], known[-1]) if known else (1.0, 1.0)
+    low, high = _ends(amounts)
     ticks: dict[str, Any] = {"tickCount": 6, "labelExpr": said("datum.value", of, named=False)}
     if high / low > log_from:
         return TimeAxis(what + _LOG, 1.0, _log_scale(low, high), ticks)
-    margin = 0.04 * (high - low) or 0.05 * high
-    scale = {"domain": [max(0.0, low - margin), high + margin], "nice": False, "zero": False}
-    return TimeAxis(what, 1.0, scale, ticks)
+    return TimeAxis(what, 1.0, _linear_scale(low, high, 1.0), ticks)
 
 
 def said(value: str, of: Axis, *, named: bool = True) -> str:
@@ -91,6 +85,18 @@ def said(value: str, of: Axis, *, named: bool = True) -> str:
         return f"format({value}, '.3~s') + 'J'"
     count = f"format({value}, {value} < 1000 ? '.4~g' : ',.0f')"
     return f"{count} + ' {of.noun}'" if named else count
+
+
+def _ends(amounts: Iterable[float]) -> tuple[float, float]:
+    known = [amount for amount in amounts if amount > 0 and math.isfinite(amount)]
+    return min(known, default=1.0), max(known, default=1.0)
+
+
+def _linear_scale(low: float, high: float, divisor: float) -> dict[str, Any]:
+    # Room on both sides, so that no mark lies on the frame.
+    margin = 0.04 * (high - low) or 0.05 * high
+    domain = [max(0.0, low - margin) / divisor, (high + margin) / divisor]
+    return {"domain": domain, "nice": False, "zero": False}
 
 
 def _log_scale(low: float, high: float) -> dict[str, Any]:
@@ -112,19 +118,14 @@ def duration(value: str, form: str = ".3r") -> str:
 
     `value` is an expression of seconds; `g` leaves round numbers bare.
     """
-
-    def said(number: str, unit: str) -> str:
-        return f"{number} + ' {unit}'" if form == "g" else f"format({number}, '{form}') + ' {unit}'"
-
-    steps = (
-        ("1", said(f"({value} * 1000)", "ms")),
-        ("60" if form == "g" else "120", said(f"({value})", "s")),
-        ("3600" if form == "g" else "7200", said(f"({value} / 60)", "min")),
-        ("86400" if form == "g" else "172800", said(f"({value} / 3600)", "h")),
-    )
-    text = said(f"({value} / 86400)", "d")
-    for limit, words in reversed(steps):
-        text = f"{value} < {limit} ? {words} : ({text})"
+    numbers = {"ms": f"({value} * 1000)", "s": f"({value})", "min": f"({value} / 60)",
+               "h": f"({value} / 3600)", "d": f"({value} / 86400)"}  # fmt: skip
+    shown = "{}" if form == "g" else f"format({{}}, '{form}')"
+    words = {unit: f"{shown.format(number)} + ' {unit}'" for unit, number in numbers.items()}
+    text = words["d"]
+    for unit, limit in (("h", 86400), ("min", 3600), ("s", 60), ("ms", 1)):
+        most = limit if form == "g" or limit == 1 else 2 * limit
+        text = f"{value} < {most} ? {words[unit]} : ({text})"
     return text
 
 
@@ -142,8 +143,7 @@ def ratio_axis(ratios: Iterable[float], more: Iterable[float] = ()) -> dict[str,
 
     `ratios` are all in sight, `more` (ends of intervals) unless they are far away.
     """
-    known = [ratio for ratio in ratios if ratio > 0 and math.isfinite(ratio)] + [1.0]
-    low, high = min(known), max(known)
+    low, high = _ends([*ratios, 1.0])
     ends = [end for end in more if low / _FARTHEST < end < high * _FARTHEST]
     low, high = min(low, *ends, low), max(high, *ends, high)
     room = max(1.02, (high / low) ** 0.06)

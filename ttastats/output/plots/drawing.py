@@ -1,20 +1,35 @@
-"""How a plot becomes a file: SVG and PDF with their fonts, PNG, and HTML that needs no net."""
+"""How plots become a file: SVG and PDF with their fonts, PNG, and HTML that needs no net."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from textwrap import wrap
 from typing import Any, Protocol
 
+from ttastats.base import atomic
+from ttastats.base.errors import TtastatsError
 from ttastats.base.json_safe import script_text
 from ttastats.output.plots import fonts, renderer, theme, vega
 from ttastats.report.render import as_html
 
 #: CSS pixels to the inch; SVG and HTML count in them, PDF in points.
 _PIXELS, _POINTS = 96.0, 72.0
+#: The width in CSS pixels of a letter of a legend, and of what stands beside a name.
+_LETTER, _SYMBOL = 5.0, 30.0
+#: What HTML holds beside each other, other formats hold one above the other, so far apart.
+_MOST_STACKED, _GAP = 3, 10.0
+_SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"')
+_NAME = re.compile(r'(id="|url\(#|href="#)(?=clip|gradient)')
+_PROGRAM = """
+const plots = JSON.parse(document.getElementById("plots").textContent);
+// Errors only: Vega warns of each layer that no run is drawn in.
+const how = {mode: "vega-lite", renderer: "svg", actions: false, logLevel: 1};
+plots.forEach((plot, n) => vegaEmbed(`#plot-${n}`, plot, how));
+"""
 
 
 class Drawable(Protocol):
@@ -32,6 +47,20 @@ class Drawable(Protocol):
 
     def specification(self, **config: Any) -> dict[str, Any]:
         """Return the specification; `config` is what `theme.config` takes."""
+        ...
+
+
+class Filed(Drawable, Protocol):
+    """What is drawn, of which kind, and of which one benchmark."""
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of plot."""
+        ...
+
+    @property
+    def benchmark(self) -> str | None:
+        """Return the one benchmark it shows, None for several."""
         ...
 
 
@@ -73,30 +102,19 @@ def _on_white(drawn: str) -> str:
 
 def _stacked(plots: Sequence[Drawable], look: Style) -> str:
     """Return one SVG of plots below each other, sizes in pixels."""
-    drawn = [
-        # Every clip and gradient gets a name that no other plot of the file has.
-        _NAME.sub(rf"\g<1>p{n}-", _laid_out(plot, look))
-        for n, plot in enumerate(plots)
-    ]
-    if len(drawn) == 1:
-        return _described(drawn[0], plots[0])
     placed, top, widest = [], 0.0, 0.0
-    for one, plot in zip(drawn, plots, strict=True):
-        width, height = (float(size) for size in _SIZE.findall(one)[0])
-        described = _described(one, plot)
+    for n, plot in enumerate(plots):
+        laid_out = renderer.call("vegalite_to_svg", specification(plot, look)).decode()
+        # Every clip and gradient gets a name that no other plot of the file has.
+        drawn = _NAME.sub(rf"\g<1>p{n}-", laid_out)
+        described = _described(drawn, plot)
+        if len(plots) == 1:
+            return described
+        width, height = (float(size) for size in _SIZE.findall(drawn)[0])
         placed.append(described.replace("<svg ", f'<svg y="{top:g}" ', 1))
         top, widest = top + height + _GAP, max(widest, width)
     size = f'width="{widest:g}" height="{top:g}" viewBox="0 0 {widest:g} {top:g}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(placed)}</svg>'
-
-
-def _laid_out(plot: Drawable, look: Style) -> str:
-    return renderer.call("vegalite_to_svg", specification(plot, look)).decode()
-
-
-_SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"')
-_NAME = re.compile(r'(id="|url\(#|href="#)(?=clip|gradient)')
-_GAP = 10.0
 
 
 def html(plots: Sequence[Drawable], look: Style | None = None) -> str:
@@ -110,24 +128,16 @@ def html(plots: Sequence[Drawable], look: Style | None = None) -> str:
     )
 
 
-_PROGRAM = """
-const plots = JSON.parse(document.getElementById("plots").textContent);
-// Errors only: Vega warns of each layer that no run is drawn in.
-const how = {mode: "vega-lite", renderer: "svg", actions: false, logLevel: 1};
-plots.forEach((plot, n) => vegaEmbed(`#plot-${n}`, plot, how));
-"""
-
-
 def specification(plot: Drawable, look: Style) -> dict[str, Any]:
     """Return the specification for one width; a narrow plot has smaller letters."""
     narrow = look.width < 1.5 * theme.COLUMN
-    found = plot.specification(font_size=9.5 if narrow else 11.0)
-    found["width"] = look.width
+    whole = plot.specification(font_size=9.5 if narrow else 11.0)
+    whole["width"] = look.width
     if narrow:
-        found = _narrowed(found, look.width)
+        whole = _narrowed(whole, look.width)
     if look.title:  # a letter is about half as wide as it is high
-        found["title"] = {"text": wrap(plot.title, max(20, int(look.width / 6.2))) or [""]}
-    return found
+        whole["title"] = {"text": wrap(plot.title, max(20, int(look.width / 6.2))) or [""]}
+    return whole
 
 
 def _narrowed(specification: dict[str, Any], width: float) -> dict[str, Any]:
@@ -166,18 +176,14 @@ def _longest(how: Any) -> int:
     return max((len(name) for name in domain if isinstance(name, str)), default=0)
 
 
-#: The width in CSS pixels of a letter of a legend, and of what stands beside a name.
-_LETTER, _SYMBOL = 5.0, 30.0
-
-
 def _sized(drawn: str, factor: float, unit: str) -> str:
     """Say the size in a unit of length, so that a paper gets it as wide as asked for."""
 
-    def said(match: re.Match[str]) -> str:
+    def length(match: re.Match[str]) -> str:
         return f'{match[1]}="{float(match[2]) * factor:.4f}{unit}"'
 
-    head, rest = drawn[: drawn.index(">") + 1], drawn[drawn.index(">") + 1 :]
-    return re.sub(r'\b(width|height)="([\d.]+)"', said, head) + rest
+    head = drawn.index(">") + 1
+    return re.sub(r'\b(width|height)="([\d.]+)"', length, drawn[:head]) + drawn[head:]
 
 
 def _described(drawn: str, plot: Drawable) -> str:
@@ -185,3 +191,63 @@ def _described(drawn: str, plot: Drawable) -> str:
     head = drawn.index(">")
     texts = f"<title>{escape(plot.title)}</title><desc>{escape(plot.caption)}</desc>"
     return f'{drawn[:head]} role="img">{texts}{drawn[head + 1 :]}'
+
+
+_FORMATS: dict[str, Callable[[Sequence[Drawable], Style], str | bytes]] = {
+    ".svg": svg,
+    ".pdf": pdf,
+    ".png": png,
+    ".html": html,
+}
+
+
+def expect(output: Path, inputs: Sequence[Path] = ()) -> None:
+    """Refuse, before any work, what cannot be written.
+
+    Raises
+    ------
+    TtastatsError
+        The name ends in no known format, or the place is an input or no place for a file.
+    """
+    if output.suffix.lower() not in _FORMATS:
+        raise TtastatsError(
+            "has no supported plot format",
+            where=str(output),
+            remedy=f"Use one of these extensions: {', '.join(_FORMATS)}.",
+        )
+    atomic.expect_no_input(output, inputs)
+    atomic.expect_file_place(output)
+
+
+def write(output: Path, plots: Sequence[Filed], look: Style) -> None:
+    """Write plots in the format that the name of the output ends in, whole or not at all.
+
+    Raises
+    ------
+    TtastatsError
+        As `expect`; or these are more than a file of this format shows.
+    """
+    expect(output)
+    suffix = output.suffix.lower()
+    if suffix != ".html":
+        _expect_one_benchmark(plots)
+    drawn = _FORMATS[suffix](plots, look)
+    with atomic.replacing(output) as temporary:
+        temporary.write_bytes(drawn.encode() if isinstance(drawn, str) else drawn)
+
+
+def _expect_one_benchmark(plots: Sequence[Filed]) -> None:
+    """A figure of a paper shows one benchmark; an HTML file may show all."""
+    names = list(dict.fromkeys(plot.benchmark or "" for plot in plots))
+    if len(names) > 1:
+        raise TtastatsError(
+            f"{len(plots)} plots ({', '.join(names)}) for one file",
+            where=plots[0].kind,
+            remedy=f"Select one with --where benchmark={names[0]}, or write all to an .html file.",
+        )
+    if len(plots) > _MOST_STACKED:
+        raise TtastatsError(
+            f"{len(plots)} plots for one file: {'; '.join(plot.title for plot in plots)}",
+            where=plots[0].kind,
+            remedy="Select one with --where round=..., or write all to an .html file.",
+        )

@@ -23,36 +23,32 @@ from ttastats.output.plots.profiled import kinds as profiled
 
 Draw = Callable[[Material], tuple[Plot, ...]]
 
-#: Each gives its plots, or raises `NothingToDrawError` and says why there are none. Those of
-#: one benchmark stand first, and stand together on a page.
-KINDS: Mapping[str, Draw] = {
-    quality.TIME: quality.over_time,
-    quality.EPOCHS: quality.over_epochs,
-    tta.KIND: tta.plots,
-    solved.KIND: solved.plots,
-    leaderboard.KIND: leaderboard.boards,
-    leaderboard.RECORD: leaderboard.records,
-    targets.KIND: targets.plots,
-    scaling.KIND: scaling.plots,
-    variance.KIND: variance.plots,
-    speedups.KIND: speedups.plots,
-    profile.KIND: profile.plots,
+#: Of each kind the function that gives its plots, or raises `NothingToDrawError` and says why there
+#: are none, and the question that it alone answers. Those of one benchmark stand first, and stand
+#: together on a page.
+_KINDS: Mapping[str, tuple[Draw, str]] = {
+    quality.TIME: (
+        quality.over_time,
+        "How does quality grow with time, and which run stalls or diverges?",
+    ),
+    quality.EPOCHS: (quality.over_epochs, "How far apart are runs after the same epoch?"),
+    tta.KIND: (tta.plots, "How long did each run take, and how sure is the mean?"),
+    solved.KIND: (solved.plots, "By when are which shares of the runs done?"),
+    leaderboard.KIND: (
+        leaderboard.boards,
+        "Who leads where an entry is one run, by time and by cost?",
+    ),
+    leaderboard.RECORD: (leaderboard.records, "How did the fastest time fall over the years?"),
+    targets.KIND: (targets.plots, "Does the answer depend on the quality target?"),
+    scaling.KIND: (scaling.plots, "What do more accelerators buy?"),
+    variance.KIND: (
+        variance.plots,
+        "Do runs of one setup differ by epochs or by time per epoch?",
+    ),
+    speedups.KIND: (speedups.plots, "By how much is B faster, and why?"),
+    profile.KIND: (profile.plots, "Which system of a size is fast on many benchmarks?"),
 }
-
-#: The question that a kind alone answers.
-QUESTIONS: Mapping[str, str] = {
-    quality.TIME: "How does quality grow with time, and which run stalls or diverges?",
-    quality.EPOCHS: "How far apart are runs after the same epoch?",
-    tta.KIND: "How long did each run take, and how sure is the mean?",
-    solved.KIND: "By when are which shares of the runs done?",
-    leaderboard.KIND: "Who leads where an entry is one run, by time and by cost?",
-    leaderboard.RECORD: "How did the fastest time fall over the years?",
-    targets.KIND: "Does the answer depend on the quality target?",
-    scaling.KIND: "What do more accelerators buy?",
-    variance.KIND: "Do runs of one setup differ by epochs or by time per epoch?",
-    speedups.KIND: "By how much is B faster, and why?",
-    profile.KIND: "Which system of a size is fast on many benchmarks?",
-}
+KINDS: Mapping[str, Draw] = {kind: draw for kind, (draw, _) in _KINDS.items()}
 
 #: Kinds whose statistics take long, with the runs up to which a page waits for them.
 _SLOW = {variance.KIND: 30_000}
@@ -68,18 +64,17 @@ def all_plots(
 
     At a budget these are the curves: the others are about times to a target.
     """
-    left = {*_too_slow(material), *without}
-    kinds = [kind for kind in KINDS if kind not in left]
+    kinds = [kind for kind in KINDS if kind not in {*_too_slow(material), *without}]
     if material.at_budget:
         kinds = [kind for kind in kinds if kind in quality.OF_ANY_METRIC]
-    found: list[Plot] = []
+    plots: list[Plot] = []
     for number, kind in enumerate(kinds):
         if on_progress is not None:
             on_progress(number, len(kinds))
-        found += drawable(KINDS[kind], material)
+        plots += drawable(KINDS[kind], material)
     names = {panel.benchmark: number for number, panel in enumerate(material.panels)}
     last = len(names)
-    return tuple(sorted(found, key=lambda plot: names.get(plot.benchmark, last)))
+    return tuple(sorted(plots, key=lambda plot: names.get(plot.benchmark, last)))
 
 
 def left_out(material: Material) -> Iterator[Note]:
@@ -115,4 +110,5 @@ def of(kind: str, metric: str = "") -> Draw:
 
 def described() -> list[tuple[str, str]]:
     """Return each kind, those of profiles last, with the question it answers."""
-    return [*QUESTIONS.items(), *profiled.QUESTIONS.items()]
+    questions = [(kind, question) for kind, (_, question) in _KINDS.items()]
+    return [*questions, *profiled.QUESTIONS.items()]

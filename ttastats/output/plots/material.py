@@ -187,7 +187,15 @@ def material(
     several = len(sides) > 1
     by = tuple(by) or (() if several else ENTRY)
     options = options or Options()
-    groups = _paired(sides, by, pool=pool) if several else _benchmarks(sides[0].runs)
+    if several:
+        groups = _paired(sides, by, pool=pool)
+    else:
+        numbered = standing(sides[0].runs).with_columns(side=pl.lit(0, pl.Int32))
+        ordered = numbered.sort(BENCHMARK, nulls_last=True, maintain_order=True)
+        groups = [
+            (dict(zip(BENCHMARK, keys, strict=True)), runs)
+            for keys, runs in ordered.group_by(BENCHMARK, maintain_order=True)
+        ]
     series_keys = ("side",) if several else tuple(key for key in by if key not in BENCHMARK)
     panels = [_panel(keys, runs, series_keys, sides, options.confidence) for keys, runs in groups]
     if several:  # what only one side has cannot be compared
@@ -199,15 +207,6 @@ def material(
         for panel, title in zip(panels, titles, strict=True)
     )
     return Material(tuple(sides), by, options, tuple(titled), pool)
-
-
-def _benchmarks(runs: pl.DataFrame) -> list[tuple[dict[str, Any], pl.DataFrame]]:
-    numbered = standing(runs).with_columns(side=pl.lit(0, pl.Int32))
-    ordered = numbered.sort(BENCHMARK, nulls_last=True, maintain_order=True)
-    return [
-        (dict(zip(BENCHMARK, keys, strict=True)), group)
-        for keys, group in ordered.group_by(BENCHMARK, maintain_order=True)
-    ]
 
 
 def _paired(
@@ -234,14 +233,14 @@ def _paired(
 
 def _titles(keys: Sequence[Mapping[str, Any]]) -> list[str]:
     """Name panels by their benchmark and the keys in which they differ: `resnet (mlperf v0.5)`."""
-    varying = [key for key in (keys[0] if keys else ()) if len({one[key] for one in keys}) > 1]
-
-    def title(own: Mapping[str, Any]) -> str:
-        name = names.label([own["benchmark"] or "these runs"])
-        others = [own[key] for key in varying if key != "benchmark" and own[key] is not None]
-        return f"{name} ({' '.join(names.label([value]) for value in others)})" if others else name
-
-    return [title(own) for own in keys]
+    varying = [key for key in (keys[0] if keys else ()) if len({each[key] for each in keys}) > 1]
+    titles = []
+    for each in keys:
+        name = names.label([each["benchmark"] or "these runs"])
+        others = [each[key] for key in varying if key != "benchmark" and each[key] is not None]
+        words = " ".join(names.label([value]) for value in others)
+        titles.append(f"{name} ({words})" if others else name)
+    return titles
 
 
 def _panel(
@@ -256,44 +255,33 @@ def _panel(
     shown = ranked.head(MOST_SERIES)
     labels = pl.Series(_labels(shown, series_keys, sides), dtype=pl.String)
     shown = shown.with_columns(series=labels, order=pl.int_range(pl.len(), dtype=pl.Int32))
-    kept = _joined(runs, shown, series_keys).with_columns(
-        run=pl.int_range(pl.len(), dtype=pl.Int32), colour=_colour(shown.height)
-    )
+    series = shown.select(*series_keys, "series", "order")
+    if series_keys:
+        drawn = runs.join(
+            series, on=series_keys, how="inner", nulls_equal=True, maintain_order="left"
+        ).sort("order", maintain_order=True)
+    else:
+        drawn = runs.join(series, how="cross")
+    # All stand out where they are few.
+    stands_out = pl.col("order") < theme.HIGHLIGHTS
+    colour = pl.when(stands_out).then("series").otherwise(pl.lit(OTHERS))
+    drawn = drawn.with_columns(run=pl.int_range(pl.len(), dtype=pl.Int32), colour=colour)
+    plain = len(series_keys) == 1 and not series_keys[0].endswith("s")
+    what = series_keys[0] if plain else "group"
     return Panel(
         keys=keys,
         name=" ".join(str(value) for value in keys.values() if value is not None),
         title="",
-        runs=kept,
+        runs=drawn,
         series=tuple(
             _series(part, series_keys, level)
-            for part in kept.partition_by("order", maintain_order=True)
+            for part in drawn.partition_by("order", maintain_order=True)
         ),
         hidden=ranked.height - shown.height,
-        hidden_runs=runs.height - kept.height,
+        hidden_runs=runs.height - drawn.height,
         sides=tuple(sides),
-        what="side" if len(sides) > 1 else _name_of(series_keys),
+        what="side" if len(sides) > 1 else what,
     )
-
-
-def _joined(runs: pl.DataFrame, shown: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Return the runs of the series shown, in their order."""
-    series = shown.select(*keys, "series", "order")
-    if not keys:
-        return runs.join(series, how="cross")
-    joined = runs.join(series, on=keys, how="inner", nulls_equal=True, maintain_order="left")
-    return joined.sort("order", maintain_order=True)
-
-
-def _name_of(series_keys: Sequence[str]) -> str:
-    plain = len(series_keys) == 1 and not series_keys[0].endswith("s")
-    return series_keys[0] if plain else "group"
-
-
-def _colour(count: int) -> pl.Expr:
-    if count <= theme.HIGHLIGHTS:
-        return pl.col("series")
-    stands_out = pl.col("order") < theme.HIGHLIGHTS
-    return pl.when(stands_out).then("series").otherwise(pl.lit(OTHERS))
 
 
 def _ranked(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -301,10 +289,10 @@ def _ranked(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     mean = pl.col("tta_seconds").filter("reached").mean().alias("mean")
     if not by:
         return runs.select(mean)
-    found = runs.group_by(by, maintain_order=True).agg(mean)
+    series = runs.group_by(by, maintain_order=True).agg(mean)
     if tuple(by) == ("side",):
-        return found.sort("side")
-    return found.sort("mean", *by, nulls_last=True)
+        return series.sort("side")
+    return series.sort("mean", *by, nulls_last=True)
 
 
 def _labels(shown: pl.DataFrame, series_keys: Sequence[str], sides: Sequence[Side]) -> list[str]:

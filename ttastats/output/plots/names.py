@@ -23,28 +23,22 @@ def label(values: Sequence[Any]) -> str:
 
 
 def short(names: Sequence[str]) -> dict[str, str]:
-    """Return each name without what all share, cut in the middle; names stay distinct."""
-    kept = [_without_noise(name) for name in names]
-    shared = _shared_folders(kept)
-    bare = ["/".join(parts[shared:]) for parts in kept]
-    cut = _cut(bare, (_LONGEST, _LONGEST + 8, _LONGEST + 16))
-    found = {name: cut[text] for name, text in zip(names, bare, strict=True)}
-    return dict(zip(found, numbered(found.values()), strict=True))
+    """Return each name without what all share, cut in the middle; names stay distinct.
 
-
-def _cut(names: Sequence[str], widths: Sequence[int]) -> dict[str, str]:
-    """Return each name without its middle, rather wider than without another part of it."""
-    found: dict[str, str] = {}
-    for width in widths:
-        found = {name: middle_cut(name, width) for name in names}
-        if len(set(found.values())) == len(found):
-            return found
-    return shortened(names, widths[-1]) or found
-
-
-def _without_noise(name: str) -> list[str]:
-    parts = name.split("/")
-    return [part for part in parts if part not in _NOISE] or parts
+    A name is rather wider than without another part of it.
+    """
+    parts = [name.split("/") for name in names]
+    parts = [[part for part in each if part not in _NOISE] or each for each in parts]
+    shared = _shared_folders(parts)
+    bare = ["/".join(each[shared:]) for each in parts]
+    for width in (_LONGEST, _LONGEST + 8, _LONGEST + 16):
+        cut = {name: middle_cut(name, width) for name in bare}
+        if len(set(cut.values())) == len(cut):
+            break
+    else:
+        cut = shortened(bare, width) or cut
+    shown = {name: cut[text] for name, text in zip(names, bare, strict=True)}
+    return dict(zip(shown, numbered(shown.values()), strict=True))
 
 
 def _shared_folders(names: Sequence[list[str]]) -> int:
@@ -62,11 +56,11 @@ def _shared_folders(names: Sequence[list[str]]) -> int:
 def numbered(names: Iterable[str]) -> list[str]:
     """Return names, of those that are equal the later ones with a number."""
     seen: Counter[str] = Counter()
-    found = []
+    different = []
     for name in names:
         seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+        different.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return different
 
 
 def file_of(source: str) -> str:

@@ -105,9 +105,9 @@ class Plots(tuple[Plot, ...]):
         TtastatsError
             As `Plot.save`; or they are of several benchmarks, which only .html holds.
         """
-        from ttastats.output.plots import drawing, files  # costs start-up time
+        from ttastats.output.plots import drawing  # costs start-up time
 
-        files.write(Path(path), self, drawing.Style(width, title))
+        drawing.write(Path(path), self, drawing.Style(width, title))
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self)) or "<no plots>"
