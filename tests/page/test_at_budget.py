@@ -13,7 +13,7 @@ from tests.test_cli import run
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.output.page import embedded
-from ttastats.output.plots import vega
+from ttastats.output.plots import renderer
 from ttastats.table import store
 
 A = [3.281, 3.283, 3.279, 3.282, 3.280]
@@ -23,7 +23,7 @@ LOWER = [one - 0.02 for one in A]
 def page(*sides: pl.DataFrame, **asked: Any) -> str:
     """Return the text of a page without its programs, as a reader sees it."""
     text = api.html_report(*sides, **asked).html
-    for program in (vega.program(), embedded.program()):
+    for program in (renderer.vega(), embedded.program()):
         text = text.replace(program, "")
     return text
 

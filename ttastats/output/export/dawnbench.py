@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import PurePosixPath
@@ -24,27 +24,6 @@ def files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
     kind = "inference" if benchmark.endswith(_INFERENCE) else "train"
     place = PurePosixPath("dawnbench", file_name(benchmark.removesuffix(_INFERENCE)), kind)
     stem = file_name(run["entry"])
-    found = {place / f"{stem}.json": _description(run)}
-    if run["metric"] is not None:
-        found[place / f"{stem}.tsv"] = _table(rows)
-    return found
-
-
-def _table(rows: Sequence[Row]) -> str:
-    metrics = [name for name in dawnbench.COLUMNS if any(row["metric"] == name for row in rows)]
-    return dawnbench.table(metrics, _numbers(rows, metrics))
-
-
-def _numbers(rows: Sequence[Row], metrics: Sequence[str]) -> Iterator[list[float | None]]:
-    """Yield one row for each evaluated checkpoint."""
-    for _, group in groupby(rows, key=itemgetter("eval_index")):
-        scores = {row["metric"]: row for row in group}
-        first = next(iter(scores.values()))
-        logged = (scores[name]["logged_value"] if name in scores else None for name in metrics)
-        yield [first["epoch"], first["seconds"], *logged]
-
-
-def _description(run: Row) -> str:
     started = run["started_at"]
     fields = {
         "author": run["submitter"],
@@ -53,4 +32,19 @@ def _description(run: Row) -> str:
         "costPerHour": run["cost_per_hour"],
         "timestamp": None if started is None else f"{started:%Y-%m-%d}",
     }
-    return dawnbench.description(fields | recorded(run["extra"]))
+    texts = {place / f"{stem}.json": dawnbench.description(fields | recorded(run["extra"]))}
+    if run["metric"] is not None:
+        texts[place / f"{stem}.tsv"] = _table(rows)
+    return texts
+
+
+def _table(rows: Sequence[Row]) -> str:
+    """Return a line for each evaluated checkpoint."""
+    metrics = [name for name in dawnbench.COLUMNS if any(row["metric"] == name for row in rows)]
+    lines = []
+    for _, group in groupby(rows, key=itemgetter("eval_index")):
+        scores = {row["metric"]: row for row in group}
+        first = next(iter(scores.values()))
+        logged = (scores[name]["logged_value"] if name in scores else None for name in metrics)
+        lines.append([first["epoch"], first["seconds"], *logged])
+    return dawnbench.table(metrics, lines)

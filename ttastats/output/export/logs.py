@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -43,7 +43,10 @@ def write(table: pl.LazyFrame, output: Path) -> Exported:
     with atomic.new_folder(output) as folder:
         written, left_out = 0, Counter[str]()
         taken: set[PurePosixPath] = set()
-        for rows in _runs(table):
+        every = table.filter(schema.of_runs()).collect().sort(schema.ORDER, maintain_order=True)
+        # A log that was rejected has nothing to write.
+        for _, run in groupby(every.iter_rows(named=True), key=itemgetter(*schema.RUN)):
+            rows = list(run)
             files = _files(rows, taken)
             for place, text in files.items():
                 (folder / place).parent.mkdir(parents=True, exist_ok=True)
@@ -60,18 +63,18 @@ def write(table: pl.LazyFrame, output: Path) -> Exported:
     return Exported(output, written, dict(left_out))
 
 
-def _runs(table: pl.LazyFrame) -> Iterator[list[Row]]:
-    """Yield the rows of each run; a log that was rejected has nothing to write."""
-    rows = table.filter(schema.of_runs()).collect().sort(schema.ORDER, maintain_order=True)
-    for _, group in groupby(rows.iter_rows(named=True), key=itemgetter(*schema.RUN)):
-        yield list(group)
-
-
 def _files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosixPath, str]:
-    """Return the files of one run under names that no run before it has; none for other suites."""
+    """Return the files of one run under names that no run before it has; none for other suites.
+
+    A log keeps its name if it is that of a result, or has the first number that is free.
+    """
     run = rows[0]
     if run["suite"] in _MLPERF or mlperf.was_recorded(run):
-        log = _free(mlperf.folder(run), str(run["source"]).rsplit("/", 1)[-1], taken)
+        folder = mlperf.folder(run)
+        log = folder / str(run["source"]).rsplit("/", 1)[-1]
+        if result_files.number_of(log) is None or log in taken:
+            numbered = (folder / name for name in result_files.names())
+            log = next(place for place in numbered if place not in taken)
         return {log: mlperf.log(rows), **mlperf.companions(run)}
     if run["suite"] != "dawnbench":
         return {}
@@ -80,12 +83,3 @@ def _files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosixPath
         files = dawnbench.files([{**row, "entry": f"{run['entry']}_{number}"} for row in rows])
         number += 1
     return files
-
-
-def _free(folder: PurePosixPath, name: str, taken: set[PurePosixPath]) -> PurePosixPath:
-    """Return a log its own name if it is that of a result, or the first number that is free."""
-    own = folder / name
-    if result_files.number_of(own) is not None and own not in taken:
-        return own
-    numbered = (folder / each for each in result_files.names())
-    return next(place for place in numbered if place not in taken)

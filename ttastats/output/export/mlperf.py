@@ -68,7 +68,8 @@ def log(rows: Sequence[Row]) -> str:
     """Return the log of one run, whose rows are its evaluations in their order."""
     run = rows[0]
     extra = recorded(run["extra"])
-    init = _number(extra.get("init_seconds"))
+    setup = extra.get("init_seconds")
+    init = float(setup) if isinstance(setup, int | float) and math.isfinite(setup) else None
     zero = run["started_at"].timestamp() if run["started_at"] else init or 0.0
     events = [*_head(run, extra, init), *_targets(rows), *_scores(rows), *_end(run)]
     return "".join(
@@ -91,7 +92,7 @@ def _head(run: Row, extra: Mapping[str, Any], init: float | None) -> Iterator[_E
     """Yield what is said before the first evaluation."""
     if init is not None:
         yield -init, "INTERVAL_START", "init_start", None, {}
-    said = {
+    facts = {
         "submission_benchmark": run["benchmark"],
         "submission_org": _unless_folder(run["submitter"]),
         "submission_division": run["division"],
@@ -100,8 +101,8 @@ def _head(run: Row, extra: Mapping[str, Any], init: float | None) -> Iterator[_E
         "global_batch_size": run["global_batch_size"],
         "train_samples": run["train_samples"],
     }
-    kept = {key: value for key, value in extra.items() if key not in _DERIVED}
-    for key, value in (said | kept).items():
+    logged = {key: value for key, value in extra.items() if key not in _DERIVED}
+    for key, value in (facts | logged).items():
         if value is not None:
             yield _point(0.0, key, value)
     if init is not None:
@@ -147,13 +148,6 @@ def _end(run: Row) -> Iterator[_Event]:
     elif seconds is not None:
         about = {} if status == "unknown" else _OWN_ENDS.get(status, {"status": status})
         yield seconds, "INTERVAL_END", "run_stop", None, about
-
-
-def _number(value: object) -> float | None:
-    """Return a number that a log can hold, None for anything else."""
-    if isinstance(value, int | float) and math.isfinite(value):
-        return float(value)
-    return None
 
 
 def _json(fields: Mapping[str, Any]) -> str:

@@ -18,23 +18,15 @@ from ttastats.table import schema, store
 def _write_csv(table: pl.LazyFrame, output: Path) -> None:
     """Write CSV: an empty cell for unknown, and `'` before text that would be a formula."""
     inert = table.with_columns(pl.col(pl.String).str.replace_all(FORMULA, "${1}'${2}"))
-    with atomic.replacing(output) as temporary:
-        inert.sink_csv(temporary, datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ")
+    inert.sink_csv(output, datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ")
 
 
-def _write_json_lines(table: pl.LazyFrame, output: Path) -> None:
-    """Write one JSON object a line, null for unknown."""
-    with atomic.replacing(output) as temporary:
-        table.sink_ndjson(temporary)
-
-
+#: Writers of rows; an object of JSON lines has null for unknown.
 _WRITERS: dict[str, Callable[[pl.LazyFrame, Path], None]] = {
     ".csv": _write_csv,
-    ".jsonl": _write_json_lines,
-    ".ndjson": _write_json_lines,
+    ".jsonl": pl.LazyFrame.sink_ndjson,
+    ".ndjson": pl.LazyFrame.sink_ndjson,
 }
-
-
 #: Ends of names that promise a table of another format, with what to do instead.
 _OTHER_TABLES = {".parquet": "Use `ttastats filter` to write Parquet."} | dict.fromkeys(
     (".pq", ".arrow", ".feather", ".json", ".tsv", ".txt", ".xlsx", ".html", ".sqlite"),
@@ -68,5 +60,6 @@ def export(table: pl.LazyFrame, output: Path) -> Exported:
         return logs.write(table, output)
     if output.exists() and store.is_ours(output):
         raise atomic.kept(output, "is a ttastats table")
-    write(table, output)
+    with atomic.replacing(output) as temporary:
+        write(table, temporary)
     return Exported(output, runs, {})

@@ -12,7 +12,7 @@ from ttastats.base.version import __version__
 from ttastats.output.page import embedded, figure, figure_rows, league
 from ttastats.output.page.content import Content
 from ttastats.output.page.second_look import Look
-from ttastats.output.plots import quality, theme, vega
+from ttastats.output.plots import quality, renderer, theme
 from ttastats.output.plots.plot import Plot
 from ttastats.report.cells import Conclusion, Gate
 from ttastats.report.render import as_csv, as_html
@@ -60,7 +60,7 @@ def page(content: Content) -> Page:
 
 def html(content: Content) -> str:
     """Return the text of the page: the same content gives the same bytes."""
-    style, program, drawing = embedded.part("page.css"), embedded.program(), vega.program()
+    style, program, drawing = embedded.part("page.css"), embedded.program(), renderer.vega()
     sections = _sections(content)
     rows = content.answer.rows if content.answer else ()
     return as_html.filled(

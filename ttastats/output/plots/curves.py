@@ -130,21 +130,19 @@ def spans(rows: pl.LazyFrame, metric: DrawnMetric, over: str, *, log: bool) -> p
     step = (width.over("series") / SPANS).clip(1e-12)
     number = ((pl.col("x") - low) / step).floor().clip(0, SPANS - 1)
     middle = low + (number + 0.5) * step
-    value = pl.col("value")
     return (
         known.with_columns(at=middle.exp() if log else middle)
         .group_by("order", "series", "colour", "at")
-        .agg(
-            low=value.quantile(0.05, "linear"),
-            lower=value.quantile(0.25, "linear"),
-            median=value.median(),
-            upper=value.quantile(0.75, "linear"),
-            high=value.quantile(0.95, "linear"),
-            n=pl.len(),
-        )
+        .agg(_quantiles(0.05), n=pl.len())
         .sort("order", "at")
         .collect()
     )
+
+
+def _quantiles(share: float) -> list[pl.Expr]:
+    """Return the quantiles of values: `low` and `high` leave out that share of them each."""
+    shares = {"low": share, "lower": 0.25, "median": 0.5, "upper": 0.75, "high": 1 - share}
+    return [pl.col("value").quantile(at, "linear").alias(name) for name, at in shares.items()]
 
 
 def spread(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric) -> pl.DataFrame:
@@ -161,27 +159,16 @@ def spread(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric) -> pl.DataFram
         .group_by("order", "series", "colour", "epoch", "run")
         .agg(value.sort_by("eval_index").last())
         .group_by("order", "series", "colour", "epoch")
-        .agg(
-            n=pl.len(),
-            low=value.min(),
-            lower=value.quantile(0.25, "linear"),
-            median=value.median(),
-            upper=value.quantile(0.75, "linear"),
-            high=value.max(),
-            # The last digits depend on how the rows were spread over threads.
-            std=value.std().round_sig_figs(6),
-        )
+        # The last digits of a deviation depend on how the rows were spread over threads.
+        .agg(pl.len().alias("n"), *_quantiles(0.0), value.std().round_sig_figs(6).alias("std"))
         .filter(pl.col("n") >= _FEWEST)
         .filter(pl.len().over("order") >= 2)
         .sort("order", "epoch")
         .collect()
     )
-    ranked = (
-        epochs.group_by("order")
-        .agg(pl.col("n").max())
-        .sort(["n", "order"], descending=[True, False])
-    )
-    shown = epochs.join(ranked.head(_MOST_SPREADS).select("order"), on="order", how="semi")
+    most = epochs.group_by("order").agg(pl.col("n").max())
+    ranked = most.sort(["n", "order"], descending=[True, False]).head(_MOST_SPREADS)
+    shown = epochs.join(ranked.select("order"), on="order", how="semi")
     owners = shown.join(panel.owners, on="order", how="left", maintain_order="left")
     return owners.drop("order").with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
 

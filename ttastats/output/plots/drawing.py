@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 from ttastats.base.json_safe import script_text
-from ttastats.output.plots import fonts, renderer, theme, vega
+from ttastats.output.plots import fonts, renderer, theme
 from ttastats.report.render import as_html
 
 #: CSS pixels to the inch; SVG and HTML count in them, PDF in points.
@@ -124,7 +124,7 @@ def html(plots: Sequence[Drawable], look: Style | None = None) -> str:
         "output/plots/page.html",
         plots=plots,
         data=script_text([specification(plot, look) for plot in plots]),
-        program=f"{vega.program()}\n{_PROGRAM}",
+        program=f"{renderer.vega()}\n{_PROGRAM}",
     )
 
 

@@ -35,22 +35,17 @@ def embedded(svg: str) -> str:
     letters = "".join(sorted(set(shown)))
     if not letters.strip():
         return svg
-    faces = [
-        _face(weight, subset(name, letters))
-        for weight, name in _FACES.items()
-        if weight == 400 or 'font-weight="600"' in svg
-    ]
-    style = f"<defs><style>{''.join(faces)}</style></defs>"
+    faces = ""
+    for weight, name in _FACES.items():
+        if weight == 400 or 'font-weight="600"' in svg:
+            font = base64.b64encode(subset(name, letters)).decode()
+            faces += (
+                f'@font-face{{font-family:"{theme.FAMILY}";font-weight:{weight};'
+                f'src:url("data:font/woff;base64,{font}") format("woff")}}'
+            )
+    style = f"<defs><style>{faces}</style></defs>"
     head = svg.index(">") + 1
     return svg[:head] + style + svg[head:]
-
-
-def _face(weight: int, font: bytes) -> str:
-    encoded = base64.b64encode(font).decode()
-    return (
-        f'@font-face{{font-family:"{theme.FAMILY}";font-weight:{weight};'
-        f'src:url("data:font/woff;base64,{encoded}") format("woff")}}'
-    )
 
 
 @cache

@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import cache
 from threading import Lock
 from typing import IO, Any, cast
 
@@ -38,16 +39,18 @@ def call(function: str, *values: Any, **named: Any) -> bytes:
     TtastatsError
         The renderer refused the plot, or its process ended.
     """
-    asked = json.dumps([function, values, named]).encode() + b"\n"
+    question = json.dumps([function, values, named]).encode() + b"\n"
     with _lock:
         process = _process()
         try:
-            refused, answer = _exchange(process, asked)
+            refused, answer = _exchange(process, question)
         except (OSError, ValueError, EOFError) as error:
             process.communicate()  # nothing more is asked, so that it ends if it has not
             _running.clear()
+            status = process.returncode
+            how = f"exit status {status}" if status >= 0 else signal.Signals(-status).name
             raise TtastatsError(
-                f"the renderer ended without an answer ({_how(process.returncode)})",
+                f"the renderer ended without an answer ({how})",
                 where="plot",
                 remedy="It reserves much address space: remove the limit, if there is one "
                 "(ulimit -v unlimited).",
@@ -56,13 +59,28 @@ def call(function: str, *values: Any, **named: Any) -> bytes:
             _end()
             raise
     if refused:  # what it says stands in the first two lines, below is where in its program
-        said = " ".join(answer.decode().splitlines()[:2])
+        reason = " ".join(answer.decode().splitlines()[:2])
         raise TtastatsError(
-            f"the renderer cannot draw this plot: {said}",
+            f"the renderer cannot draw this plot: {reason}",
             where="plot",
             remedy="Please report the command with its input.",
         )
     return answer
+
+
+@cache
+def vega() -> str:
+    """Return the script of Vega, Vega-Lite and vega-embed, which defines `vegaEmbed` for a page.
+
+    Raises
+    ------
+    ValueError
+        The script could end the element of a page it stands in.
+    """
+    text = call("javascript_bundle", "window.vegaEmbed = vegaEmbed;").decode()  # takes a second
+    if "</script" in text.lower() or "<!--" in text:
+        raise ValueError("the script of Vega cannot stand in a page")
+    return text
 
 
 def _process() -> subprocess.Popen[bytes]:
@@ -83,9 +101,9 @@ def _process() -> subprocess.Popen[bytes]:
     return _running[0]
 
 
-def _exchange(process: subprocess.Popen[bytes], asked: bytes) -> tuple[bool, bytes]:
+def _exchange(process: subprocess.Popen[bytes], question: bytes) -> tuple[bool, bytes]:
     questions, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
-    questions.write(asked)
+    questions.write(question)
     questions.flush()
     refused, size = json.loads(answers.readline())
     answer = answers.read(size)
@@ -100,10 +118,6 @@ def _end() -> None:
         process.kill()
         process.communicate()
     _running.clear()
-
-
-def _how(status: int) -> str:
-    return f"exit status {status}" if status >= 0 else signal.Signals(-status).name
 
 
 def serve() -> None:

@@ -10,27 +10,37 @@ from ttastats.output.plots.plot import NothingToDrawError, Plot, drawable
 from ttastats.output.plots.profiled import bars, batch_sizes, roofline, work
 from ttastats.output.plots.profiled.shared import Profiles
 
-KINDS: Mapping[str, Callable[[Profiles], tuple[Plot, ...]]] = {
-    bars.STEP: bars.of_steps,
-    roofline.KIND: roofline.plots,
-    work.KIND: work.plots,
-    bars.MEMORY: bars.of_memory,
-    batch_sizes.KIND: batch_sizes.plots,
-    bars.WORKERS: bars.of_workers,
+#: Of each kind the function that gives its plots, and the question that it answers.
+_KINDS: Mapping[str, tuple[Callable[[Profiles], tuple[Plot, ...]], str]] = {
+    bars.STEP: (
+        bars.of_steps,
+        "Where does a step go: computing, communication, copies, input, the host, nothing?",
+    ),
+    roofline.KIND: (
+        roofline.plots,
+        "What binds each operator, arithmetic or memory? The roofline (Coleman et al., Figures 7, "
+        "8)",
+    ),
+    work.KIND: (
+        work.plots,
+        "How fast is the machine used for how much of the time? (Coleman et al., Figures 9 to 11)",
+    ),
+    bars.MEMORY: (
+        bars.of_memory,
+        "What is the memory of a step for, at its peak? (Zhu et al., Figure 8)",
+    ),
+    batch_sizes.KIND: (
+        batch_sizes.plots,
+        "Up to which batch size does a larger one train more samples a second? (TBD, Figures 4 to "
+        "7)",
+    ),
+    bars.WORKERS: (
+        bars.of_workers,
+        "How much of a step do workers communicate? (Coleman et al., Figures 5, 6, Tables 8, 9)",
+    ),
 }
-#: The question that a kind answers.
-QUESTIONS: Mapping[str, str] = {
-    bars.STEP: "Where does a step go: computing, communication, copies, input, the host, nothing?",
-    roofline.KIND: "What binds each operator, arithmetic or memory? The roofline (Coleman et al., "
-    "Figures 7, 8)",
-    work.KIND: "How fast is the machine used for how much of the time? (Coleman et al., Figures 9 "
-    "to 11)",
-    bars.MEMORY: "What is the memory of a step for, at its peak? (Zhu et al., Figure 8)",
-    batch_sizes.KIND: "Up to which batch size does a larger one train more samples a second? (TBD, "
-    "Figures 4 to 7)",
-    bars.WORKERS: "How much of a step do workers communicate? (Coleman et al., Figures 5, 6, "
-    "Tables 8, 9)",
-}
+KINDS = {kind: draw for kind, (draw, _) in _KINDS.items()}
+QUESTIONS = {kind: question for kind, (_, question) in _KINDS.items()}
 #: Profiles in one plot: as many as have colours.
 MOST = theme.HIGHLIGHTS
 
