@@ -153,7 +153,7 @@ def label(base: alt.Chart, field: str, **look: Any) -> Any:
 
 def line_at_one(base: alt.Chart, channel: Literal["x", "y"], title: str) -> Any:
     """Return the line of no change on the axis of that title."""
-    at = (alt.X if channel == "x" else alt.Y)("unity:Q", title=title)
+    at: Any = (alt.X if channel == "x" else alt.Y)("unity:Q", title=title)
     return base.transform_calculate(unity="1").mark_rule(style="one").encode(**{channel: at})
 
 

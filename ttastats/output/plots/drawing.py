@@ -33,7 +33,17 @@ plots.forEach((plot, n) => vegaEmbed(`#plot-${n}`, plot, how));
 
 
 class Drawable(Protocol):
-    """What is drawn: a title, a caption, and a Vega-Lite specification with its data in it."""
+    """What is drawn: a `Plot`, which cannot be named here, since it is drawn by this module."""
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of plot."""
+        ...
+
+    @property
+    def benchmark(self) -> str | None:
+        """Return the one benchmark it shows, None for several."""
+        ...
 
     @property
     def title(self) -> str:
@@ -46,21 +56,7 @@ class Drawable(Protocol):
         ...
 
     def specification(self, **config: Any) -> dict[str, Any]:
-        """Return the specification; `config` is what `theme.config` takes."""
-        ...
-
-
-class Filed(Drawable, Protocol):
-    """What is drawn, of which kind, and of which one benchmark."""
-
-    @property
-    def kind(self) -> str:
-        """Return the kind of plot."""
-        ...
-
-    @property
-    def benchmark(self) -> str | None:
-        """Return the one benchmark it shows, None for several."""
+        """Return the Vega-Lite specification with its data; `config` is of `theme.config`."""
         ...
 
 
@@ -219,7 +215,7 @@ def expect(output: Path, inputs: Sequence[Path] = ()) -> None:
     atomic.expect_file_place(output)
 
 
-def write(output: Path, plots: Sequence[Filed], look: Style) -> None:
+def write(output: Path, plots: Sequence[Drawable], look: Style) -> None:
     """Write plots in the format that the name of the output ends in, whole or not at all.
 
     Raises
@@ -236,7 +232,7 @@ def write(output: Path, plots: Sequence[Filed], look: Style) -> None:
         temporary.write_bytes(drawn.encode() if isinstance(drawn, str) else drawn)
 
 
-def _expect_one_benchmark(plots: Sequence[Filed]) -> None:
+def _expect_one_benchmark(plots: Sequence[Drawable]) -> None:
     """A figure of a paper shows one benchmark; an HTML file may show all."""
     names = list(dict.fromkeys(plot.benchmark or "" for plot in plots))
     if len(names) > 1:

@@ -187,15 +187,14 @@ def material(
     several = len(sides) > 1
     by = tuple(by) or (() if several else ENTRY)
     options = options or Options()
+    groups: list[tuple[dict[str, Any], pl.DataFrame]]
     if several:
         groups = _paired(sides, by, pool=pool)
     else:
         numbered = standing(sides[0].runs).with_columns(side=pl.lit(0, pl.Int32))
         ordered = numbered.sort(BENCHMARK, nulls_last=True, maintain_order=True)
-        groups = [
-            (dict(zip(BENCHMARK, keys, strict=True)), runs)
-            for keys, runs in ordered.group_by(BENCHMARK, maintain_order=True)
-        ]
+        by_benchmark = ordered.group_by(BENCHMARK, maintain_order=True)
+        groups = [(dict(zip(BENCHMARK, keys, strict=True)), runs) for keys, runs in by_benchmark]
     series_keys = ("side",) if several else tuple(key for key in by if key not in BENCHMARK)
     panels = [_panel(keys, runs, series_keys, sides, options.confidence) for keys, runs in groups]
     if several:  # what only one side has cannot be compared
