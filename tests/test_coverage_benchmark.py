@@ -15,8 +15,6 @@ from tests.conftest import ROOT, matches_accepted
 from ttastats import ingest
 from ttastats.sides import comparison, pairing
 from ttastats.sides.options import Options
-from ttastats.stats.decision import Decision
-from ttastats.stats.verdict import Verdict
 
 # An installed copy is tested without the benchmarks.
 pytest.importorskip("benchmarks.coverage.command")
@@ -331,13 +329,6 @@ def _halved(a: Runs, b: Runs, margin: float) -> Shown:
     return replace(shown, printed=half(shown.printed), deciding=half(shown.deciding))
 
 
-def _eager(a: Runs, b: Runs, margin: float) -> Shown:
-    """Call B faster whenever its mean is."""
-    shown = judge(a, b, margin)
-    word = Verdict.FASTER if b.times.mean() < a.times.mean() else Verdict.SLOWER
-    return replace(shown, verdict=Decision(word, word, margin))
-
-
 @pytest.fixture
 def few_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulations, "ALIKE", (Pair(LN45, LN45), Pair(SSD, SSD)))
@@ -358,13 +349,6 @@ def test_an_interval_of_half_the_width_is_seen_to_miss() -> None:
     assert {f.quantity for f in missed} == {"speedup, printed", "speedup, deciding"}
     assert all(f.rate and f.rate.value < 0.85 for f in missed)
     assert "**missed in 2**" in summary.written(figures)
-
-
-@pytest.mark.usefixtures("few_cells")
-def test_a_verdict_that_says_too_much_is_seen() -> None:
-    figures = list(simulations.speedups(Plan(50, 1), _eager))
-    claimed = [f for f in figures if f.quantity == "claims"]
-    assert all(f.rate and f.rate.value == 1.0 and breaks_promise(f) for f in claimed)
 
 
 def _unmarked(a: Runs, b: Runs, margin: float) -> Shown:
