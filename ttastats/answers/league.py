@@ -225,16 +225,16 @@ def ties(count: int, apart: Collection[Pair]) -> tuple[Pair, ...]:
     They may overlap: 1 is told apart from 3, and 2 from neither.
     """
     unlike = {frozenset(pair) for pair in apart}
-    found: list[Pair] = []
+    stretches: list[Pair] = []
     start = 0
     for end in range(count):
         while any(frozenset((place, end)) in unlike for place in range(start, end)):
             start += 1
         if end > start:
-            if found and found[-1][0] == start + 1:
-                found.pop()
-            found.append((start + 1, end + 1))
-    return tuple(found)
+            if stretches and stretches[-1][0] == start + 1:
+                stretches.pop()
+            stretches.append((start + 1, end + 1))
+    return tuple(stretches)
 
 
 def headline(leagues: Sequence[League]) -> str:
@@ -274,12 +274,12 @@ def claim(league: League) -> str:
     time = units.amount(first.mean, AXES[first.row.axis].unit)
     if not others:
         return f"{first.label} takes {time}{on}"
-    said = f"{first.label} is first of {len(league.entries) + league.left_out}{on}: {time}"
+    text = f"{first.label} is first of {len(league.entries) + league.left_out}{on}: {time}"
     if not league.testable:
-        return f"{said}, of too few runs to tell from chance"
+        return f"{text}, of too few runs to tell from chance"
     if league.has_leader:
-        return f"{said}, and shown to be the fastest"
-    return f"{said}, {not_separable(league, 0)}"
+        return f"{text}, and shown to be the fastest"
+    return f"{text}, {not_separable(league, 0)}"
 
 
 def not_separable(league: League, place: int) -> str:

@@ -74,7 +74,11 @@ def _reasons(rows: Sequence[RcpRow]) -> str:
 
 
 def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> list[Field[RcpRow]]:
-    hidden = {"entry"} if {"submitter", "system", "entry"} <= set(by) and _named(rows) else set()
+    # Submitter and system may name each entry of a benchmark.
+    names = ("suite", "round", "division", "submitter", "system", "benchmark")
+    known = {tuple(row.keys.get(name) for name in names) for row in rows}
+    named = len(known) == len(rows) and all(row.keys.get("submitter") for row in rows)
+    hidden = {"entry"} if named and {"submitter", "system", "entry"} <= set(by) else set()
     return [
         *fields.keys(shown_keys(rows, by, hidden)),
         fields.words("BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}"),
@@ -100,13 +104,6 @@ def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> l
             ),
         ),
     ]
-
-
-def _named(rows: Sequence[RcpRow]) -> bool:
-    """Return whether submitter and system name each entry of a benchmark."""
-    keys = ("suite", "round", "division", "submitter", "system", "benchmark")
-    names = {tuple(row.keys.get(key) for key in keys) for row in rows}
-    return len(names) == len(rows) and all(row.keys.get("submitter") for row in rows)
 
 
 def _word(row: RcpRow) -> Text:

@@ -122,11 +122,11 @@ def _repeated_seeds(about: _Evidence) -> list[str]:
 
 def _mixed_setups(about: _Evidence) -> list[str]:
     entries = {name: runs["entry"].drop_nulls().unique() for name, runs in about.sides.items()}
-    found = _mixed({name: sorted(some) for name, some in entries.items()})
+    mixed = _mixed({name: sorted(some) for name, some in entries.items()})
     for name, runs in about.sides.items():
         if two := speeds(runs):
-            found.append(f"{name} mixes two speeds: {two}, as of two machines")
-    return found
+            mixed.append(f"{name} mixes two speeds: {two}, as of two machines")
+    return mixed
 
 
 def _mixed(kinds: Mapping[str, Sequence[str]]) -> list[str]:
@@ -188,11 +188,11 @@ def _length(runs: pl.DataFrame) -> Lengths:
     if not steps.null_count() and not runs.is_empty():
         ends = steps.cast(pl.Float64).to_list()
         return Lengths("step", min(ends), max(ends), len(ends), ends.count(max(ends)))
-    found = lengths(runs)
+    length = lengths(runs)
     made = runs["evaluations"].fill_null(0).to_list()
-    if found.unit == "seconds" and not found.one and min(made) == max(made) > 1:
+    if length.unit == "seconds" and not length.one and min(made) == max(made) > 1:
         return Lengths(None, made[0], made[0], len(made), len(made))
-    return found
+    return length
 
 
 _LIMIT = "the longest run of B took {0[0]:.7g} s; under {0[1]:g} s is required"
