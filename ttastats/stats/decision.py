@@ -118,7 +118,7 @@ def decide(
     """
     check_margin(margin)
     ratio = speedup.ratio
-    alpha = _alpha(ratio)
+    alpha = round(1 - ratio.confidence, 12)
     if ratio.low is None or ratio.high is None:
         reason = "; ".join(flag.message for flag in ratio.flags) or "no interval"
         claim = f"no verdict: {reason}"
@@ -131,10 +131,6 @@ def decide(
             return verdict
     bounds = bounds or margin_bounds([speedup], margin)[0]
     return _within_margin(bounds, margin, flags)
-
-
-def _alpha(ratio: Ratio) -> float:
-    return round(1 - ratio.confidence, 12)
 
 
 #: What an interval allows for, from most to least, with the conditions that are left.
@@ -179,7 +175,7 @@ def margin_bounds(
     known = [one for one in speedups if one is not None and one.ratio.low is not None]
     if not known:
         return tuple(Bounds() for _ in speedups)
-    alpha = _alpha(known[0].ratio)
+    alpha = round(1 - known[0].ratio.confidence, 12)
 
     def shown(direction: int, *, stragglers: bool) -> list[bool]:
         def within(one: Evidence | None, level: float) -> bool:
@@ -206,17 +202,14 @@ def margin_bounds(
 
 def _within_margin(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) -> Decision:
     """Return "same" or what can be excluded."""
-    d = f"{100 * margin:g}%"
-    not_slower, not_faster = bounds.not_slower, bounds.not_faster
+    d, not_slower, not_faster = f"{100 * margin:g}%", bounds.not_slower, bounds.not_faster
     if not_slower is not None and not_faster is not None:
         conditions = tuple(dict.fromkeys((*not_slower, *not_faster)))
         return Decision(Verdict.SAME, f"same within {d}", margin, conditions, flags)
-    if not_slower is not None:
-        claim = f"not slower by more than {d}"
-        return Decision(Verdict.UNDECIDED, claim, margin, not_slower, flags)
-    if not_faster is not None:
-        claim = f"not faster by more than {d}"
-        return Decision(Verdict.UNDECIDED, claim, margin, not_faster, flags)
+    for word, shown in (("slower", not_slower), ("faster", not_faster)):
+        if shown is not None:
+            claim = f"not {word} by more than {d}"
+            return Decision(Verdict.UNDECIDED, claim, margin, shown, flags)
     return Decision(Verdict.UNDECIDED, "undecided", margin, flags=flags)
 
 
@@ -224,9 +217,8 @@ def _borderline(ratio: Ratio, p_permutation: float | None, alpha: float) -> tupl
     """Flag two p values on different sides of alpha, if the exact test could reach it."""
     if ratio.p_value is None or p_permutation is None:
         return ()
-    if smallest_p(ratio.n_a, ratio.n_b) >= alpha:
-        return ()
-    if (ratio.p_value < alpha) == (p_permutation < alpha):
+    agree = (ratio.p_value < alpha) == (p_permutation < alpha)
+    if agree or smallest_p(ratio.n_a, ratio.n_b) >= alpha:
         return ()
     message = (
         f"borderline: p={ratio.p_value:.3g} by t, {p_permutation:.3g} by permutation; "

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.logratio import LogTerm, around, combine, safe_exp, variance_flags
+from ttastats.stats.logratio import LogTerm, of_log
 from ttastats.stats.quantiles import check_confidence
 from ttastats.stats.results import Floats, Ratio
 
@@ -46,9 +46,8 @@ def rest(whole: Ratio, part: Ratio) -> Ratio:
         LogTerm(1.0, None if one.se_log is None else one.se_log**2, one.df or math.inf)
         for one in (whole, part)
     ]
-    return _of(
-        math.log(whole.estimate / part.estimate), terms, whole.confidence, whole.n_a, whole.n_b
-    )
+    log = math.log(whole.estimate / part.estimate)
+    return of_log(log, terms, whole.confidence, whole.n_a, whole.n_b)
 
 
 def _slope(own: float, other: float) -> tuple[float, float]:
@@ -72,13 +71,4 @@ def _ratio(log: float, sides: list[Floats], confidence: float) -> Ratio:
         LogTerm(1.0, float(one.var(ddof=1)) / one.size if one.size > 1 else None, one.size - 1.0)
         for one in sides
     ]
-    return _of(log, terms, confidence, sides[0].size, sides[1].size)
-
-
-def _of(log: float, terms: list[LogTerm], confidence: float, n_a: int, n_b: int) -> Ratio:
-    scale, estimate = combine(log, terms, confidence), safe_exp(log)
-    low, high = around(estimate, scale)
-    flags = variance_flags(n_a, n_b, scale.se)
-    return Ratio(
-        estimate, low, high, confidence, scale.p_value, scale.se, scale.df, n_a, n_b, flags
-    )
+    return of_log(log, terms, confidence, sides[0].size, sides[1].size)

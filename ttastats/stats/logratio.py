@@ -78,37 +78,44 @@ def around(estimate: float, scale: LogScale) -> tuple[float, float] | tuple[None
 
 def ratio_of(a: LogTerm, b: LogTerm, confidence: float, n_a: int, n_b: int) -> Ratio:
     """Ratio of two independent positive estimates, its interval made on the log scale."""
-    scale = combine(math.log(a.estimate) - math.log(b.estimate), (a, b), confidence)
-    estimate = a.estimate / b.estimate
+    log = math.log(a.estimate) - math.log(b.estimate)
+    return of_log(log, (a, b), confidence, n_a, n_b, a.estimate / b.estimate)
+
+
+def of_log(
+    log: float,
+    terms: Sequence[LogTerm],
+    confidence: float,
+    n_a: int,
+    n_b: int,
+    estimate: float | None = None,
+) -> Ratio:
+    """Ratio of this log, a sum of independent terms; ``estimate`` is it without rounding."""
+    scale = combine(log, terms, confidence)
+    estimate = safe_exp(log) if estimate is None else estimate
     low, high = around(estimate, scale)
+    flags = variance_flags(n_a, n_b, scale.se)
     return Ratio(
-        estimate=estimate,
-        low=low,
-        high=high,
-        confidence=confidence,
-        p_value=scale.p_value,
-        se_log=scale.se,
-        df=scale.df,
-        n_a=n_a,
-        n_b=n_b,
-        flags=variance_flags(n_a, n_b, scale.se),
+        estimate, low, high, confidence, scale.p_value, scale.se, scale.df, n_a, n_b, flags
     )
 
 
 def variance_flags(n_a: int, n_b: int, se: float | None) -> tuple[Flag, ...]:
     """Flag what prevents or weakens an interval: one run, no variance, imbalance."""
-    if n_a == 1 and n_b == 1:
-        return (
-            Flag("one_run", "n=1 on both sides: no inference possible, 2 runs needed per side"),
-        )
-    for name, n in (("A", n_a), ("B", n_b)):
-        if n == 1:
-            return (Flag("one_run", f"n_{name}=1: no variance, no CI; 2 runs needed"),)
+    if 1 in {n_a, n_b}:
+        return (Flag("one_run", too_few(n_a, n_b)),)
     flags: tuple[Flag, ...] = ()
     if se == 0.0:
         message = "zero variance on both sides: p of the t test is undefined, use the permutation p"
         flags += (Flag("zero_variance", message),)
     return flags + unbalanced(n_a, n_b)
+
+
+def too_few(n_a: int, n_b: int) -> str:
+    """Return why sides of which one has a single run have no interval."""
+    if n_a == n_b == 1:
+        return "n=1 on both sides: no inference possible, 2 runs needed per side"
+    return f"n_{'A' if n_a == 1 else 'B'}=1: no variance, no CI; 2 runs needed"
 
 
 def unbalanced(n_a: int, n_b: int) -> tuple[Flag, ...]:

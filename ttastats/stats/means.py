@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ttastats.stats.blocks import Labels, of_values
-from ttastats.stats.logratio import satterthwaite, unbalanced
+from ttastats.stats.logratio import satterthwaite, too_few, unbalanced
 from ttastats.stats.moments import as_sample, mean, standard_deviation
 from ttastats.stats.outcomes import numbered, variance_of_mean
 from ttastats.stats.permutation import smallest_p
@@ -191,7 +191,8 @@ def difference(
             for values, which in zip((one, other), clusters, strict=True)
         )
     if of_a is None or of_b is None:
-        flag = Flag("one_run", _too_few(*sizes))
+        why = "only one block has runs of both sides, with one run per side: no CI"
+        flag = Flag("one_run", too_few(*sizes) if 1 in sizes else why)
         return MeanDifference(
             estimate, None, None, confidence, None, None, None, *sizes, flags=(flag,)
         )
@@ -298,11 +299,3 @@ def _of_mean(
     found, df = variance_of_mean(values - mean(values), labels)
     least = resolution**2 / 12 / values.size
     return None if found is None else max(found, least), df
-
-
-def _too_few(n_a: int, n_b: int) -> str:
-    if n_a > 1 and n_b > 1:
-        return "only one block has runs of both sides, with one run per side: no CI"
-    if n_a == n_b == 1:
-        return "n=1 on both sides: no inference possible, 2 runs needed per side"
-    return f"n_{'A' if n_a == 1 else 'B'}=1: no variance, no CI; 2 runs needed"

@@ -27,12 +27,8 @@ def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
     It is 0.6745 (x - median) / MAD, with the median absolute deviation in the place of the
     deviation, which an outlier would widen (Iglewicz & Hoaglin 1993, How to Detect and Handle
     Outliers, section 3.3). Where more than half of the values are equal, the mean absolute
-    deviation takes its place, with 1 / 1.2533.
-
-    Parameters
-    ----------
-    values
-        Positive, shape (n,), or (groups, n) of groups that have n values each.
+    deviation takes its place, with 1 / 1.2533. Values are positive, of shape (n,), or (groups, n)
+    of groups that have n values each.
     """
     if values.shape[-1] < LEAST:
         return np.zeros(values.shape)
@@ -62,13 +58,10 @@ def mixed_speeds(times: NDArray[np.float64]) -> int | None:
     times the ratio does not depend on the spread; in 4,000 simulated groups for each n from 4 to 50
     chance alone passes the limit in 1.3 % at n = 4, in at most 1 % from n = 5.
 
-    Parameters
-    ----------
-    times
-        Shape (n,), in any unit and order. Times per epoch or per step show the hardware better
-        than whole runs, which stop at one evaluation or the next: of 201 entries of MLPerf v5.0,
-        38 have two groups of run times, and none has two of times per epoch or sample.
-        None where one is not positive and finite.
+    ``times``: shape (n,), in any unit and order; None where one is not positive and finite. Times
+    per epoch or per step show the hardware better than whole runs, which stop at one evaluation or
+    the next: of 201 entries of MLPerf v5.0, 38 have two groups of run times, and none has two of
+    times per epoch or sample.
     """
     n = times.size
     if n < 2 * _LEAST_OF_A_SPEED or not np.all(np.isfinite(times) & (times > 0.0)):

@@ -50,14 +50,17 @@ def runs_needed(
     not slower by more than a margin, when both are equally fast, ``ratio`` is 1 + margin and
     ``alpha`` twice the one-sided level: the other tail adds less than a thousandth of power.
     """
-    _check(ratio, cv, alpha)
-    _check_power(power)
+    _check(ratio, cv, alpha, power)
     effect = abs(math.log(ratio))
 
     def enough(n: int) -> bool:
         return power_of(effect, n, cv, alpha, epoch_shifts) >= power
 
-    return _first(enough, LEAST_RUNS, MOST_RUNS, _normal_runs(effect, cv, power, alpha))
+    near = MOST_RUNS
+    if effect:
+        runs = 2 * math.log1p(cv**2) * (_normal_shift(power, alpha) / effect) ** 2
+        near = math.ceil(min(runs + 1, MOST_RUNS))  # the t test needs about one more
+    return _first(enough, LEAST_RUNS, MOST_RUNS, near)
 
 
 def detectable_ratio(
@@ -67,8 +70,7 @@ def detectable_ratio(
 
     None where no ratio is: of one run, or because nothing bounds what epochs not seen could change.
     """
-    _check(1.0, cv, alpha)
-    _check_power(power)
+    _check(1.0, cv, alpha, power)
     if n < 2:
         return None
     if cv == 0.0:
@@ -106,23 +108,10 @@ def runs_for_mean(
 def detectable_difference(n: int, sds: tuple[float, float]) -> float:
     """Return the smallest difference of two means that Welch's t test shows with 80 % power.
 
-    Parameters
-    ----------
-    n
-        Runs per side, 2 or more.
-    sds
-        The standard deviation of one run on each side, above 0, in the unit of the result.
-
-    Notes
-    -----
-    The test is two-sided, at 5 %. Its power is integrated over the variances that samples of ``n``
-    normal values show. A noncentral t with Welch's degrees of freedom gives too small a difference:
-    with 3 runs per side of equal spread, that one has a power of 70 %.
-
-    Raises
-    ------
-    ValueError
-        Fewer than 2 runs, or a standard deviation that is not positive and finite.
+    ``n``: runs per side. ``sds``: the standard deviation of one run on each side, in the unit of
+    the result. The test is two-sided, at 5 %. Its power is integrated over the variances that
+    samples of ``n`` normal values show. A noncentral t with Welch's degrees of freedom gives too
+    small a difference: with 3 runs per side of equal spread, that one has a power of 70 %.
     """
     if n < 2:
         raise ValueError(f"a variance needs 2 runs, not {n}")
@@ -141,16 +130,13 @@ def detectable_difference(n: int, sds: tuple[float, float]) -> float:
     return _smallest_effect(power_at, _POWER, se * _normal_shift(_POWER, 0.05))
 
 
-def _check(ratio: float, cv: float, alpha: float) -> None:
+def _check(ratio: float, cv: float, alpha: float, power: float) -> None:
     if not 0 < ratio < math.inf:
         raise ValueError(f"a ratio is positive and finite, not {ratio}")
     if not 0 <= cv < math.inf:
         raise ValueError(f"a CV is a fraction of 0 or more: {cv}")
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, not {alpha}")
-
-
-def _check_power(power: float) -> None:
     if not 0 < power < 1:
         raise ValueError(f"power must lie between 0 and 1, not {power}")
 
@@ -215,14 +201,6 @@ def _lower_tail(t: float, df: float, shift: float) -> float:
 def _normal_shift(power: float, alpha: float) -> float:
     """Return how many standard errors an effect of this power is in a two-sided normal test."""
     return float(special.ndtri(1 - alpha / 2)) + max(float(special.ndtri(power)), 0.0)
-
-
-def _normal_runs(effect: float, cv: float, power: float, alpha: float) -> int:
-    """Return about how many runs per side show an effect with this power."""
-    if effect == 0.0:
-        return MOST_RUNS
-    runs = 2 * math.log1p(cv**2) * (_normal_shift(power, alpha) / effect) ** 2
-    return math.ceil(min(runs + 1, MOST_RUNS))  # the t test needs about one more
 
 
 def _first(enough: Callable[[int], bool], low: int, most: int, near: int = 0) -> int | None:

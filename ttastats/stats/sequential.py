@@ -119,7 +119,11 @@ def crossings(looks: Sequence[int], spending: Sequence[float]) -> tuple[float, .
         end = _end(places, weights, step, by_now - before)
         before, last = by_now, runs
         found.append(end / math.sqrt(runs))
-        places, weights = _continued(places, weights, step, end)
+        # Places between the ends, and the probability that each stands for after the step.
+        nodes, shares = _gauss()
+        density = np.exp(-(((end * nodes[:, None] - places) / step) ** 2) / 2) @ weights
+        places = end * nodes
+        weights = density * shares * end / (step * math.sqrt(2 * math.pi))
     return tuple(found)
 
 
@@ -132,14 +136,6 @@ def _end(places: Floats, weights: Floats, step: float, spent_now: float) -> floa
         beyond = 2 * float(weights @ special.ndtr((places - middle) / step))
         low, high = (middle, high) if beyond > spent_now else (low, middle)
     return (low + high) / 2
-
-
-def _continued(places: Floats, weights: Floats, step: float, end: float) -> tuple[Floats, Floats]:
-    """Return places between the ends and the probability that each stands for after a step."""
-    nodes, shares = _gauss()
-    now = end * nodes
-    density = np.exp(-(((now[:, None] - places) / step) ** 2) / 2) @ weights
-    return now, density * shares * end / (step * math.sqrt(2 * math.pi))
 
 
 @lru_cache(maxsize=1)

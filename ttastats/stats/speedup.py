@@ -141,14 +141,9 @@ def _terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> list[LogTerm | None]
 
 def _ratio(a: Outcomes, b: Outcomes, terms: Sequence[LogTerm | None], confidence: float) -> Ratio:
     one, other = terms
-    if one is None or other is None:
-        return _bound(a, b, confidence)
-    return ratio_of(one, other, confidence, a.n, b.n)
-
-
-def _bound(a: Outcomes, b: Outcomes, confidence: float) -> Ratio:
-    """Return what is known of a ratio when a side has no success."""
-    bound = None
+    if one is not None and other is not None:
+        return ratio_of(one, other, confidence, a.n, b.n)
+    bound = None  # on a ratio of which a side has no success
     if a.n_reached or b.n_reached:
         bound = 0.0 if a.n_reached else math.inf
     flags = tuple(
@@ -212,30 +207,24 @@ def equivalence_confidence(confidence: float) -> float:
 
 def epoch_flags(a: Outcomes, b: Outcomes, confidence: float) -> tuple[Flag, ...]:
     """Flag what is unknown about the epochs of either side."""
-    return tuple(
-        flag for name, side in (("A", a), ("B", b)) for flag in _epoch_flags(side, name, confidence)
-    )
-
-
-def _epoch_flags(side: Outcomes, name: str, confidence: float) -> list[Flag]:
-    if not side.n_reached:
-        return []
-    if side.progress is None:
-        message = f"epochs of side {name} are not logged, so it is unknown whether they vary"
-        return [Flag("unknown_epochs", message)]
-    epochs = side.progress.epochs
-    if not is_constant(epochs):
-        return []
-    share = 100 * unseen_share(epochs.size, confidence)
-    message = (
-        f"all {epochs.size} runs of side {name} took {epochs[0]:g} epochs; "
-        f"up to {share:.0f}% of runs could differ"
-    )
-    flags = [Flag("constant_epochs", message)]
-    if side.progress.evaluation_interval is None:
-        message = f"evaluation interval of side {name} unknown: no epoch-safe interval"
-        flags.append(Flag("unknown_evaluation_interval", message))
-    return flags
+    flags = []
+    for name, side in (("A", a), ("B", b)):
+        if side.n_reached and side.progress is None:
+            message = f"epochs of side {name} are not logged, so it is unknown whether they vary"
+            flags.append(Flag("unknown_epochs", message))
+        if side.progress is None or not is_constant(side.progress.epochs):
+            continue
+        epochs = side.progress.epochs
+        share = 100 * unseen_share(epochs.size, confidence)
+        message = (
+            f"all {epochs.size} runs of side {name} took {epochs[0]:g} epochs; "
+            f"up to {share:.0f}% of runs could differ"
+        )
+        flags.append(Flag("constant_epochs", message))
+        if side.progress.evaluation_interval is None:
+            message = f"evaluation interval of side {name} unknown: no epoch-safe interval"
+            flags.append(Flag("unknown_evaluation_interval", message))
+    return tuple(flags)
 
 
 def confidence_of(confidence: float, look: Look | None) -> float:

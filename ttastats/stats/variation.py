@@ -61,9 +61,12 @@ def cv_interval(
             strict=True,
         )
         plain = replace(plain, low=min(lows), high=max(highs))
-    if progress is None:
+    if progress is None or evaluation_interval is None or not is_constant(progress):
         return plain
-    return _allow_unseen_epochs(plain, high, progress, evaluation_interval)
+    unseen = cv_epochs_high(float(progress[0]), plain.n, evaluation_interval, confidence)
+    # Time is epochs times time per epoch, independent: 1 + CV^2 multiplies (Goodman 1960).
+    safe = math.sqrt((1 + unseen**2) * (1 + high**2) - 1)
+    return replace(plain, high=max(plain.high or 0.0, safe))
 
 
 def _withheld(
@@ -100,18 +103,6 @@ def _cv(sample: Floats) -> float:
     if cv is None:
         raise ValueError("2 runs needed for a coefficient of variation")
     return cv
-
-
-def _allow_unseen_epochs(
-    plain: Estimate, vangel_high: float, epochs: Floats, evaluation_interval: float | None
-) -> Estimate:
-    """Widen the interval when every run took the same number of epochs."""
-    if not is_constant(epochs) or plain.high is None or evaluation_interval is None:
-        return plain
-    unseen = cv_epochs_high(float(epochs[0]), plain.n, evaluation_interval, plain.confidence)
-    # Time is epochs times time per epoch, independent: 1 + CV^2 multiplies (Goodman 1960).
-    safe = math.sqrt((1 + unseen**2) * (1 + vangel_high**2) - 1)
-    return replace(plain, high=max(plain.high, safe))
 
 
 def vangel_limits(cv: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
