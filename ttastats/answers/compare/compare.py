@@ -101,14 +101,14 @@ def of_times(
     compared = comparison.compare([pair for _, _, pair in together], options)
     metrics = quality_comparison.other_metrics(together, also, options)
     row_of = partial(rows.of_times, options=options)
-    sides = _sides(baseline, others, paired, zip(compared, metrics, strict=True), row_of, view)
+    both = zip(compared, metrics, strict=True)
+    sides, shown = _sides(baseline, others, paired, both, row_of, view, options)
     if not options.max_runs:  # a mean over benchmarks has no plan of its own
         for number, each in enumerate(sides):
             ratios = [s.one.speedup.ratio for s in each.shown if s.one.speedup is not None]
             if 2 <= len(ratios) == len(each.shown):
                 mean = geometric_mean_speedup(ratios, confidence=options.confidence)
                 sides[number] = replace(each, mean=mean)
-    shown = _together(sides, view, options)
     columns = cells.of_times(options, view, axis)
     ratio = "speedup = A/B" if axis.is_time else axis.ratio
     tables = []
@@ -192,8 +192,8 @@ def of_qualities(
     pairs = [pair for each in paired for pair in each.pairs]
     compared = quality_comparison.compare(pairs, budget, options, unit=unit, margin=margin)
     row_of = partial(rows.of_qualities, budget=budget)
-    sides = _sides(baseline, others, paired, zip(compared, repeat(()), strict=False), row_of, view)
-    shown = _together(sides, view, options)
+    both = zip(compared, repeat(()), strict=False)
+    sides, shown = _sides(baseline, others, paired, both, row_of, view, options)
     named = view.named or len(sides) > 1
     text = [
         sentences.of_qualities(s, budget, (s.row.a, s.row.b) if named else ("A", "B"), options)
@@ -228,8 +228,9 @@ def _sides(
     compared: Iterable[tuple[Any, tuple[Also, ...]]],
     row_of: Callable[..., Any],
     view: View,
-) -> list[_Side]:
-    """Return each table with its part of what was compared together."""
+    options: Options,
+) -> tuple[list[_Side], list[Shown[Any, Any]]]:
+    """Return each table with its part of what was compared, and all with names among all rows."""
     sides, rest, by = [], iter(compared), grouping.row_keys(paired[0].by)  # the same for all
     for other, each in zip(others, paired, strict=True):
         gone = left_out.of_pairs(baseline.runs, other.runs, [pair.keys for pair in each.pairs])
@@ -254,18 +255,14 @@ def _sides(
             )
         )
         sides.append(_Side(other, each, shown))
-    return sides
-
-
-def _together(sides: Sequence[_Side], view: View, options: Options) -> list[Shown[Any, Any]]:
-    """Return what is shown of all tables, with names among all rows."""
-    every, by = [s for each in sides for s in each.shown], grouping.row_keys(sides[0].pairing.by)
+    every = [s for side in sides for s in side.shown]
     made = [s.row for s in every]
     if view.same:
         sessions = same.sessions(made, [s.one for s in every], by, options.confidence)
         made = [structs.replace(row, same=one) for row, one in zip(made, sessions, strict=True)]
     names = grouping.row_names(made, by)
-    return [replace(s, row=row, name=name) for s, row, name in zip(every, made, names, strict=True)]
+    together = zip(every, made, names, strict=True)
+    return sides, [replace(s, row=row, name=name) for s, row, name in together]
 
 
 def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:

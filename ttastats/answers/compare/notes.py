@@ -20,6 +20,7 @@ from ttastats.outcomes.budget import Budget
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
 from ttastats.sides.quality_comparison import QualityComparison
+from ttastats.stats.decision import side_of
 from ttastats.stats.permutation import smallest_p
 from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.sequential import FIRST_LOOK
@@ -148,15 +149,14 @@ def _stragglers(some: Sequence[Times], _: object, options: Options) -> Fields:
     return {"reasons": reasons, "much": much, "most": _most_failures(some, options)}
 
 
-def _assumes(s: Times) -> bool:
-    """Return whether a claim without ‡ assumes what so few runs cannot show."""
-    low, high = s.row.robust_low, s.row.robust_high
-    robust = (low is not None and low > 1) or (high is not None and high < 1)
-    return s.marked and s.row.word.decided and not robust and not _stragglers_matter(s)
-
-
 def _stragglers_matter(s: Times) -> bool:
     return s.marked and "no_stragglers" in s.row.conditions
+
+
+def _assumes(s: Times) -> bool:
+    """Return whether a claim without ‡ assumes what so few runs cannot show."""
+    robust = side_of(1, s.row.robust_low, s.row.robust_high) != 0
+    return s.marked and s.row.word.decided and not robust and not _stragglers_matter(s)
 
 
 def _most_failures(some: Sequence[Times], options: Options) -> str:

@@ -83,7 +83,12 @@ def of_one_setup(report: Report, confidence: float) -> Report:
     for table in report.tables:
         body = []
         for line in table.rows:
-            word = None if line.of_all else _word(next(words))
+            row, word = None if line.of_all else next(words), None
+            if row and row.word.directed:
+                marks = row.marks if isinstance(row, TimesRow) else ""
+                word = Text(f"different {marks}".strip(), "bad")
+            elif row and row.word is Verdict.UNDECIDED:
+                word = Text("~ no significant difference")
             body.append(line if word is None else replace(line, cells=(*line.cells[:-1], word)))
         tables.append(replace(table, rows=tuple(body)))
     rows = tuple(
@@ -102,13 +107,6 @@ def of_one_setup(report: Report, confidence: float) -> Report:
         )
     text += _of_sessions(rows, report.by)
     return replace(report, records=rows, tables=tuple(tables), sentence=" ".join(text))
-
-
-def _word(row: CompareRow) -> Text | None:
-    if row.word.directed:
-        marks = row.marks if isinstance(row, TimesRow) else ""
-        return Text(f"different {marks}".strip(), "bad")
-    return Text("~ no significant difference") if row.word is Verdict.UNDECIDED else None
 
 
 def _of_sessions(rows: Sequence[CompareRow], by: Sequence[str]) -> Iterator[str]:

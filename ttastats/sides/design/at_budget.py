@@ -32,7 +32,10 @@ def at_budget(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[Finding
     """
     found = [*of_runs(design(a), design(b))]
     if a.height and b.height:
-        found += [*_of_other_places(a, b, budget), *_unequal_looks(a, b, budget)]
+        found += _of_other_places(a, b, budget)
+        one, other = (float(np.median(runs["quality_seen"].to_numpy())) for runs in (a, b))
+        if budget.best and max(one, other) >= _SAME_LOOKS * min(one, other):
+            found.append(Finding.worded("looks_differ", "undecided", a=one, b=other))
     return tuple(found)
 
 
@@ -144,11 +147,3 @@ def bend(runs: pl.DataFrame) -> float | None:
 def _mean(runs: pl.DataFrame, name: str) -> float | None:
     found = runs[name].drop_nulls()
     return float(found.to_numpy().mean()) if found.len() else None
-
-
-def _unequal_looks(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterator[Finding]:
-    if not budget.best:
-        return
-    one, other = (float(np.median(runs["quality_seen"].to_numpy())) for runs in (a, b))
-    if max(one, other) >= _SAME_LOOKS * min(one, other):
-        yield Finding.worded("looks_differ", "undecided", a=one, b=other)

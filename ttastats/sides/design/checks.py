@@ -5,7 +5,8 @@ Every check is a pure function of both designs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,18 +27,35 @@ from ttastats.sides.design.side import (
 
 def findings(a: Design, b: Design) -> tuple[Finding, ...]:
     """Return what is wrong with a comparison of times, in the order of the checks."""
-    return (*of_runs(a, b), *_different_grids(a, b), *_mixed(a, b))
+    speeds = _of_each(
+        a, b, "mixed_speeds", "condition", lambda s: {"speeds": s.speeds} if s.speeds else None
+    )
+    return (*of_runs(a, b), *_different_grids(a, b), *speeds)
 
 
 def of_runs(a: Design, b: Design) -> tuple[Finding, ...]:
     """Return what is wrong with any comparison of two sides, in the order of the checks."""
-    return tuple(found for check in _CHECKS for found in check(a, b))
+    seconds = {"seconds": TOGETHER_SECONDS}
+    return (
+        *_of_each(a, b, "pooled_setups", "condition",
+                  lambda s: {"n": len(s.setups)} if s.pooled else None),
+        *_separate_sessions(a, b),
+        *_repeated_seeds(a, b),
+        *_of_each(a, b, "parallel_runs", "note", lambda s: seconds if s.parallel else None),
+    )  # fmt: skip
 
 
-def _pooled(a: Design, b: Design) -> Iterator[Finding]:
+def _of_each(
+    a: Design,
+    b: Design,
+    key: str,
+    effect: Effect,
+    fields: Callable[[Design], Mapping[str, Any] | None],
+) -> Iterator[Finding]:
+    """Yield the finding of each side that has the fields of its text."""
     for name, side in (("A", a), ("B", b)):
-        if side.pooled:
-            yield Finding.worded("pooled_setups", "condition", side=name, n=len(side.setups))
+        if (more := fields(side)) is not None:
+            yield Finding.worded(key, effect, side=name, **more)
 
 
 #: Evaluation intervals that differ by less are one: logs round them to whole batches.
@@ -81,12 +99,6 @@ def _different_grids(a: Design, b: Design) -> Iterator[Finding]:
     yield Finding.worded("grids_differ", "allowance", how=how, a=one.share, b=other.share)
 
 
-def _mixed(a: Design, b: Design) -> Iterator[Finding]:
-    for name, side in (("A", a), ("B", b)):
-        if side.speeds:
-            yield Finding.worded("mixed_speeds", "condition", side=name, speeds=side.speeds)
-
-
 #: A session ends where nothing runs for so long, for the median time of a run, and for so many
 #: times the median pause between runs.
 _PAUSE_SECONDS, _PAUSES = 3600.0, 3.0
@@ -113,17 +125,12 @@ def _separate_sessions(a: Design, b: Design) -> Iterator[Finding]:
         key = "separate_sessions.in_turn"
     else:
         return
-    alike = _one_machine(a, b)
+    systems = [set(side.runs["system"].drop_nulls()) for side in (a, b)]
+    alike = not all(systems) or bool(systems[0] & systems[1])  # maybe one machine
     remedy = wording("separate_sessions.remedy") if alike else ""
     effect: Effect = "condition" if follows and alike else "note"
     clusters = None if shared or a.blocked else labels
     yield Finding.worded(key, effect, clusters, remedy=remedy)
-
-
-def _one_machine(a: Design, b: Design) -> bool:
-    """Return whether both sides may have run on one machine."""
-    systems = [set(side.runs["system"].drop_nulls()) for side in (a, b)]
-    return not all(systems) or bool(systems[0] & systems[1])
 
 
 def _repeated_seeds(a: Design, b: Design) -> Iterator[Finding]:
@@ -148,21 +155,6 @@ def paired_seeds(a: Design, b: Design) -> Clusters | None:
     if one.n_unique() < one.len() or one.sort().to_list() != other.sort().to_list():
         return None
     return (_numbers(one), _numbers(other))
-
-
-def _parallel_runs(a: Design, b: Design) -> Iterator[Finding]:
-    """Check whether most runs of a side were started together and may have shared a machine."""
-    for name, side in (("A", a), ("B", b)):
-        if side.parallel:
-            yield Finding.worded("parallel_runs", side=name, seconds=TOGETHER_SECONDS)
-
-
-_CHECKS: tuple[Callable[[Design, Design], Iterator[Finding]], ...] = (
-    _pooled,
-    _separate_sessions,
-    _repeated_seeds,
-    _parallel_runs,
-)
 
 
 def sessions(a: pl.DataFrame, b: pl.DataFrame) -> Clusters:
