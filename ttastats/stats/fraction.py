@@ -19,12 +19,9 @@ def _check_counts(successes: int, n: int) -> None:
 def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Estimate:
     """Fraction of runs that reached the target with Wilson's score interval (1927)."""
     _check_counts(successes, n)
+    check_confidence(confidence)
     if n == 0:
         raise ValueError("no runs")
-    return Estimate(*_wilson(successes, n, confidence), confidence, n)
-
-
-def _wilson(successes: int, n: int, confidence: float) -> tuple[float, float, float]:
     z2 = two_sided_z(confidence) ** 2
     p = successes / n
     centre = p + z2 / (2 * n)
@@ -33,7 +30,7 @@ def _wilson(successes: int, n: int, confidence: float) -> tuple[float, float, fl
     # The ends are exact by definition; rounding would leave 0.9999999999999999.
     low = (centre - half) / scale if successes else 0.0
     high = (centre + half) / scale if successes < n else 1.0
-    return p, low, high
+    return Estimate(p, low, high, confidence, n)
 
 
 def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> float:
@@ -51,8 +48,9 @@ def newcombe(
 ) -> Difference:
     """Fraction reached of A minus that of B with Newcombe's hybrid score interval (1998)."""
     _check_sides(successes_a, n_a, successes_b, n_b)
-    p_a, low_a, high_a = _wilson(successes_a, n_a, confidence)
-    p_b, low_b, high_b = _wilson(successes_b, n_b, confidence)
+    a = wilson(successes_a, n_a, confidence=confidence)
+    b = wilson(successes_b, n_b, confidence=confidence)
+    (p_a, low_a, high_a), (p_b, low_b, high_b) = _known(a), _known(b)
     difference = p_a - p_b
     return Difference(
         estimate=difference,
@@ -60,6 +58,12 @@ def newcombe(
         high=difference + math.hypot(high_a - p_a, p_b - low_b),
         confidence=confidence,
     )
+
+
+def _known(fraction: Estimate) -> tuple[float, float, float]:
+    if fraction.estimate is None or fraction.low is None or fraction.high is None:
+        raise ValueError("no runs")
+    return fraction.estimate, fraction.low, fraction.high
 
 
 def _check_sides(successes_a: int, n_a: int, successes_b: int, n_b: int) -> None:
