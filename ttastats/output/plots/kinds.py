@@ -49,6 +49,7 @@ _KINDS: Mapping[str, tuple[Draw, str]] = {
     profile.KIND: (profile.plots, "Which system of a size is fast on many benchmarks?"),
 }
 KINDS: Mapping[str, Draw] = {kind: draw for kind, (draw, _) in _KINDS.items()}
+QUESTIONS = {kind: question for kind, (_, question) in _KINDS.items()}
 
 #: Kinds whose statistics take long, with the runs up to which a page waits for them.
 _SLOW = {variance.KIND: 30_000}
@@ -110,5 +111,4 @@ def of(kind: str, metric: str = "") -> Draw:
 
 def described() -> list[tuple[str, str]]:
     """Return each kind, those of profiles last, with the question it answers."""
-    questions = [(kind, question) for kind, (_, question) in _KINDS.items()]
-    return [*questions, *profiled.QUESTIONS.items()]
+    return [*QUESTIONS.items(), *profiled.QUESTIONS.items()]
