@@ -142,7 +142,7 @@ def _flat(function: Callable[..., Any]) -> Callable[..., None]:
     options: dict[str, Parameter] = {}
     groups: dict[str, list[str]] = {}
     for name, hint in hints.items():
-        if is_dataclass(hint) or is_typeddict(hint):
+        if isinstance(hint, type) and (is_dataclass(hint) or is_typeddict(hint)):
             words = {k: v for each in hint.__mro__ for k, v in entries(each.__doc__).items()}
             fields = {field: declared(field, *of, words) for field, of in fields_of(hint).items()}
             options |= fields

@@ -36,7 +36,7 @@ def sources(files: Sequence[str], parts: Parts, *, one_will_do: bool = False) ->
                 "--a and --b select two parts of one file",
                 remedy="Give one file and both options, or two files and neither.",
             )
-        conditions = (parse_all(parts["a"], "--a"), parse_all(parts["b"], "--b"))
+        conditions = (parse_all(parts.get("a", ()), "--a"), parse_all(parts.get("b", ()), "--b"))
         return [Selection(files[0], each) for each in conditions]
     if len(files) < 2 and not one_will_do:
         raise TtastatsError(
