@@ -81,56 +81,53 @@ def _all(value: Any, rank: int) -> list[int]:
     return [int(one) for one in values] * (rank if len(values) == 1 else 1)
 
 
-def _out_shape(x: Shape, weight: Shape, given: Inputs, first: int) -> tuple[list[int], bool]:
-    """Return the shape a convolution makes; its settings begin at the input number `first`.
-
-    They are stride, padding, dilation, whether it is transposed, padding of the output, groups.
-    """
-    rank = len(x) - 2
-    stride, padding, dilation = (_all(given.value(first + at), rank) for at in range(3))
-    transposed = bool(given.value(first + 3))
-    kernel = [dilated * (size - 1) + 1 for dilated, size in zip(dilation, weight[2:], strict=True)]
-    if transposed:
-        extra, groups = _all(given.value(first + 4), rank), int(given.value(first + 5))
-        sizes = [
-            (size - 1) * step - 2 * pad + long + more
-            for size, step, pad, long, more in zip(
-                x[2:], stride, padding, kernel, extra, strict=True
-            )
-        ]
-        return [x[0], weight[1] * groups, *sizes], True
+def _windows(x: Shape, weight: Shape, settings: tuple[list[int], ...]) -> list[int]:
+    """Return the shape a convolution makes by its stride, padding and dilation."""
     sizes = [
-        (size + 2 * pad - long) // step + 1
-        for size, step, pad, long in zip(x[2:], stride, padding, kernel, strict=True)
+        (size + 2 * pad - dilated * (width - 1) - 1) // step + 1
+        for size, width, step, pad, dilated in zip(x[2:], weight[2:], *settings, strict=True)
     ]
-    return [x[0], weight[0], *sizes], False
+    return [x[0], weight[0], *sizes]
 
 
 def _convolution(given: Inputs) -> Cost:
+    """Return the cost of a convolution, which may be transposed.
+
+    Its settings begin at the input number 3: stride, padding, dilation, whether it is transposed,
+    padding of the output, groups.
+    """
     x, weight = given.shape(0), given.shape(1)
-    out, transposed = _out_shape(x, weight, given, 3)
-    return Cost(_convolved(x, weight, out, transposed=transposed), prod(out))
+    rank = len(x) - 2
+    settings = tuple(_all(given.value(place), rank) for place in (3, 4, 5))
+    if not given.value(6):
+        return _plain_cost(x, weight, settings)
+    extra, groups = _all(given.value(7), rank), int(given.value(8))
+    sizes = [
+        (size - 1) * step - 2 * pad + dilated * (width - 1) + 1 + more
+        for size, width, step, pad, dilated, more in zip(
+            x[2:], weight[2:], *settings, extra, strict=True
+        )
+    ]
+    out = [x[0], weight[1] * groups, *sizes]
+    return Cost(_convolved(x, weight, out, transposed=True), prod(out))
 
 
-def _plain_convolution(padding_first: bool) -> Callable[[Inputs], Cost]:
-    """Return the cost of the operator of a library: input, weight, then padding, stride, dilation.
+def _plain_cost(x: Shape, weight: Shape, settings: tuple[list[int], ...]) -> Cost:
+    out = _windows(x, weight, settings)
+    return Cost(_convolved(x, weight, out, transposed=False), prod(out))
 
-    One of them has a bias in the third place.
+
+def _plain_convolution(first: int) -> Callable[[Inputs], Cost]:
+    """Return the cost of the operator of a library: input, weight, perhaps a bias.
+
+    Then come padding, stride and dilation, from the input number `first` on.
     """
 
     def cost(given: Inputs) -> Cost:
         x, weight = given.shape(0), given.shape(1)
-        first = 3 if padding_first else 2
-        rank = len(x) - 2
-        padding, stride, dilation = (_all(given.value(first + at), rank) for at in range(3))
-        out = [
-            (size + 2 * pad - dilated * (width - 1) - 1) // step + 1
-            for size, width, pad, step, dilated in zip(
-                x[2:], weight[2:], padding, stride, dilation, strict=True
-            )
-        ]
-        shape = [x[0], weight[0], *out]
-        return Cost(_convolved(x, weight, shape, transposed=False), prod(shape))
+        places = (first + 1, first, first + 2)
+        settings = tuple(_all(given.value(place), len(x) - 2) for place in places)
+        return _plain_cost(x, weight, settings)
 
     return cost
 
@@ -155,20 +152,15 @@ def _gradients(
 
 
 def _convolution_backward(given: Inputs) -> Cost:
-    mask = given.value(10)
-    return _gradients(
-        given.shape(0),
-        given.shape(1),
-        given.shape(2),
-        transposed=bool(given.value(7)),
-        mask=[bool(one) for one in mask],
-    )
+    shapes = (given.shape(0), given.shape(1), given.shape(2))
+    mask = [bool(one) for one in given.value(10)]
+    return _gradients(*shapes, transposed=bool(given.value(7)), mask=mask)
 
 
 def _library_backward(given: Inputs) -> Cost:
     """Return the cost of the gradients as PyTorch called them until 1.10: the input stood first."""
-    mask = (True, True)
-    return _gradients(given.shape(1), given.shape(0), given.shape(2), transposed=False, mask=mask)
+    shapes = (given.shape(1), given.shape(0), given.shape(2))
+    return _gradients(*shapes, transposed=False, mask=(True, True))
 
 
 def _attended(query: Shape, key: Shape, value: Shape, products: tuple[int, int]) -> Cost:
@@ -196,14 +188,13 @@ def _heads_third(rule: Callable[[Inputs], Cost]) -> Callable[[Inputs], Cost]:
     """Return the cost where the heads are the third dimension, not the second."""
 
     def cost(given: Inputs) -> Cost:
-        shapes = [_heads_second(shape) for shape in given.shapes]
+        shapes = [
+            [shape[0], shape[2], shape[1], shape[3]] if shape and len(shape) == 4 else shape
+            for shape in given.shapes
+        ]
         return rule(Inputs(shapes, given.types, given.concrete))
 
     return cost
-
-
-def _heads_second(shape: Any) -> Any:
-    return [shape[0], shape[2], shape[1], shape[3]] if shape and len(shape) == 4 else shape
 
 
 def _product(rule: Callable[[Shape, Shape], Cost], first: int) -> Callable[[Inputs], Cost]:
@@ -226,9 +217,9 @@ _RULES: dict[str, Callable[[Inputs], Cost]] = {
     "aten::convolution": _convolution,
     "aten::_convolution": _convolution,
     "aten::convolution_overrideable": _convolution,
-    "aten::cudnn_convolution": _plain_convolution(padding_first=False),
-    "aten::miopen_convolution": _plain_convolution(padding_first=True),
-    "aten::mkldnn_convolution": _plain_convolution(padding_first=True),
+    "aten::cudnn_convolution": _plain_convolution(2),
+    "aten::miopen_convolution": _plain_convolution(3),
+    "aten::mkldnn_convolution": _plain_convolution(3),
     "aten::convolution_backward": _convolution_backward,
     "aten::cudnn_convolution_backward": _library_backward,
     "aten::miopen_convolution_backward": _library_backward,

@@ -108,19 +108,20 @@ ByCategory = Mapping[str, list[Event]]
 _MORE = {"cpu_instant_event", "cuda_profiler_range", "Operator", "Kernel", ""}
 
 
-def _decoded(array: memoryview) -> ByCategory:
-    """Return the events of an array."""
-    found = _by_category(_EVENTS.decode(array))
-    return found if _MORE.isdisjoint(found) else _by_category(_FULL_EVENTS.decode(array))
-
-
 def _by_category(events: Iterable[Event]) -> ByCategory:
-    found: dict[str, list[Event]] = defaultdict(list)
+    categories: dict[str, list[Event]] = defaultdict(list)
     for event in events:
-        found[event.cat].append(event)
-    return found
+        categories[event.cat].append(event)
+    return categories
 
 
+#: How many of the last events of a piece may be the first of the next.
+_TRIES = 3
+#: The last event of a piece ends in so many last bytes, and what follows the events has so many.
+_NEAR, _TAIL = 4 * 1024, 8 * 1024
+_END_OF_ARRAY = ord("]")
+#: How the array of events ends; other keys may follow.
+_CLOSED = re.compile(rb'\}\s*\]\s*(?:\Z|\}\s*\Z|,\s*")')
 _ARRAY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _ALONE = re.compile(rb"\s*\[")
 #: Between two events: the end of one, and the first key of the next.
@@ -208,16 +209,12 @@ def _opened(stream: _Stream, found: Found) -> bytearray:
         if stream.ended or len(before) > _LONGEST_EVENT:
             raise NoTraceError
         stream.fill(before, PIECE)
-    found.head = _head(bytes(before[: match.end()]))
-    return bytearray(b"[") + before[match.end() :]
-
-
-def _head(before: bytes) -> dict[str, Any]:
-    """Return what stands before the events: the devices, the rank."""
-    for text in (before, _NO_NUMBER.sub(b"null", before)):
+    head = bytes(before[: match.end()])
+    for text in (head, _NO_NUMBER.sub(b"null", head)):
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
-            return msgspec.json.decode(text + b"]}", type=dict[str, Any])
-    return {}
+            found.head = msgspec.json.decode(text + b"]}", type=dict[str, Any])
+            break
+    return bytearray(b"[") + before[match.end() :]
 
 
 def _first(piece: bytearray, found: Found) -> tuple[ByCategory, bytearray]:
@@ -229,7 +226,10 @@ def _first(piece: bytearray, found: Found) -> tuple[ByCategory, bytearray]:
         after = piece[cut]
         piece[cut] = _END_OF_ARRAY
         try:
-            events = _decoded(memoryview(piece)[: cut + 1])
+            array = memoryview(piece)[: cut + 1]
+            events = _by_category(_EVENTS.decode(array))
+            if not _MORE.isdisjoint(events):
+                events = _by_category(_FULL_EVENTS.decode(array))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             piece[cut] = after
             continue
@@ -242,9 +242,6 @@ def _first(piece: bytearray, found: Found) -> tuple[ByCategory, bytearray]:
     return events, bytearray(b"[") + text[ends[-1].end() :]
 
 
-_END_OF_ARRAY = ord("]")
-
-
 def _cuts(piece: bytearray) -> list[tuple[int, int]]:
     """Return where the last events of a piece may begin, the last first, and end those before.
 
@@ -252,14 +249,9 @@ def _cuts(piece: bytearray) -> list[tuple[int, int]]:
     """
     for near in (_NEAR, len(piece)):
         places = _BETWEEN.finditer(piece, max(1, len(piece) - near))
-        if found := [(match.start() + 1, match.end()) for match in places]:
-            return found[: -_TRIES - 1 : -1]
+        if cuts := [(match.start() + 1, match.end()) for match in places]:
+            return cuts[: -_TRIES - 1 : -1]
     return []
-
-
-_TRIES = 3
-#: The last event of a piece ends in so many last bytes, and what follows the events has so many.
-_NEAR, _TAIL = 4 * 1024, 8 * 1024
 
 
 def _last(rest: bytes, found: Found) -> Iterable[Event]:
@@ -273,16 +265,14 @@ def _last(rest: bytes, found: Found) -> Iterable[Event]:
     return _one_by_one(rest, found, is_whole=is_whole)
 
 
-#: How the array of events ends; other keys may follow.
-_CLOSED = re.compile(rb'\}\s*\]\s*(?:\Z|\}\s*\Z|,\s*")')
-
-
 def _one_by_one(rest: bytes, found: Found, *, is_whole: bool = True) -> list[Event]:
     """Return the events that can be read each for itself; the last may be cut off."""
     events: list[Event] = []
-    texts = _split(rest)
-    for number, text in enumerate(texts):
-        is_last = number == len(texts) - 1
+    between = list(_BETWEEN.finditer(rest))
+    starts = [0, *(match.end() for match in between)]
+    ends = [*(match.start() + 1 for match in between), len(rest)]
+    for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        text, is_last = rest[start:end], number == len(between)
         event = _event(text, is_last=is_last)
         if event is not None:
             events.append(event)
@@ -291,26 +281,14 @@ def _one_by_one(rest: bytes, found: Found, *, is_whole: bool = True) -> list[Eve
     return events
 
 
-def _split(rest: bytes) -> list[bytes]:
-    found, start = [], 0
-    for match in _BETWEEN.finditer(rest):
-        found.append(rest[start : match.start() + 1])
-        start = match.end()
-    found.append(rest[start:])
-    return found
-
-
 def _event(text: bytes, *, is_last: bool) -> Event | None:
     """Return one event, mended where only a number or a byte of a name is none."""
     ended = [text[: end.start() + 1] for end in re.finditer(rb"\}", text)][::-1] if is_last else []
     for attempt in (text, *ended):
-        for whole in (attempt, _mended(attempt)):
+        mended = _NO_NUMBER.sub(b"null", attempt).decode("utf-8", "replace").encode()
+        for whole in (attempt, mended):
             try:
                 return _EVENT.decode(whole)
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 continue
     return None
-
-
-def _mended(text: bytes) -> bytes:
-    return _NO_NUMBER.sub(b"null", text).decode("utf-8", "replace").encode()

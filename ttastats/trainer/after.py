@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from ttastats import api
 from ttastats.outcomes import counted
+from ttastats.table.schema import recorded
 
 
 def table_of(places: Sequence[Path]) -> pl.DataFrame:
@@ -25,18 +24,13 @@ def table_of(places: Sequence[Path]) -> pl.DataFrame:
 
 def remarks(table: pl.DataFrame) -> list[str]:
     """Return what no table of one setup says: how epochs and CPU time varied, and odd data."""
-    runs = counted.counted(api.run_table(table))
-    return [*_what_varied(runs, _told(runs)), *odd_data(table)]
+    return [*_what_varied(counted.counted(api.run_table(table))), *odd_data(table)]
 
 
 def odd_data(table: pl.DataFrame) -> list[str]:
     """Return what runs say is odd about their data."""
-    told = _told(api.run_table(table))
-    return list(dict.fromkeys(one["data_note"] for one in told if "data_note" in one))
-
-
-def _told(runs: pl.DataFrame) -> list[dict[str, Any]]:
-    return [json.loads(extra) for extra in runs.get_column("extra")]
+    extras = map(recorded, api.run_table(table).get_column("extra"))
+    return list(dict.fromkeys(extra["data_note"] for extra in extras if "data_note" in extra))
 
 
 def coefficient_of_variation(values: Sequence[float]) -> float | None:
@@ -46,13 +40,14 @@ def coefficient_of_variation(values: Sequence[float]) -> float | None:
     return statistics.stdev(values) / statistics.fmean(values)
 
 
-def _what_varied(runs: pl.DataFrame, told: Sequence[dict[str, Any]]) -> list[str]:
+def _what_varied(runs: pl.DataFrame) -> list[str]:
     """Compare epochs and CPU time per epoch over the runs that reached the target (Table 4)."""
-    rows = zip(runs.select("reached", "epochs", "tta_seconds").iter_rows(), told, strict=True)
     solved = [
-        (epochs, seconds, one["run_totals"]["cpu_seconds_all_workers"])
-        for (reached, epochs, seconds), one in rows
-        if reached and epochs and "run_totals" in one
+        (epochs, seconds, extra["run_totals"]["cpu_seconds_all_workers"])
+        for reached, epochs, seconds, text in runs.select(
+            "reached", "epochs", "tta_seconds", "extra"
+        ).iter_rows()
+        if reached and epochs and "run_totals" in (extra := recorded(text))
     ]
     epochs = coefficient_of_variation([one[0] for one in solved])
     wall = coefficient_of_variation([seconds / epochs for epochs, seconds, _ in solved])

@@ -102,12 +102,8 @@ def gpu(device: torch.device) -> dict[str, str]:
     """Return what `nvidia-smi` tells of a GPU at this moment; nothing where it is missing."""
     uuid = getattr(torch.cuda.get_device_properties(device), "uuid", device.index or 0)
     name = uuid if isinstance(uuid, int) else f"GPU-{uuid}"
-    command = [
-        "nvidia-smi",
-        f"--id={name}",
-        f"--query-gpu={','.join(_GPU)}",
-        "--format=csv,noheader",
-    ]
+    query = f"--query-gpu={','.join(_GPU)}"
+    command = ["nvidia-smi", f"--id={name}", query, "--format=csv,noheader"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
     except (OSError, subprocess.SubprocessError):
@@ -130,15 +126,15 @@ def available_cpus() -> int:
 
 def _processor() -> dict[str, str]:
     text = _text(_CPUINFO)
-    packages = set(_values(text, "physical id"))
-    cores = _values(text, "cpu cores")
-    sockets = len(packages) or 1
+    packages, cores = set(_values(text, "physical id")), _values(text, "cpu cores")
+    most = _text(Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")).strip()
     return {
-        "host_processors_per_node": str(sockets),
+        "host_processors_per_node": str(len(packages) or 1),
         "host_processor_model_name": processor_name(),
         "host_processor_core_count": cores[0] if cores else "",
         "host_processor_vcpu_count": str(os.cpu_count() or ""),
-        "host_processor_frequency": _frequency(),
+        # The highest the system names; that of the moment would never be the same.
+        "host_processor_frequency": f"{int(most) / 1e6:.2f} GHz" if most.isdigit() else "",
         "host_processor_caches": _caches(),
         "host_memory_capacity": _memory(),
         "host_storage_capacity": f"{shutil.disk_usage('/').total / 1e9:.0f} GB",
@@ -155,12 +151,6 @@ def _accelerator(device: str, workers_here: int) -> dict[str, str]:
         "accelerator_memory_capacity": f"{facts.total_memory / _GIB:.0f} GiB",
         "other_software_stack": f"Python {platform.python_version()}, CUDA {torch.version.cuda}",
     }
-
-
-def _frequency() -> str:
-    """Return the highest frequency the system names; that of the moment would never be the same."""
-    text = _text(Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")).strip()
-    return f"{int(text) / 1e6:.2f} GHz" if text.isdigit() else ""
 
 
 def _caches() -> str:

@@ -49,7 +49,7 @@ def train(
         if not isinstance(error, Interrupted) and not lost(error):
             team.tell_failure(error)
         if run is not None and clock.started is not None and clock.stopped is None:
-            run.log_end(status="aborted", **_why(error, team))
+            run.log_end("aborted", _why(error, team))
         raise
     events.log_totals(log, outcome, team.device, cpu, waiting)
     return outcome
@@ -84,17 +84,15 @@ def _ready(
     return net
 
 
-def _why(error: BaseException, team: Team) -> dict[str, str]:
+def _why(error: BaseException, team: Team) -> str:
     """Return why a run broke off: somebody stopped it, a worker was lost, or the code failed."""
-    if said := team.failure():
-        return {"reason": said.partition("\n")[0]}
+    if text := team.failure():
+        return text.partition("\n")[0]
     if isinstance(error, Interrupted):
-        return {"reason": error.reason}
+        return error.reason
     if isinstance(error, KeyboardInterrupt):
-        return {"reason": "SIGINT"}
-    if lost(error):
-        return {"reason": "worker_lost"}
-    return {"reason": reason_of(error)}
+        return "SIGINT"
+    return "worker_lost" if lost(error) else reason_of(error)
 
 
 class _Run:
@@ -136,10 +134,7 @@ class _Run:
             self._done.append(checkpoint)
             self._on_checkpoint(checkpoint)
             reached = net.team.leader_says(self._meets(checkpoint.quality))
-        if reached:
-            self.log_end(status="success", reason="target")
-        else:
-            self.log_end(status="aborted", reason="epochs")
+        self.log_end(*(("success", "target") if reached else ("aborted", "epochs")))
         if net.team.leads:
             self._test(whole)
         dataset = whole.digest() if net.team.leads else ""
@@ -229,9 +224,10 @@ class _Run:
         higher = self._net.workload.recipe.higher_is_better
         return bool(quality >= target if higher else quality <= target)
 
-    def log_end(self, **how: str) -> None:
+    def log_end(self, status: str, reason: str) -> None:
         """Log the end of the run, however it came."""
-        self._log.end("run_stop", at=self._clock.stop(), **how, **self._progress())
+        how = {"status": status, "reason": reason, **self._progress()}
+        self._log.end("run_stop", at=self._clock.stop(), **how)
 
     def _progress(self) -> dict[str, Any]:
         last = self._done[-1] if self._done else None

@@ -178,14 +178,16 @@ def launch(workers: int, work: Callable[..., None], *given: Any) -> None:
 
 
 def _failed(number: int, failure: Any) -> TtastatsError:
-    """Return what the first worker that failed said, or how it died."""
-    said = failure.error_file_data["message"]
-    if isinstance(said, dict):
-        text = str(said["message"])
+    """Return the error of the first worker that failed, or how it died."""
+    message = failure.error_file_data["message"]
+    if isinstance(message, dict):
+        text = str(message["message"])
         if text.startswith("TtastatsError: "):
             what, _, remedy = text.removeprefix("TtastatsError: ").partition("\n  ")
             return TtastatsError(what, remedy=remedy)
-        return TtastatsError(f"worker {number}: {text}", remedy=said["extraInfo"]["py_callstack"])
+        return TtastatsError(
+            f"worker {number}: {text}", remedy=message["extraInfo"]["py_callstack"]
+        )
     return TtastatsError(
         f"worker {number} died during a run, which counts as failed: {failure.message}",
         where="--workers",

@@ -61,8 +61,7 @@ class Settings:
 
     def identity(self) -> dict[str, Any]:
         """Return what makes it this run: everything but where the file and the data lie."""
-        kept = ("sha256", "seed", "values", "device")
-        return {name: getattr(self, name) for name in kept}
+        return {name: getattr(self, name) for name in ("sha256", "seed", "values", "device")}
 
     def setup(self) -> str:
         """Return a digest of what runs of one setup share: everything but the seed."""
@@ -99,16 +98,16 @@ def _short(name: str, value: Value) -> str:
     return f"{name.removesuffix('_size')}{value:g}"
 
 
-def _device(asked: str) -> str:
-    if asked == "auto":
+def _device(name: str) -> str:
+    if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    if asked == "cuda" and not torch.cuda.is_available():
+    if name == "cuda" and not torch.cuda.is_available():
         raise TtastatsError(
             "PyTorch finds no CUDA device",
             where="--device cuda",
             remedy="Use --device cpu, or install a CUDA build of PyTorch.",
         )
-    return asked
+    return name
 
 
 def _check(settings: Settings, workload: Workload) -> None:
