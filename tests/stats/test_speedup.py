@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from tests.stats.made import compared, safe_limits
+from ttastats.stats.logratio import safe_exp
 from ttastats.stats.outcomes import Epochs, outcomes
 from ttastats.stats.speedup import (
     ratio_between,
@@ -188,3 +189,8 @@ def test_a_speedup_of_one_and_a_quarter_saves_a_fifth_of_the_time() -> None:
     assert time_saved(0.5) == pytest.approx(-1.0)
     with pytest.raises(ValueError, match="positive"):
         time_saved(0.0)
+
+
+def test_the_exponential_of_what_is_too_large_is_infinite() -> None:
+    assert safe_exp(708.9) == math.exp(708.9)
+    assert [safe_exp(one) for one in (709.0, 800.0, -800.0)] == [math.inf, math.inf, 0.0]

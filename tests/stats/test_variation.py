@@ -44,6 +44,21 @@ def test_delta_limits_follow_from_the_derivative_of_the_cv_in_each_run() -> None
     assert delta_limits(x) == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.parametrize("n", [8, 12])
+def test_bonett_limits_are_those_of_a_standard_deviation_with_the_spread_of_the_mean(
+    n: int,
+) -> None:
+    x = np.random.default_rng(n).gamma(4, 3, n)
+    away = x - stats.trim_mean(x, 1 / (2 * math.sqrt(n - 4)))
+    kurtosis = np.sum(away**4) / n / np.var(x) ** 2
+    correction = n / (n - stats.norm.ppf(0.975))
+    of_variance = correction**2 * (kurtosis - (n - 3) / n) / (n - 1)
+    cv = stats.variation(x, ddof=1)
+    half = stats.t.ppf(0.975, n - 1) * math.sqrt(of_variance / 4 + cv**2 / n)
+    middle = cv * math.sqrt(correction)
+    assert bonett_limits(x) == pytest.approx((middle / math.exp(half), middle * math.exp(half)))
+
+
 def test_from_ten_runs_on_the_interval_is_the_union_of_three_methods() -> None:
     rng = np.random.default_rng(3)
     nine, ten = rng.choice([3.0, 4.0], 9), np.array([3.0] * 9 + [4.0])
