@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import ttastats
 from tests.conftest import FIXTURES
 from tests.programs import within
-from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Run
 from ttastats.cli.commands import COMMANDS
@@ -234,7 +234,7 @@ class TestFindings:
         def fail(*_: Any, **__: Any) -> Report:
             raise error
 
-        monkeypatch.setattr(api, "runs", fail)
+        monkeypatch.setattr(ttastats, "runs", fail)
         found = answers.answer(["runs", table])
         assert found.code == 2
         assert f"internal error: {type(error).__name__}: x" in found.findings[0]
@@ -278,7 +278,7 @@ class TestFindings:
             _ = pl.Series([1.0]).to_numpy() / 0.0
             raise SystemExit(0)
 
-        monkeypatch.setattr(api, "runs", warn)
+        monkeypatch.setattr(ttastats, "runs", warn)
         assert "RuntimeWarning: divide by zero" in self.findings("runs", table)
 
 

@@ -88,6 +88,7 @@ def questions(
         ["compare", *ours, *parts(rng, paths[0]), *sides(rng), *chosen(rng, ("by", "-v", "in"))],
         ["targets", *files, *chosen(rng, ("points", "metric"))],
         ["targets", *ours, *chosen(rng, ("where", "by", "points", "metric", "in"))],
+        ["rank", *ours, *chosen(rng, ("by", "where", "target", "in"))],
     ]
     answers = [[*words, *in_order(rng, words[0]), "-f", rng.choice(FORMATS)] for words in asked]
     return [*answers, *files_of(rng, files, folder, draw=draw)]
