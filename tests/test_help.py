@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,51 @@ COMMANDS = typer.main.get_command(app).commands
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_examples_stand_in_the_help_and_can_be_parsed(command: str) -> None:
-    shown = run(command, "--help").stdout.split("\n  Examples:\n")[1]
-    examples = [line.strip() for line in shown.splitlines() if line]
-    assert len(examples) == 2
+    shown = run(command, "--help").stdout.split("\n  Examples:\n")[1].split("\n\n")[0]
+    examples = [line.strip() for line in shown.splitlines()]
+    assert len(examples) >= 2
     for example in examples:
         program, name, *words = shlex.split(example)
         assert (program, name) == ("ttastats", command)
         COMMANDS[command].make_context(name, words)
+
+
+def sections(*words: str) -> dict[str, list[str]]:
+    """Return the first words of the entries of a help, by section."""
+    parts = re.split(r"^(\S.*):\n", run(*words, "--help").stdout, flags=re.MULTILINE)[1:]
+    return {
+        title: re.findall(r"^  (\S+)", text, re.MULTILINE)
+        for title, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def test_the_help_begins_with_the_five_commands_of_the_usual_way() -> None:
+    listed = sections()
+    assert list(listed)[1] == "From logs to an answer"
+    assert listed["From logs to an answer"] == ["guess", "ingest", "summary", "compare", "report"]
+    assert [*chain(*list(listed.values())[1:])] == list(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_of_a_command_stands_in_one_section(command: str) -> None:
+    listed = [name.rstrip(",") for names in sections(command).values() for name in names]
+    every = COMMANDS[command].get_params(COMMANDS[command].make_context(
+        command, [], resilient_parsing=True))  # fmt: skip
+    spelled = {each.name: each.opts for each in every if each.param_type_name == "option"}
+    assert sorted(name for name in listed if name.startswith("-")) == sorted(
+        min(names, key=len) for names in spelled.values()
+    )
+
+
+def test_options_of_a_long_help_are_grouped_by_what_they_are_for() -> None:
+    listed = sections("compare")
+    assert list(listed) == [
+        "Arguments", "Sides and runs", "What counts", "Judgement", "Gate (exit code 3)", "Causes",
+        "Output",
+    ]  # fmt: skip
+    assert listed["Sides and runs"][:3] == ["--a", "--b", "--label"]
+    assert listed["Gate (exit code 3)"] == ["--fail-on", "--require"]
+    assert list(sections("filter")) == ["Arguments", "Options"]
 
 
 @pytest.mark.parametrize(

@@ -25,14 +25,39 @@ if TYPE_CHECKING:
     from ttastats.report.answer import Report
 
 #: The commands in the order of the help, each with the module of this folder that has it.
-COMMANDS = {
-    "guess": "ingest", "ingest": "ingest", "runs": "tables", "summary": "tables", "rank": "tables",
-    "variance": "tables", "compare": "compare", "claim": "claims", "targets": "compare",
-    "report": "drawing", "plot": "drawing", "power": "tables", "scaling": "tables",
-    "score": "tables", "rcp": "claims", "record": "claims", "problems": "tables",
-    "profile": "profile", "export": "ingest", "filter": "ingest", "train": "train",
-    "sweep": "train",
+_GROUPS = {
+    "From logs to an answer": {
+        "guess": "ingest", "ingest": "ingest", "summary": "tables", "compare": "compare",
+        "report": "drawing",
+    },
+    "More questions": {
+        "runs": "tables", "rank": "tables", "variance": "tables", "targets": "compare",
+        "claim": "claims", "power": "tables", "scaling": "tables", "problems": "tables",
+    },
+    "Official rules and contests": {"score": "tables", "rcp": "claims", "record": "claims"},
+    "Plots and files": {"plot": "drawing", "export": "ingest", "filter": "ingest"},
+    "Fresh runs": {"train": "train", "sweep": "train", "profile": "profile"},
 }  # fmt: skip
+COMMANDS = {name: module for group in _GROUPS.values() for name, module in group.items()}
+#: The options that many commands share, by what they are for, in the order of use.
+_OPTIONS = {
+    "Sides and runs": ("a", "b", "labels", "where", "by", "pool"),
+    "What counts": (
+        "target", "unit", "clock", "price", "censor_stopped", "at_end", "at", "best",
+        "interpolate", "metric", "also",
+    ),
+    "Judgement": (
+        "margin", "confidence", "same", "block", "sequential", "max_runs", "estimand", "ddof",
+        "fdr", "same_convergence", "epochs_fixed",
+    ),
+    "Gate (exit code 3)": ("fail_on", "require"),
+    "Causes": ("profile_a", "profile_b"),
+    "Output": (
+        "sort", "top", "wide", "verbose", "output_format", "no_pager", "no_cache", "help",
+    ),
+}  # fmt: skip
+#: Commands with at most so many options list them without groups.
+_FEW = 12
 #: The option that takes a folder or none, and the folder where the command has no default.
 _LOGS, _FOLDER = "--emit-log", "logs"
 
@@ -46,10 +71,18 @@ class Group(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - not for that
         """Write the first sentence of each command, whose options are not made for that."""
-        limit = formatter.width - 6 - max(map(len, COMMANDS))
-        commands = [TyperCommand(name, help=_help(_function(name))) for name in COMMANDS]
-        with formatter.section("Commands"):
-            formatter.write_dl([(str(one.name), one.get_short_help_str(limit)) for one in commands])
+        width = max(map(len, COMMANDS))
+        limit = formatter.width - 6 - width
+        for title, names in _GROUPS.items():
+            commands = [TyperCommand(name, help=_help(_function(name))) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(
+                    (
+                        str(one.name).ljust(width),
+                        one.get_short_help_str(limit),
+                    )
+                    for one in commands
+                )
 
 
 class _Commands(Mapping[str, TyperCommand]):
@@ -70,6 +103,28 @@ class Command(TyperCommand):
     the workload where no other is given and no such folder exists; `--emit-log=digits` always means
     the folder.
     """
+
+    def format_options(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Write examples, arguments and options; of many, those that commands share by groups."""
+        super().format_epilog(ctx, formatter)
+        helps = {str(each.name): (each, each.get_help_record(ctx)) for each in self.get_params(ctx)}
+        shown = {name: record for name, (_, record) in helps.items() if record}
+        sections = {
+            "Arguments": [n for n in shown if helps[n][0].param_type_name == "argument"],
+            "Options": [n for n in shown if helps[n][0].param_type_name != "argument"],
+        }
+        if len(sections["Options"]) > _FEW and "files" in shown:
+            grouped = {title: [n for n in names if n in shown] for title, names in _OPTIONS.items()}
+            listed = {name for names in grouped.values() for name in names}
+            sections["Options"] = [n for n in sections["Options"] if n not in listed]
+            sections |= grouped
+        for title, names in sections.items():
+            if names:
+                with formatter.section(title):
+                    formatter.write_dl([shown[name] for name in names])
+
+    def format_epilog(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Write nothing: the examples stand before the options."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Read the words into `ctx`, and return those that are left."""

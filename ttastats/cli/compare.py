@@ -40,18 +40,18 @@ def compare(
 
     FILE...: Parquet files or logs: baseline A, then one or more B; a single one with --a and --b;
         or two profiles.
-    --profile-a PATH: Profile of A; needs --profile-b. Attributes the throughput ratio to parts of a
-        step. Several profiles (repeat, or a folder) estimate the noise. Without runs, only the
-        profiles are compared.
+    --profile-a PATH: Profile of A: which parts of a step explain the throughput? Repeatable;
+        without runs, profiles alone are compared.
     --profile-b PATH: Profile of B. Repeatable.
-    --block COLUMN: Compare within sessions (blocks): a column, day, order (alternating runs), a
-        name in extra, or a condition. Comma-separated.
-    --same: The files (or the groups of --by in one file) are repeats of one setup: do they differ,
-        and which difference is worth claiming?
+    --block COLUMN: Compare within sessions: day, order (alternating runs), a column, a name in
+        extra, or a condition. Comma-separated.
+    --same: The files, or the groups of --by, are one setup: which difference is worth claiming?
     --wide: Show more columns.
 
     $ ttastats compare a.parquet b.parquet
+    $ ttastats compare runs.parquet --a system=old --b system=new
     $ ttastats compare runs/adam runs/sgd --fail-on slower:2%
+    $ ttastats compare old.parquet new.parquet --at-end
     """
     options = judging.options()
     profiles = _both(profile_a, profile_b)

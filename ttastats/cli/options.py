@@ -23,9 +23,8 @@ from ttastats.trainer import BUILT_IN
 
 _SHARED = f"""
 FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives, files, URLs.
---also METRIC: Also compare these metrics at the end of each run, such as test_accuracy.
-    Comma-separated.
---ddof: Standard deviation: 1 = sample, 0 = population (Coleman et al. 2019). [0<=x<=1]
+--also METRIC: Also compare other metrics at the end of the runs: test_accuracy. Comma-separated.
+--ddof: Standard deviation: 1 = sample, 0 = population. [0<=x<=1]
 --confidence LEVEL: Confidence level of intervals and verdicts, such as 80%. [default: (95%)]
 --sort COLUMN: Sort the rows of each benchmark by a column such as {{}}; -COLUMN sorts in descending
     order.
@@ -33,7 +32,7 @@ FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives,
 --verbose, -v: Draw each run as a dot below its row.
 --format, -f: Output format.
 --no-pager: Do not page long output.
---no-cache: Read all logs again, and do not keep the table of them for later.
+--no-cache: Read all logs again, and keep no table of them.
 WORKLOAD: {", ".join(BUILT_IN)}, or your own workload file.
 --runs N: Number of runs of each setup. [x>=1]
 --seed N: Seed of the first run; each further run adds 1. [x>=0]

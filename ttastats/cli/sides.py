@@ -51,20 +51,17 @@ def sources(files: Sequence[str], parts: Parts, *, one_will_do: bool = False) ->
 class Judging:
     """How a comparison is made, and when it fails.
 
-    --margin MARGIN: Equivalence margin, such as 1%; with --at or --at-end in the unit of the
-        quality.
+    --margin MARGIN: Equivalence margin, such as 1%; at a budget in the unit of the quality.
     --estimand: Mean of the times to compare.
     --same-convergence: Assume equal epochs to the target; compare time per epoch.
-    --epochs-fixed: Declare that the number of epochs to the target is constant by design.
+    --epochs-fixed: Declare that the epochs to the target are constant by design.
     --fdr: Adjust p by Benjamini-Hochberg instead of Holm.
-    --sequential: Runs are added until the result is decided; interval and verdict stay valid under
-        repeated looks.
-    --max-runs N: With --sequential: maximum runs per side, fixed before the first look.
-        [default: (20)]
-    --fail-on slower:PERCENT: Regression gate: exit 3 if B is shown to be more than 2% slower than
-        A, or lacks a benchmark of A: slower:2%. With --at or --at-end: worse:0.001.
-    --require not-slower:PERCENT: Non-inferiority gate: exit 3 unless B is shown to be at most 2%
-        slower than A: not-slower:2%. With --at or --at-end: not-worse:0.001.
+    --sequential: Runs are added until the result is decided: valid at every look.
+    --max-runs N: With --sequential: most runs per side, fixed in advance. [default: (20)]
+    --fail-on slower:PERCENT: Exit 3 if B is shown to be more than 2% slower or lacks a benchmark
+        of A: slower:2%; at a budget worse:0.001.
+    --require not-slower:PERCENT: Exit 3 unless B is shown to be at most 2% slower: not-slower:2%;
+        at a budget not-worse:0.001.
     """
 
     margin: str = ""

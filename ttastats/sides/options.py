@@ -17,16 +17,13 @@ class Counted(TypedDict, total=False):
     """Keywords of a question about groups of runs.
 
     --by COLUMNS: Comma-separated columns to group by.
-    --where, -w CONDITION: Filter runs: column=value or column=a,b; also != < <= > >=, * in text,
-        dates, and results (reached=no). Columns of the answer (cv>10%) filter its rows. Repeatable.
-    --in UNIT: What to count to the target: seconds, epochs, steps, samples, evaluations, cost,
-        cpu-seconds or energy. [default: (seconds if logged)]
-    --clock CLOCK: For seconds and cpu-seconds: total, or training (without evaluation).
-        [default: (total)]
-    --price PRICE: For --in cost: US dollars per hour, or a column with them.
-        [default: (cost_per_hour)]
-    --censor-stopped: Count stopped runs as right-censored at the time they stopped (not in MLPerf
-        logs).
+    --where, -w CONDITION: Filter runs (benchmark=bert,rgat, accelerators>=8, entry=adam*,
+        reached=no) or rows of the answer (cv>10%). Repeatable.
+    --in UNIT: Count seconds, epochs, steps, samples, evaluations, cost, cpu-seconds or energy.
+        [default: (seconds if logged)]
+    --clock CLOCK: total, or training: seconds without evaluation. [default: (total)]
+    --price PRICE: For --in cost: dollars per hour, or a column. [default: (cost_per_hour)]
+    --censor-stopped: Count stopped runs as right-censored where they stopped (not in MLPerf logs).
     """
 
     by: Sequence[str]
@@ -40,8 +37,7 @@ class Counted(TypedDict, total=False):
 class Judged(Counted, total=False):
     """Keywords of a question that may have a target of its own.
 
-    --target TARGET: Override the quality target: 0.75, top1_accuracy=75% or eval_loss<=0.9. Repeat
-        for two metrics.
+    --target TARGET: Another quality target: 0.75, top1_accuracy=75% or eval_loss<=0.9. Repeatable.
     """
 
     target: Sequence[str]
@@ -68,8 +64,7 @@ class AtBudget(TypedDict, total=False):
     """Keywords of a question about the quality at a budget.
 
     --at-end: Compare the quality at the end of each run, not the time to a target.
-    --at BUDGET: Compare the quality at a budget: step=3325, epoch=10, samples=1e6 or seconds=600
-        (last evaluation up to it).
+    --at BUDGET: Compare the quality at step=3325, epoch=10, samples=1e6 or seconds=600.
     --best: With --at or --at-end: the best quality so far, not the last.
     --interpolate: With --at: interpolate linearly between evaluations.
     --metric METRIC: With --at or --at-end: the quality metric, if there are several.
