@@ -96,6 +96,12 @@ class League:
     labels: frozenset[str]
 
     @property
+    def title(self) -> str:
+        """Return benchmark and size in words."""
+        size = "" if self.size is None else units.plural(self.size, "accelerator")
+        return ", ".join(filter(None, (self.name, size)))
+
+    @property
     def testable(self) -> bool:
         """Return whether any two entries have what a verdict needs."""
         return sum(entry.side.n > 1 for entry in self.entries) > 1

@@ -15,14 +15,13 @@ from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note, note
 from ttastats.outcomes.axis import AXES, Axis
+from ttastats.report import fields, strips
 from ttastats.report import keys as key
-from ttastats.report import strips
 from ttastats.report.answer import Report
-from ttastats.report.cells import Cell, Column, Line, Quantity, Reached, Table, Text
+from ttastats.report.cells import Column, Table, Text
+from ttastats.report.fields import Field
 from ttastats.report.row import Key, Row
 
-#: Entries of a league that are shown if `--top` does not say how many.
-SHOWN = 15
 #: Characters of a drawn interval.
 _WIDTH = 24
 #: Tables of which each has a sentence about one's own entries.
@@ -64,9 +63,7 @@ class StandingRow(Row, frozen=True):
     left_out: key.LeftOutKeys = key.LeftOutKeys()
 
 
-def report(
-    summary: Report, *, mine: str = "", top: int = SHOWN, confidence: float = 0.95
-) -> Report:
+def report(summary: Report, *, mine: str, top: int, confidence: float) -> Report:
     """Return the report of the entries of a summary: a table for each benchmark and size.
 
     `mine` is a part of the names of one's own entries, in either case. Of each table the first
@@ -138,49 +135,37 @@ def _rows(one: League, mine: str) -> list[StandingRow]:
 def _table(
     one: League, rows: Sequence[StandingRow], top: int, details: Mapping[int, tuple[str, ...]]
 ) -> Table:
-    axis = AXES[rows[0].axis]
-    places = [place for place, row in enumerate(rows) if not top or place < top or row.mine]
-    shown, lanes = [rows[place] for place in places], one.lanes()
-    drawing, models = _drawing(shown, axis), _models(rows)
-    counts = {(row.reached, row.n) for row in rows}
-    alike = len(counts) == 1 and rows[0].reached == rows[0].n
-    columns = [
-        Column("rank", "right"),
-        *([Column("ties")] if one.ties else []),
-        Column("entry", names=True),
-        *([Column("hardware", rank=1)] if any(models.values()) else []),
-        *([] if alike else [Column("reached", "right")]),
-        Column(f"{axis.mean} [{percentages.text(one.confidence)}]", "right"),
-        Column(drawing.title, rank=3, drawn=True),
-        *([Column("accelerator h", "right", rank=2)] if rows[0].accelerator_hours else []),
+    axis, level = AXES[rows[0].axis], percentages.text(one.confidence)
+    shown = [row for row in rows if not top or row.rank <= top or row.mine]
+    drawing, models, lanes = _drawing(shown, axis), _models(rows), one.lanes()
+    alike = len({row.n for row in rows}) == 1 and all(row.reached == row.n for row in rows)
+    columns: list[Field[StandingRow]] = [
+        fields.words("rank", lambda row: f"{'> ' if row.mine else ''}{row.rank}")
     ]
-    lines = []
-    for place, row in zip(places, shown, strict=True):
-        entry = one.entries[place]
-        cells: list[Cell] = [Text(f"{'> ' if row.mine else ''}{row.rank}")]
-        if one.ties:
-            cells.append(Text("".join("│" if lane else " " for lane in lanes[place]).rstrip()))
-        cells.append(Text(entry.label))
-        if any(models.values()):
-            cells.append(Text(models[row.hardware]))
-        if not alike:
-            cells.append(Reached(row.reached, row.n))
-        mean = Quantity(row.mean_seconds, axis.unit, row.mean_seconds_low, row.mean_seconds_high)
-        cells += [mean, Text(drawing.of(row))]
-        if rows[0].accelerator_hours:
-            cells.append(Quantity(row.accelerator_hours, "number"))
-        lines.append(Line(tuple(cells), details.get(id(entry.row), ())))
-    if hidden := len(rows) - len(places):
-        more = f"{hidden:,} slower not shown: --top 0 shows all"
-        lines[-1] = Line(lines[-1].cells, (*lines[-1].details, more))
+    if one.ties:
+        bars = ["".join("│" if lane else " " for lane in place).rstrip() for place in lanes]
+        columns.append(Field(Column("ties"), lambda row: Text(bars[row.rank - 1])))
+    columns.append(
+        Field(Column("entry", names=True), lambda row: Text(one.entries[row.rank - 1].label))
+    )
+    if any(models.values()):
+        columns.append(Field(Column("hardware", rank=1), lambda row: Text(models[row.hardware])))
+    if not alike:
+        columns.append(fields.reached())
+    columns.append(
+        fields.number(f"{axis.mean} [{level}]", "mean_seconds", axis.unit, interval=True)
+    )
+    columns.append(
+        Field(Column(drawing.title, rank=3, drawn=True), lambda row: Text(drawing.of(row)))
+    )
+    if rows[0].accelerator_hours:
+        columns.append(fields.number("accelerator h", "accelerator_hours", "number", rank=2))
+    below = [details.get(id(one.entries[row.rank - 1].row), ()) for row in shown]
+    if hidden := len(rows) - len(shown):
+        below[-1] = (*below[-1], f"{hidden:,} slower not shown: --top 0 shows all")
     each = f", {units.plural(rows[0].n, 'run')}{' each' if len(rows) > 1 else ''}" if alike else ""
-    count = units.plural(len(rows), "entry", "entries")
-    return Table(tuple(columns), tuple(lines), f"{_titled(one)}: {count}{each}")
-
-
-def _titled(one: League) -> str:
-    size = "" if one.size is None else units.plural(one.size, "accelerator")
-    return ", ".join(filter(None, (one.name, size)))
+    title = f"{one.title}: {units.plural(len(rows), 'entry', 'entries')}{each}"
+    return fields.table(shown, columns, title, below)
 
 
 #: The first word of a name of hardware that has a digit: `B200` of `B200-SXM-180GB`.
@@ -225,7 +210,7 @@ def _drawing(rows: Sequence[StandingRow], axis: Axis) -> _Drawing:
 
 
 def _of_ties(leagues: Sequence[League]) -> Iterator[Note]:
-    """Say by what ranks are told apart, if any league has two that can be tested."""
+    """Yield by what ranks are told apart, if any league has two that can be tested."""
     testable = [one for one in leagues if one.testable]
     if testable:
         pairs = sum(math.comb(len(one.entries), 2) for one in testable)
@@ -243,7 +228,7 @@ def _sentence(shown: Sequence[tuple[League, Sequence[StandingRow]]], mine: str) 
     texts = []
     for one, rows in shown:
         place = next(place for place, row in enumerate(rows) if row.mine)
-        texts.append(f"{_titled(one)}: {one.entries[place].label} is {_standing(one, place)}.")
+        texts.append(f"{one.title}: {one.entries[place].label} is {_standing(one, place)}.")
     return " ".join(texts)
 
 

@@ -157,6 +157,12 @@ def plural(number: int, singular: str, plural_form: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural_form or singular + 's'}"
 
 
+def without_unit(ends: Sequence[str], value: str) -> Sequence[str]:
+    """Return the ends of an interval without their unit, where both have that of the value."""
+    unit = "%" if value.endswith("%") else value[value.find(" ") :] if " " in value else ""
+    return [end.removesuffix(unit) for end in ends] if all(e.endswith(unit) for e in ends) else ends
+
+
 def ordinal(number: int) -> str:
     """Return `1st`, `2nd`, `3rd`, `11th`."""
     last = 0 if number % 100 in {11, 12, 13} else number % 10

@@ -77,11 +77,7 @@ class Group(TyperGroup):
             commands = [TyperCommand(name, help=_help(_function(name))) for name in names]
             with formatter.section(title):
                 formatter.write_dl(
-                    (
-                        str(one.name).ljust(width),
-                        one.get_short_help_str(limit),
-                    )
-                    for one in commands
+                    (str(one.name).ljust(width), one.get_short_help_str(limit)) for one in commands
                 )
 
 

@@ -98,7 +98,6 @@ def _table(
     lanes = one.lanes()
     whole = [names.label([entry.label]) for entry in one.entries]
     short = shortened(whole, _LONGEST) or {}
-    size = "" if one.size is None else units.plural(one.size, "accelerator")
     counts = [_count(entry.side) for entry in one.entries]
     complete = Counter(_count(entry.side) for entry in one.entries if entry.side.all_reached)
     # How many runs most entries have, all of which reached.
@@ -114,7 +113,7 @@ def _table(
     return Table(
         name=one.name,
         size="" if one.size is None else str(one.size),
-        title=", ".join(filter(None, (one.name, size))),
+        title=one.title,
         entries=units.plural(len(one.entries) + one.left_out, "entry", "entries"),
         claim=" ".join(f"{each}." for each in (league.claim(one), runs) if each),
         axis_title=f"{axis.to_target} of every run (log)",
@@ -179,10 +178,7 @@ def _limits(entry: Entry, unit: units.Amount) -> str:
     if entry.mean is None or entry.low is None or entry.high is None:
         return ""
     ends = [units.amount(max(end, 0.0), unit) for end in (entry.low, entry.high)]
-    word = units.amount(entry.mean, unit).rpartition(" ")[2]
-    if all(end.endswith(f" {word}") for end in ends):
-        ends = [end.removesuffix(f" {word}") for end in ends]
-    return "[{}, {}]".format(*ends)
+    return "[{}, {}]".format(*units.without_unit(ends, units.amount(entry.mean, unit)))
 
 
 def _strip(entry: Entry, ticks: Scale) -> str:

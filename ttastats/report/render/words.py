@@ -48,12 +48,7 @@ def quantity(value: Quantity) -> str:
         parts.append(f"±{spread}")
     if value.low is not None and value.high is not None:
         ends = [_number(value, end) for end in (value.low, value.high)]
-        # A unit that both share with the value is not repeated.
-        unit = "%" if value.unit == "fraction" else parts[0][parts[0].rfind(" ") :]
-        if all(end.endswith(unit) for end in ends) and (unit == "%" or " " in parts[0]):
-            ends = [end.removesuffix(unit) for end in ends]
-        low, high = ends
-        parts.append(f"[{low}, {high}]")
+        parts.append("[{}, {}]".format(*units.without_unit(ends, parts[0])))
     return " ".join(parts) + value.mark
 
 
