@@ -50,18 +50,20 @@ def _joined(parts: Sequence[pl.Series]) -> pl.Series:
 def _values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
     if name == "day":
         return runs["started_at"].dt.date()
-    full = columns.full_name(name, [one for one in columns.of_runs() if one in runs.columns])
+    full = columns.full_name(name, [each for each in columns.of_runs() if each in runs.columns])
     if full is not None:
         return runs[full]
     if any(sign in name for sign in "=<>"):
         numbered = runs.with_row_index("place")
-        met = select.where(numbered.lazy(), [name]).collect()["place"]
-        return numbered["place"].is_in(met.implode())
-    told = [recorded(extra).get(name) for extra in runs["extra"]]
-    if all(value is None for value in told):
+        places = select.where(numbered.lazy(), [name]).collect()["place"]
+        return numbered["place"].is_in(places.implode())
+    recordings = [recorded(extra).get(name) for extra in runs["extra"]]
+    if all(value is None for value in recordings):
         known = {key for extra in runs["extra"] for key in recorded(extra)}
         raise columns.unknown(name, [*columns.of_runs(), *DERIVED, *sorted(known)], option)
-    return pl.Series([None if value is None else str(value) for value in told], dtype=pl.String)
+    return pl.Series(
+        [None if value is None else str(value) for value in recordings], dtype=pl.String
+    )
 
 
 def in_turn(starts: pl.DataFrame) -> pl.Series:
@@ -70,16 +72,16 @@ def in_turn(starts: pl.DataFrame) -> pl.Series:
     What is left at the end belongs to the last.
     """
     order = starts.with_row_index("place").sort("started_at", "place")
-    seen: set[str] = set()
-    number, found = 1, []
+    round_sides: set[str] = set()
+    number, turns = 1, []
     for side in order["side"]:
-        if len(seen) == 2:
-            number, seen = number + 1, set()
-        seen.add(side)
-        found.append(number)
-    if len(seen) < 2 and number > 1:
-        found = [min(one, number - 1) for one in found]
-    numbered = order.with_columns(turn=pl.Series(found, dtype=pl.Int64)).sort("place")
+        if len(round_sides) == 2:
+            number, round_sides = number + 1, set()
+        round_sides.add(side)
+        turns.append(number)
+    if len(round_sides) < 2 and number > 1:
+        turns = [min(turn, number - 1) for turn in turns]
+    numbered = order.with_columns(turn=pl.Series(turns, dtype=pl.Int64)).sort("place")
     return numbered.select(
         pl.when(pl.col("started_at").is_not_null()).then(pl.format("turn {}", "turn"))
     ).to_series()
@@ -95,13 +97,13 @@ def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
     """
     if not names:
         return list(paired)
-    found = [
+    blocked = [
         replace(each, pairs=tuple(_blocked(pair, names) for pair in each.pairs)) for each in paired
     ]
-    every = [pair for each in found for pair in each.pairs]
+    every = [pair for each in blocked for pair in each.pairs]
     if all(pair.blocks is None or not pair.blocks.shared for pair in every):
         seen = units.listed(
-            [_alone(one) for pair in every if pair.blocks for one in pair.blocks.alone], 6, "; "
+            [_alone(block) for pair in every if pair.blocks for block in pair.blocks.alone], 6, "; "
         )
         raise TtastatsError(
             f"no block has runs of both sides: {seen or 'no run records its block'}",
@@ -111,7 +113,7 @@ def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
         )
     return [
         replace(each, remarks=(*each.remarks, *_remarks(each, " and ".join(names))))
-        for each in found
+        for each in blocked
     ]
 
 
@@ -155,8 +157,8 @@ def _blocked(pair: Pair, names: Sequence[str]) -> Pair:
     sizes = setups.agg(pl.col("setup").n_unique(), n=pl.len())
     # Runs of one side and block that are of several setups are not independent.
     if ((sizes["setup"] > 1) & (sizes["setup"] < sizes["n"])).any():
-        said = "a block holds several setups of a side"
-        return replace(pair, unavailable=said, blocks=blocks)
+        reason = "a block holds several setups of a side"
+        return replace(pair, unavailable=reason, blocks=blocks)
     return replace(pair, a=a, b=b, blocks=blocks)
 
 
@@ -185,21 +187,21 @@ def _remarks(paired: Pairing, by: str) -> Iterator[Note]:
             few = wording("blocks.few", n=len(shared)) if len(shared) <= FEW else ""
             yield note("blocks", n=len(shared), by=by, counts=counts, few=few).of(who)
         if blocks.alone:
-            names = units.listed([_alone(one) for one in blocks.alone], between="; ")
+            names = units.listed([_alone(block) for block in blocks.alone], between="; ")
             yield note("blocks_alone", names=names).of(who)
         if any(blocks.unknown):
             a, b = blocks.unknown
             yield note("blocks_unknown", a=a, b=b, by=by).of(who)
 
 
-def numbers(pair: Pair, found: ByBlock | None, *, ratios: bool = False) -> dict[str, Any]:
+def numbers(pair: Pair, by_block: ByBlock | None, *, ratios: bool = False) -> dict[str, Any]:
     """Return what rows for programs tell of the blocks of a difference, where there are any.
 
     `ratios` gives ratios, A over B, of differences of logs, B minus A.
     """
     if pair.blocks is None:
         return {}
-    gaps = {} if found is None else found.differences
+    gaps = {} if by_block is None else by_block.differences
     name = "speedup" if ratios else "difference"
     each = {block: exp(-gap) if ratios else gap for block, gap in gaps.items()}
     return {
@@ -208,5 +210,5 @@ def numbers(pair: Pair, found: ByBlock | None, *, ratios: bool = False) -> dict[
             for number, (block, a, b) in enumerate(pair.blocks.shared)
         ],
         "blocks_alone": [block for block, _, _ in pair.blocks.alone],
-        "p_blocks_differ": None if found is None else found.p_value,
+        "p_blocks_differ": None if by_block is None else by_block.p_value,
     }

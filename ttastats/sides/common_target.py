@@ -27,13 +27,13 @@ NOT_COMPARABLE = "not comparable"
 class JudgedPair:
     """Both sides judged by one target, or `unavailable` says that they cannot be.
 
-    `said` tells of the difference, without the name of the pair; empty if there is none.
+    `difference` is that of their targets in words, without the name of the pair; else empty.
     """
 
     a: pl.DataFrame
     b: pl.DataFrame
     unavailable: str | None = None
-    said: str = ""
+    difference: str = ""
 
 
 def targets(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.DataFrame:
@@ -42,14 +42,14 @@ def targets(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.DataFrame:
     Without evaluations it is the one target that a table of runs tells of each, and not which way
     is better.
     """
-    found = (
+    targets_of_runs = (
         rows.filter(pl.col("target_value").is_finite(), pl.col("metric").is_not_null())
         .group_by(*RUN, "metric", maintain_order=True)
         .agg(pl.col("target_value", "higher_is_better").first())
         .collect()
     )
-    if not found.is_empty():
-        return found
+    if not targets_of_runs.is_empty():
+        return targets_of_runs
     named = pl.col("target_value").is_not_null() & pl.col("target_metric").is_not_null()
     return runs.filter(named).select(
         *RUN,
@@ -80,7 +80,7 @@ def judge(
         Their tidy tables; without evaluations nothing can be judged anew.
     """
     a, b = sides
-    own = tuple(
+    own_targets = tuple(
         table.join(runs.select(RUN), on=RUN, how="semi")
         for table, runs in zip(known, sides, strict=True)
     )
@@ -88,46 +88,46 @@ def judge(
         dict(
             sorted(table.group_by("metric").agg(pl.col("target_value").unique().sort()).iter_rows())
         )
-        for table in own
+        for table in own_targets
     )
     if not values_a or not values_b:
-        return _by_the_only(sides, values_a or values_b, rows, own)
+        return _by_the_only(sides, values_a or values_b, rows, own_targets)
     if set(values_a) != set(values_b):
-        text = f"A's target is {_said(values_a)}, B's is {_said(values_b)}"
+        text = f"A's target is {_listed(values_a)}, B's is {_listed(values_b)}"
         return JudgedPair(a, b, NOT_COMPARABLE, text)
     if not any(_differ([*values_a[metric], *values_b[metric]]) for metric in values_a):
         return JudgedPair(a, b)
-    text = f"A's target is {_said(values_a)}, B's {_said(values_b)}"
-    return _by_the_strictest(sides, rows, pl.concat(own), text)
+    text = f"A's target is {_listed(values_a)}, B's {_listed(values_b)}"
+    return _by_the_strictest(sides, rows, pl.concat(own_targets), text)
 
 
 def _by_the_only(
     sides: tuple[pl.DataFrame, pl.DataFrame],
     values: Mapping[str, list[float]],
     rows: tuple[pl.LazyFrame, pl.LazyFrame],
-    own: Sequence[pl.DataFrame],
+    own_targets: Sequence[pl.DataFrame],
 ) -> JudgedPair:
     """Judge both sides by the targets of one, as runs without any have not failed to reach it."""
-    lacking = 0 if own[0].is_empty() else 1
+    lacking = 0 if own_targets[0].is_empty() else 1
     if not values or sides[lacking].get_column("reached").any():  # success decides
         return JudgedPair(*sides)
-    text = f"{'AB'[lacking]} has no target, {'BA'[lacking]}'s is {_said(values)}"
+    text = f"{'AB'[lacking]} has no target, {'BA'[lacking]}'s is {_listed(values)}"
     logged = rows[lacking].join(sides[lacking].lazy(), on=RUN, how="semi").select("metric")
     if not set(values) <= set(logged.collect()["metric"]):
         return JudgedPair(*sides, NOT_COMPARABLE, f"{text}, of which {'AB'[lacking]} logs nothing")
-    return _by_the_strictest(sides, rows, own[1 - lacking], text)
+    return _by_the_strictest(sides, rows, own_targets[1 - lacking], text)
 
 
 def _by_the_strictest(
     sides: tuple[pl.DataFrame, pl.DataFrame],
     rows: tuple[pl.LazyFrame, pl.LazyFrame],
-    own: pl.DataFrame,
+    own_targets: pl.DataFrame,
     text: str,
 ) -> JudgedPair:
     (a, b) = sides
-    for candidate in _candidates(own):
+    for candidate in _candidates(own_targets):
         anew = _rejudged(a, rows[0], candidate), _rejudged(b, rows[1], candidate)
-        if all(_seen(before, now) for before, now in zip(sides, anew, strict=True)):
+        if all(_all_reach_it(before, now) for before, now in zip(sides, anew, strict=True)):
             at = ", ".join(f"{target.metric} {target.value:g}" for target in candidate)
             return JudgedPair(*anew, None, f"{text}; both are compared at {at}")
     return JudgedPair(a, b, NOT_COMPARABLE, f"{text}; the evaluations do not allow a common target")
@@ -140,19 +140,19 @@ def _differ(values: Sequence[float]) -> bool:
     return max(values) - min(values) > quality.TOLERANCE * max(map(abs, values))
 
 
-def _said(values: Mapping[str, Sequence[float]]) -> str:
+def _listed(values: Mapping[str, Sequence[float]]) -> str:
     return ", ".join(
-        f"{metric} {' or '.join(f'{value:g}' for value in found)}"
-        for metric, found in values.items()
+        f"{metric} {' or '.join(f'{value:g}' for value in targets)}"
+        for metric, targets in values.items()
     )
 
 
-def _candidates(own: pl.DataFrame) -> Iterator[tuple[UserTarget, ...]]:
+def _candidates(own_targets: pl.DataFrame) -> Iterator[tuple[UserTarget, ...]]:
     """Return targets of all metrics from the strictest to the laxest that a side has."""
     ordered = []
-    for metric, found in own.group_by("metric", maintain_order=True):
-        is_higher = direction.is_upwards(found)
-        column = found.get_column("target_value").unique().sort(descending=is_higher)
+    for metric, targets in own_targets.group_by("metric", maintain_order=True):
+        is_higher = direction.is_upwards(targets)
+        column = targets.get_column("target_value").unique().sort(descending=is_higher)
         ordered.append([UserTarget(value, str(metric[0]), is_higher) for value in column])
     for step in zip_longest(*ordered):
         laxest = (column[-1] for column in ordered)
@@ -169,7 +169,7 @@ def _rejudged(
     return order.join(anew, on=RUN, how="left", maintain_order="left")
 
 
-def _seen(before: pl.DataFrame, now: pl.DataFrame) -> bool:
+def _all_reach_it(before: pl.DataFrame, now: pl.DataFrame) -> bool:
     """Return whether every run that reached its own target is seen to reach the other."""
     reached = now.get_column("reached").fill_null(value=False)
     known = ~reached | now.get_column("tta_seconds").is_not_null()

@@ -51,10 +51,10 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
     the adjustment of the others.
     """
     options = options or Options()
-    found = judged([_measured(pair, options) for pair in pairs], options, options.margin)
+    comparisons = judged([_measured(pair, options) for pair in pairs], options, options.margin)
     alpha = 1 - options.confidence
-    tests = sum(one.p_adjusted is not None and one.p_adjusted >= alpha for one in found)
-    return tuple(replace(one, plan=_plan(one, tests, options)) for one in found)
+    tests = sum(each.p_adjusted is not None and each.p_adjusted >= alpha for each in comparisons)
+    return tuple(replace(each, plan=_plan(each, tests, options)) for each in comparisons)
 
 
 def _measured(pair: Pair, options: Options) -> Comparison:
@@ -117,19 +117,19 @@ def _at_look(base: Comparison, most: int, options: Options) -> Comparison:
         # Another look may come, or was: the row takes its part of alpha all the same.
         return replace(base, p_value=1.0, verdict=verdict)
     a, b = base.a.outcomes, base.b.outcomes
-    found = speedup_of(base.a, base.b, a, b, options, look)
-    p_value = found.ratio.p_value
-    if p_value is None and found.ratio.low is not None:
+    times = speedup_of(base.a, base.b, a, b, options, look)
+    p_value = times.ratio.p_value
+    if p_value is None and times.ratio.low is not None:
         p_value = look.p_value(_second_opinion(a, b, options.seed))
     as_one = replace(options, confidence=confidence_of(options.confidence, look))
     return _with_wins(
         replace(
             base,
             estimand=options.estimand,
-            speedup=found,
+            speedup=times,
             parts=_parts(base, as_one),
             p_value=p_value,
-            flags=(*base.flags, *found.flags),
+            flags=(*base.flags, *times.flags),
         )
     )
 
@@ -172,8 +172,8 @@ def _same_convergence(base: Comparison, options: Options) -> Comparison:
     if epochs_p < 1 - options.confidence:
         return _flagged(base, flag("convergence_differs", p=epochs_p))
     per_a, per_b = (
-        outcomes(one.times / progress, clusters=one.outcomes.clusters, blocks=one.outcomes.blocks)
-        for one, progress in ((a, a.progress), (b, b.progress))
+        outcomes(each.times / progress, clusters=each.clusters, blocks=each.blocks)
+        for each, progress in ((a.outcomes, a.progress), (b.outcomes, b.progress))
     )
     ratio = speedup(per_a, per_b, epochs_fixed=True, confidence=options.confidence)
     return _tested(base, per_a, per_b, "throughput", ratio, options)
@@ -188,7 +188,7 @@ def _tested(
     a: Outcomes,
     b: Outcomes,
     estimand: Estimand,
-    found: Speedup,
+    times: Speedup,
     options: Options,
     *,
     brief: bool = False,
@@ -197,18 +197,18 @@ def _tested(
 
     That test stands in where there is no variance for the first, and `brief` makes it there alone.
     """
-    p_value, alpha, second = found.ratio.p_value, 1 - options.confidence, None
-    stands_in = p_value is None and found.ratio.low is not None and smallest_p(a.n, b.n) < alpha
+    p_value, alpha, second = times.ratio.p_value, 1 - options.confidence, None
+    stands_in = p_value is None and times.ratio.low is not None and smallest_p(a.n, b.n) < alpha
     if (stands_in or not brief) and _can_change_places(a, b, alpha):
         second = _second_opinion(a, b, options.seed)
         p_value = second if stands_in else p_value
     return replace(
         base,
         estimand=estimand,
-        speedup=found,
+        speedup=times,
         p_value=p_value,
         p_permutation=second,
-        flags=(*base.flags, *found.flags),
+        flags=(*base.flags, *times.flags),
     )
 
 
@@ -242,10 +242,10 @@ def _scores(a: Outcomes, b: Outcomes, blocks: NDArray[np.intp]) -> Floats:
         logs: Floats = np.log(times)
         return logs
     times = np.where(np.concatenate([a.reached, b.reached]), times, np.inf)
-    found = np.empty(times.size)
+    ranks = np.empty(times.size)
     for block in np.unique(blocks):
-        found[blocks == block] = midranks(times[blocks == block])
-    return found
+        ranks[blocks == block] = midranks(times[blocks == block])
+    return ranks
 
 
 def _fraction_p(a: SideNumbers, b: SideNumbers, seed: int) -> float:
@@ -279,39 +279,39 @@ _BLOCKS_DIFFER = 0.05
 def _flags(base: Comparison) -> Iterator[Flag]:
     """Flag what the runs themselves say about how far a comparison of them can be trusted."""
     a, b, each = base.a, base.b, base.by_block
-    for name, one in (("A", a), ("B", b)):
-        if one.n_untimed:
+    for name, n in (("A", a.n_untimed), ("B", b.n_untimed)):
+        if n:
             unknown = f"unknown {'number of ' if base.axis.progress else ''}{base.axis.noun}"
-            yield flag("untimed_failures", n=one.n_untimed, side=name, unknown=unknown)
+            yield flag("untimed_failures", n=n, side=name, unknown=unknown)
     if each is not None and each.p_value is not None and each.p_value < _BLOCKS_DIFFER:
         ratios = ", ".join(f"{np.exp(-gap):.3f}" for gap in each.differences.values())
         yield flag("blocks_differ", p=each.p_value, ratios=ratios)
-    yield from (one.flag for one in base.findings)
+    yield from (finding.flag for finding in base.findings)
     seeds = checks.paired_seeds(a.design, b.design)
     if seeds is not None and a.all_reached and b.all_reached:
         paired = ratio_between(
-            *(replace(side.outcomes, blocks=own) for side, own in zip((a, b), seeds, strict=True))
+            replace(a.outcomes, blocks=seeds[0]), replace(b.outcomes, blocks=seeds[1])
         )
         ratio = ratio_interval(paired.estimate, paired.low, paired.high)
         yield flag("paired_seeds", n=a.n, ratio=ratio)
 
 
-def _plan(one: Comparison, tests: int, options: Options) -> PowerPlan | None:
+def _plan(comparison: Comparison, tests: int, options: Options) -> PowerPlan | None:
     """Plan from the spread seen, as a CV of one run: SE(log S) = CV sqrt(2/n) at equal n.
 
     A claim has to hold among all `tests` that are not decided yet, as Holm's step-down asks, and
     for epochs not seen.
     """
-    found = one.speedup
-    ratio = found.ratio if found else None
-    n = min(one.a.n, one.b.n)
-    if found is None or ratio is None or n < 2 or not ratio.se_log or not ratio.estimate:
+    speedup = comparison.speedup
+    ratio = speedup.ratio if speedup else None
+    n = min(comparison.a.n, comparison.b.n)
+    if speedup is None or ratio is None or n < 2 or not ratio.se_log or not ratio.estimate:
         return None
-    if found.look is not None or one.a.pooled or one.b.pooled:
+    if speedup.look is not None or comparison.a.pooled or comparison.b.pooled:
         return None
     alpha = (1 - options.confidence) / max(tests, 1)
-    cv = ratio.se_log * float(np.sqrt(1 / (1 / one.a.n + 1 / one.b.n)))
-    shifts = found.epoch_shifts
+    cv = ratio.se_log * float(np.sqrt(1 / (1 / comparison.a.n + 1 / comparison.b.n)))
+    shifts = speedup.epoch_shifts
     needed = None
     if ratio.estimate != 1.0:
         needed = runs_needed(ratio.estimate, cv, alpha=alpha, epoch_shifts=shifts)

@@ -125,7 +125,7 @@ class Contrast(Generic[Sample]):
     @property
     def allowed_for(self) -> str:
         """Return what the verdict allows for because of where runs were evaluated."""
-        return words(found.code for found in self.findings if found.effect == "allowance")
+        return words(finding.code for finding in self.findings if finding.effect == "allowance")
 
 
 def speedup_of(
@@ -169,77 +169,83 @@ def judged(
         Without one nothing is called the same.
     """
     contrasts = list(contrasts)
-    for number, one in enumerate(contrasts):
-        reasons = words(each.code for each in one.findings if each.effect == "undecided")
-        if reasons and one.verdict is NOT_JUDGED:
-            contrasts[number] = replace(one, verdict=no_verdict(reasons, options))
-    known = [None if one.verdict.reason else one.p_value for one in contrasts]
+    for number, contrast in enumerate(contrasts):
+        reasons = words(each.code for each in contrast.findings if each.effect == "undecided")
+        if reasons and contrast.verdict is NOT_JUDGED:
+            contrasts[number] = replace(contrast, verdict=no_verdict(reasons, options))
+    known = [None if each.verdict.reason else each.p_value for each in contrasts]
     bounds: Sequence[Bounds] = [Bounds()] * len(contrasts)
     if margin is not None:
-        waiting = sum(one.speedup is None and options.max_runs is not None for one in contrasts)
-        bounds = margin_bounds([one.speedup for one in contrasts], margin, waiting)
+        waiting = sum(each.speedup is None and options.max_runs is not None for each in contrasts)
+        bounds = margin_bounds([each.speedup for each in contrasts], margin, waiting)
     return tuple(
-        _judged(one, p, within, options, margin) if one.verdict is NOT_JUDGED else one
-        for one, p, within in zip(contrasts, adjusted(known, fdr=options.fdr), bounds, strict=True)
+        _judged(each, p, within, options, margin) if each.verdict is NOT_JUDGED else each
+        for each, p, within in zip(contrasts, adjusted(known, fdr=options.fdr), bounds, strict=True)
     )
 
 
 def _judged(
-    one: Contrast[Sample], p: float | None, bounds: Bounds, options: Options, margin: float | None
+    contrast: Contrast[Sample],
+    p: float | None,
+    bounds: Bounds,
+    options: Options,
+    margin: float | None,
 ) -> Contrast[Sample]:
     """Decide a contrast, and add what the design of its runs makes of the claim."""
-    times, gap = cast("Contrast[SideNumbers]", one), one.difference
+    times, gap = cast("Contrast[SideNumbers]", contrast), contrast.difference
     if gap is None:
         verdict = _of_times(times, p, bounds, options)
     else:
-        verdict = _of_values(one, gap, p, margin)
-    found = [_by_clusters(times, p, each, verdict, options) for each in one.findings]
-    if one.within_blocks and (gap is None or gap.low is not None):
+        verdict = _of_values(contrast, gap, p, margin)
+    findings = [_by_clusters(times, p, each, verdict, options) for each in contrast.findings]
+    if contrast.within_blocks and (gap is None or gap.low is not None):
         alpha = 1 - options.confidence
-        found += these_blocks(one.by_block, one.p_value, p, alpha)
-    verdict = carrying(verdict, found)
-    flags = dict.fromkeys((*one.flags, *verdict.flags, *(each.flag for each in found)))
-    return replace(one, p_adjusted=p, verdict=verdict, findings=tuple(found), flags=tuple(flags))
+        findings += these_blocks(contrast.by_block, contrast.p_value, p, alpha)
+    verdict = carrying(verdict, findings)
+    flags = dict.fromkeys((*contrast.flags, *verdict.flags, *(each.flag for each in findings)))
+    return replace(
+        contrast, p_adjusted=p, verdict=verdict, findings=tuple(findings), flags=tuple(flags)
+    )
 
 
 def _of_times(
-    one: Contrast[SideNumbers], p: float | None, bounds: Bounds, options: Options
+    contrast: Contrast[SideNumbers], p: float | None, bounds: Bounds, options: Options
 ) -> Decision:
-    found = one.speedup
-    if found is None:
+    times = contrast.speedup
+    if times is None:
         return decide_by_fraction(
-            one.a.n_reached, one.a.n, one.b.n_reached, one.b.n,
+            contrast.a.n_reached, contrast.a.n, contrast.b.n_reached, contrast.b.n,
             alpha=1 - options.confidence, p_value=p, margin=options.margin,
         )  # fmt: skip
 
     def decided(evidence: Speedup, bounds: Bounds) -> Decision:
-        second = one.p_permutation
+        second = contrast.p_permutation
         return decide(
             evidence, margin=options.margin, p_value=p, p_permutation=second, bounds=bounds
         )
 
-    verdict = decided(found, bounds)
-    if verdict.word is Verdict.UNDECIDED and found.a and found.b and (found.a.late or found.b.late):
+    verdict = decided(times, bounds)
+    if verdict.word is Verdict.UNDECIDED and times.a and times.b and (times.a.late or times.b.late):
         # Would a direction be shown if evaluation intervals did not differ?
-        alike = replace(found, a=replace(found.a, late=0.0), b=replace(found.b, late=0.0))
+        alike = replace(times, a=replace(times.a, late=0.0), b=replace(times.b, late=0.0))
         if decided(alike, Bounds()).word.directed:
             return replace(verdict, why=WORDS["grids_differ"])
     return verdict
 
 
 def _of_values(
-    one: Contrast[Sample], gap: MeanDifference, p: float | None, margin: float | None
+    contrast: Contrast[Sample], gap: MeanDifference, p: float | None, margin: float | None
 ) -> Decision:
     """Judge a difference; no side is called better, or the same, that may have failed runs."""
     verdict = decide_difference(
         gap,
-        higher_is_better=one.higher_is_better,
+        higher_is_better=contrast.higher_is_better,
         p_value=p,
         margin=margin,
-        slack=one.slack,
-        allowance=one.allowed_for,
+        slack=contrast.slack,
+        allowance=contrast.allowed_for,
     )
-    of_a, of_b = one.incomplete
+    of_a, of_b = contrast.incomplete
     if (verdict.word is Verdict.WORSE and of_a) or (verdict.word is Verdict.BETTER and of_b):
         return replace(verdict, word=Verdict.UNDECIDED, claim="undecided", why="runs missing")
     if verdict.word is Verdict.SAME and (of_a or of_b):
@@ -248,9 +254,9 @@ def _of_values(
 
 
 def _by_clusters(
-    one: Contrast[SideNumbers],
+    contrast: Contrast[SideNumbers],
     p: float | None,
-    found: Finding,
+    finding: Finding,
     verdict: Decision,
     options: Options,
 ) -> Finding:
@@ -258,19 +264,19 @@ def _by_clusters(
 
     The spread between clusters then enters the interval; it takes two of them on each side.
     """
-    clusters, ratio = found.clusters, one.speedup.ratio if one.speedup else None
-    if found.effect != "condition" or clusters is None or ratio is None or ratio.p_value is None:
-        return found
+    clusters, ratio = finding.clusters, contrast.speedup.ratio if contrast.speedup else None
+    if finding.effect != "condition" or clusters is None or ratio is None or ratio.p_value is None:
+        return finding
     few = any(np.unique(labels).size < 2 for labels in clusters)
-    if few or one.estimand == "throughput" or one.a.pooled or one.b.pooled:
-        return found
+    if few or contrast.estimand == "throughput" or contrast.a.pooled or contrast.b.pooled:
+        return finding
     sides = [
         replace(side.outcomes, clusters=numbered(labels, labels.size))
-        for side, labels in zip((one.a, one.b), clusters, strict=True)
+        for side, labels in zip((contrast.a, contrast.b), clusters, strict=True)
     ]
-    by_cluster = speedup_of(one.a, one.b, sides[0], sides[1], options)
+    by_cluster = speedup_of(contrast.a, contrast.b, sides[0], sides[1], options)
     p_value = by_cluster.ratio.p_value
     if p_value is not None and p is not None:
         p_value = min(1.0, p_value * p / (ratio.p_value or p or 1.0))
     same = decide(by_cluster, margin=options.margin, p_value=p_value).word is verdict.word
-    return replace(found, effect="note") if same else found
+    return replace(finding, effect="note") if same else finding

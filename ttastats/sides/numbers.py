@@ -133,8 +133,8 @@ def both_blocks(
     a: pl.DataFrame, b: pl.DataFrame
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
     """Return the numbers of the blocks of the runs of two sides; None without blocks."""
-    one, other = blocks_of(a), blocks_of(b)
-    return None if one is None or other is None else (one, other)
+    blocks_a, blocks_b = blocks_of(a), blocks_of(b)
+    return None if blocks_a is None or blocks_b is None else (blocks_a, blocks_b)
 
 
 def share_a_block(a: pl.DataFrame, b: pl.DataFrame) -> bool:
@@ -158,16 +158,16 @@ def _own_progress(solved: pl.DataFrame) -> Epochs | None:
     whose evaluation interval is known comes first: labels that never change (BERT's epoch 1.0)
     count no progress. Where no progress is logged, the evaluations are counted.
     """
-    told = [
+    logged = [
         Epochs(_floats(solved.get_column(unit)), evaluation_interval(solved, column))
         for unit, column in PROGRESS
         if not solved.get_column(unit).null_count()
     ]
     evaluations = solved.get_column("evaluations_to_target")
     if not evaluations.null_count() and (evaluations > 1).all():
-        told.append(Epochs(_floats(evaluations), 1.0))
-    bounded = [progress for progress in told if progress.evaluation_interval is not None]
-    return next(iter((*bounded, *told)), None)
+        logged.append(Epochs(_floats(evaluations), 1.0))
+    bounded = [progress for progress in logged if progress.evaluation_interval is not None]
+    return next(iter((*bounded, *logged)), None)
 
 
 def _floats(column: pl.Series) -> Floats:

@@ -133,13 +133,13 @@ def pairings(
     """
     baseline, *others = (replace(side, runs=standing(side.runs)) for side in (baseline, *others))
     keys = tuple(by) or _benchmark_keys((baseline, *others))
-    found = [
+    matches = [
         _groups(baseline.runs, other.runs, keys, like_for_like=not (by or pool)) for other in others
     ]
-    extra = tuple(name for name in setups.COLUMNS if any(name in columns for *_, columns in found))
+    extra = tuple(name for name in setups.COLUMNS if any(name in match[2] for match in matches))
     return tuple(
         _pairing(baseline, other, groups, alone, keys, extra)
-        for other, (groups, alone, _) in zip(others, found, strict=True)
+        for other, (groups, alone, _) in zip(others, matches, strict=True)
     )
 
 
@@ -152,8 +152,9 @@ def _benchmark_keys(sides: Sequence[Side]) -> tuple[str, ...]:
     }
     dropped = {
         name
-        for name, found in values.items()
-        if all(len(each) == 1 for each in found) and any(each != found[0] for each in found)
+        for name, sides_values in values.items()
+        if all(len(each) == 1 for each in sides_values)
+        and any(each != sides_values[0] for each in sides_values)
     }
     return tuple(name for name in BENCHMARK if name not in dropped)
 
@@ -177,7 +178,7 @@ def _groups(
         elif like_for_like:
             matched = setups.match(parts_a[key], parts_b[key])
             columns |= set(matched.columns)
-            groups += [Pair(named, one, other) for one, other in matched.alike]
+            groups += [Pair(named, runs_a, runs_b) for runs_a, runs_b in matched.alike]
             alone += [
                 Alone(
                     {**named, **dict(zip(matched.columns, setup, strict=True))}, side, runs.height
@@ -215,9 +216,10 @@ def _pairing(
     both = shared_runs.shared(baseline.runs, other.runs)
     named = [
         replace(
-            one, keys={**one.keys, **{name: setups.common(one.a, one.b, name) for name in extra}}
+            pair,
+            keys={**pair.keys, **{name: setups.common(pair.a, pair.b, name) for name in extra}},
         )
-        for one in groups
+        for pair in groups
     ]
     judge = _judge_of(baseline, other)
     made = [_pair(group, both, judge) for group in named]
@@ -229,20 +231,22 @@ def _pairing(
             remedy="Give other runs, or select two parts of one file: --a 'system=...' --b "
             "'system=...'",
         )
-    every = [*(one.keys for one in named), *(one.keys for one in alone)]
+    every = [*(group.keys for group in named), *(group.keys for group in alone)]
     # Without a suite and round that all share.
-    same = {name for name in ("suite", "round") if len({one.get(name) for one in every}) == 1}
+    same = {name for name in ("suite", "round") if len({keys.get(name) for keys in every}) == 1}
     names = [
-        name_of({name: value for name, value in one.items() if name not in same}) for one in every
+        name_of({name: value for name, value in keys.items() if name not in same}) for keys in every
     ]
-    alone = [replace(one, short=name) for one, name in zip(alone, names[len(named) :], strict=True)]
+    alone = [
+        replace(group, short=name) for group, name in zip(alone, names[len(named) :], strict=True)
+    ]
     names = names[: len(named)]
     by_name = [(name, group.a, group.b) for name, group in zip(names, named, strict=True)]
     remarks = (
         *shared_runs.remark(by_name, both),
         *setups.remarks(by_name),
         *common_target.remark(
-            [(name, said) for name, (_, said) in zip(names, made, strict=True) if said]
+            [(name, text) for name, (_, text) in zip(names, made, strict=True) if text]
         ),
     )
     return Pairing(
@@ -270,8 +274,8 @@ def _pair(group: Pair, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
     if a.is_empty() or b.is_empty():
         return Pair(group.keys, counted(group.a), counted(group.b), SAME_RUNS), ""
     judged = judge(a, b)
-    flags = ("targets_differ",) if judged.said else ()
-    return Pair(group.keys, judged.a, judged.b, judged.unavailable, flags), judged.said
+    flags = ("targets_differ",) if judged.difference else ()
+    return Pair(group.keys, judged.a, judged.b, judged.unavailable, flags), judged.difference
 
 
 _Judge = Callable[[Runs, Runs], common_target.JudgedPair]
@@ -310,16 +314,16 @@ def _title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
 def _nothing_alike(
     baseline: Side, other: Side, alone: Sequence[Alone], keys: Sequence[str]
 ) -> TtastatsError:
-    def held(side: str) -> str:
-        names = [one.name for one in chosen if one.side == side]
+    def groups(side: str) -> str:
+        names = [group.name for group in chosen if group.side == side]
         return units.listed(names, 5) or "no runs"
 
     def benchmarks(runs: Runs) -> set[Any]:
         return set(runs.get_column("benchmark"))
 
-    by_setup = [one for one in alone if set(one.keys) - set(keys)]
+    by_setup = [group for group in alone if set(group.keys) - set(keys)]
     chosen = by_setup or alone
-    has = f"{baseline.label} has {held('a')}; {other.label} has {held('b')}"
+    has = f"{baseline.label} has {groups('a')}; {other.label} has {groups('b')}"
     if by_setup:
         return TtastatsError(
             f"no runs with the same number of accelerators and the same hardware: {has}",

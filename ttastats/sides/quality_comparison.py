@@ -107,8 +107,8 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
     higher = is_upwards(pair.a, pair.b)
     step = step_of(pl.concat(with_value, how="vertical_relaxed"))
     a, b = (
-        _side_at(runs, some, axis, higher, step, 1 - options.confidence)
-        for runs, some in zip((pair.a, pair.b), with_value, strict=True)
+        _side_at(runs, valued, axis, higher, step, 1 - options.confidence)
+        for runs, valued in zip((pair.a, pair.b), with_value, strict=True)
     )
     why = _why_not(pair, a, b, budget, metrics.len())
     made = Contrast(
@@ -150,8 +150,8 @@ def _difference(a: pl.DataFrame, b: pl.DataFrame, step: float, options: Options)
 
 def step_of(runs: pl.DataFrame) -> float:
     """Return the step in which the qualities of some runs were logged (`stats.means`)."""
-    told = runs["quality_step"].drop_nulls().to_list()
-    return min([*told, *smallest_change(runs["quality"].drop_nulls().to_numpy())], default=0.0)
+    steps = runs["quality_step"].drop_nulls().to_list()
+    return min([*steps, *smallest_change(runs["quality"].drop_nulls().to_numpy())], default=0.0)
 
 
 def _axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) -> Axis:
@@ -161,10 +161,10 @@ def _axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) -> Axis
         return axes.AXES[unit]
     if budget.unit != "seconds":
         return SECONDS
-    told = (
+    logged = (
         name for name in _INSTEAD_OF_TIME if not any(runs[name].null_count() for runs in with_value)
     )
-    return axes.AXES[next(told, "seconds")]
+    return axes.AXES[next(logged, "seconds")]
 
 
 def _spent(runs: pl.DataFrame, axis: Axis) -> Floats | None:
@@ -172,20 +172,20 @@ def _spent(runs: pl.DataFrame, axis: Axis) -> Floats | None:
     spent = axes.on(runs, axis)["observed_seconds"]
     if runs.is_empty() or spent.null_count() or not (spent > 0).all():
         return None
-    found: Floats = spent.cast(pl.Float64).to_numpy()
-    return found
+    amounts: Floats = spent.cast(pl.Float64).to_numpy()
+    return amounts
 
 
 def _ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> Ratio | None:
     if any(_spent(runs, axis) is None for runs in with_value):
         return None
     a, b = (side(axes.on(runs, axis), None, None).outcomes for runs in with_value)
-    found = ratio_between(a, b, estimand=options.estimand, confidence=options.confidence)
-    if options.estimand != "mean" or not found.se_log or a.blocks is not None:
-        return found
+    ratio = ratio_between(a, b, estimand=options.estimand, confidence=options.confidence)
+    if options.estimand != "mean" or not ratio.se_log or a.blocks is not None:
+        return ratio
     # The p of people who compare means in seconds, which that of the logs differs from by little.
     of_means = difference(a.times, b.times, clusters=(a.clusters, b.clusters))
-    return replace(found, p_value=of_means.p_value)
+    return replace(ratio, p_value=of_means.p_value)
 
 
 def _side_at(
@@ -232,8 +232,8 @@ def other_metrics(
 ) -> list[tuple[Also, ...]]:
     """Return for the pairs of two sides each what the metrics were worth, judged together."""
     every = [_at_stop(*each, metric, options) for each in sides for metric in metrics]
-    together = judged([one.contrast for one in every], options)
-    rest = (replace(one, contrast=each) for one, each in zip(every, together, strict=True))
+    together = judged([other.contrast for other in every], options)
+    rest = (replace(other, contrast=each) for other, each in zip(every, together, strict=True))
     return [tuple(islice(rest, len(metrics))) for _ in sides]
 
 

@@ -138,19 +138,19 @@ _R = TypeVar("_R")
 def takes(keywords: type[Counted]) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Write out the keywords of a function that takes them as `**asked`, and refuse others."""
     fields = signature(Question).parameters
-    taken = [fields[name] for name in fields if name in keywords.__annotations__]
+    added = [fields[name] for name in fields if name in keywords.__annotations__]
 
     def written_out(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        own = signature(function)
-        named = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-        shown = own.replace(parameters=[*named, *taken])
+        original = signature(function)
+        explicit = [p for p in original.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+        written = original.replace(parameters=[*explicit, *added])
 
         @wraps(function)
         def called(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-            shown.bind(*args, **kwargs)
+            written.bind(*args, **kwargs)
             return function(*args, **kwargs)
 
-        called.__signature__ = shown  # type: ignore[attr-defined]
+        called.__signature__ = written  # type: ignore[attr-defined]
         return called
 
     return written_out
@@ -213,10 +213,10 @@ def chosen(
     try:
         if judged is None:
             return _judged(every, conditions, targets)
-        kept = select.where(every, conditions["run"]).collect()
-        if kept.is_empty():
+        runs = select.where(every, conditions["run"]).collect()
+        if runs.is_empty():
             raise select.unmet(judged, conditions["run"], "run")
-        return _by_result(kept, conditions, _NO_ROWS.lazy())
+        return _by_result(runs, conditions, _NO_ROWS.lazy())
     except TtastatsError as error:
         if not name:
             raise
@@ -259,24 +259,24 @@ def _judged(every: pl.LazyFrame, conditions: _Conditions, targets: Sequence[User
     runs = time_to_target.runs(suitable, targets)
     if runs.is_empty():
         raise _none(every, conditions)
-    found = _by_result(runs, conditions, suitable)
+    by_result = _by_result(runs, conditions, suitable)
     # Which values no run has takes another look at the file.
     due = [each for each in conditions["run"] if each.operator == "!=" or len(each.values) > 1]
     notes = select.remarks(_heads(every, due), due, "run") if due else []
     notes += [Note("not_asked", text) for text in left_out]
-    return replace(found, notes=(*notes, *found.notes))
+    return replace(by_result, notes=(*notes, *by_result.notes))
 
 
 def _by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.LazyFrame) -> Chosen:
     """Keep the runs whose results meet the conditions, and say that they were chosen so."""
-    asked = conditions["result"]
-    if not asked:
+    of_results = conditions["result"]
+    if not of_results:
         return Chosen(judged, tidy, (), conditions["other"])
-    runs = select.where(judged.lazy(), asked).collect()
+    runs = select.where(judged.lazy(), of_results).collect()
     if runs.is_empty():
-        raise select.unmet(judged, asked, "run")
-    notes = select.remarks(judged, asked, "run")
-    places = " ".join(condition.place for condition in asked)
+        raise select.unmet(judged, of_results, "run")
+    notes = select.remarks(judged, of_results, "run")
+    places = " ".join(condition.place for condition in of_results)
     notes.append(note("chosen_by_result", conditions=places, n=runs.height, all=judged.height))
     rows = tidy.join(runs.lazy().select(schema.RUN), on=schema.RUN, how="semi")
     return Chosen(runs, rows, tuple(notes), conditions["other"])
@@ -290,11 +290,11 @@ def _heads(every: pl.LazyFrame, conditions: Sequence[Condition]) -> pl.DataFrame
 
 def _none(every: pl.LazyFrame, conditions: _Conditions) -> TtastatsError:
     """Return the error for conditions that no run meets."""
-    runs, asked = _heads(every, conditions["run"]), conditions["evaluation"]
-    if asked and not select.where(runs.lazy(), conditions["run"]).collect().is_empty():
-        names = [condition.column for condition in asked]
+    runs, of_evaluations = _heads(every, conditions["run"]), conditions["evaluation"]
+    if of_evaluations and not select.where(runs.lazy(), conditions["run"]).collect().is_empty():
+        names = [condition.column for condition in of_evaluations]
         evaluations = select.where(every, conditions["run"]).select(names).collect()
-        return select.unmet(evaluations, asked, "evaluation")
+        return select.unmet(evaluations, of_evaluations, "evaluation")
     return select.unmet(runs, conditions["run"], "run")
 
 
@@ -314,67 +314,70 @@ def sides(
         raise TtastatsError(
             "needs --in cost", where="--price", remedy="Add --in cost, or remove --price."
         )
-    found = []
+    choices = []
     for source, label in zip(sources, names, strict=True):
         name = label if len(sources) > 1 and not isinstance(source, Selection) else ""
         where, target = question.where, question.target
-        found.append(chosen(source, where, target, of_answer=of_answer, name=name))
+        choices.append(chosen(source, where, target, of_answer=of_answer, name=name))
     # Two files may hold the same run, sent in twice; two parts of a table that do are a mistake.
     parts = [
         (label, each.runs)
-        for source, label, each in zip(sources, names, found, strict=True)
+        for source, label, each in zip(sources, names, choices, strict=True)
         if isinstance(source, Selection) or is_frame(source)
     ]
     if len(parts) > 1:
         refuse_overlap(parts)
     if question.censor_stopped:
-        found = [replace(each, runs=counted.with_stopped(each.runs)) for each in found]
+        choices = [replace(each, runs=counted.with_stopped(each.runs)) for each in choices]
     if question.price != "":
-        hours = [axis.priced(each.runs, question.price) for each in found]
-        found = [
+        hours = [axis.priced(each.runs, question.price) for each in choices]
+        choices = [
             replace(each, runs=each.runs.with_columns(hour), rows=each.rows.with_columns(hour))
-            for each, hour in zip(found, hours, strict=True)
+            for each, hour in zip(choices, hours, strict=True)
         ]
     if budget is not None:
-        letters = [chr(ord("A") + number) if len(found) > 1 else "" for number in range(len(found))]
-        return [
-            _at(each, question, budget, letter) for each, letter in zip(found, letters, strict=True)
+        letters = [
+            chr(ord("A") + number) if len(choices) > 1 else "" for number in range(len(choices))
         ]
-    tables, text = axis.settled([each.runs for each in found], unit)
+        return [
+            _at(each, question, budget, letter)
+            for each, letter in zip(choices, letters, strict=True)
+        ]
+    tables, text = axis.settled([each.runs for each in choices], unit)
     notes = (Note("axis", text),) if text else ()
     return [
         replace(each, runs=runs, notes=(*each.notes, *notes))
-        for each, runs in zip(found, tables, strict=True)
+        for each, runs in zip(choices, tables, strict=True)
     ]
 
 
-def _at(found: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
+def _at(side: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
     """Return the runs of a side with their quality at a budget."""
     targets = parse_targets(question.target)
-    if found.rows.head(1).collect().is_empty():
+    if side.rows.head(1).collect().is_empty():
         raise TtastatsError(
             "this is a table of runs without evaluations",
             where=budget.option,
             remedy="Give the table written by `ttastats ingest`.",
         )
-    runs = at_budget.runs(found.rows, budget, targets=targets, metric=question.metric)
+    runs = at_budget.runs(side.rows, budget, targets=targets, metric=question.metric)
     if question.censor_stopped:
         runs = counted.with_stopped(runs)
-    at_budget.expect_some(runs, found.rows, budget, who)
-    return replace(found, runs=runs)
+    at_budget.expect_some(runs, side.rows, budget, who)
+    return replace(side, runs=runs)
 
 
 def group(
     source: Source, question: Question, by_default: Sequence[str]
 ) -> tuple[Chosen, tuple[str, ...]]:
     """Return the runs of a source and the columns that put them together."""
-    (found,) = sides([source], question, of_answer=True)
-    return found, keys(question.by, by_default, found)
+    (side,) = sides([source], question, of_answer=True)
+    return side, keys(question.by, by_default, side)
 
 
-def keys(by: Sequence[str], by_default: Sequence[str], found: Chosen) -> tuple[str, ...]:
+def keys(by: Sequence[str], by_default: Sequence[str], side: Chosen) -> tuple[str, ...]:
     """Return the columns that put runs together, once they are known to be there."""
-    columns.check(by, found.runs.columns, option="--by")
+    columns.check(by, side.runs.columns, option="--by")
     return tuple(by or by_default)
 
 
@@ -402,25 +405,25 @@ def about_claim(error: TtastatsError) -> TtastatsError:
     return TtastatsError(error.what, where=where, remedy=remedy)
 
 
-def labelled(found: Sequence[Chosen], question: Question, labels: Sequence[str]) -> list[Side]:
+def labelled(choices: Sequence[Chosen], question: Question, labels: Sequence[str]) -> list[Side]:
     """Return the runs of each source as sides to be paired."""
     targets = parse_targets(question.target)
-    for each in found:
+    for each in choices:
         columns.check(question.by, each.runs.columns, option="--by")
     return [
         Side(label, each.runs, each.rows, targets, at_budget=question.budget is not None)
-        for label, each in zip(labels, found, strict=True)
+        for label, each in zip(labels, choices, strict=True)
     ]
 
 
 def sets(
-    found: Chosen, by: Sequence[str], names: Sequence[str] = ()
+    side: Chosen, by: Sequence[str], names: Sequence[str] = ()
 ) -> tuple[Sequence[str], list[Chosen]]:
     """Return names and runs of the sets that columns (or `day`, ...) tell apart in one table."""
     from ttastats.sides.blocking import labelled  # scipy costs start-up time
 
     option = "--same --by"
-    label = labelled(found.runs, by, option)
+    label = labelled(side.runs, by, option)
     known = label.drop_nulls().unique().sort().to_list()
     if len(known) < 2:
         raise TtastatsError(
@@ -430,13 +433,13 @@ def sets(
         )
     if unknown := label.null_count():
         left_out = note("blocks_unknown.sets", n=unknown, columns=" and ".join(by))
-        found = replace(found, notes=(*found.notes, left_out))
-    parts = [found.runs.filter(label == each) for each in known]
+        side = replace(side, notes=(*side.notes, left_out))
+    parts = [side.runs.filter(label == each) for each in known]
     return _expect_as_many(names, known), [
         replace(
-            found,
+            side,
             runs=runs,
-            rows=found.rows.join(runs.lazy(), on=schema.RUN, how="semi", nulls_equal=True),
+            rows=side.rows.join(runs.lazy(), on=schema.RUN, how="semi", nulls_equal=True),
         )
         for runs in parts
     ]

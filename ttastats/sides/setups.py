@@ -56,21 +56,21 @@ def match(a: pl.DataFrame, b: pl.DataFrame) -> Matched:
 
 def values(runs: pl.DataFrame, column: str) -> tuple[Value, ...]:
     """Return the values of a setup column, unknown last."""
-    found = runs.get_column(column)
-    if 0 < found.null_count() < found.len():  # else there is nothing to complete, or nothing known
-        found = runs.select(_of_entry(column)).to_series()
-    return tuple(found.unique().sort(nulls_last=True))
+    names = runs.get_column(column)
+    if 0 < names.null_count() < names.len():  # else there is nothing to complete, or nothing known
+        names = runs.select(_of_entry(column)).to_series()
+    return tuple(names.unique().sort(nulls_last=True))
 
 
-def same(one: Value, other: Value) -> bool:
+def same(name: Value, other: Value) -> bool:
     """Return whether two names may mean one hardware: `DGX-2H` and `NVIDIA DGX-2H`.
 
     They do if all words of one are among the other's and one of them is a model (has a digit).
     Unknown hardware may be any.
     """
-    if one is None or other is None:
+    if name is None or other is None:
         return True
-    less, more = sorted((words(str(one)), words(str(other))), key=len)
+    less, more = sorted((words(str(name)), words(str(other))), key=len)
     return less == more or (less <= more and any(re.search(r"\d", word) for word in less))
 
 
@@ -88,8 +88,8 @@ def _of_entry(name: str) -> pl.Expr:
 
 
 def _one_value(runs: pl.DataFrame, column: str) -> bool:
-    found = values(runs, column)
-    return _one_name(found) if column == "hardware" else len(found) == 1
+    names = values(runs, column)
+    return _one_name(names) if column == "hardware" else len(names) == 1
 
 
 def _one_name(names: Sequence[Value]) -> bool:
@@ -108,9 +108,9 @@ def _parts(runs: pl.DataFrame, columns: Sequence[str]) -> dict[Key, pl.DataFrame
 
 def _partners(a: Sequence[Key], b: Sequence[Key], columns: Sequence[str]) -> dict[Key, Key]:
     """Return B's setup for each of A's that has one: the equal one, or the only one that agrees."""
-    found = {key: key for key in a if key in b}
-    left_a = [key for key in a if key not in found]
-    left_b = [key for key in b if key not in found]
+    partners = {key: key for key in a if key in b}
+    left_a = [key for key in a if key not in partners]
+    left_b = [key for key in b if key not in partners]
     agree = [same if name == "hardware" else operator.eq for name in columns]
     agreeing = [
         (x, y)
@@ -120,7 +120,7 @@ def _partners(a: Sequence[Key], b: Sequence[Key], columns: Sequence[str]) -> dic
     count = dict.fromkeys(chain(left_a, left_b), 0)
     for key in chain.from_iterable(agreeing):
         count[key] += 1
-    return found | {x: y for x, y in agreeing if count[x] == count[y] == 1}
+    return partners | {x: y for x, y in agreeing if count[x] == count[y] == 1}
 
 
 def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
@@ -128,17 +128,19 @@ def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
 
     Of several names of one hardware it is the one that says most.
     """
-    found = {*values(a, column), *values(b, column)}
+    distinct = {*values(a, column), *values(b, column)}
     if column == "hardware":
-        names = sorted((str(name) for name in found if name is not None), key=lambda n: (len(n), n))
+        names = sorted(
+            (str(name) for name in distinct if name is not None), key=lambda n: (len(n), n)
+        )
         return names[-1] if names and _one_name(names) else None
-    return next(iter(found)) if len(found) == 1 else None
+    return next(iter(distinct)) if len(distinct) == 1 else None
 
 
-def said(runs: pl.DataFrame, column: str) -> str:
+def described(runs: pl.DataFrame, column: str) -> str:
     """Return the values of a setup column in words."""
-    found = ["unknown" if value is None else str(value) for value in values(runs, column)]
-    return units.listed(found, 3)
+    names = ["unknown" if value is None else str(value) for value in values(runs, column)]
+    return units.listed(names, 3)
 
 
 def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterator[Note]:
@@ -148,28 +150,30 @@ def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterato
     """
     for column in COLUMNS:
         values = [(name, common(a, a, column), common(b, b, column)) for name, a, b in groups]
-        found = [
-            (name, str(one), str(other))
-            for name, one, other in values
-            if one is not None and other is not None and one != other
+        differences = [
+            (name, str(value_a), str(value_b))
+            for name, value_a, value_b in values
+            if value_a is not None and value_b is not None and value_a != value_b
         ]
-        renamed = [each for each in found if column == "hardware" and same(*each[1:])]
-        apart = [each for each in found if each not in renamed]
+        renamed = [each for each in differences if column == "hardware" and same(*each[1:])]
+        apart = [each for each in differences if each not in renamed]
         if apart:
             text = _by_difference(apart, everywhere=len(apart) == len(groups))
             yield Note(f"{column}_differ", wording("setup_differs", column=column, how=text))
         names = dict.fromkeys(
-            f"{one} and {other}" for _, one, other in renamed if words(one) != words(other)
+            f"{value_a} and {value_b}"
+            for _, value_a, value_b in renamed
+            if words(value_a) != words(value_b)
         )
         if names:
             yield note("hardware_names", names=[*names])
 
 
-def _by_difference(found: Sequence[tuple[str, str, str]], *, everywhere: bool) -> str:
+def _by_difference(differences: Sequence[tuple[str, str, str]], *, everywhere: bool) -> str:
     """Return `DGX-2 vs DGX-2H`, and of which groups if not of all."""
     groups: dict[str, list[str]] = {}
-    for name, one, other in found:
-        groups.setdefault(f"{one} vs {other}", []).append(name)
+    for name, value_a, value_b in differences:
+        groups.setdefault(f"{value_a} vs {value_b}", []).append(name)
     if everywhere and len(groups) == 1:
         return next(iter(groups))
     return "; ".join(f"{values} ({units.listed(names)})" for values, names in groups.items())

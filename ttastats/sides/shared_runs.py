@@ -78,9 +78,9 @@ def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
         if sign and column.isidentifier() and "," not in name:
             part = f"--a {first!r} --a '{column}!={pattern}'"
             remedy = f"Exclude them from one side, for example {part}."
-        some = "all" if both.height == runs.select(_ROW).n_unique() else "some"
+        which = "all" if both.height == runs.select(_ROW).n_unique() else "some"
         raise TtastatsError(
-            f"{units.plural(both.height, 'run')} would be on both sides: {some} of {name!r} also "
+            f"{units.plural(both.height, 'run')} would be on both sides: {which} of {name!r} also "
             f"match {first!r}, such as {example(both)}",
             remedy=remedy,
         )

@@ -51,12 +51,12 @@ def between(sets: Sequence[Set], *, confidence: float = 0.95) -> Between:
     if len(sets) < 2:
         raise ValueError("2 sets needed")
     means, variances = (
-        np.array([getattr(one, name) for one in sets]) for name in ("mean", "variance")
+        np.array([getattr(each, name) for each in sets]) for name in ("mean", "variance")
     )
     spread, typical = float(means.var(ddof=1)), float(variances.mean())
     claims = [
         two_sided_t(df, confidence) * math.sqrt(2 * variance)
-        for df, variance in ((len(sets) - 1, spread), (sum(one.df for one in sets), typical))
+        for df, variance in ((len(sets) - 1, spread), (sum(each.df for each in sets), typical))
     ]
     highest = max(_highest(means, variances, 1 - confidence), typical)
     deviation = math.sqrt(max(spread - typical, 0.0)) if len(sets) > 2 else None

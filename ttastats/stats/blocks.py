@@ -35,12 +35,12 @@ _NOTHING = 1e-9
 class BlockedSide:
     """The runs of one side: residual, weight in the difference, and what the fit left of each.
 
-    All of shape (n,). ``kept`` is 1 minus the leverage; weights are not negative.
+    All of shape (n,). Weights are not negative.
     """
 
     residuals: Floats
     weights: Floats
-    kept: Floats
+    one_minus_leverage: Floats
 
     def variance(self, least: float = 0.0) -> tuple[float | None, float]:
         """Return this side's part of the variance of the difference, and degrees of freedom.
@@ -48,7 +48,7 @@ class BlockedSide:
         ``least``: a variance of one run that none is taken to fall below. None where no run counts,
         or the fit leaves nothing of them.
         """
-        squares, df = float((self.weights**2).sum()), float(self.kept.sum())
+        squares, df = float((self.weights**2).sum()), float(self.one_minus_leverage.sum())
         if not squares or df < _NOTHING:
             return None, 0.0
         return max(float((self.residuals**2).sum()) / df, least) * squares, df
@@ -88,8 +88,8 @@ def terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> tuple[LogTerm, LogTer
     if a.blocks is None or b.blocks is None:
         raise ValueError("the runs have no blocks")
     if not set(a.blocks[a.times > 0]) & set(b.blocks[b.times > 0]):
-        one, other = (time_term(side, estimand).estimate for side in (a, b))
-        return LogTerm(one, None, 0.0), LogTerm(other, None, 0.0)
+        mean_a, mean_b = (time_term(side, estimand).estimate for side in (a, b))
+        return LogTerm(mean_a, None, 0.0), LogTerm(mean_b, None, 0.0)
     if estimand == "geomean":
         gap, part_a, part_b = of_values(np.log(a.times), np.log(b.times), (a.blocks, b.blocks))
         ratio, parts = safe_exp(-gap), (part_a, part_b)
@@ -119,11 +119,11 @@ def _of_means(
         BlockedSide(
             _clean(side.times / (mean * scale[blocks]) - side.reached, 1.0),
             others[blocks] / information if information else np.zeros(side.n),
-            kept,
+            one_minus_leverage,
         )
-        for side, blocks, mean, others, kept in zip(
+        for side, blocks, mean, others, one_minus_leverage in zip(
             (a, b), (blocks_a, blocks_b), (ratio, 1.0), (1 - share, share),
-            _kept(blocks_a, blocks_b), strict=True,
+            _one_minus_leverage(blocks_a, blocks_b), strict=True,
         )
     ]  # fmt: skip
     return ratio, (parts[0], parts[1])
@@ -139,21 +139,21 @@ def of_values(
     """
     first, second = blocks
     count = int(max(first.max(), second.max())) + 1
-    n_a, n_b = (np.bincount(one, minlength=count) for one in blocks)
+    n_a, n_b = (np.bincount(labels, minlength=count) for labels in blocks)
     both = n_a * n_b / np.maximum(n_a + n_b, 1)
     if not both.sum():
         raise ValueError("no block has runs of both sides")
     weights_a, weights_b = (
-        (both / np.maximum(n, 1) / both.sum())[one] for n, one in ((n_a, first), (n_b, second))
+        (both / np.maximum(n, 1) / both.sum())[at] for n, at in ((n_a, first), (n_b, second))
     )
     gap = float(weights_b @ b - weights_a @ a)
     sums = np.bincount(first, weights=a, minlength=count)
     sums += np.bincount(second, weights=b - gap, minlength=count)
     level = sums / np.maximum(n_a + n_b, 1)
     size = float(max(np.abs(a).max(), np.abs(b).max()))
-    rest_a, rest_b = (_clean(y - level[one], size) for y, one in ((a, first), (b - gap, second)))
-    kept_a, kept_b = _kept(first, second)
-    return gap, BlockedSide(rest_a, weights_a, kept_a), BlockedSide(rest_b, weights_b, kept_b)
+    rest_a, rest_b = (_clean(y - level[at], size) for y, at in ((a, first), (b - gap, second)))
+    left_a, left_b = _one_minus_leverage(first, second)
+    return gap, BlockedSide(rest_a, weights_a, left_a), BlockedSide(rest_b, weights_b, left_b)
 
 
 def _totals(side: Outcomes, blocks: Labels, count: int) -> tuple[Floats, Floats]:
@@ -188,22 +188,22 @@ def _solved(time_a: Floats, time_b: Floats, hits_a: Floats, hits_b: Floats) -> f
     return x
 
 
-def _kept(first: Labels, second: Labels) -> tuple[Floats, Floats]:
+def _one_minus_leverage(first: Labels, second: Labels) -> tuple[Floats, Floats]:
     """Return 1 minus the leverage of every run in a fit of side plus block, runs alike."""
     count = int(max(first.max(), second.max())) + 1
-    n_a, n_b = (np.bincount(one, minlength=count).astype(np.float64) for one in (first, second))
+    n_a, n_b = (np.bincount(at, minlength=count).astype(np.float64) for at in (first, second))
     n = np.maximum(n_a + n_b, 1)
     information = float((n_a * n_b / n).sum())
     if not information:
         return np.zeros(first.size), np.zeros(second.size)
-    kept_a, kept_b = (1 - 1 / n - (others / n) ** 2 / information for others in (n_b, n_a))
-    return kept_a[first], kept_b[second]
+    left_a, left_b = (1 - 1 / n - (others / n) ** 2 / information for others in (n_b, n_a))
+    return left_a[first], left_b[second]
 
 
 def _clean(residuals: Floats, size: float) -> Floats:
     """Put 0 for what rounding leaves where there is no variance."""
-    found: Floats = np.where(np.abs(residuals) < 1e-12 * size, 0.0, residuals)
-    return found
+    cleaned: Floats = np.where(np.abs(residuals) < 1e-12 * size, 0.0, residuals)
+    return cleaned
 
 
 def by_block(a: Floats, b: Floats, blocks: tuple[Labels, Labels]) -> ByBlock:
@@ -211,23 +211,23 @@ def by_block(a: Floats, b: Floats, blocks: tuple[Labels, Labels]) -> ByBlock:
 
     The F test of side by block: what differences add to the spread of runs of one side and block.
     """
-    count = int(max(one.max() for one in blocks)) + 1
-    n_a, n_b = (np.bincount(one, minlength=count) for one in blocks)
+    count = int(max(labels.max() for labels in blocks)) + 1
+    n_a, n_b = (np.bincount(labels, minlength=count) for labels in blocks)
     means = [
-        np.bincount(one, weights=values, minlength=count) / np.maximum(n, 1)
-        for one, values, n in zip(blocks, (a, b), (n_a, n_b), strict=True)
+        np.bincount(labels, weights=values, minlength=count) / np.maximum(n, 1)
+        for labels, values, n in zip(blocks, (a, b), (n_a, n_b), strict=True)
     ]
     usable = np.flatnonzero((n_a > 0) & (n_b > 0))
     gaps = (means[1] - means[0])[usable]
-    found = dict(zip(usable.tolist(), gaps.tolist(), strict=True))
+    differences = dict(zip(usable.tolist(), gaps.tolist(), strict=True))
     inside = sum(
-        float(((values - mean[one]) ** 2).sum())
-        for values, mean, one in zip((a, b), means, blocks, strict=True)
+        float(((values - mean[labels]) ** 2).sum())
+        for values, mean, labels in zip((a, b), means, blocks, strict=True)
     )
     df = a.size + b.size - int((n_a > 0).sum() + (n_b > 0).sum())
     if usable.size < 2 or df < 1 or not inside:
-        return ByBlock(found, None)
+        return ByBlock(differences, None)
     weights = (n_a * n_b)[usable] / (n_a + n_b)[usable]
     between = float(weights @ (gaps - np.average(gaps, weights=weights)) ** 2)
     k = usable.size - 1
-    return ByBlock(found, float(special.fdtrc(k, df, between / k / (inside / df))))
+    return ByBlock(differences, float(special.fdtrc(k, df, between / k / (inside / df))))

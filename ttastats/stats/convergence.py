@@ -76,7 +76,7 @@ def between(low: Floats, high: Floats, position: float, misfits: Floats) -> Refe
     """
     bend = 4 * position * (1 - position)
     square = float(np.mean(np.square(misfits))) * bend**2 if misfits.size else None
-    intervals = [found for found in map(smallest_step, (low, high)) if found is not None]
+    intervals = [step for step in map(smallest_step, (low, high)) if step is not None]
     return Reference(
         (WeightedRuns(low, 1 - position), WeightedRuns(high, position)),
         max(intervals, default=None),
@@ -89,11 +89,11 @@ def misfits(sizes: Sequence[float], means: Sequence[float]) -> Floats:
 
     ``sizes``: ascending batch sizes. Empty where fewer than three were measured.
     """
-    found = []
+    deviations = []
     for i in range(1, len(sizes) - 1):
         ends = (sizes[i - 1], sizes[i + 1]), (means[i - 1], means[i + 1])
-        found.append(math.log(means[i] / float(np.interp(sizes[i], *ends))))
-    return np.array(found, dtype=np.float64)
+        deviations.append(math.log(means[i] / float(np.interp(sizes[i], *ends))))
+    return np.array(deviations, dtype=np.float64)
 
 
 def smallest_step(values: Floats) -> float | None:
@@ -113,13 +113,13 @@ def convergence(entry: Outcomes, reference: Reference, *, confidence: float = 0.
     the interval that allows for the evaluations a side did not happen to stop at, where all its
     runs stopped at the same one.
     """
-    own, other = time_term(entry), _term(reference)
+    entry_mean, reference_mean = time_term(entry), _term(reference)
     shifts = epoch_shift(entry), _shift(reference)
-    one = Bounded(own, entry.n, entry.n_reached, shifts[0])
+    of_entry = Bounded(entry_mean, entry.n, entry.n_reached, shifts[0])
     fewest = min(part.values.size for part in reference.parts)
-    two = Bounded(other, fewest, fewest, shifts[1])
-    ratio = ratio_of(own, other, confidence, entry.n, reference.n)
-    return Speedup(ratio, one, two, any(shifts), ratio.flags)
+    of_reference = Bounded(reference_mean, fewest, fewest, shifts[1])
+    ratio = ratio_of(entry_mean, reference_mean, confidence, entry.n, reference.n)
+    return Speedup(ratio, of_entry, of_reference, any(shifts), ratio.flags)
 
 
 def _term(reference: Reference) -> LogTerm:
@@ -193,14 +193,14 @@ def passes(
 
 
 def _on_grid(
-    seen: Floats, wanted: Floats, interval: float | None, rng: np.random.Generator
+    values: Floats, shifted: Floats, interval: float | None, rng: np.random.Generator
 ) -> Floats:
     """Stop each run at an evaluation next to the value wanted, in the mean exactly there.
 
     The grid is that of the value seen, ``interval`` apart; without one, values stay as they are.
     """
     if interval is None:
-        return wanted
-    evaluations = (seen - wanted) / interval
+        return shifted
+    evaluations = (values - shifted) / interval
     whole = np.floor(evaluations)
-    return seen - interval * (whole + (rng.random(seen.shape) < evaluations - whole))
+    return values - interval * (whole + (rng.random(values.shape) < evaluations - whole))

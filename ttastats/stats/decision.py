@@ -172,29 +172,31 @@ def margin_bounds(
     runs give a reason to expect them. None stands for no speedup;
     ``waiting`` counts those that will share alpha at another look.
     """
-    known = [one for one in speedups if one is not None and one.ratio.low is not None]
+    known = [each for each in speedups if each is not None and each.ratio.low is not None]
     if not known:
         return tuple(Bounds() for _ in speedups)
     alpha = round(1 - known[0].ratio.confidence, 12)
 
     def shown(direction: int, *, stragglers: bool) -> list[bool]:
-        def within(one: Evidence | None, level: float) -> bool:
-            if one is None:
+        def within(evidence: Evidence | None, level: float) -> bool:
+            if evidence is None:
                 return False
             confidence = equivalence_confidence(1 - level)
-            limits = one.limits(confidence, epochs=True, stragglers=stragglers)
+            limits = evidence.limits(confidence, epochs=True, stragglers=stragglers)
             if limits is None:
                 return False
             return limits[0] > 1 / (1 + margin) if direction < 0 else limits[1] < 1 + margin
 
-        found = iter(step_down([*known, *[None] * waiting], within, alpha))
-        return [one is not None and one.ratio.low is not None and next(found) for one in speedups]
+        results = iter(step_down([*known, *[None] * waiting], within, alpha))
+        return [
+            each is not None and each.ratio.low is not None and next(results) for each in speedups
+        ]
 
     def conditions(direction: int) -> list[tuple[Assumption, ...] | None]:
-        plain, strict = (shown(direction, stragglers=some) for some in (False, True))
+        plain, strict = (shown(direction, stragglers=stragglers) for stragglers in (False, True))
         return [
-            (("no_stragglers",) if one and one.doubts and not certain else ()) if holds else None
-            for one, holds, certain in zip(speedups, plain, strict, strict=True)
+            (("no_stragglers",) if each and each.doubts and not certain else ()) if holds else None
+            for each, holds, certain in zip(speedups, plain, strict, strict=True)
         ]
 
     return tuple(Bounds(*pair) for pair in zip(conditions(-1), conditions(1), strict=True))

@@ -100,7 +100,7 @@ def decompose_variance(times: ArrayLike, epochs: ArrayLike) -> VarianceParts:
         cv_ratio = cv_epochs / cv_epoch_time if cv_epoch_time else math.inf
     shares, withheld = _shares(total, progress, logs)
     limits, unlimited = _limits(epoch_time, logs) if shares is not None else (None, withheld)
-    one, other = (
+    of_epochs, of_epoch_time = (
         Estimate(
             None if shares is None else float(shares[part]),
             limits[part][0] if limits else None,
@@ -111,7 +111,7 @@ def decompose_variance(times: ArrayLike, epochs: ArrayLike) -> VarianceParts:
         )
         for part in range(2)
     )
-    return VarianceParts(one, other, cv_ratio)
+    return VarianceParts(of_epochs, of_epoch_time, cv_ratio)
 
 
 def _shares(total: Floats, progress: Floats, logs: Floats) -> tuple[Floats | None, Withheld | None]:

@@ -43,32 +43,32 @@ def rest(whole: Ratio, part: Ratio) -> Ratio:
     if not whole.estimate or not part.estimate:
         return Ratio(None, None, None, whole.confidence, None, None, None, whole.n_a, whole.n_b)
     terms = [
-        LogTerm(1.0, None if one.se_log is None else one.se_log**2, one.df or math.inf)
-        for one in (whole, part)
+        LogTerm(1.0, None if ratio.se_log is None else ratio.se_log**2, ratio.df or math.inf)
+        for ratio in (whole, part)
     ]
     log = math.log(whole.estimate / part.estimate)
     return of_log(log, terms, whole.confidence, whole.n_a, whole.n_b)
 
 
-def _slope(own: float, other: float) -> tuple[float, float]:
+def _slope(total: float, other_total: float) -> tuple[float, float]:
     """Return the inverse of the logarithmic mean of two sums, and its slope in the first."""
-    gap = own - other
-    if abs(gap) < _EQUAL * own:
-        return 2 / (own + other), -2 / (own + other) ** 2
-    inverse = math.log(own / other) / gap
-    return inverse, (1 / own - inverse) / gap
+    gap = total - other_total
+    if abs(gap) < _EQUAL * total:
+        return 2 / (total + other_total), -2 / (total + other_total) ** 2
+    inverse = math.log(total / other_total) / gap
+    return inverse, (1 / total - inverse) / gap
 
 
-def _influence(samples: Floats, own: Floats, other: Floats) -> Floats:
+def _influence(samples: Floats, means: Floats, other_means: Floats) -> Floats:
     """Return what each sample adds to the log of each factor, but for a constant."""
-    inverse, slope = _slope(own[-1], other[-1])
-    found: Floats = samples * inverse + (own - other) * slope * samples[:, -1:]
-    return found
+    inverse, slope = _slope(means[-1], other_means[-1])
+    influence: Floats = samples * inverse + (means - other_means) * slope * samples[:, -1:]
+    return influence
 
 
-def _ratio(log: float, sides: list[Floats], confidence: float) -> Ratio:
+def _ratio(log: float, influences: list[Floats], confidence: float) -> Ratio:
     terms = [
-        LogTerm(1.0, float(one.var(ddof=1)) / one.size if one.size > 1 else None, one.size - 1.0)
-        for one in sides
+        LogTerm(1.0, float(x.var(ddof=1)) / x.size if x.size > 1 else None, x.size - 1.0)
+        for x in influences
     ]
-    return of_log(log, terms, confidence, sides[0].size, sides[1].size)
+    return of_log(log, terms, confidence, influences[0].size, influences[1].size)

@@ -179,16 +179,16 @@ def difference(
     exact test, or 1 for equal means.
     """
     check_confidence(confidence)
-    one, other = _side(a, "A"), _side(b, "B")
-    sizes = (one.size, other.size)
+    values_a, values_b = _side(a, "A"), _side(b, "B")
+    sizes = (values_a.size, values_b.size)
     if blocks is not None:
-        estimate, *parts = of_values(one, other, blocks)
+        estimate, *parts = of_values(values_a, values_b, blocks)
         (of_a, df_a), (of_b, df_b) = (part.variance(resolution**2 / 12) for part in parts)
     else:
-        estimate = mean(other) - mean(one)
+        estimate = mean(values_b) - mean(values_a)
         (of_a, df_a), (of_b, df_b) = (
             _of_mean(values, which, resolution)
-            for values, which in zip((one, other), clusters, strict=True)
+            for values, which in zip((values_a, values_b), clusters, strict=True)
         )
     if of_a is None or of_b is None:
         why = "only one block has runs of both sides, with one run per side: no CI"
@@ -284,8 +284,8 @@ def _side(values: ArrayLike, name: str) -> Floats:
 
 def _spread(values: Floats, resolution: float) -> float | None:
     """Standard deviation, and at least that of rounding; None of one value."""
-    found = standard_deviation(values)
-    return None if found is None else max(found, resolution / math.sqrt(12))
+    sd = standard_deviation(values)
+    return None if sd is None else max(sd, resolution / math.sqrt(12))
 
 
 def _of_mean(
@@ -296,6 +296,6 @@ def _of_mean(
     if labels is None:
         spread = _spread(values, resolution)
         return None if spread is None else spread**2 / values.size, values.size - 1.0
-    found, df = variance_of_mean(values - mean(values), labels)
+    variance, df = variance_of_mean(values - mean(values), labels)
     least = resolution**2 / 12 / values.size
-    return None if found is None else max(found, least), df
+    return None if variance is None else max(variance, least), df

@@ -43,9 +43,9 @@ def adjusted(p_values: PValues, *, fdr: bool = False) -> tuple[float | None, ...
         steps = np.minimum.accumulate((ascending * m / np.arange(1, m + 1))[::-1])[::-1]
     else:
         steps = np.maximum.accumulate(ascending * (m - np.arange(m)))
-    found = np.empty(m)
-    found[order] = steps
-    values = iter(np.minimum(found, 1.0).tolist())
+    in_order = np.empty(m)
+    in_order[order] = steps
+    values = iter(np.minimum(in_order, 1.0).tolist())
     return tuple(None if p is None else next(values) for p in p_values)
 
 
@@ -57,14 +57,14 @@ def step_down(
     ``shown(case, level)`` says whether a case's claim holds at a level; a claim that holds at
     one level holds at every larger one.
     """
-    found = [False] * len(cases)
+    rejected = [False] * len(cases)
     while True:
-        left = found.count(False)
-        new = [k for k, case in enumerate(cases) if not found[k] and shown(case, alpha / left)]
+        left = rejected.count(False)
+        new = [k for k, case in enumerate(cases) if not rejected[k] and shown(case, alpha / left)]
         if not new:
-            return found
+            return rejected
         for k in new:
-            found[k] = True
+            rejected[k] = True
 
 
 def geometric_mean_speedup(ratios: Sequence[Ratio], *, confidence: float = 0.95) -> MeanSpeedup:
@@ -127,7 +127,5 @@ def performance_profile(
     ratios[:, solved] = table[:, solved] / best[solved]
     # Rounding of a quotient must not push a system past a factor it meets exactly.
     within = ratios[:, :, np.newaxis] <= factors * (1 + 1e-12)
-    remaining = np.maximum(tau_max - ratios, 0.0)
-    return PerformanceProfile(
-        shares=within.mean(axis=1), scores=remaining.mean(axis=1) / (tau_max - 1)
-    )
+    left = np.maximum(tau_max - ratios, 0.0)
+    return PerformanceProfile(shares=within.mean(axis=1), scores=left.mean(axis=1) / (tau_max - 1))

@@ -122,13 +122,13 @@ def permute_within(
 
 def splits_within(blocks: NDArray[np.intp], n_a: int) -> float:
     """How many ways there are to split the runs of every block, at most 1e300."""
-    found = 1.0
+    splits = 1.0
     for block in np.unique(blocks):
         inside = blocks == block
         n = int(inside[:n_a].sum())
         if 0 < n < inside.sum():
-            found = min(1e300, found * number_of_splits(n, int(inside.sum()) - n))
-    return found
+            splits = min(1e300, splits * number_of_splits(n, int(inside.sum()) - n))
+    return splits
 
 
 def _statistic(features: Floats, n: int, studentised: bool) -> Statistic:
@@ -142,10 +142,10 @@ def _statistic(features: Floats, n: int, studentised: bool) -> Statistic:
 
     def studentised_difference(sums: Floats) -> Floats:
         gap = difference(sums)
-        one = _variance_of_mean(sums, n, totals[1, 0])
-        other = _variance_of_mean(totals - sums, rest, totals[1, 0])
+        variance_a = _variance_of_mean(sums, n, totals[1, 0])
+        variance_b = _variance_of_mean(totals - sums, rest, totals[1, 0])
         with np.errstate(divide="ignore", invalid="ignore"):
-            t: Floats = np.where(gap == 0.0, 0.0, gap / np.sqrt(one + other))
+            t: Floats = np.where(gap == 0.0, 0.0, gap / np.sqrt(variance_a + variance_b))
         return t
 
     return studentised_difference if studentised else difference

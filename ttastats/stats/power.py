@@ -124,8 +124,8 @@ def detectable_difference(n: int, sds: tuple[float, float]) -> float:
     se = math.hypot(*sds) / math.sqrt(n)
 
     def power_at(effect: float) -> float:
-        seen = special.ndtr((effect - critical) / se) + special.ndtr((-effect - critical) / se)
-        return float(seen.mean())
+        powers = special.ndtr((effect - critical) / se) + special.ndtr((-effect - critical) / se)
+        return float(powers.mean())
 
     return _smallest_effect(power_at, _POWER, se * _normal_shift(_POWER, 0.05))
 

@@ -47,8 +47,8 @@ def scaling(base: ScalePoint, point: ScalePoint, *, confidence: float = 0.95) ->
     for an empty side or a number of accelerators that is not positive.
     """
     if base.accelerators < 1 or point.accelerators < 1:
-        given = f"{base.accelerators}, {point.accelerators}"
-        raise ValueError(f"numbers of accelerators are positive: {given}")
+        counts = f"{base.accelerators}, {point.accelerators}"
+        raise ValueError(f"numbers of accelerators are positive: {counts}")
     fair = base.accelerators / point.accelerators
     speedup = ratio_of_means(base.times, point.times, confidence=confidence)
     parts = decompose_speedup(
@@ -92,8 +92,8 @@ def loglog_slope(accelerators: Sequence[int], times: Sequence[ArrayLike | Outcom
     if any(n < 1 for n in accelerators):
         raise ValueError(f"numbers of accelerators are positive: {list(accelerators)}")
     sides = [
-        one if isinstance(one, Outcomes) else outcomes(as_side(one, str(n)))
-        for n, one in zip(accelerators, times, strict=True)
+        side if isinstance(side, Outcomes) else outcomes(as_side(side, str(n)))
+        for n, side in zip(accelerators, times, strict=True)
     ]
     runs = sum(side.n for side in sides)
     if len(set(accelerators)) < 2:

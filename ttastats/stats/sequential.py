@@ -111,20 +111,20 @@ def crossings(looks: Sequence[int], spending: Sequence[float]) -> tuple[float, .
     Z is the sum of so many independent standard normal steps over its deviation. What is followed
     from look to look is the density of sums that crossed no boundary yet.
     """
-    found: list[float] = []
+    critical: list[float] = []
     places, weights = np.zeros(1), np.ones(1)
     before, last = 0.0, 0
     for runs, by_now in zip(looks, spending, strict=True):
         step = math.sqrt(runs - last)
         end = _end(places, weights, step, by_now - before)
         before, last = by_now, runs
-        found.append(end / math.sqrt(runs))
+        critical.append(end / math.sqrt(runs))
         # Places between the ends, and the probability that each stands for after the step.
         nodes, shares = _gauss()
         density = np.exp(-(((end * nodes[:, None] - places) / step) ** 2) / 2) @ weights
         places = end * nodes
         weights = density * shares * end / (step * math.sqrt(2 * math.pi))
-    return tuple(found)
+    return tuple(critical)
 
 
 def _end(places: Floats, weights: Floats, step: float, spent_now: float) -> float:
@@ -166,9 +166,9 @@ def expected(ratio: float, cv: float, most: int, alpha: float = 0.05) -> Expecte
     open_yet = np.ones(_REPLICATES, dtype=np.bool_)
     for n in range(FIRST_LOOK, most + 1):
         critical = two_sided_t(2 * n - 2, 1 - Look(n, most).level(alpha))
-        one, other = a[:, :n], b[:, :n]
-        spread = np.sqrt((one.var(axis=1, ddof=1) + other.var(axis=1, ddof=1)) / n)
-        now = open_yet & (np.abs(one.mean(axis=1) - other.mean(axis=1)) / spread > critical)
+        times_a, times_b = a[:, :n], b[:, :n]
+        spread = np.sqrt((times_a.var(axis=1, ddof=1) + times_b.var(axis=1, ddof=1)) / n)
+        now = open_yet & (np.abs(times_a.mean(axis=1) - times_b.mean(axis=1)) / spread > critical)
         stops[now] = n
         open_yet &= ~now
     return Expected(float(stops.mean()), 1 - float(open_yet.mean()))

@@ -140,18 +140,19 @@ def _terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> list[LogTerm | None]
 
 
 def _ratio(a: Outcomes, b: Outcomes, terms: Sequence[LogTerm | None], confidence: float) -> Ratio:
-    one, other = terms
-    if one is not None and other is not None:
-        return ratio_of(one, other, confidence, a.n, b.n)
+    term_a, term_b = terms
+    if term_a is not None and term_b is not None:
+        return ratio_of(term_a, term_b, confidence, a.n, b.n)
     bound = None  # on a ratio of which a side has no success
     if a.n_reached or b.n_reached:
         bound = 0.0 if a.n_reached else math.inf
     flags = tuple(
         Flag(
-            "no_success", f"{name}: 0/{one.n} runs reached the target, {one.times.sum():g} s spent"
+            "no_success",
+            f"{name}: 0/{side.n} runs reached the target, {side.times.sum():g} s spent",
         )
-        for name, one in (("A", a), ("B", b))
-        if not one.n_reached
+        for name, side in (("A", a), ("B", b))
+        if not side.n_reached
     )
     return Ratio(bound, None, None, confidence, None, None, None, a.n, b.n, flags=flags)
 
@@ -181,7 +182,7 @@ def speedup(
         ratio = replace(ratio, confidence=confidence, p_value=p_value)
     flags = () if epochs_fixed else epoch_flags(a, b, confidence)
     unseen = any(flag.code in {"constant_epochs", "unknown_epochs"} for flag in flags)
-    one, other = (
+    bounded_a, bounded_b = (
         Bounded(
             term,
             side.n,
@@ -195,7 +196,7 @@ def speedup(
     )
     reasons = doubts(a, b)
     every = tuple(dict.fromkeys((*ratio.flags, *flags, *reasons)))
-    return Speedup(ratio, one, other, unseen, every, look, reasons)
+    return Speedup(ratio, bounded_a, bounded_b, unseen, every, look, reasons)
 
 
 def equivalence_confidence(confidence: float) -> float:

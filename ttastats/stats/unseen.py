@@ -67,8 +67,8 @@ class Bounded:
         if stragglers:
             # A success takes 1/p runs in place of 1/p of those seen, and every further run fails
             # after so many mean times. As many stragglers would raise the expected time less.
-            seen = self.n_reached / self.n
-            more = seen / (seen - self.straggler_share(confidence)) - 1
+            reached_share = self.n_reached / self.n
+            more = reached_share / (reached_share - self.straggler_share(confidence)) - 1
             slower = math.log1p((STRAGGLER - 1) * more)
         below = math.inf if shift >= 1 else math.hypot(half, math.log1p(-shift))
         above = math.hypot(half, math.log1p(shift), slower)

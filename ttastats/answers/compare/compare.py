@@ -290,7 +290,7 @@ def _table(
 
     def key(s: Shown[Any, Any], name: str) -> Text:
         if isinstance(s.row, TimesRow) and name in setups.COLUMNS and s.get(name) is None:
-            return Text(f"{setups.said(s.pair.a, name)} | {setups.said(s.pair.b, name)}")
+            return Text(f"{setups.described(s.pair.a, name)} | {setups.described(s.pair.b, name)}")
         return fields.key(name, s.row)
 
     every = [Field(Column(name, names=True), partial(key, name=name)) for name in names]

@@ -30,13 +30,13 @@ def at_budget(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[Finding
 
     The sides are tables of `at_budget.runs`.
     """
-    found = [*of_runs(design(a), design(b))]
+    findings = [*of_runs(design(a), design(b))]
     if a.height and b.height:
-        found += _of_other_places(a, b, budget)
-        one, other = (float(np.median(runs["quality_seen"].to_numpy())) for runs in (a, b))
-        if budget.best and max(one, other) >= _SAME_LOOKS * min(one, other):
-            found.append(Finding.worded("looks_differ", "undecided", a=one, b=other))
-    return tuple(found)
+        findings += _of_other_places(a, b, budget)
+        places_a, places_b = (float(np.median(runs["quality_seen"].to_numpy())) for runs in (a, b))
+        if budget.best and max(places_a, places_b) >= _SAME_LOOKS * min(places_a, places_b):
+            findings.append(Finding.worded("looks_differ", "undecided", a=places_a, b=places_b))
+    return tuple(findings)
 
 
 def _of_other_places(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterator[Finding]:
@@ -69,8 +69,8 @@ def evaluated_there(runs: pl.DataFrame, budget: Budget) -> bool:
     return bool(((amount - runs["taken_at"]) <= most).all())
 
 
-def _each(a: pl.DataFrame, b: pl.DataFrame, said: Callable[[pl.DataFrame], str]) -> str:
-    return f"A {said(a)}, B {said(b)}"
+def _each(a: pl.DataFrame, b: pl.DataFrame, worded: Callable[[pl.DataFrame], str]) -> str:
+    return f"A {worded(a)}, B {worded(b)}"
 
 
 def places_taken(runs: pl.DataFrame, budget: Budget) -> str:
@@ -97,7 +97,7 @@ def common_budgets(sides: Sequence[pl.DataFrame], budget: Budget) -> str:
     if not near:
         return "no budget is common to all runs, but --interpolate takes values between evaluations"
     options = [replace(budget, amount=place) for place in near]
-    where = " and ".join(f"{one.place} ({one.option})" for one in options)
+    where = " and ".join(f"{option.place} ({option.option})" for option in options)
     return f"all runs were evaluated {where}; --interpolate takes values between evaluations"
 
 
@@ -108,10 +108,10 @@ def _interval(runs: pl.DataFrame) -> float | None:
 
 
 def _unlike_seconds(a: pl.DataFrame, b: pl.DataFrame) -> bool:
-    one, other = _interval(a), _interval(b)
-    if one is None or other is None:
+    interval_a, interval_b = _interval(a), _interval(b)
+    if interval_a is None or interval_b is None:
         return False
-    return max(one, other) >= _SAME_SECONDS * min(one, other)
+    return max(interval_a, interval_b) >= _SAME_SECONDS * min(interval_a, interval_b)
 
 
 def slack(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[float, float]:
@@ -131,8 +131,8 @@ def slack(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[float, floa
         return 0.0, 0.0
     if None in moves:
         return -math.inf, math.inf
-    one, other = (move or 0.0 for move in moves)
-    return min(other, 0.0) - max(one, 0.0), max(other, 0.0) - min(one, 0.0)
+    move_a, move_b = (move or 0.0 for move in moves)
+    return min(move_b, 0.0) - max(move_a, 0.0), max(move_b, 0.0) - min(move_a, 0.0)
 
 
 def bend(runs: pl.DataFrame) -> float | None:
@@ -145,5 +145,5 @@ def bend(runs: pl.DataFrame) -> float | None:
 
 
 def _mean(runs: pl.DataFrame, name: str) -> float | None:
-    found = runs[name].drop_nulls()
-    return float(found.to_numpy().mean()) if found.len() else None
+    values = runs[name].drop_nulls()
+    return float(values.to_numpy().mean()) if values.len() else None

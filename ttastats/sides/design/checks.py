@@ -70,10 +70,10 @@ def _unlike_grids(a: Design, b: Design) -> tuple[str, Grid, Grid] | None:
     unit = next((name for name in a.grids if name in b.grids), None)
     if unit is None:
         return None
-    one, other = a.grids[unit], b.grids[unit]
-    intervals = (one.share, other.share) if unit == EVALUATIONS else (one.interval, other.interval)
+    grid_a, grid_b = a.grids[unit], b.grids[unit]
+    intervals = [each.share if unit == EVALUATIONS else each.interval for each in (grid_a, grid_b)]
     same = _SAME_COUNT if unit == EVALUATIONS else _SAME_INTERVAL
-    return (unit, one, other) if max(intervals) >= same * min(intervals) else None
+    return (unit, grid_a, grid_b) if max(intervals) >= same * min(intervals) else None
 
 
 def late(a: Design, b: Design) -> tuple[float, float]:
@@ -90,13 +90,13 @@ def _different_grids(a: Design, b: Design) -> Iterator[Finding]:
     unlike = _unlike_grids(a, b)
     if unlike is None:
         return
-    unit, one, other = unlike
+    unit, grid_a, grid_b = unlike
     if unit == EVALUATIONS:
-        how = wording("grids_differ.counts", a=1 / one.share, b=1 / other.share)
+        how = wording("grids_differ.counts", a=1 / grid_a.share, b=1 / grid_b.share)
     else:
-        a_every, b_every = (units.counted(grid.interval, unit) for grid in (one, other))
+        a_every, b_every = (units.counted(grid.interval, unit) for grid in (grid_a, grid_b))
         how = wording("grids_differ.intervals", a=a_every, b=b_every)
-    yield Finding.worded("grids_differ", "allowance", how=how, a=one.share, b=other.share)
+    yield Finding.worded("grids_differ", "allowance", how=how, a=grid_a.share, b=grid_b.share)
 
 
 #: A session ends where nothing runs for so long, for the median time of a run, and for so many
@@ -149,12 +149,12 @@ def _repeated_seeds(a: Design, b: Design) -> Iterator[Finding]:
 
 def paired_seeds(a: Design, b: Design) -> Clusters | None:
     """Return the seeds of both sides as blocks, where each has the same and each seed once."""
-    one, other = a.runs["seed"], b.runs["seed"]
-    if a.blocked or a.pooled or b.pooled or one.len() < 3 or one.null_count():
+    seeds_a, seeds_b = a.runs["seed"], b.runs["seed"]
+    if a.blocked or a.pooled or b.pooled or seeds_a.len() < 3 or seeds_a.null_count():
         return None
-    if one.n_unique() < one.len() or one.sort().to_list() != other.sort().to_list():
+    if seeds_a.n_unique() < seeds_a.len() or seeds_a.sort().to_list() != seeds_b.sort().to_list():
         return None
-    return (_numbers(one), _numbers(other))
+    return (_numbers(seeds_a), _numbers(seeds_b))
 
 
 def sessions(a: pl.DataFrame, b: pl.DataFrame) -> Clusters:

@@ -63,11 +63,11 @@ class Finding:
         return Flag(self.code, self.message)
 
 
-def carrying(verdict: Decision, found: Sequence[Finding]) -> Decision:
+def carrying(verdict: Decision, findings: Sequence[Finding]) -> Decision:
     """Return a verdict with the conditions that a claim carries by its design."""
     if not verdict.word.decided:
         return verdict
-    carried = (one.code for one in found if one.effect == "condition")
+    carried = (finding.code for finding in findings if finding.effect == "condition")
     return replace(verdict, conditions=tuple(dict.fromkeys((*verdict.conditions, *carried))))
 
 

@@ -126,10 +126,10 @@ def speeds(runs: pl.DataFrame) -> str:
     reached = runs["reached"].to_numpy()
     amounts = {unit: runs[unit].cast(pl.Float64).to_numpy() for unit in _PER}  # unknown: NaN
     logged = (
-        (unit, some)
-        for some in (np.ones_like(reached), reached)
+        (unit, counted)
+        for counted in (np.ones_like(reached), reached)
         for unit, amount in amounts.items()
-        if (amount[some] > 0).all()
+        if (amount[counted] > 0).all()
     )
     progress, timed = next(logged, (None, reached))
     amount = amounts[progress][timed] if progress else np.ones(timed.sum())
@@ -142,18 +142,18 @@ def speeds(runs: pl.DataFrame) -> str:
     fast, slow = order[:split], order[split:]
     if amount[fast].min() > amount[slow].max() or amount[slow].min() > amount[fast].max():
         return ""
-    one, other = (float(per[part].mean()) for part in (fast, slow))
+    fast_mean, slow_mean = (float(per[part].mean()) for part in (fast, slow))
     return (
-        f"{split} runs of about {units.seconds(one)} and {slow.size} of about "
-        f"{units.seconds(other)} per {_PER[progress] if progress else 'run'}"
+        f"{split} runs of about {units.seconds(fast_mean)} and {slow.size} of about "
+        f"{units.seconds(slow_mean)} per {_PER[progress] if progress else 'run'}"
     )
 
 
 def starts(runs: pl.DataFrame) -> Starts | None:
     """Return when several runs were made; None where a start is unknown, and of one run."""
-    found = runs.get_column("started_at")
-    ordered = found.sort()
-    return None if found.len() < 2 or found.null_count() else (ordered[0], ordered[-1])
+    started = runs.get_column("started_at")
+    ordered = started.sort()
+    return None if started.len() < 2 or started.null_count() else (ordered[0], ordered[-1])
 
 
 def in_separate_sessions(a: Starts | None, b: Starts | None) -> bool:
