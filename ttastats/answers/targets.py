@@ -130,7 +130,7 @@ def report(
         sizes = sizes.join(evaluated, on=list(by), how="semi", nulls_equal=True)
     asked = grids([side.evaluations for side in counting], by, sizes, points=points, metric=metric)
     answered = [
-        _of_grid(grid, at_targets, [left_out.of(side.runs, grid.keys) for side in sides], by)
+        _of_grid(grid, at_targets, [left_out.group(side.runs, grid.keys) for side in sides], by)
         for grid, at_targets in zip(asked, _runs(counting, by, asked, axis), strict=True)
     ]
     rows = tuple(row for each in answered for row in each.rows)

@@ -130,7 +130,7 @@ def _of_one_metric(rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: st
         expect_metric(rows, metric, "--metric")
     if targets:
         evaluations = with_user_targets(evaluations, targets)
-    chosen = _metrics(evaluations, metric, asked=bool(targets))
+    chosen = _metrics(evaluations, metric, has_targets=bool(targets))
     return evaluations.join(
         chosen.lazy(), on=[*_ENTRY, "metric"], how="semi", nulls_equal=True
     ).select(
@@ -143,10 +143,10 @@ def _of_one_metric(rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: st
 _ENTRY = (*schema.BENCHMARK, "entry")
 
 
-def _metrics(evaluations: pl.LazyFrame, metric: str, *, asked: bool) -> pl.DataFrame:
+def _metrics(evaluations: pl.LazyFrame, metric: str, *, has_targets: bool) -> pl.DataFrame:
     """Return the metric of each entry: the one asked for, with a target, or the only one.
 
-    `asked`: the user set the targets, so that no other metric is meant.
+    `has_targets`: the user set them, so that no other metric is meant.
     """
     logged = (
         evaluations.group_by(*_ENTRY, "metric")
@@ -157,12 +157,12 @@ def _metrics(evaluations: pl.LazyFrame, metric: str, *, asked: bool) -> pl.DataF
     )
     if metric:
         return logged.filter(pl.col("metric") == metric)
-    other = ~pl.col("aimed").any().over(_ENTRY) & (not asked)
-    found = logged.filter(pl.col("aimed") | other)
-    one = pl.len().over(_ENTRY) == 1
-    several = found.filter(~one)
-    if several.is_empty() or found.filter(one).height:
-        return found.filter(one)
+    other = ~pl.col("aimed").any().over(_ENTRY) & (not has_targets)
+    candidates = logged.filter(pl.col("aimed") | other)
+    only = pl.len().over(_ENTRY) == 1
+    several = candidates.filter(~only)
+    if several.is_empty() or candidates.filter(only).height:
+        return candidates.filter(only)
     benchmark = several["benchmark"][0]
     same = several.filter(pl.col("benchmark").eq_missing(pl.lit(benchmark, pl.String)))
     names = same["metric"].unique(maintain_order=True).to_list()
@@ -230,10 +230,10 @@ def _around(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
     place, value = pl.col("place"), pl.col("value").cast(pl.Float64)
     after = ~within & place.is_not_null()
 
-    def of(column: pl.Expr, mask: pl.Expr, index: int) -> pl.Expr:
+    def nth(column: pl.Expr, mask: pl.Expr, index: int) -> pl.Expr:
         return column.filter(mask).get(index, null_on_oob=True)
 
-    x, v = ({0: of(c, within, -1), -1: of(c, within, -2), 1: of(c, after, 0), 2: of(c, after, 1)}
+    x, v = ({0: nth(c, within, -1), -1: nth(c, within, -2), 1: nth(c, after, 0), 2: nth(c, after, 1)}
             for c in (place, value))  # fmt: skip
     line = v[0] + (v[1] - v[0]) / (x[1] - x[0]) * (budget.amount - x[0])
     before = v[0] + (v[0] - v[-1]) / (x[0] - x[-1]) * (budget.amount - x[0])
@@ -351,23 +351,23 @@ def at_stop(rows: pl.LazyFrame, runs: pl.DataFrame, metric: str) -> pl.DataFrame
     )
 
 
-def expect_some(found: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: str = "") -> None:
+def expect_some(judged: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: str = "") -> None:
     """Refuse a budget at which no run that counts has a value; `who` names the side."""
-    standing = counted.standing(found)
+    standing = counted.standing(judged)
     if standing.is_empty() or standing["reached"].any():
         return
     why = ", ".join(
         f"{number} {SHORT[reason]}"
         for reason, number in standing["short"].value_counts(sort=True).iter_rows()
     )
-    metrics = found["target_metric"].drop_nulls().unique()
+    metrics = judged["target_metric"].drop_nulls().unique()
     metric = str(metrics[0]) if metrics.len() == 1 else ""
     reach = lengths(counted.standing(runs(rows, END, metric=metric)))
     longest = f"The longest has {reach.said(reach.most)}" if reach.most else "None logs its length"
     able = f"; {reach.all_reach}" if reach.all_reach else ""
-    of = f" of {who}" if who else ""
+    side = f" of {who}" if who else ""
     raise TtastatsError(
-        f"no run{of} has a value {budget.place}: of {units.plural(standing.height, 'run')} {why}",
+        f"no run{side} has a value {budget.place}: of {units.plural(standing.height, 'run')} {why}",
         where=budget.option,
         remedy=f"{longest}{able}. For the value at the end of each run, use --at-end.",
     )
@@ -401,5 +401,5 @@ def common_length(rows: pl.LazyFrame, runs: pl.DataFrame) -> str:
         .collect()
     )
     valued = ends["value"].is_finite().fill_null(value=False).all()
-    found = lengths(ends) if valued and ends.height == runs.height > 0 else None
-    return found.said(found.most) if found and found.one and found.unit else ""
+    extent = lengths(ends) if valued and ends.height == runs.height > 0 else None
+    return extent.said(extent.most) if extent and extent.one and extent.unit else ""

@@ -189,17 +189,17 @@ def by_clock(name: str, clock: str) -> str:
     return _OF_TRAINING[name]
 
 
-def settled(tables: Sequence[pl.DataFrame], asked: str = "") -> tuple[list[pl.DataFrame], str]:
+def settled(tables: Sequence[pl.DataFrame], unit: str = "") -> tuple[list[pl.DataFrame], str]:
     """Put the tables of runs of all sides on one axis, with what must be said of that, if anything.
 
-    Unless asked otherwise it is that of seconds; where a side tells none, the first of epochs,
+    Without a `unit` it is that of seconds; where a side tells none, the first of epochs,
     steps, samples and evaluations that every run that reached tells on every side. Tables that
     are on an axis stay on it.
     """
     if any("axis" in runs.columns for runs in tables):
         return list(tables), ""
-    if asked:
-        placed = [on(runs, AXES[asked]) for runs in tables]
+    if unit:
+        placed = [on(runs, AXES[unit]) for runs in tables]
         for number, (runs, before) in enumerate(zip(placed, tables, strict=True)):
             _expect_some(runs, before, chr(ord("A") + number) if len(tables) > 1 else "")
         return placed, ""
@@ -272,8 +272,8 @@ def _position(axis: Axis) -> pl.Expr:
 
 def _spent(axis: Axis) -> pl.Expr:
     """Return what had been spent by the checkpoint that met the target, or by the last one."""
-    told = pl.col("extra").str.json_path_match(_CURVES[axis.name])
-    numbers = pl.when(told.str.contains(r"^\[[-+0-9.eE, nul]*\]$")).then(told)
+    curve = pl.col("extra").str.json_path_match(_CURVES[axis.name])
+    numbers = pl.when(curve.str.contains(r"^\[[-+0-9.eE, nul]*\]$")).then(curve)
     spent = numbers.str.json_decode(pl.List(pl.Float64)).list.get(
         pl.col("evaluations_to_target") - 1, null_on_oob=True
     )
@@ -283,15 +283,15 @@ def _spent(axis: Axis) -> pl.Expr:
 def _total(axis: Axis) -> pl.Expr:
     """Return the total of a run, where its way ended with it."""
     extra = pl.col("extra")
-    found = pl.coalesce(
+    total = pl.coalesce(
         extra.str.json_path_match(path).cast(pl.Float64, strict=False)
         for path in _TOTALS[axis.name]
     )
     ended = (pl.col("tta_seconds") == pl.col("run_seconds")) | (
         pl.col("evaluations_to_target") == pl.col("evaluations")
     )
-    known = found.is_between(0, _TOTAL, closed="none") & (~pl.col("reached") | ended)
-    return pl.when(known).then(found)
+    known = total.is_between(0, _TOTAL, closed="none") & (~pl.col("reached") | ended)
+    return pl.when(known).then(total)
 
 
 def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
@@ -317,7 +317,7 @@ def _expect_some(placed: pl.DataFrame, runs: pl.DataFrame, side: str) -> None:
     if placed.get_column("observed_seconds").count() or counted.standing(runs).is_empty():
         return
     axis = of(placed)
-    there = [one.name for one in AXES.values() if _tells(runs, one)]
+    there = [axis.name for axis in AXES.values() if _tells(runs, axis)]
     who = f"no run of {side} logs" if side else "no run logs"
     remedy = f"Available: {', '.join(there)}." if there else "`ttastats runs FILE` shows the runs."
     if axis.name == "cost":

@@ -60,9 +60,9 @@ def counted(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     Without a digest of its content no run is a copy. A spread over copies would be wrong. Of a run
     that is told by two clocks, as a log and as a DAWNBench entry, the log counts.
     """
-    kept, copy = standing(runs), ("content_digest", *by)
+    there, copy = standing(runs), ("content_digest", *by)
     of_training = pl.col("clock") == "train"
     told_whole = of_training & (~of_training).any().over(copy)
-    kept = kept.filter(pl.col("content_digest").is_null() | ~told_whole.fill_null(value=False))
+    there = there.filter(pl.col("content_digest").is_null() | ~told_whole.fill_null(value=False))
     first = pl.struct(copy).is_first_distinct()
-    return kept.filter(pl.col("content_digest").is_null() | first)
+    return there.filter(pl.col("content_digest").is_null() | first)

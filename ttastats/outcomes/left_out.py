@@ -58,8 +58,8 @@ class LeftOut:
     @property
     def flags(self) -> tuple[str, ...]:
         """Return the codes of what is left out and may hide a failure."""
-        found = {"rejected_logs": self.rejected_logs, "missing_runs": self.missing}
-        return tuple(code for code, some in found.items() if some)
+        reasons = {"rejected_logs": self.rejected_logs, "missing_runs": self.missing}
+        return tuple(code for code, runs in reasons.items() if runs)
 
     def __str__(self) -> str:
         """Return the counts in words, empty where nothing is left out."""
@@ -95,13 +95,13 @@ def rows(runs: pl.DataFrame) -> pl.DataFrame:
     A run that is missing was made where one of its log or its seed is there, such as in another
     table of the same runs.
     """
-    found = runs.filter(pl.col("set_aside").is_in(REASONS))
-    if found.is_empty():
-        return found
+    set_aside = runs.filter(pl.col("set_aside").is_in(REASONS))
+    if set_aside.is_empty():
+        return set_aside
     there = runs.filter(pl.col("set_aside").is_null())
     seeded = there.filter(pl.col("seed").is_not_null())
-    found = found.join(seeded, on=_AGAIN, how="anti", nulls_equal=True)
-    return found.join(there, on="source", how="anti")
+    set_aside = set_aside.join(seeded, on=_AGAIN, how="anti", nulls_equal=True)
+    return set_aside.join(there, on="source", how="anti")
 
 
 def of_pairs(
@@ -109,10 +109,12 @@ def of_pairs(
 ) -> tuple[BothSides, ...]:
     """Return what is left out of the groups of two tables of runs that have the same keys."""
     absent = rows(a), rows(b)
-    return tuple(BothSides(of(a, each, absent[0]), of(b, each, absent[1])) for each in keys)
+    return tuple(BothSides(group(a, each, absent[0]), group(b, each, absent[1])) for each in keys)
 
 
-def of(runs: pl.DataFrame, keys: Mapping[str, Any], absent: pl.DataFrame | None = None) -> LeftOut:
+def group(
+    runs: pl.DataFrame, keys: Mapping[str, Any], absent: pl.DataFrame | None = None
+) -> LeftOut:
     """Return what is left out of the group of runs with these keys.
 
     A key that a rejected log or a missing run does not know, or the group does not have, is no
@@ -133,10 +135,10 @@ def of(runs: pl.DataFrame, keys: Mapping[str, Any], absent: pl.DataFrame | None 
     for name, value in keys.items():
         if value is not None and name in there.columns:
             there = there.filter(pl.col(name) == value)
-    said = [one.message for one in tables.problems_of(missing.lazy())]
+    messages = [problem.message for problem in tables.problems_of(missing.lazy())]
     return LeftOut(
         interrupted=int((reasons == "stopped").sum()),
         rejected_logs=int((reasons == "unreadable").sum()),
         logs=pl.concat([logs, there.get_column("source")]).n_unique(),
-        missing=tuple(said),
+        missing=tuple(messages),
     )

@@ -50,9 +50,9 @@ def _expression(condition: Condition, dtypes: pl.Schema) -> pl.Expr:
     if name is None:
         raise columns.unknown(condition.column, dtypes.names(), condition.place)
     operator = condition.operator.replace("!=", "=")
-    one = [_holds(condition, name, dtypes[name], operator, text) for text in condition.values]
-    some = pl.any_horizontal(one).fill_null(value=False)
-    return ~some if condition.operator == "!=" else some
+    any_value = [_holds(condition, name, dtypes[name], operator, text) for text in condition.values]
+    holds = pl.any_horizontal(any_value).fill_null(value=False)
+    return ~holds if condition.operator == "!=" else holds
 
 
 def _holds(
@@ -90,13 +90,13 @@ def _pattern(text: str) -> str:
 
 
 def _truth(condition: Condition, operator: str, text: str) -> bool:
-    found = _TRUTH.get(text.casefold())
-    if found is None or operator != "=":
+    truth = _TRUTH.get(text.casefold())
+    if truth is None or operator != "=":
         name = condition.column
         raise TtastatsError(
             f"{name} is true or false", where=condition.place, remedy=f"Write {name}=true."
         )
-    return found
+    return truth
 
 
 def _number(condition: Condition, name: str, dtype: pl.DataType, text: str) -> float | int:
@@ -157,18 +157,18 @@ def remarks(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> 
     return [
         note(
             "no_such_value",
-            option=one.option,
+            option=single.option,
             what=what,
-            column=one.column,
+            column=single.column,
             value=value,
-            there_are=there_are(frame, one, what),
+            there_are=there_are(frame, single, what),
         )
         for condition in conditions
         if condition.operator == "!=" or len(condition.values) > 1
         for value in condition.values
         if value != KNOWN
-        for one in [Condition(condition.column, "=", (value,), condition.option)]
-        if where(frame.lazy(), [one]).collect().is_empty()
+        for single in [Condition(condition.column, "=", (value,), condition.option)]
+        if where(frame.lazy(), [single]).collect().is_empty()
     ]
 
 
@@ -184,10 +184,10 @@ def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:
         return ""
     distinct = values.unique().sort()
     if len(distinct) == 1:
-        return f"{name} is {_said(distinct[0])}."
+        return f"{name} is {_text(distinct[0])}."
     if len(distinct) <= _FEW and values.dtype.is_integer():
-        return f"{name} is one of {', '.join(_said(value) for value in distinct)}."
-    return f"{name} lies between {_said(distinct[0])} and {_said(distinct[-1])}."
+        return f"{name} is one of {', '.join(_text(value) for value in distinct)}."
+    return f"{name} lies between {_text(distinct[0])} and {_text(distinct[-1])}."
 
 
 def _texts(known: Sequence[str], condition: Condition) -> str:
@@ -195,15 +195,15 @@ def _texts(known: Sequence[str], condition: Condition) -> str:
         return f"There are {len(known)} other values."
     if condition.operator == "=":
         for value in condition.values:
-            asked = value.replace("*", "").replace("?", "")
-            if nearest(asked, known):
-                return among(asked, known, "Values", _FEW)
+            text = value.replace("*", "").replace("?", "")
+            if nearest(text, known):
+                return among(text, known, "Values", _FEW)
     if len(known) <= _FEW:
         return f"Values: {', '.join(known)}."
     return f"There are {len(known)}, from {known[0]} to {known[-1]}."
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return value.isoformat(timespec="seconds") if hasattr(value, "isoformat") else str(value)

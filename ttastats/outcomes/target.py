@@ -65,9 +65,9 @@ def parse_all(texts: Iterable[str], option: str = "--target") -> tuple[UserTarge
     metrics = [target.metric for target in targets]
     for target in targets:
         if metrics.count(target.metric) > 1:
-            of = f"of {target.metric}" if target.metric else "without a metric"
+            which = f"of {target.metric}" if target.metric else "without a metric"
             raise TtastatsError(
-                f"two targets {of}",
+                f"two targets {which}",
                 where=" ".join(f"--target {text}" for text in targets),
                 remedy="Several targets must have different metrics, which are met together. "
                 "Give one target, or a metric for each.",
@@ -147,8 +147,8 @@ class _Metric:
         return abs(value) <= _FAR * max(abs(self.low), abs(self.high), 1.0)
 
     def limits(self, benchmark: str | None) -> str:
-        of = f" of {benchmark}" if benchmark else ""
-        return f"{self.name}{of} lies between {self.low:.3g} and {self.high:.3g}"
+        of_benchmark = f" of {benchmark}" if benchmark else ""
+        return f"{self.name}{of_benchmark} lies between {self.low:.3g} and {self.high:.3g}"
 
 
 _Key = tuple[str | None, ...]
@@ -186,18 +186,18 @@ def suited(
     unsuited = [why for key, metrics in logged.items() if (why := _why_not(key, metrics, targets))]
     if not unsuited:
         return rows, ()
-    ambiguous = any(one.outside and one.target.metric is None for one in unsuited)
+    ambiguous = any(each.outside and each.target.metric is None for each in unsuited)
     if ambiguous or len(unsuited) == len(logged):
         raise _none(unsuited, logged)
     keys = pl.DataFrame(
-        [one.key for one in unsuited],
+        [each.key for each in unsuited],
         schema=dict.fromkeys(schema.BENCHMARK, pl.String()),
         orient="row",
     )
-    kept = rows.join(keys.lazy(), on=schema.BENCHMARK, how="anti", nulls_equal=True)
-    said = ", ".join(f"{_name(one.key, logged)} ({one.why})" for one in unsuited)
+    suitable = rows.join(keys.lazy(), on=schema.BENCHMARK, how="anti", nulls_equal=True)
+    benchmarks = ", ".join(f"{_name(each.key, logged)} ({each.why})" for each in unsuited)
     option = " ".join(f"--target {target}" for target in targets)
-    return kept, (wording("not_asked", option=option, benchmarks=said),)
+    return suitable, (wording("not_asked", option=option, benchmarks=benchmarks),)
 
 
 def _logged(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
@@ -215,10 +215,10 @@ def _logged(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
         .sort(*schema.BENCHMARK, "metric", nulls_last=True)
         .collect()
     )
-    found: _Logged = {}
+    metrics: _Logged = {}
     for suite, round_, benchmark, *metric in table.iter_rows():
-        found.setdefault((suite, round_, benchmark), []).append(_Metric(*metric))
-    return found
+        metrics.setdefault((suite, round_, benchmark), []).append(_Metric(*metric))
+    return metrics
 
 
 def _why_not(
@@ -240,14 +240,14 @@ def _why_not(
 
 
 def _none(unsuited: Sequence[_Unsuited], logged: _Logged) -> TtastatsError:
-    outside = [one for one in unsuited if one.outside is not None]
+    outside = [each for each in unsuited if each.outside is not None]
     if outside:
         return _far_outside(outside)
-    one = unsuited[0]
-    where = f"--target {one.target}"
-    have = f"{one.key[-1]} has" if one.key[-1] else "these runs have"
-    if one.target.metric is not None:
-        return _no_such_metric(one.target.metric, logged, where)
+    first = unsuited[0]
+    where = f"--target {first.target}"
+    have = f"{first.key[-1]} has" if first.key[-1] else "these runs have"
+    if first.target.metric is not None:
+        return _no_such_metric(first.target.metric, logged, where)
     return TtastatsError(
         f"{have} several metrics, none of which has a target",
         where=where,
@@ -281,17 +281,17 @@ def _no_such_metric(metric: str, logged: _Logged, where: str) -> TtastatsError:
 
 def _by_metric(logged: _Logged) -> dict[str, list[str]]:
     """Return the benchmarks that log each metric."""
-    found: dict[str, list[str]] = {}
+    benchmarks: dict[str, list[str]] = {}
     for key, metrics in logged.items():
         for metric in metrics:
-            found.setdefault(metric.name, []).append(_name(key, logged))
-    return found
+            benchmarks.setdefault(metric.name, []).append(_name(key, logged))
+    return benchmarks
 
 
 def _there_are(by_metric: Mapping[str, Sequence[str]]) -> str:
     return "; ".join(
-        metric if of == [_NAMELESS] else f"{metric} ({', '.join(of)})"
-        for metric, of in by_metric.items()
+        metric if benchmarks == [_NAMELESS] else f"{metric} ({', '.join(benchmarks)})"
+        for metric, benchmarks in by_metric.items()
     )
 
 
@@ -301,17 +301,17 @@ _NAMELESS = "runs without a known benchmark"
 
 def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
     target = outside[0].target
-    said = [one.outside.limits(one.key[-1]) for one in outside if one.outside is not None]
-    shown = units.listed(said, 4, "; ")
+    limits = [each.outside.limits(each.key[-1]) for each in outside if each.outside is not None]
+    listed = units.listed(limits, 4, "; ")
     value = target.value / 100
-    fits = all(one.outside is not None and one.outside.admits(value) for one in outside)
+    fits = all(each.outside is not None and each.outside.admits(value) for each in outside)
     as_percent = fits and 0 < value <= 1  # a number beyond was not meant as so many percent
     remedy = f"Write {value:g} or {target.value:g}%." if as_percent else "Write it in that unit."
     if target.metric is None:
         metric = outside[0].outside.name if outside[0].outside else "METRIC"
         remedy += f" To select one of several metrics: --target {metric}=..."
     return TtastatsError(
-        f"{target.value:g} is far outside the logged range: {shown}",
+        f"{target.value:g} is far outside the logged range: {listed}",
         where=f"--target {target}",
         remedy=remedy,
     )

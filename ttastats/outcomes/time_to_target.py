@@ -88,7 +88,7 @@ def qualities(
         pl.col("metric").filter(others).n_unique() >= pl.col("expected").max() - 1
     )
     return (
-        _met(_with_goals(frame.lazy(), goals, by))
+        _judged(_with_goals(frame.lazy(), goals, by))
         .group_by(*keys, "eval_index")
         .agg(
             value=pl.col("value").filter(varied).first(),
@@ -113,7 +113,7 @@ def least_progress(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
     rows = _numbered(frame)
     evaluations = _with_expected_metrics(rows.filter(schema.of_evaluations()))
     least = {name: pl.col(_LOGGED[name]).min() for name, _ in PROGRESS}
-    met = _checkpoints(_met(evaluations)).filter("met").group_by(_NUMBER).agg(**least)
+    met = _checkpoints(_judged(evaluations)).filter("met").group_by(_NUMBER).agg(**least)
     heads = rows.select(_NUMBER, *schema.RUN).unique(_NUMBER)
     return heads.join(met, on=_NUMBER).drop(_NUMBER).collect()
 
@@ -127,19 +127,19 @@ def _numbered(frame: pl.LazyFrame | pl.DataFrame) -> pl.LazyFrame:
 def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
     """Put the goals of a group in the place of the targets in the table."""
     expected = pl.len().over(by) if by else pl.len()
-    asked = goals.with_columns(expected=expected.cast(pl.Int64), asked=pl.lit(value=True))
+    goals = goals.with_columns(expected=expected.cast(pl.Int64), asked=pl.lit(value=True))
     return (
         rows.filter(schema.of_evaluations())
         .drop("target_value")
         # Of the metrics of a checkpoint, the first speaks.
-        .join(asked.lazy(), on=[*by, "metric"], how="left", nulls_equal=True, maintain_order="left")
+        .join(goals.lazy(), on=[*by, "metric"], how="left", nulls_equal=True, maintain_order="left")
         .with_columns(pl.col("asked").fill_null(value=False))
     )
 
 
 def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> pl.DataFrame:
     """Return a row per run; the targets stand in its evaluations, with how many are `expected`."""
-    checkpoints = _checkpoints(_met(evaluations))
+    checkpoints = _checkpoints(_judged(evaluations))
     suites = benchmarks.suites_ending_at_run_stop() if official else ()
     length = pl.coalesce("run_seconds", "met_seconds")
     heads = rows.select(_NUMBER, *schema.RUN_NAMES).unique(
@@ -206,12 +206,12 @@ def evaluation_interval(runs: pl.DataFrame, column: str) -> float | None:
 
     None unless every one tells its own: an extra evaluation in one run says nothing of the others.
     """
-    told = solved(runs, column)
-    widest = None if told.null_count() else told.max()
+    intervals = solved(runs, column)
+    widest = None if intervals.null_count() else intervals.max()
     return float(widest) if isinstance(widest, int | float) else None
 
 
-def _met(evaluations: pl.LazyFrame) -> pl.LazyFrame:
+def _judged(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     """Add to evaluations whether each meets its metric's target, and when."""
     known = pl.when(pl.col("target_value").is_finite()).then("target_value")
     evaluations = evaluations.with_columns(target_value=known)

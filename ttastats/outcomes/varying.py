@@ -55,18 +55,18 @@ def settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
     grouped = runs.group_by(by or pl.lit(0), maintain_order=True).agg(
         **{"recorded extras": pl.col("extra").drop_nulls().unique()}
     )
-    found: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    groups: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
     for *keys, extras in grouped.select(*by, "recorded extras").iter_rows():
-        seen: defaultdict[str, set[str]] = defaultdict(set)
+        distinct: defaultdict[str, set[str]] = defaultdict(set)
         for extra in extras:
             for name, value in recorded(extra).items():
                 if value is not None and _is_setting(name):
-                    seen[name].add(repr(value))
-        for name, values in seen.items():
+                    distinct[name].add(repr(value))
+        for name, values in distinct.items():
             if len(values) > 1:
-                found[name].append(tuple(keys))
-    ordered = sorted(found, key=lambda name: ("learning_rate" not in name, name))
-    return {name: tuple(found[name]) for name in ordered}
+                groups[name].append(tuple(keys))
+    ordered = sorted(groups, key=lambda name: ("learning_rate" not in name, name))
+    return {name: tuple(groups[name]) for name in ordered}
 
 
 @lru_cache(4_096)  # runs have the same few names

@@ -71,7 +71,7 @@ def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Repo
     """
     absent = left_out.rows(runs)
     each = [
-        left_out.of(runs, {name: row.get(name) for name in by}, absent) for row in report.records
+        left_out.group(runs, {name: row.get(name) for name in by}, absent) for row in report.records
     ]
     rows = tuple(
         structs.replace(row, left_out=LeftOutKeys(*gone.counts))
