@@ -230,10 +230,10 @@ def _around(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
     place, value = pl.col("place"), pl.col("value").cast(pl.Float64)
     after = ~within & place.is_not_null()
 
-    def nth(column: pl.Expr, mask: pl.Expr, index: int) -> pl.Expr:
+    def at(column: pl.Expr, mask: pl.Expr, index: int) -> pl.Expr:
         return column.filter(mask).get(index, null_on_oob=True)
 
-    x, v = ({0: nth(c, within, -1), -1: nth(c, within, -2), 1: nth(c, after, 0), 2: nth(c, after, 1)}
+    x, v = ({0: at(c, within, -1), -1: at(c, within, -2), 1: at(c, after, 0), 2: at(c, after, 1)}
             for c in (place, value))  # fmt: skip
     line = v[0] + (v[1] - v[0]) / (x[1] - x[0]) * (budget.amount - x[0])
     before = v[0] + (v[0] - v[-1]) / (x[0] - x[-1]) * (budget.amount - x[0])
