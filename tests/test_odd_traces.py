@@ -270,7 +270,7 @@ def of_nests(draw: random.Random) -> Iterator[Any]:
     marked = np.array(draw.choices([True, False], k=len(start)))
     yield [start.tolist(), length.tolist()]
     yield nested
-    yield intervals.own_time(length, nested)
+    yield intervals.self_time(length, nested)
     yield intervals.outermost(marked, nested)
     yield intervals.has_below(marked, nested).astype(int)
     moments = np.array(draw.choices(range(24), k=5)) - 1.0
@@ -312,7 +312,12 @@ def of_numbers(draw: random.Random) -> Iterator[Any]:
              for _ in range(4)}  # fmt: skip
     yield [rates, answers.doubling_gains(rates), answers.saturation(rates)]
     kernel, caller = draw.choice(NAMES), draw.choice([None, *NAMES])
-    yield [kernel, caller, categories.of_kernel(kernel, caller), categories.is_tensor_core(kernel)]
+    yield [
+        kernel,
+        caller,
+        categories.categorize_kernel(kernel, caller),
+        categories.is_tensor_core(kernel),
+    ]
 
 
 def of_calls(draw: random.Random) -> Iterator[Any]:

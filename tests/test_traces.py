@@ -363,7 +363,7 @@ class TestIngest:
     ],
 )
 def test_what_kernels_do_is_told_by_their_names(name: str, category: str) -> None:
-    assert categories.of(name) == category
+    assert categories.categorize(name) == category
 
 
 def test_times_of_nothing_give_no_rates_and_negative_ones_no_events(tmp_path: Path) -> None:

@@ -7,17 +7,22 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ttastats.traces import categories, parts, steps, table
 from ttastats.traces.events import DEVICE_KINDS, STEP, Events, Numbers
+from ttastats.traces.intervals import Ints
 from ttastats.traces.steps import NONE
 from ttastats.traces.table import measure
-from ttastats.traces.together import MICRO, OPTIMIZER, SteppedTrace, lie_in, together, under_way
+from ttastats.traces.together import (
+    MICRO,
+    OPTIMIZER,
+    Objects,
+    SteppedTrace,
+    lie_in,
+    together,
+    under_way,
+)
 from ttastats.traces.work import UNKNOWN
-
-Ints = NDArray[np.int64]
-Objects = NDArray[np.object_]
 
 _TIMED = {"calls": pl.Int64, "seconds": pl.Float64}
 #: Events that are looked at together.
@@ -92,7 +97,7 @@ def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
     flops = trace.launches.flops_of_kernels(trace.device["length"])
     keys = ("name", "kind", "device_index", "stream", "operator", "optimizes", "step")
     parts = [
-        _some_of_device(trace, part, flops).group_by(keys).sum()
+        _device_events(trace, part, flops).group_by(keys).sum()
         for part in (slice(0), *_slices(len(flops)))
     ]
     grouped = pl.concat(parts).group_by(keys).sum().sort(keys)
@@ -109,8 +114,8 @@ def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
         category=pl.Series(category, dtype=pl.String),
         kind=pl.Series(
             [
-                "collective" if kind == "kernel" and one == categories.COMMUNICATION else kind
-                for kind, one in zip(kinds, category, strict=True)
+                "collective" if kind == "kernel" and work == categories.COMMUNICATION else kind
+                for kind, work in zip(kinds, category, strict=True)
             ],
             dtype=pl.String,
         ),
@@ -122,7 +127,7 @@ def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
     )
 
 
-def _some_of_device(trace: SteppedTrace, part: slice, flops: Ints) -> pl.DataFrame:
+def _device_events(trace: SteppedTrace, part: slice, flops: Ints) -> pl.DataFrame:
     """Return some events of the device that belong to a step."""
     device, launches = trace.device, trace.launches
     in_step = trace.step_of_device[part]
@@ -148,7 +153,7 @@ def _some_of_device(trace: SteppedTrace, part: slice, flops: Ints) -> pl.DataFra
 def _device_category(kind: str, name: str, operator: str | None, optimizes: bool) -> str:
     if kind != "kernel":
         return categories.COPY
-    category = categories.of_kernel(name, operator)
+    category = categories.categorize_kernel(name, operator)
     is_update = optimizes and category != categories.COMMUNICATION
     return categories.OPTIMIZER if is_update else category
 
@@ -166,7 +171,7 @@ def _range_rows(events: Events, names: Sequence[str]) -> pl.DataFrame:
         name=kernels,
         kind=pl.lit("kernel"),
         device=pl.lit("gpu"),
-        category=pl.Series([categories.of(name) for name in kernels], dtype=pl.String),
+        category=pl.Series([categories.categorize(name) for name in kernels], dtype=pl.String),
         tensor_core=pl.Series(
             [categories.is_tensor_core(name) for name in kernels], dtype=pl.Boolean
         ),
@@ -178,18 +183,18 @@ def _slices(count: int) -> Iterator[slice]:
     yield from (slice(begin, begin + _TOGETHER) for begin in range(0, count, _TOGETHER))
 
 
-def _named_rows(trace: SteppedTrace, of: Numbers, kind: str) -> pl.DataFrame:
+def _named_rows(trace: SteppedTrace, events: Numbers, kind: str) -> pl.DataFrame:
     """Return rows of what has but a name and a time."""
     frames = [pl.DataFrame(schema={"name": pl.Int32, "step": pl.Int64, **_TIMED})]
-    for part in _slices(len(of["start"])):
-        in_step = steps.place(of["start"][part], trace.steps.host)
+    for part in _slices(len(events["start"])):
+        in_step = steps.place(events["start"][part], trace.steps.host)
         inside = in_step != NONE
         frame = pl.DataFrame(
             {
-                "name": of["name"][part][inside],
+                "name": events["name"][part][inside],
                 "step": in_step[inside],
                 "calls": np.ones(int(inside.sum()), np.int64),
-                "seconds": of["length"][part][inside] * MICRO,
+                "seconds": events["length"][part][inside] * MICRO,
             }
         )
         frames.append(frame.group_by("name", "step").sum())
@@ -231,14 +236,14 @@ def _machine(head: Mapping[str, Any], trace: SteppedTrace, events: Events) -> It
     """Yield what the trace tells of the machine."""
     devices = head.get("deviceProperties")
     used = set(np.unique(trace.device["index"]).tolist())
-    for one in devices if isinstance(devices, list) else ():
-        if not isinstance(one, dict) or (used and one.get("id") not in used):
+    for device in devices if isinstance(devices, list) else ():
+        if not isinstance(device, dict) or (used and device.get("id") not in used):
             continue
-        number = str(one.get("id"))
-        if isinstance(one.get("name"), str):
-            yield measure("device_name", of=number, text=one["name"])
-        if isinstance(one.get("totalGlobalMem"), int | float):
-            yield measure("device_memory_bytes", float(one["totalGlobalMem"]), of=number)
+        number = str(device.get("id"))
+        if isinstance(device.get("name"), str):
+            yield measure("device_name", of=number, text=device["name"])
+        if isinstance(device.get("totalGlobalMem"), int | float):
+            yield measure("device_memory_bytes", float(device["totalGlobalMem"]), of=number)
     for place, peak in sorted(events.peaks.of_step().items()):
         yield measure("memory_bytes", peak, of=f"allocated on {place}")
     distributed = head.get("distributedInfo")

@@ -1,7 +1,7 @@
 """What do the rows of a profile come to: where a step goes, which operators take it, on which rank?
 
-All numbers are for one step of one rank: means over the steps, and over the ranks where no single
-one is spoken of.
+All numbers are for one step of one rank: means over the steps, and over the ranks unless a
+rank is named.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import polars as pl
 
 from ttastats.traces import categories, table
 
-#: The parts of a step, in the order in which they are told: the measure that holds each.
+#: The parts of a step, in the order of reports: the measure that holds each.
 PARTS = {
     "compute": "compute_seconds",
     "communication": "exposed_seconds",
@@ -25,7 +25,7 @@ PARTS = {
     "idle": "idle_seconds",
 }
 
-#: By what computing is told apart: kinds of work, or single operators.
+#: By what computing is divided: kinds of work, or single operators.
 By = Literal["work", "operator"]
 _NAMES: dict[By, pl.Expr] = {
     "work": pl.col("category"),
@@ -40,8 +40,8 @@ WHOLE = "whole step"
 
 def profiles(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the rows of each profile with its name, in order."""
-    for (_, name), own in rows.group_by("profile_id", "profile", maintain_order=True):
-        yield str(name or "profile"), own
+    for (_, name), profile in rows.group_by("profile_id", "profile", maintain_order=True):
+        yield str(name or "profile"), profile
 
 
 def measures(rows: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -82,16 +82,16 @@ def compute_bound(rows: pl.DataFrame) -> float | None:
 
     They are known by what they are: convolutions, matrix products, attention.
     """
-    own = at_work(rows)
-    total = float(own["seconds"].sum())
-    some = own.filter(pl.col("category").is_in(categories.COMPUTE_BOUND))
-    return float(some["seconds"].sum()) / total if total else None
+    work = at_work(rows)
+    total = float(work["seconds"].sum())
+    bound = work.filter(pl.col("category").is_in(categories.COMPUTE_BOUND))
+    return float(bound["seconds"].sum()) / total if total else None
 
 
 def mean(values: pl.Series) -> float | None:
     """Return the mean of what is known, or None."""
-    found = values.mean()
-    return float(found) if isinstance(found, int | float) else None
+    average = values.mean()
+    return float(average) if isinstance(average, int | float) else None
 
 
 def peak(rows: pl.DataFrame, name: str) -> float | None:
@@ -100,70 +100,57 @@ def peak(rows: pl.DataFrame, name: str) -> float | None:
     precision = measures(rows, "precision")["text"].drop_nulls()
     if name == "peak_flops" and precision.len():
         known = known.filter(pl.col("of").is_in(precision.to_list()))
-    found = known["value"].max()
-    return float(found) if isinstance(found, int | float) else None
+    highest = known["value"].max()
+    return float(highest) if isinstance(highest, int | float) else None
 
 
 def operators(rows: pl.DataFrame) -> pl.DataFrame:
     """Return one row for each operator: calls, seconds, FLOPs and bytes of a step, and its share.
 
-    On a device seconds are those of the kernels it launched; a kernel nobody is known to have
-    launched stands for itself.
+    On a device seconds are those of the kernels it launched; a kernel without a known launcher
+    stands for itself.
     """
-    working = at_work(rows)
-    number = count(rows)
-    keyed = working.with_columns(operator=pl.coalesce("operator", "name"))
-    found = keyed.group_by("operator").agg(
-        pl.col("category").sort_by("seconds").last(),
-        *(pl.col(name).sum() / number for name in ("calls", "seconds", "flops")),
-        _tensor_share(),
+    keyed = at_work(rows).with_columns(operator=pl.coalesce("operator", "name"))
+    on_host = rows.filter(pl.col("kind") == "operator")
+    moved = on_host.group_by(pl.col("name").alias("operator")).agg(
+        pl.col("bytes").sum() / count(rows)
     )
-    found = found.join(_bytes_of_operators(rows), on="operator", how="left")
-    found = found.sort("seconds", "operator", descending=[True, False])
-    total = found["seconds"].sum()
-    return found.with_columns(
-        share=pl.col("seconds") / total if total else None,
-        flops_per_second=_rate(),
-        intensity=pl.when((pl.col("flops") > 0) & (pl.col("bytes") > 0)).then(
-            pl.col("flops") / pl.col("bytes")
-        ),
+    category = pl.col("category").sort_by("seconds").last()
+    known = (pl.col("flops") > 0) & (pl.col("bytes") > 0)
+    grouped = _work_by("operator", keyed, count(rows), category)
+    return grouped.join(moved, on="operator", how="left", maintain_order="left").with_columns(
+        intensity=pl.when(known).then(pl.col("flops") / pl.col("bytes"))
     )
-
-
-def _rate() -> pl.Expr:
-    """Return FLOPs a second; a time of 0 was too short for its clock."""
-    known = (pl.col("flops") > 0) & (pl.col("seconds") > 0)
-    return pl.when(known).then(pl.col("flops") / pl.col("seconds"))
-
-
-def _tensor_share() -> pl.Expr:
-    on = pl.col("seconds").filter(pl.col("tensor_core")).sum()
-    known = (pl.col("tensor_core").count() > 0) & (pl.col("seconds").sum() > 0)
-    return pl.when(known).then(on / pl.col("seconds").sum()).alias("tensor_core_share")
-
-
-def _bytes_of_operators(rows: pl.DataFrame) -> pl.DataFrame:
-    own = rows.filter(pl.col("kind") == "operator")
-    total = pl.col("bytes").sum() / count(rows)
-    return own.group_by(pl.col("name").alias("operator")).agg(total)
 
 
 def by_category(rows: pl.DataFrame) -> pl.DataFrame:
     """Return one row for each category of work, as `operators` does for each operator."""
-    number = count(rows)
-    found = (
-        at_work(rows)
-        .group_by("category")
+    return _work_by("category", at_work(rows), count(rows))
+
+
+def _work_by(key: str, work: pl.DataFrame, steps: int, *more: pl.Expr) -> pl.DataFrame:
+    """Return calls, seconds, FLOPs and the share of a step by a key, the longest first.
+
+    A time of 0 was too short for its clock, so that it has no rate.
+    """
+    tensor = pl.col("seconds").filter(pl.col("tensor_core")).sum()
+    is_tensor_known = (pl.col("tensor_core").count() > 0) & (pl.col("seconds").sum() > 0)
+    grouped = (
+        work.group_by(key)
         .agg(
-            *(pl.col(name).sum() / number for name in ("calls", "seconds", "flops")),
-            _tensor_share(),
+            *more,
+            *(pl.col(name).sum() / steps for name in ("calls", "seconds", "flops")),
+            pl.when(is_tensor_known)
+            .then(tensor / pl.col("seconds").sum())
+            .alias("tensor_core_share"),
         )
-        .sort("seconds", "category", descending=[True, False])
+        .sort("seconds", key, descending=[True, False])
     )
-    total = found["seconds"].sum()
-    return found.with_columns(
+    total = grouped["seconds"].sum()
+    has_rate = (pl.col("flops") > 0) & (pl.col("seconds") > 0)
+    return grouped.with_columns(
         share=pl.col("seconds") / total if total else None,
-        flops_per_second=_rate(),
+        flops_per_second=pl.when(has_rate).then(pl.col("flops") / pl.col("seconds")),
     )
 
 
@@ -173,7 +160,7 @@ def ranks(rows: pl.DataFrame) -> pl.DataFrame:
     Ranks wait for the slowest in their collectives, so that steps are equally long; the slowest
     is the rank that communicates least.
     """
-    found = (
+    by_rank = (
         steps(rows)
         .group_by("rank")
         .agg(
@@ -190,7 +177,7 @@ def ranks(rows: pl.DataFrame) -> pl.DataFrame:
         .sort("rank")
     )
     mean = pl.col("work_seconds").mean()
-    return found.with_columns(
+    return by_rank.with_columns(
         skew=pl.col("work_seconds") / mean - 1,
         slowest=pl.col("work_seconds") == pl.col("work_seconds").max(),
     )
@@ -230,7 +217,7 @@ def samples(rows: pl.DataFrame, by: By = "work") -> pl.DataFrame:
 
 def of_profiles(rows: pl.DataFrame, by: By = "work") -> pl.DataFrame:
     """Return one row for each profile, as `samples` does."""
-    means = [_parts_of_steps(own, by).mean() for _, own in profiles(rows)]
+    means = [_parts_of_steps(profile, by).mean() for _, profile in profiles(rows)]
     return pl.concat(means, how="diagonal").fill_null(0.0)
 
 
@@ -242,22 +229,22 @@ def samples_of_step(rows: pl.DataFrame) -> float | None:
 
 def workers(rows: pl.DataFrame) -> int:
     """Return how many processes share a step."""
-    told = measures(rows, "world_size")["value"].to_list()
+    stated = measures(rows, "world_size")["value"].to_list()
     shared = measures(rows, "workers_step_seconds")["of"].to_list()
     ranks = rows["rank"].drop_nulls().n_unique()
-    return max(1, ranks, *(int(number) for number in (*told, *shared) if number))
+    return max(1, ranks, *(int(number) for number in (*stated, *shared) if number))
 
 
-def _parts_of_steps(own: pl.DataFrame, by: By) -> pl.DataFrame:
-    of_steps = steps(own)
+def _parts_of_steps(rows: pl.DataFrame, by: By) -> pl.DataFrame:
+    of_steps = steps(rows)
     parts = [
         of_steps.select(*_KEYS, pl.col(measure).alias(name))
         for name, measure in PARTS.items()
         if name != "compute"
     ]
     whole = of_steps.select(*_KEYS, pl.col("step_seconds").alias(WHOLE), "compute_seconds")
-    work = at_work(own)
-    if not runs_on_device(own):
+    work = at_work(rows)
+    if not runs_on_device(rows):
         work = work.filter(~pl.col("category").is_in(_BESIDES))
     kinds = work.group_by(*_KEYS, _NAMES[by].alias("name")).agg(pl.col("seconds").sum())
     kinds = (

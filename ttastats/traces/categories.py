@@ -97,7 +97,7 @@ _COMPILED = tuple((category, re.compile(pattern)) for category, pattern in _RULE
 
 
 @lru_cache(maxsize=65536)
-def of(name: str) -> str:
+def categorize(name: str) -> str:
     """Return the category of an operator or kernel by its name."""
     for category, pattern in _COMPILED:
         if pattern.search(name):
@@ -110,13 +110,13 @@ _VAGUE = (OTHER, ELEMENTWISE, REDUCTION, COPY, MATRIX_PRODUCT, EMBEDDING)
 
 
 @lru_cache(maxsize=65536)
-def of_kernel(name: str, operator: str | None) -> str:
+def categorize_kernel(name: str, operator: str | None) -> str:
     """Return the category of a kernel by its name and the operator that launched it."""
-    own = of(name)
-    if operator is None or own not in _VAGUE:
-        return own
-    launched = of(operator)
-    return own if launched in {OTHER, COPY, ELEMENTWISE, REDUCTION, INPUT} else launched
+    category = categorize(name)
+    if operator is None or category not in _VAGUE:
+        return category
+    launched = categorize(operator)
+    return category if launched in {OTHER, COPY, ELEMENTWISE, REDUCTION, INPUT} else launched
 
 
 _TENSOR_CORE = re.compile(

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ttastats.traces import flops
 from ttastats.traces.pieces import (
+    MISSING,
     NOTHING,
-    UNTOLD,
     Args,
     ByCategory,
     Event,
@@ -61,11 +61,11 @@ class Texts(dict[Any, int]):
 
     def __missing__(self, text: Any) -> int:
         """Number a text."""
-        found = self[text] = len(self)
-        return found
+        number = self[text] = len(self)
+        return number
 
 
-_NOTHING_TOLD = ("", b"", b"", b"")
+_NO_INPUTS = ("", b"", b"", b"")
 
 #: Columns by the type of their numbers: d and f are floats, i, h, q and b are whole.
 _TYPES = {
@@ -78,42 +78,45 @@ class Columns:
     """Numbers of one kind of event, one array for each name."""
 
     def __init__(self, *names: str) -> None:
-        self._of: dict[str, array[Any]] = {name: array(_TYPES[name]) for name in names}
+        self._arrays: dict[str, array[Any]] = {name: array(_TYPES[name]) for name in names}
 
     def add(self, **values: list[Any]) -> None:
         """Add some events."""
         for name, numbers in values.items():
-            column = self._of[name]
+            column = self._arrays[name]
             try:
                 column.fromlist(numbers)
             except (TypeError, OverflowError):  # text, nothing, or more than fits
-                column.fromlist([_fitting(one, column) for one in numbers])
+                column.fromlist([_fitting(number, column) for number in numbers])
 
     def taken(self) -> Numbers:
         """Return columns as arrays of NumPy, and keep nothing: who drops one gets its memory."""
-        found = {name: np.frombuffer(one, dtype=one.typecode) for name, one in self._of.items()}
-        self._of = {name: array(_TYPES[name]) for name in found}
-        return found
+        taken = {
+            name: np.frombuffer(numbers, dtype=numbers.typecode)
+            for name, numbers in self._arrays.items()
+        }
+        self._arrays = {name: array(_TYPES[name]) for name in taken}
+        return taken
 
     def __len__(self) -> int:
-        return len(next(iter(self._of.values())))
+        return len(next(iter(self._arrays.values())))
 
 
-def number_of(value: Number, untold: int = UNTOLD) -> int:
+def number_of(value: Number, missing: int = MISSING) -> int:
     """Return a number that may stand as text; `0x7` is 7."""
     try:
-        found = int(value, 0) if isinstance(value, str) else value
+        number = int(value, 0) if isinstance(value, str) else value
     except ValueError:
-        return untold
-    return untold if found is None else found
+        return missing
+    return missing if number is None else number
 
 
 def _fitting(value: Any, column: array[Any]) -> Any:
     """Return a number that a column can hold; of one too large, its last digits."""
     if column.typecode == "d":
         return value or 0.0
-    found, most = number_of(value), 1 << (8 * column.itemsize - 1)
-    return found if -most <= found < most else found % most
+    number, most = number_of(value), 1 << (8 * column.itemsize - 1)
+    return number if -most <= number < most else number % most
 
 
 #: Kinds of events on a device, by number.
@@ -126,18 +129,18 @@ _SIZES = {
 }  # fmt: skip
 
 
-def _moved(args: list[Args]) -> list[Number]:
+def _moved(all_args: list[Args]) -> list[Number]:
     """Return the bytes of copies, or the larger of what a collective takes and makes."""
-    elements = [one.in_elements for one in args]
-    if elements.count(UNTOLD) == len(elements):
-        return [one.bytes for one in args]
-    return [one.bytes if one.in_elements == UNTOLD else _sent(one) for one in args]
+    elements = [args.in_elements for args in all_args]
+    if elements.count(MISSING) == len(elements):
+        return [args.bytes for args in all_args]
+    return [args.bytes if args.in_elements == MISSING else _sent(args) for args in all_args]
 
 
 def _sent(args: Args) -> Number:
     elements = max(number_of(args.in_elements), number_of(args.out_elements))
-    size = _SIZES.get(str(args.dtype), UNTOLD)
-    return elements * size if min(elements, size) > 0 else UNTOLD
+    size = _SIZES.get(str(args.dtype), MISSING)
+    return elements * size if min(elements, size) > 0 else MISSING
 
 
 _HOST = "cpu"
@@ -185,7 +188,7 @@ class Events:
     def __init__(self) -> None:
         self.names = Texts()
         self.threads = Texts()
-        self.calls = Texts({_NOTHING_TOLD: 0})
+        self.calls = Texts({_NO_INPUTS: 0})
         self.operators = Columns("start", "length", "name", "thread", "external", "call")
         self.host = Columns("start", "length", "name", "thread", "correlation")
         self.device = Columns(
@@ -196,31 +199,31 @@ class Events:
         self.peaks = Peaks()
         self.is_before_kineto = False
 
-    def add(self, events: ByCategory) -> None:
+    def add(self, by_category: ByCategory) -> None:
         """Keep what counts of some events."""
-        for category, some in events.items():
+        for category, events in by_category.items():
             if category == _MEMORY:
-                self.peaks.add(some)
+                self.peaks.add(events)
             elif kind := _KINDS.get(category.lower()):
-                self._add_kind(kind, some)
+                self._add_kind(kind, events)
             elif not category:
-                self._add_uncategorized(some)
+                self._add_uncategorized(events)
 
     def _add_uncategorized(self, events: list[Event]) -> None:
         by_process: dict[Number, list[Event]] = defaultdict(list)
         for event in events:
             if isinstance(event, FullEvent) and event.pid in _PROCESSES:
                 by_process[event.pid].append(event)
-        for process, some in by_process.items():
+        for process, group in by_process.items():
             self.is_before_kineto = True
-            self._add_kind(_PROCESSES[str(process)], some)
+            self._add_kind(_PROCESSES[str(process)], group)
 
     def _add_kind(self, kind: str, events: list[Event]) -> None:
         """Keep what counts of events of a kind: those that have a length."""
         lengths: list[Any] = [event.dur for event in events]
         if None in lengths or min(lengths, default=0) < 0:
-            some = [event for event in events if event.dur is not None and event.dur >= 0]
-            self._add_kind(kind, some)
+            timed = [event for event in events if event.dur is not None and event.dur >= 0]
+            self._add_kind(kind, timed)
             return
         names = [event.name for event in events]
         numbers: dict[str, list[Any]] = {
@@ -264,45 +267,45 @@ class Events:
             return [0] * len(dims)
         # The values of inputs that are no tensors, where FLOPs depend on them.
         counted = flops.COUNTED
-        values = [bytes(one.args.concrete) if one.name in counted else b"" for one in events]
+        values = [bytes(event.args.concrete) if event.name in counted else b"" for event in events]
         types = map(bytes, [event.args.types for event in events])
         names = [event.name for event in events]
         calls = zip(names, map(bytes, dims), types, values, strict=True)
         return [*map(self.calls.__getitem__, calls)]
 
     def _add_device(self, events: list[Event], kind: int, numbers: dict[str, list[Any]]) -> None:
-        args = [event.args for event in events]
-        index: list[Any] = [one.device for one in args]
+        all_args = [event.args for event in events]
+        index: list[Any] = [args.device for args in all_args]
         if self.is_before_kineto:
             index = [event.tid for event in events]
         self.device.add(
             **numbers,
             kind=[kind] * len(events),
             index=index,
-            stream=[one.stream for one in args],
-            external=_external(args),
-            correlation=[one.correlation for one in args],
-            bytes=_moved(args),
+            stream=[args.stream for args in all_args],
+            external=_external(all_args),
+            correlation=[args.correlation for args in all_args],
+            bytes=_moved(all_args),
         )
 
 
-def _external(args: list[Args]) -> list[Number]:
-    found = [one.external for one in args]
-    if UNTOLD not in found:
-        return found
+def _external(all_args: list[Args]) -> list[Number]:
+    ids = [args.external for args in all_args]
+    if MISSING not in ids:
+        return ids
     return [
-        one.external_before if told == UNTOLD and isinstance(one, MoreArgs) else told
-        for one, told in zip(args, found, strict=True)
+        args.external_before if external == MISSING and isinstance(args, MoreArgs) else external
+        for args, external in zip(all_args, ids, strict=True)
     ]
 
 
 def _counted_flops(args: Args) -> int:
     """Return the operations of the instructions that were counted; a fused one is two."""
     if not isinstance(args, MoreArgs):
-        return UNTOLD
+        return MISSING
     single = (args.dadd, args.dmul, args.fadd, args.fmul, args.hadd, args.hmul)
     fused = (args.dfma, args.ffma, args.hfma)
-    if all(one == UNTOLD for one in (*single, *fused)):
-        return UNTOLD
-    once = sum(max(number_of(one), 0) for one in single)
-    return once + 2 * sum(max(number_of(one), 0) for one in fused)
+    if all(count == MISSING for count in (*single, *fused)):
+        return MISSING
+    once = sum(max(number_of(count), 0) for count in single)
+    return once + 2 * sum(max(number_of(count), 0) for count in fused)

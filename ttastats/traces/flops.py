@@ -18,10 +18,10 @@ from typing import Any
 Shape = Sequence[int]
 
 
-def _is_shape(told: Any) -> bool:
+def _is_shape(value: Any) -> bool:
     """Return whether something is the shape of a tensor of one dimension or more."""
-    is_list = isinstance(told, list) and bool(told)
-    return is_list and all(isinstance(size, int) and size >= 0 for size in told)
+    is_list = isinstance(value, list) and bool(value)
+    return is_list and all(isinstance(size, int) and size >= 0 for size in value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class Inputs:
 
     def shape(self, number: int) -> Shape:
         """Return the shape of a tensor that must be there."""
-        found = self.shapes[number]
-        if not _is_shape(found):
+        sizes = self.shapes[number]
+        if not _is_shape(sizes):
             raise ValueError
-        return list(found)
+        return list(sizes)
 
     def value(self, number: int) -> Any:
         """Return a value: a list of numbers, a number, a truth value."""
@@ -78,7 +78,7 @@ def _convolved(x: Shape, weight: Shape, out: Shape, *, transposed: bool) -> int:
 def _all(value: Any, rank: int) -> list[int]:
     """Return one number for each dimension; a single one holds for all."""
     values = value if isinstance(value, list) else [value]
-    return [int(one) for one in values] * (rank if len(values) == 1 else 1)
+    return [int(number) for number in values] * (rank if len(values) == 1 else 1)
 
 
 def _windows(x: Shape, weight: Shape, settings: tuple[list[int], ...]) -> list[int]:
@@ -153,7 +153,7 @@ def _gradients(
 
 def _convolution_backward(given: Inputs) -> Cost:
     shapes = (given.shape(0), given.shape(1), given.shape(2))
-    mask = [bool(one) for one in given.value(10)]
+    mask = [bool(wanted) for wanted in given.value(10)]
     return _gradients(*shapes, transposed=bool(given.value(7)), mask=mask)
 
 

@@ -33,10 +33,10 @@ def union(start: Floats, end: Floats) -> Floats:
         start, end = start[order], end[order]
     end = np.maximum.accumulate(end)
     apart = np.flatnonzero(start[1:] > end[:-1])
-    found = np.empty((len(apart) + 1, 2))
-    found[0, 0], found[1:, 0] = start[0], start[apart + 1]
-    found[:-1, 1], found[-1, 1] = end[apart], end[-1]
-    return found
+    merged = np.empty((len(apart) + 1, 2))
+    merged[0, 0], merged[1:, 0] = start[0], start[apart + 1]
+    merged[:-1, 1], merged[-1, 1] = end[apart], end[-1]
+    return merged
 
 
 def either(a: Floats, b: Floats) -> Floats:
@@ -123,13 +123,13 @@ def nest(start: Floats, length: Floats) -> Nest:
     order = np.lexsort((place, depth))
     keys = depth[order] * count + order
     before = np.searchsorted(keys, (depth - 1) * count + place) - 1
-    found = order[np.maximum(before, 0)]
-    is_called = (before >= 0) & (depth > 0) & (depth[found] == depth - 1) & (end[found] >= start)
+    caller = order[np.maximum(before, 0)]
+    is_called = (before >= 0) & (depth > 0) & (depth[caller] == depth - 1) & (end[caller] >= start)
     last = np.searchsorted(start, end, side="left") - 1
-    return Nest(np.where(is_called, found, NONE), np.maximum(last, place))
+    return Nest(np.where(is_called, caller, NONE), np.maximum(last, place))
 
 
-def own_time(length: Floats, nested: Nest) -> Floats:
+def self_time(length: Floats, nested: Nest) -> Floats:
     """Return the time of each operator without that of those it called."""
     called = np.flatnonzero(nested.parent != NONE)
     inside = np.bincount(nested.parent[called], weights=length[called], minlength=len(length))
@@ -145,25 +145,25 @@ def outermost(marked: Bools, nested: Nest) -> Ints:
     outer = places[is_outer]
     if not len(outer):
         return np.full(len(marked), NONE)
-    own = np.arange(len(marked))
-    found = outer[np.maximum(np.searchsorted(outer, own, side="right") - 1, 0)]
-    return np.where((found <= own) & (own <= nested.last[found]), found, NONE)
+    place = np.arange(len(marked))
+    candidate = outer[np.maximum(np.searchsorted(outer, place, side="right") - 1, 0)]
+    return np.where((candidate <= place) & (place <= nested.last[candidate]), candidate, NONE)
 
 
 def has_below(marked: Bools, nested: Nest) -> Bools:
     """Return which operators called something marked, however indirectly."""
     before = np.concatenate(([0], np.cumsum(marked)))
-    found: Bools = before[nested.last + 1] > before[1:]
-    return found
+    below: Bools = before[nested.last + 1] > before[1:]
+    return below
 
 
 def enclosing(moment: Floats, start: Floats, length: Floats, nested: Nest) -> Ints:
     """Return the innermost operator under way at each moment, or NONE."""
-    found = np.searchsorted(start, moment, side="right") - 1
-    waiting = np.flatnonzero(found != NONE)
+    operator = np.searchsorted(start, moment, side="right") - 1
+    waiting = np.flatnonzero(operator != NONE)
     while len(waiting):
-        now = found[waiting]
+        now = operator[waiting]
         waiting = waiting[start[now] + length[now] < moment[waiting]]
-        found[waiting] = nested.parent[found[waiting]]
-        waiting = waiting[found[waiting] != NONE]
-    return found
+        operator[waiting] = nested.parent[operator[waiting]]
+        waiting = waiting[operator[waiting] != NONE]
+    return operator

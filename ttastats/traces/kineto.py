@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ttastats.base.records import Problem, collector_at_rest
-from ttastats.traces.pieces import Found, NoTraceError, pieces
+from ttastats.traces.pieces import NoTraceError, TraceInfo, pieces
 
 if TYPE_CHECKING:
     from ttastats.traces.events import Events
@@ -54,15 +54,15 @@ def read(chunks: Iterable[bytes]) -> ReadTrace:
     from ttastats.traces import analysis  # NumPy, which most logs are read without
     from ttastats.traces.events import Events
 
-    events, found = Events(), Found()
+    events, info = Events(), TraceInfo()
     with collector_at_rest():
-        for some in pieces(chunks, found):
-            events.add(some)
+        for events_of_piece in pieces(chunks, info):
+            events.add(events_of_piece)
     if not (len(events.operators) or len(events.device) or len(events.ranges)):
         raise NoTraceError
-    problems = tuple(_problems(found, events))
-    rows = analysis.rows(events, found.head)
-    rank, world_size = _distributed(found.head)
+    problems = tuple(_problems(info, events))
+    rows = analysis.rows(events, info.head)
+    rank, world_size = _distributed(info.head)
     origin = "autograd" if events.is_before_kineto else "kineto"
     return ReadTrace(rows, rank, world_size, problems, origin)
 
@@ -77,15 +77,15 @@ def _distributed(head: Mapping[str, Any]) -> tuple[int | None, int | None]:
     )
 
 
-def _problems(found: Found, events: Events) -> Iterator[Problem]:
-    if found.ending:
+def _problems(info: TraceInfo, events: Events) -> Iterator[Problem]:
+    if info.ending:
         yield Problem(
             "truncated_trace",
-            f"the trace is truncated ({found.ending}); everything before that is read, but "
+            f"the trace is truncated ({info.ending}); everything before that is read, but "
             "device activity may be missing",
         )
-    if found.damaged:
-        yield Problem("damaged_events", f"{found.damaged:,} unreadable events are ignored")
+    if info.damaged:
+        yield Problem("damaged_events", f"{info.damaged:,} unreadable events are ignored")
     if len(events.ranges):
         yield Problem(
             "counted_instructions",

@@ -6,7 +6,7 @@ Times are microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from ttastats.traces import categories, intervals
 from ttastats.traces.events import DEVICE_KINDS, Numbers
+from ttastats.traces.intervals import Floats
 from ttastats.traces.together import SteppedTrace, under_way
-
-Floats = NDArray[np.float64]
 
 #: Calls of the driver in which the host waits for the device.
 _WAITING = ("Synchronize", "EventQuery", "StreamWaitEvent")
@@ -44,8 +43,10 @@ class Timeline:
         """Return the time in which any is under way in a span of time."""
         first = int(np.searchsorted(self.reached, low, side="right")) * _BLOCK
         last = int(np.searchsorted(self.start, high, side="left"))
-        some = slice(first, max(first, last))
-        return intervals.union(np.maximum(self.start[some], low), np.minimum(self.end[some], high))
+        overlapping = slice(first, max(first, last))
+        return intervals.union(
+            np.maximum(self.start[overlapping], low), np.minimum(self.end[overlapping], high)
+        )
 
 
 def timeline(start: Floats, length: Floats) -> Timeline:
@@ -59,24 +60,24 @@ def timeline(start: Floats, length: Floats) -> Timeline:
     return Timeline(start, end, np.maximum.accumulate(latest))
 
 
-def of_set(found: Floats) -> Timeline:
+def timeline_of(spans: Floats) -> Timeline:
     """Return a set of intervals as a timeline."""
-    return timeline(found[:, 0], found[:, 1] - found[:, 0])
-
-
-#: Gives the parts of a span of time, each a set of intervals.
-_Split = Callable[[float, float], Mapping[str, Floats]]
+    return timeline(spans[:, 0], spans[:, 1] - spans[:, 0])
 
 
 def of_steps(trace: SteppedTrace) -> dict[str, Floats]:
     """Return how long each part of each step is."""
     windows = trace.steps.device
     length = windows[:, 1] - windows[:, 0]
-    split, starts = _on_device(trace) if len(trace.device["start"]) else _on_host(trace)
+    has_device = bool(len(trace.device["start"]))
+    timelines = _device_timelines(trace) if has_device else _host_timelines(trace)
+    loading = under_way(trace.names, trace.notes, "enumerate(DataLoader)", "DataLoader")
+    timelines["input"] = timeline_of(loading)
+    starts = max((timelines["compute"].start, timelines["calls"].start), key=len)
     parts = {name: np.zeros(len(windows)) for name in (*_PARTS, "communication_seconds")}
     for low, high in _spans(starts, windows):
         clipped = np.clip(windows, low, high)
-        for name, part in split(low, high).items():
+        for name, part in _split(timelines, low, high).items():
             parts[name] += intervals.within(part, clipped)
     rest = length - sum(parts[name] for name in _PARTS)
     parts["idle_seconds"] = np.where(rest > _ROUNDING * length, rest, 0.0)
@@ -92,69 +93,58 @@ def _spans(starts: Floats, windows: Floats) -> Iterator[tuple[float, float]]:
     yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
 
 
-def _on_device(trace: SteppedTrace) -> tuple[_Split, Floats]:
-    """Return what splits time where a device computes."""
+def _device_timelines(trace: SteppedTrace) -> dict[str, Timeline]:
+    """Return what was under way when, where a device computes."""
     device, host = trace.device, trace.host
     devices, place = np.unique(device["index"], return_inverse=True)
     # The device of a process that worked longest; few processes have several.
     here = device["index"] == devices[np.argmax(np.bincount(place, weights=device["length"]))]
     is_kernel = device["kind"] == DEVICE_KINDS.index("kernel")
-    collective = np.array([one == categories.COMMUNICATION for one in trace.category], bool)
-    communicates = collective[device["name"]] & is_kernel
+    communicates = (trace.category == categories.COMMUNICATION)[device["name"]] & is_kernel
     waiting = np.array([any(word in name for word in _WAITING) for name in trace.names], bool)
     waits = waiting[host["name"]]
-    computing = _chosen(device, here & is_kernel & ~communicates)
-    communicating = _chosen(device, here & communicates)
-    copying = _chosen(device, here & ~is_kernel)
-    calling, idling = _chosen(host, ~waits), _chosen(host, waits)
-    operating, loading = of_set(trace.done.busy), _loading(trace)
-
-    def split(low: float, high: float) -> Mapping[str, Floats]:
-        compute = computing.between(low, high)
-        communication = communicating.between(low, high)
-        busy = intervals.either(compute, communication)
-        copies = intervals.without(copying.between(low, high), busy)
-        busy = intervals.either(busy, copies)
-        waits = intervals.without(loading.between(low, high), busy)
-        at_work = intervals.either(operating.between(low, high), calling.between(low, high))
-        at_work = intervals.without(at_work, idling.between(low, high))
-        return {
-            "compute_seconds": compute,
-            "communication_seconds": communication,
-            "exposed_seconds": intervals.without(communication, compute),
-            "copy_seconds": copies,
-            "input_seconds": waits,
-            "host_seconds": intervals.without(at_work, intervals.either(busy, waits)),
-        }
-
-    return split, max((computing, calling), key=lambda one: len(one.start)).start
+    return {
+        "compute": _chosen(device, here & is_kernel & ~communicates),
+        "communication": _chosen(device, here & communicates),
+        "copies": _chosen(device, here & ~is_kernel),
+        "operators": timeline_of(trace.done.busy),
+        "calls": _chosen(host, ~waits),
+        "waits": _chosen(host, waits),
+    }
 
 
-def _chosen(of: Numbers, chosen: NDArray[np.bool_]) -> Timeline:
-    return timeline(of["start"][chosen], of["length"][chosen])
+def _chosen(events: Numbers, chosen: NDArray[np.bool_]) -> Timeline:
+    return timeline(events["start"][chosen], events["length"][chosen])
 
 
-def _loading(trace: SteppedTrace) -> Timeline:
-    return of_set(under_way(trace.names, trace.notes, "enumerate(DataLoader)", "DataLoader"))
+def _host_timelines(trace: SteppedTrace) -> dict[str, Timeline]:
+    """Return what was under way when, where the host alone computes: what is no part is its."""
+    none = timeline_of(intervals.NOTHING)
+    return {
+        "compute": timeline_of(trace.done.computes),
+        "communication": timeline_of(trace.done.communicates),
+        "copies": none,
+        "operators": timeline_of(trace.steps.device),
+        "calls": none,
+        "waits": none,
+    }
 
 
-def _on_host(trace: SteppedTrace) -> tuple[_Split, Floats]:
-    """Return what splits time where the host alone computes."""
-    computing, communicating = of_set(trace.done.computes), of_set(trace.done.communicates)
-    loading, whole = _loading(trace), of_set(trace.steps.device)
-
-    def split(low: float, high: float) -> Mapping[str, Floats]:
-        compute = computing.between(low, high)
-        communication = communicating.between(low, high)
-        busy = intervals.either(compute, communication)
-        waits = intervals.without(loading.between(low, high), busy)
-        rest = intervals.without(whole.between(low, high), intervals.either(busy, waits))
-        return {
-            "compute_seconds": compute,
-            "communication_seconds": communication,
-            "exposed_seconds": intervals.without(communication, compute),
-            "input_seconds": waits,
-            "host_seconds": rest,
-        }
-
-    return split, computing.start
+def _split(timelines: Mapping[str, Timeline], low: float, high: float) -> Mapping[str, Floats]:
+    """Return the parts of a span of time, each a set of intervals."""
+    active = {name: timeline.between(low, high) for name, timeline in timelines.items()}
+    compute, communication = active["compute"], active["communication"]
+    busy = intervals.either(compute, communication)
+    copies = intervals.without(active["copies"], busy)
+    busy = intervals.either(busy, copies)
+    loading = intervals.without(active["input"], busy)
+    at_work = intervals.either(active["operators"], active["calls"])
+    at_work = intervals.without(at_work, active["waits"])
+    return {
+        "compute_seconds": compute,
+        "communication_seconds": communication,
+        "exposed_seconds": intervals.without(communication, compute),
+        "copy_seconds": copies,
+        "input_seconds": loading,
+        "host_seconds": intervals.without(at_work, intervals.either(busy, loading)),
+    }

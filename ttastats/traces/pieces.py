@@ -26,29 +26,29 @@ _LONGEST_EVENT = 128 * 1024 * 1024
 #: A number that may stand as text, or as nothing.
 Number = int | str | None
 #: Where a number, or what is left as it stands, is not told.
-UNTOLD = -1
+MISSING = -1
 NOTHING = msgspec.Raw(b"")
 
 
 def _counter(instruction: str) -> Any:
     """Return the field of a counter of CUPTI: how often threads executed an instruction."""
     name = f"smsp__sass_thread_inst_executed_op_{instruction}_pred_on.sum"
-    return msgspec.field(name=name, default=UNTOLD)
+    return msgspec.field(name=name, default=MISSING)
 
 
 class Args(msgspec.Struct, gc=False, frozen=True):
     """What is told of an event and used here; Raw is left as it stands."""
 
-    external: Number = msgspec.field(name="External id", default=UNTOLD)
-    correlation: Number = UNTOLD
-    device: Number = UNTOLD
-    stream: Number = UNTOLD
+    external: Number = msgspec.field(name="External id", default=MISSING)
+    correlation: Number = MISSING
+    device: Number = MISSING
+    stream: Number = MISSING
     dims: msgspec.Raw = msgspec.field(name="Input Dims", default=NOTHING)
     types: msgspec.Raw = msgspec.field(name="Input type", default=NOTHING)
     concrete: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=NOTHING)
-    bytes: Number = UNTOLD
-    in_elements: Number = msgspec.field(name="In msg nelems", default=UNTOLD)
-    out_elements: Number = msgspec.field(name="Out msg nelems", default=UNTOLD)
+    bytes: Number = MISSING
+    in_elements: Number = msgspec.field(name="In msg nelems", default=MISSING)
+    out_elements: Number = msgspec.field(name="Out msg nelems", default=MISSING)
     dtype: Number = None
 
 
@@ -58,9 +58,9 @@ class MoreArgs(Args, gc=False, frozen=True):
     Every field costs time at every event, so that these are looked for where there may be some.
     """
 
-    external_before: Number = msgspec.field(name="external id", default=UNTOLD)
-    allocated: Number = msgspec.field(name="Total Allocated", default=UNTOLD)
-    allocated_before: Number = msgspec.field(name="Total Allocated Bytes", default=UNTOLD)
+    external_before: Number = msgspec.field(name="external id", default=MISSING)
+    allocated: Number = msgspec.field(name="Total Allocated", default=MISSING)
+    allocated_before: Number = msgspec.field(name="Total Allocated Bytes", default=MISSING)
     device_type: Number = msgspec.field(name="Device Type", default=0)
     device_id: Number = msgspec.field(name="Device Id", default=0)
     dadd: Number = _counter("dadd")
@@ -131,7 +131,7 @@ _NO_NUMBER = re.compile(rb"(?<=[:,\[\s])[-+]?(?:inf(?:inity)?|nan)(?=\s*[,}\]])"
 
 
 @dataclass(slots=True)
-class Found:
+class TraceInfo:
     """What a trace said beside its events, as far as it has been read.
 
     `head` is what stands before the events, `ending` why it ends before its end, `damaged` counts
@@ -148,34 +148,34 @@ class NoTraceError(Exception):
     """The bytes hold no array of events."""
 
 
-def pieces(chunks: Iterable[bytes], found: Found) -> Iterator[ByCategory]:
-    """Yield the events of a trace piece by piece, and note in `found` what else it says.
+def pieces(chunks: Iterable[bytes], info: TraceInfo) -> Iterator[ByCategory]:
+    """Yield the events of a trace piece by piece, and note in `info` what else it says.
 
     Raises
     ------
     NoTraceError
         There is no array of events.
     """
-    stream = _Stream(chunks, found)
-    piece = _opened(stream, found)
+    stream = _Stream(chunks, info)
+    piece = _opened(stream, info)
     while True:
         stream.fill(piece, PIECE)
         if stream.ended:
             break
-        events, piece = _first(piece, found)
+        events, piece = _first(piece, info)
         yield events
         del events  # they hold on to the piece
         if len(piece) > _LONGEST_EVENT:
             raise NoTraceError
-    yield _by_category(_last(bytes(piece[1:]), found))
+    yield _by_category(_last(bytes(piece[1:]), info))
 
 
 class _Stream:
     """Bytes on demand; where they cannot be read any further, that is noted."""
 
-    def __init__(self, chunks: Iterable[bytes], found: Found) -> None:
+    def __init__(self, chunks: Iterable[bytes], info: TraceInfo) -> None:
         self._chunks = iter(chunks)
-        self._found = found
+        self._info = info
         self.ended = False
 
     def fill(self, piece: bytearray, size: int) -> None:
@@ -185,19 +185,19 @@ class _Stream:
             chunk = self._next()
             self.ended = chunk is None
             piece += chunk or b""
-            self._found.bytes += len(chunk or b"")
+            self._info.bytes += len(chunk or b"")
 
     def _next(self) -> bytes | None:
         try:
             return next(self._chunks, None)
         except UnreadableError as error:
-            if not self._found.bytes:
+            if not self._info.bytes:
                 raise
-            self._found.ending = str(error)  # what came before is used
+            self._info.ending = str(error)  # what came before is used
             return None
 
 
-def _opened(stream: _Stream, found: Found) -> bytearray:
+def _opened(stream: _Stream, info: TraceInfo) -> bytearray:
     """Return `[` and the bytes from the first event on."""
     before = bytearray()
     stream.fill(before, PIECE)
@@ -212,12 +212,12 @@ def _opened(stream: _Stream, found: Found) -> bytearray:
     head = bytes(before[: match.end()])
     for text in (head, _NO_NUMBER.sub(b"null", head)):
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
-            found.head = msgspec.json.decode(text + b"]}", type=dict[str, Any])
+            info.head = msgspec.json.decode(text + b"]}", type=dict[str, Any])
             break
     return bytearray(b"[") + before[match.end() :]
 
 
-def _first(piece: bytearray, found: Found) -> tuple[ByCategory, bytearray]:
+def _first(piece: bytearray, info: TraceInfo) -> tuple[ByCategory, bytearray]:
     """Return the events of a piece but the last, and `[` with the bytes from that on.
 
     The piece begins with `[`; it is ended by `]` in its place, so that nothing is copied.
@@ -238,7 +238,7 @@ def _first(piece: bytearray, found: Found) -> tuple[ByCategory, bytearray]:
     ends = list(_BETWEEN.finditer(text))
     if not ends:
         return {}, piece
-    events = _by_category(_one_by_one(text[: ends[-1].start() + 1], found))
+    events = _by_category(_one_by_one(text[: ends[-1].start() + 1], info))
     return events, bytearray(b"[") + text[ends[-1].end() :]
 
 
@@ -254,18 +254,18 @@ def _cuts(piece: bytearray) -> list[tuple[int, int]]:
     return []
 
 
-def _last(rest: bytes, found: Found) -> Iterable[Event]:
+def _last(rest: bytes, info: TraceInfo) -> Iterable[Event]:
     """Return the last events, whether or not the trace ends as it should."""
     for end in (b"", b"}"):  # an array that stands alone has no end of an object
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
             return _END.decode(b'{"traceEvents":[' + rest + end).traceEvents
     is_whole = _CLOSED.search(rest, max(0, len(rest) - _TAIL)) is not None
     if not is_whole:
-        found.ending = found.ending or "it ends within the events"
-    return _one_by_one(rest, found, is_whole=is_whole)
+        info.ending = info.ending or "it ends within the events"
+    return _one_by_one(rest, info, is_whole=is_whole)
 
 
-def _one_by_one(rest: bytes, found: Found, *, is_whole: bool = True) -> list[Event]:
+def _one_by_one(rest: bytes, info: TraceInfo, *, is_whole: bool = True) -> list[Event]:
     """Return the events that can be read each for itself; the last may be cut off."""
     events: list[Event] = []
     between = list(_BETWEEN.finditer(rest))
@@ -277,7 +277,7 @@ def _one_by_one(rest: bytes, found: Found, *, is_whole: bool = True) -> list[Eve
         if event is not None:
             events.append(event)
         elif text.strip(b" \t\r\n,[]}") and (is_whole or not is_last):
-            found.damaged += 1
+            info.damaged += 1
     return events
 
 

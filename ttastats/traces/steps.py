@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from ttastats.traces.intervals import Floats, Ints
 
 NONE = -1
 #: A first step this much longer than the median of those after it warms up.
@@ -56,9 +55,9 @@ def place(moment: Floats, windows: Floats) -> Ints:
     """Return the position of the window each moment lies in, or NONE."""
     if not len(windows):
         return np.full(len(moment), NONE)
-    found = np.searchsorted(windows[:, 0], moment, side="right") - 1
-    inside = (found >= 0) & (moment <= windows[np.maximum(found, 0), 1])
-    return np.where(inside, found, NONE)
+    position = np.searchsorted(windows[:, 0], moment, side="right") - 1
+    inside = (position >= 0) & (moment <= windows[np.maximum(position, 0), 1])
+    return np.where(inside, position, NONE)
 
 
 def chosen(steps: Steps, keep: NDArray[np.bool_]) -> Steps:

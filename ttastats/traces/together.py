@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from ttastats.traces import categories, intervals, steps, work
 from ttastats.traces.events import STEP, Events, Numbers
+from ttastats.traces.intervals import Floats, Ints
 from ttastats.traces.steps import NONE, Steps
 from ttastats.traces.work import UNKNOWN, Launches, Operators
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Objects = NDArray[np.object_]
 
 #: Seconds of a unit of time.
@@ -72,7 +71,7 @@ def together(events: Events) -> SteppedTrace:
     zero = min((float(kind["start"].min()) for kind in kinds if len(kind["start"])), default=0.0)
     for kind in kinds:
         kind["start"] -= zero
-    category = np.array([categories.of(name) for name in names], dtype=object)
+    category = np.array([categories.categorize(name) for name in names], dtype=object)
     marked = _marked(names, notes, columns, host, device)
     order = work.ordered(columns)
     launches = Launches(device, host, columns, order)
@@ -81,19 +80,19 @@ def together(events: Events) -> SteppedTrace:
             kind.pop(name, None)  # millions of numbers that nobody needs any more
     grain = 1e-3 + 4 * float(np.spacing(abs(zero)))
     known = work.costs(events.calls, names)
-    some = work.operators(columns, order, known, grain)
+    operators = work.operators(columns, order, known, grain)
     optimizing = under_way(names, notes, OPTIMIZER)
     on_device = bool(len(device["start"]))
-    done = _done(some, launches, marked.host, category, optimizing, on_device=on_device)
-    del columns, some
+    done = _done(operators, launches, marked.host, category, optimizing, on_device=on_device)
+    del columns, operators
     in_step = steps.place(launches.moment(device), marked.host)
     worked = np.union1d(done.rows["step"].to_numpy(), in_step)
     at_work = np.isin(np.arange(len(marked.numbers)), worked)
-    kept = steps.chosen(marked, at_work) if at_work.any() else marked
+    active = steps.chosen(marked, at_work) if at_work.any() else marked
     position = np.append(np.where(at_work, np.cumsum(at_work) - 1, NONE), NONE)
     in_step = position[in_step]
     end = device["start"] + device["length"]
-    final = steps.without_warmup(steps.on_device(kept, in_step, device["start"], end))
+    final = steps.without_warmup(steps.on_device(active, in_step, device["start"], end))
     moved = position - final.warmup
     frame = done.rows.with_columns(step=pl.Series(moved[done.rows["step"].to_numpy()]))
     done = replace(done, rows=frame.filter(pl.col("step") >= 0))
@@ -108,14 +107,16 @@ def _marked(names: Sequence[str], notes: Numbers, *kinds: Numbers) -> Steps:
     numbers = by_name[notes["name"]]
     marks = numbers != NONE
     start, length = notes["start"][marks], notes["length"][marks]
-    some = [one for one in kinds if len(one["start"])]
-    first = min((float(one["start"].min()) for one in some), default=0.0)
-    last = max((float((one["start"] + one["length"]).max()) for one in some), default=0.0)
+    present = [events for events in kinds if len(events["start"])]
+    first = min((float(events["start"].min()) for events in present), default=0.0)
+    last = max(
+        (float((events["start"] + events["length"]).max()) for events in present), default=0.0
+    )
     return steps.marked(numbers[marks], start, start + length, (first, last))
 
 
 def _done(
-    some: Iterable[Operators],
+    batches: Iterable[Operators],
     launches: Launches,
     windows: Floats,
     category: Objects,
@@ -132,39 +133,41 @@ def _done(
     computing, communicating = ~np.isin(category, idle), category == categories.COMMUNICATION
     sets: tuple[list[Floats], ...] = ([], [], [])
     unknown = np.zeros(len(windows), np.int64)
-    for one in some:
-        launches.add(one)
-        in_step = steps.place(one.start, windows)
-        frames.append(_grouped(one, in_step, optimizing))
-        lost = (one.flops == UNKNOWN) & (in_step != NONE)
+    for operators in batches:
+        launches.add(operators)
+        in_step = steps.place(operators.start, windows)
+        frames.append(_grouped(operators, in_step, optimizing))
+        lost = (operators.flops == UNKNOWN) & (in_step != NONE)
         unknown += np.bincount(in_step[lost], minlength=len(windows))
-        outside = one.nest.parent == NONE
-        chosen = (outside, computing[one.name], communicating[one.name])
-        for found, some_of_them in zip(sets, chosen[: 1 if on_device else 3], strict=False):
-            start = one.start[some_of_them]
-            found.append(intervals.union(start, start + one.length[some_of_them]))
+        outside = operators.nest.parent == NONE
+        chosen = (outside, computing[operators.name], communicating[operators.name])
+        for spans, mask in zip(sets, chosen[: 1 if on_device else 3], strict=False):
+            start = operators.start[mask]
+            spans.append(intervals.union(start, start + operators.length[mask]))
         if len(frames) > _FRAMES:
             frames = [pl.concat(frames).group_by("name", "optimizes", "step").sum()]
-    busy, computes, communicates = (intervals.any_of(found) for found in sets)
+    busy, computes, communicates = (intervals.any_of(spans) for spans in sets)
     keys = ("name", "optimizes", "step")
     rows = pl.concat(frames).group_by(keys).sum().sort(keys)
     return Done(rows, busy, computes, communicates, unknown)
 
 
-def _grouped(some: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame:
+def _grouped(operators: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame:
     """Return the rows of some operators by name and step."""
     inside = np.flatnonzero(in_step != NONE)
-    account = some.account[inside]
+    account = operators.account[inside]
     itself = account == inside
     frame = pl.DataFrame(
         {
-            "name": some.name[account],
-            "optimizes": lie_in(some.start[account], optimizing),
+            "name": operators.name[account],
+            "optimizes": lie_in(operators.start[account], optimizing),
             "step": in_step[inside],
             "calls": itself.astype(np.int64),
-            "seconds": some.own[inside] * MICRO,
-            "flops": np.where(itself, np.maximum(some.flops[inside], 0), 0),
-            "bytes": np.where(itself & (some.bytes[inside] != UNKNOWN), some.bytes[inside], 0),
+            "seconds": operators.self_time[inside] * MICRO,
+            "flops": np.where(itself, np.maximum(operators.flops[inside], 0), 0),
+            "bytes": np.where(
+                itself & (operators.bytes[inside] != UNKNOWN), operators.bytes[inside], 0
+            ),
         },
         schema=_OPERATOR_ROWS,
     )

@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 
 from ttastats.traces import flops, intervals
 from ttastats.traces.events import Numbers
-from ttastats.traces.intervals import NONE, Nest
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.signedinteger[Any]]
+from ttastats.traces.intervals import NONE, Floats, Ints, Nest
 
 #: Where FLOPs or bytes are not known.
 UNKNOWN = -1
@@ -46,7 +43,7 @@ class Operators:
     name: Ints
     nest: Nest
     account: Ints
-    own: Floats
+    self_time: Floats
     flops: Ints
     bytes: Ints
 
@@ -62,21 +59,21 @@ class Costs:
 
 def costs(calls: Iterable[Any], names: Sequence[str]) -> Costs:
     """Return what every kind of call takes."""
-    told = np.array([_told(call) for call in calls], np.int64).reshape(-1, 2)
+    amounts = np.array([_flops_and_bytes(call) for call in calls], np.int64).reshape(-1, 2)
     counted = np.array([name in flops.COUNTED for name in names], bool)
-    return Costs(told[:, 0], told[:, 1], counted)
+    return Costs(amounts[:, 0], amounts[:, 1], counted)
 
 
-def _told(call: Any) -> tuple[int, int]:
+def _flops_and_bytes(call: Any) -> tuple[int, int]:
     """Return FLOPs and bytes of what is told of the inputs of a call."""
     name, dims, types, concrete = call
     if not dims:
         return UNKNOWN, UNKNOWN
     try:
-        told = [json.loads(text) if text else () for text in (dims, types, concrete)]
+        inputs = [json.loads(text) if text else () for text in (dims, types, concrete)]
     except ValueError:
         return UNKNOWN, UNKNOWN
-    given = flops.Inputs(*(one if isinstance(one, list) else () for one in told))
+    given = flops.Inputs(*(values if isinstance(values, list) else () for values in inputs))
     if name not in flops.COUNTED:
         return 0, _known(flops.moved(name, given))
     cost = flops.cost(name, given)
@@ -93,20 +90,23 @@ def ordered(columns: Numbers) -> Ints:
 
     What starts together is sorted in small parts: sorting by two keys at once takes much memory.
     """
-    found = []
+    orders = []
     for thread in np.unique(columns["thread"]):
-        own = np.flatnonzero(columns["thread"] == thread).astype(np.int32)
-        own = own[np.argsort(columns["start"][own], kind="stable")]
+        places = np.flatnonzero(columns["thread"] == thread).astype(np.int32)
+        places = places[np.argsort(columns["start"][places], kind="stable")]
         begin = 0
-        while begin < len(own):
-            end = min(begin + _TOGETHER, len(own))
-            while end < len(own) and columns["start"][own[end]] == columns["start"][own[end - 1]]:
+        while begin < len(places):
+            end = min(begin + _TOGETHER, len(places))
+            while (
+                end < len(places)
+                and columns["start"][places[end]] == columns["start"][places[end - 1]]
+            ):
                 end += 1
-            part = own[begin:end]
-            own[begin:end] = part[np.lexsort((-columns["length"][part], columns["start"][part]))]
+            part = places[begin:end]
+            places[begin:end] = part[np.lexsort((-columns["length"][part], columns["start"][part]))]
             begin = end
-        found.append(own)
-    return np.concatenate(found) if found else np.empty(0, np.int32)
+        orders.append(places)
+    return np.concatenate(orders) if orders else np.empty(0, np.int32)
 
 
 def operators(columns: Numbers, order: Ints, known: Costs, grain: float) -> Iterator[Operators]:
@@ -116,7 +116,7 @@ def operators(columns: Numbers, order: Ints, known: Costs, grain: float) -> Iter
     for begin, end in itertools.pairwise(edges):
         while begin < end:
             cut = _cut(columns, order, begin, end)
-            yield _some(columns, order[begin:cut], begin, known, grain)
+            yield _batch(columns, order[begin:cut], begin, known, grain)
             begin = cut
 
 
@@ -134,7 +134,7 @@ def _cut(columns: Numbers, order: Ints, begin: int, end: int) -> int:
     return end
 
 
-def _some(columns: Numbers, part: Ints, first: int, known: Costs, grain: float) -> Operators:
+def _batch(columns: Numbers, part: Ints, first: int, known: Costs, grain: float) -> Operators:
     start, length, name = columns["start"][part], columns["length"][part], columns["name"][part]
     # Neighbours share a moment, but for rounding.
     nested = intervals.nest(start, np.maximum(length - grain, grain))
@@ -154,7 +154,7 @@ def _some(columns: Numbers, part: Ints, first: int, known: Costs, grain: float) 
         name,
         nested,
         account,
-        intervals.own_time(length, nested),
+        intervals.self_time(length, nested),
         np.where(is_counted & alone, known.flops[call], 0),
         np.where(alone & (is_counted | ~below), moved, UNKNOWN),
     )
@@ -176,7 +176,7 @@ class Launches:
         self.account_name = np.full(count, NONE, np.int32)
         self.account_start = np.full(count, np.nan)
         self.flops = np.zeros(count, np.int64)
-        call = _with(device["correlation"], host["correlation"])
+        call = _places_of_ids(device["correlation"], host["correlation"])
         self._called = np.where(call == NONE, np.nan, _at(host["start"], call))
         self._thread = np.where(call == NONE, NONE, _at(host["thread"], call))
         place = _places(device, columns, order)
@@ -185,29 +185,33 @@ class Launches:
         self._rest = np.flatnonzero((place == NONE) & (call != NONE))
         self._rest = self._rest[np.argsort(self._called[self._rest], kind="stable")]
 
-    def add(self, some: Operators) -> None:
+    def add(self, operators: Operators) -> None:
         """Look which events some operators launched."""
-        low, high = np.searchsorted(self._place, (some.first, some.first + len(some.start)))
-        self._found(self._by_id[low:high], self._place[low:high] - some.first, some)
-        self._add_by_time(some)
+        low, high = np.searchsorted(
+            self._place, (operators.first, operators.first + len(operators.start))
+        )
+        self._assign(self._by_id[low:high], self._place[low:high] - operators.first, operators)
+        self._add_by_time(operators)
 
-    def _add_by_time(self, some: Operators) -> None:
-        ends = some.start[0], (some.start + some.length).max()
+    def _add_by_time(self, operators: Operators) -> None:
+        ends = operators.start[0], (operators.start + operators.length).max()
         low, high = np.searchsorted(self._called[self._rest], ends, side="left")
-        asked = self._rest[low:high]
-        asked = asked[self._thread[asked] == some.thread]
-        place = intervals.enclosing(self._called[asked], some.start, some.length, some.nest)
+        events = self._rest[low:high]
+        events = events[self._thread[events] == operators.thread]
+        place = intervals.enclosing(
+            self._called[events], operators.start, operators.length, operators.nest
+        )
         known = place != NONE
-        self._found(asked[known], place[known], some)
+        self._assign(events[known], place[known], operators)
 
-    def _found(self, events: Ints, place: Ints, some: Operators) -> None:
-        account = some.account[place]
-        self.name[events] = some.name[place]
-        self.start[events] = some.start[place]
-        self.account[events] = account + some.first
-        self.account_name[events] = some.name[account]
-        self.account_start[events] = some.start[account]
-        self.flops[events] = some.flops[account]
+    def _assign(self, events: Ints, place: Ints, operators: Operators) -> None:
+        account = operators.account[place]
+        self.name[events] = operators.name[place]
+        self.start[events] = operators.start[place]
+        self.account[events] = account + operators.first
+        self.account_name[events] = operators.name[account]
+        self.account_start[events] = operators.start[account]
+        self.flops[events] = operators.flops[account]
 
     def moment(self, device: Numbers) -> Floats:
         """Return the time at which the host launched each event, or at which it began."""
@@ -216,13 +220,13 @@ class Launches:
 
     def flops_of_kernels(self, length: Floats) -> Ints:
         """Return each kernel FLOPs: those of an operator are of the longest kernel it launched."""
-        found = np.zeros(len(length), np.int64)
+        per_kernel = np.zeros(len(length), np.int64)
         known = np.flatnonzero(self.account != NONE)
         order = known[np.lexsort((-length[known], self.account[known]))]
         _, first = np.unique(self.account[order], return_index=True)
         longest = order[first]
-        found[longest] = np.maximum(self.flops[longest], 0)
-        return found
+        per_kernel[longest] = np.maximum(self.flops[longest], 0)
+        return per_kernel
 
 
 def _places(device: Numbers, columns: Numbers, order: Ints) -> Ints:
@@ -230,13 +234,13 @@ def _places(device: Numbers, columns: Numbers, order: Ints) -> Ints:
 
     External ids that merely repeat the correlation lead to no operator, as in traces of 2022.
     """
-    own, correlation = device["external"], device["correlation"]
-    if not len(own) or (own == correlation).sum() * 2 > len(own):
-        return np.full(len(own), NONE)
-    return _with(own, columns["external"], order)
+    external, correlation = device["external"], device["correlation"]
+    if not len(external) or (external == correlation).sum() * 2 > len(external):
+        return np.full(len(external), NONE)
+    return _places_of_ids(external, columns["external"], order)
 
 
-def _with(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:
+def _places_of_ids(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:
     """Return the place of each wanted id among some, or NONE; negative ones are none.
 
     The ids are looked at some at a time, in an `order` if there is one: there may be millions.
@@ -244,8 +248,8 @@ def _with(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:
     known, inverse = np.unique(wanted, return_inverse=True)
     places = np.full(len(known), NONE, np.int32)
     for begin in range(0, len(ids) if len(known) else 0, _TOGETHER):
-        some = slice(begin, begin + _TOGETHER)
-        part = ids[some] if order is None else ids[order[some]]
+        batch = slice(begin, begin + _TOGETHER)
+        part = ids[batch] if order is None else ids[order[batch]]
         place = np.minimum(np.searchsorted(known, part), len(known) - 1)
         same = np.flatnonzero((known[place] == part) & (part >= 0))
         places[place[same]] = same + begin
