@@ -266,11 +266,11 @@ def test_tables_are_kept_where_the_platform_keeps_caches(
 
 def test_a_log_is_known_to_have_a_table_until_it_changes(logs: Path) -> None:
     log = logs / "a" / "digits" / "result_0.txt"
-    assert not cache.is_kept(str(log))
+    assert not cache.is_cached(str(log))
     run("runs", str(log))
-    assert cache.is_kept(str(log))
+    assert cache.is_cached(str(log))
     log.write_bytes(log.read_bytes() + b"\n")
-    assert not cache.is_kept(str(log))
+    assert not cache.is_cached(str(log))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege")

@@ -42,7 +42,7 @@ def test_the_page_of_codes_is_that_of_the_table() -> None:
         parts.append(_INTRODUCTIONS.get(heading, ""))
         columns = _COLUMNS.get(heading, ["code", "severity", "meaning and remedy"])
         cells = (
-            (", ".join(f"`{code}`" for code in row.codes.split()), row.of, row.meaning)
+            (", ".join(f"`{code}`" for code in row.codes.split()), row.applies_to, row.meaning)
             for row in rows
         )
         lines = [columns, ["---"] * len(columns), *(filter(None, each) for each in cells)]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ttastats.ingestion.ingest import ingest
 from ttastats.table import store
 from ttastats_parsers import mlperf_scan
-from ttastats_parsers.mlperf_scan import found_in, found_in_python
+from ttastats_parsers.mlperf_scan import payloads_in, payloads_in_python
 from ttastats_parsers.payloads import LONGEST
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -35,7 +35,7 @@ def payload(line: str) -> bytes:
 def scan(request: pytest.FixtureRequest):
     if request.param == "compiled" and not COMPILED:
         pytest.skip("installed without a compiler")
-    return found_in if request.param == "compiled" else found_in_python
+    return payloads_in if request.param == "compiled" else payloads_in_python
 
 
 class TestFound:
@@ -100,8 +100,8 @@ class TestCompiled:
     @given(st.lists(st.sampled_from(PIECES), max_size=40), st.booleans())
     def test_it_finds_what_python_finds(self, pieces: list[str], with_init: bool) -> None:
         block = "".join(pieces).encode()
-        expected = found_in_python(block, 3, with_init=with_init)
-        assert found_in(block, 3, with_init=with_init) == expected
+        expected = payloads_in_python(block, 3, with_init=with_init)
+        assert payloads_in(block, 3, with_init=with_init) == expected
 
     @given(st.binary(max_size=60), st.integers(0, 400))
     def test_it_finds_what_python_finds_in_a_line_cut_and_spoiled(
@@ -109,13 +109,13 @@ class TestCompiled:
     ) -> None:
         line = event("eval_accuracy").encode() + b"\n" + event("init_start").encode()
         block = line[:place] + noise + line[place // 2 :]
-        expected = found_in_python(block, 1, with_init=True)
-        assert found_in(block, 1, with_init=True) == expected
+        expected = payloads_in_python(block, 1, with_init=True)
+        assert payloads_in(block, 1, with_init=True) == expected
 
     @pytest.mark.parametrize("block", [None, "text", bytearray(b":::MLLOG")])
     def test_what_is_no_bytes_is_refused(self, block: object) -> None:
         with pytest.raises(TypeError):
-            found_in(block, 1, with_init=True)  # type: ignore[arg-type]
+            payloads_in(block, 1, with_init=True)  # type: ignore[arg-type]
 
     def test_a_table_is_the_same_without_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -15,7 +15,7 @@ from ttastats.base.records import Run
 from ttastats.formats.dialect import log_from_bytes
 from ttastats.table.store import read
 from ttastats_parsers import mlperf_mllog
-from ttastats_parsers.mlperf_scan import LEFT_OUT, WITHOUT_TRAINING, found_in, found_in_python
+from ttastats_parsers.mlperf_scan import LEFT_OUT, WITHOUT_TRAINING, payloads_in, payloads_in_python
 
 LOGGED = (
     ':::MLLOG {{"namespace": "", "time_ms": {time}, "event_type": "POINT_IN_TIME", '
@@ -69,8 +69,8 @@ def test_all_the_rest_of_a_run_is_the_same() -> None:
 def test_the_compiled_search_leaves_out_what_it_is_told() -> None:
     for left_out in (LEFT_OUT, WITHOUT_TRAINING):
         for with_init in (False, True):
-            found = found_in(LOG.encode(), 1, with_init=with_init, left_out=left_out)
-            slow = found_in_python(LOG.encode(), 1, with_init=with_init, left_out=left_out)
+            found = payloads_in(LOG.encode(), 1, with_init=with_init, left_out=left_out)
+            slow = payloads_in_python(LOG.encode(), 1, with_init=with_init, left_out=left_out)
             assert found == slow
             assert (b"train_loss" in found[0]) is (left_out is WITHOUT_TRAINING)
 

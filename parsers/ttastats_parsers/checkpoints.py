@@ -28,7 +28,7 @@ class Measured(NamedTuple):
 def evaluations_of(
     measured: Sequence[Measured], log: Log
 ) -> tuple[tuple[Evaluation, ...], tuple[Problem, ...]]:
-    """Return the evaluations of a run, and what is to be said of them.
+    """Return the evaluations of a run, and the problems of them.
 
     Those of the metrics that the log's block names; without one, of those whose names say so.
     Values of one step share a checkpoint; a metric that is measured again at a step belongs to

@@ -187,7 +187,7 @@ def _counted_from_one(evaluations: list[Evaluation]) -> Iterator[Evaluation]:
 
 
 def _task(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[Problem]]:
-    """Return the task from the folders, else from the metric, which is said."""
+    """Return the task from the folders, else from the metric with a problem that names it."""
     for folder in reversed(path.parts):
         if folder.lower() in _TASKS:
             return folder.lower(), []

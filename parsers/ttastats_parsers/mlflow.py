@@ -47,7 +47,7 @@ class Logged(NamedTuple):
 
 
 class StoredRun(NamedTuple):
-    """What a store tells of a run; `about` holds the fields of its description."""
+    """What a store holds of a run; `about` holds the fields of its description."""
 
     about: Mapping[str, Any]
     experiment: str | None
@@ -66,7 +66,7 @@ def recognises(head: bytes, path: str) -> bool:
 
 def run_folder(path: str) -> PurePosixPath | None:
     """Return the folder of the run that a metric, a parameter or a tag belongs to."""
-    if not ("/metrics/" in path or "/params/" in path or "/tags/" in path):  # asked of every file
+    if not ("/metrics/" in path or "/params/" in path or "/tags/" in path):  # called for every file
         return None
     parts = PurePosixPath(path).parts
     for number in range(1, len(parts) - 1):

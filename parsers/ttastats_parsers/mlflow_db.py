@@ -58,7 +58,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _stored(connection: sqlite3.Connection) -> Iterator[StoredRun]:
-    """Yield what the tables tell of each run. A view may stand for anything, so it is no table."""
+    """Yield what the tables hold of each run. A view may stand for anything, so it is no table."""
     connection.row_factory = lambda cursor, row: {
         column[0]: value for column, value in zip(cursor.description, row, strict=True)
     }

@@ -30,7 +30,7 @@ class Metadata(msgspec.Struct, gc=False):
     training_cpu_seconds: Any = None
 
     @classmethod
-    def of(cls, value: Any) -> Metadata:
+    def from_value(cls, value: Any) -> Metadata:
         """Return metadata a mapping holds; it is sometimes an empty string, which holds none."""
         known = as_mapping(value)
         return cls(**{word: known.get(word) for word in cls.__struct_fields__})
@@ -88,17 +88,17 @@ def first_token(head: bytes) -> bytes:
 
     Each of the dialects asks, one after the other, about the same block.
     """
-    global _last_asked
-    asked, answer = _last_asked
-    if head is not asked:
+    global _last_token
+    block, answer = _last_token
+    if head is not block:
         start = head.find(_COLONS)  # faster than more letters or a pattern, over megabytes
         match = _COMPLETE_TOKEN.search(head, start) if start >= 0 else None
         answer = match.group() if match else b""
-        _last_asked = head, answer
+        _last_token = head, answer
     return answer
 
 
-_last_asked = (b"", b"")
+_last_token = (b"", b"")
 
 #: The rest of a line, up to another token on it: ranks may write without a line end between them.
 REST = rb"((?:[^\n:]++|:(?!::ML))*+)"

@@ -129,7 +129,7 @@ def _run(
             _scored(by_key),
             trace.ready,
             start,
-            benchmarks.of(suite).get(benchmark or ""),
+            benchmarks.by_name(suite).get(benchmark or ""),
             targets,
             style,
             as_int(_first_value(by_key, "global_batch_size")),
@@ -276,9 +276,10 @@ def _no_target(suite: str, benchmark: str | None, round_: str | None) -> Problem
 
 
 def _with_counted_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:
-    """v0.5 describes the whole cluster; every node that took part cleared its caches.
+    """Lower the nodes of a run to those that took part, which cleared their caches.
 
-    A single machine may do so more than once, so the count only lowers the described number.
+    v0.5 describes the whole cluster. A machine may clear its caches more than once, so the count
+    only lowers the described number.
     """
     described, counted = run.nodes, len(by_key.get("run_clear_caches", ()))
     nodes = min(described or counted, counted) or described

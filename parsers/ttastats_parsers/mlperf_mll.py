@@ -35,7 +35,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         except ValueError:
             trace.skip(line, match.group())
             continue
-        metadata = Metadata.of(body.get("metadata"))
+        metadata = Metadata.from_value(body.get("metadata"))
         trace.add(
             Event(key.decode(), value=body.get("value"), metadata=metadata, time=time, line=line)
         )

@@ -16,7 +16,7 @@ from ttastats_parsers.mlperf_scan import (
     TOKEN,
     WITHOUT_TRAINING,
     decoded_at_once,
-    found_in,
+    payloads_in,
 )
 from ttastats_parsers.payloads import as_float, decode
 
@@ -40,7 +40,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     line = 1
     for block in log.blocks():
         with_init = "init_start" not in trace.events
-        payloads, lines, line = found_in(block, line, with_init=with_init, left_out=left_out)
+        payloads, lines, line = payloads_in(block, line, with_init=with_init, left_out=left_out)
         _add(trace, payloads, lines)
     yield from runs_of(trace, log, _STYLE)
 
@@ -80,7 +80,7 @@ def _add_leniently(trace: Trace, line: int, content: bytes) -> None:
 
 
 def _lenient_event(payload: bytes) -> Event | None:
-    """Return the event of a payload in Python's or nobody's notation, or None."""
+    """Return the event of a payload in Python's notation or an invalid one, or None."""
     try:
         fields = decode(payload) if payload.startswith(b"{") else None
     except ValueError:
@@ -91,6 +91,6 @@ def _lenient_event(payload: bytes) -> Event | None:
     return Event(
         fields["key"],
         value=fields.get("value"),
-        metadata=Metadata.of(fields.get("metadata")),
+        metadata=Metadata.from_value(fields.get("metadata")),
         time=seconds if milliseconds is None else milliseconds / 1e3,
     )

@@ -22,7 +22,7 @@ import msgspec
 
 from ttastats.base.records import Problem
 from ttastats.formats.dialect import Log
-from ttastats_parsers.mlperf_scan import NO_JSON, decoded_at_once, found_in
+from ttastats_parsers.mlperf_scan import NO_JSON, decoded_at_once, payloads_in
 from ttastats_parsers.payloads import as_float
 
 #: Keys of events that decide nothing begin with these.
@@ -103,7 +103,7 @@ def _of_part(content: bytes, start: float, stop: float) -> float | None:
 
 
 def _events(content: bytes) -> Sequence[_Event]:
-    payloads, lines, _ = found_in(content, 1, with_init=False, left_out=_LEFT_OUT)
+    payloads, lines, _ = payloads_in(content, 1, with_init=False, left_out=_LEFT_OUT)
     events = decoded_at_once(_decode_lines, payloads, len(lines))
     if events is None:
         events = []

@@ -18,11 +18,11 @@ from ttastats_parsers.payloads import LONGEST
 
 #: Payloads joined by line feeds, the line of each, and the line on which the next block begins.
 #: Where no brace is behind a token, the token itself is given; a long payload is cut at `LONGEST`.
-Found = tuple[bytes, list[int], int]
+Payloads = tuple[bytes, list[int], int]
 
 _AnEvent = TypeVar("_AnEvent")
 
-_compiled: Callable[[bytes, int, bytes, int, tuple[bytes, ...], bytes | None], Found] | None
+_compiled: Callable[[bytes, int, bytes, int, tuple[bytes, ...], bytes | None], Payloads] | None
 try:
     from ttastats_parsers._scan import scan as _compiled
 except ImportError:  # no compiler was at hand
@@ -56,9 +56,9 @@ def _init_or_line(left_out: tuple[bytes, ...]) -> re.Pattern[bytes]:
     return re.compile(init + _line(left_out).pattern)
 
 
-def found_in(
+def payloads_in(
     block: bytes, line: int, *, with_init: bool, left_out: tuple[bytes, ...] = LEFT_OUT
-) -> Found:
+) -> Payloads:
     """Return the payloads that matter of a block that begins on a line, and where they lie.
 
     Parameters
@@ -69,14 +69,14 @@ def found_in(
         Keys of events that do not matter, in the logger's own field order.
     """
     if _compiled is None:
-        return found_in_python(block, line, with_init=with_init, left_out=left_out)
+        return payloads_in_python(block, line, with_init=with_init, left_out=left_out)
     return _compiled(block, line, TOKEN, LONGEST, left_out, _INIT if with_init else None)
 
 
-def found_in_python(
+def payloads_in_python(
     block: bytes, line: int, *, with_init: bool, left_out: tuple[bytes, ...] = LEFT_OUT
-) -> Found:
-    """Return what `found_in` gives, without a compiler's help."""
+) -> Payloads:
+    """Return what `payloads_in` gives, without a compiler's help."""
     payloads: list[bytes] = []
     lines: list[int] = []
     place = 0

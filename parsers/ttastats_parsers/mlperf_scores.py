@@ -63,15 +63,15 @@ def evaluations_of(
         The samples the whole run trained, where the log says it at the end.
     """
     scores = list(_all_scores(events, benchmark, targets))
-    kept = _without_rank_copies(scores)
-    is_fraction = style.fractional_bleu and all((score.number or 0.0) <= 1.0 for score in kept)
+    scored = _without_rank_copies(scores)
+    is_fraction = style.fractional_bleu and all((score.number or 0.0) <= 1.0 for score in scored)
     scale = 100.0 if is_fraction else 1.0
-    measures = _measures(kept, benchmark, targets, {"bleu": scale})
-    shift = _label_shift(kept, style)
-    steps = _labels_are_steps(kept, start, benchmark)
+    measures = _measures(scored, benchmark, targets, {"bleu": scale})
+    shift = _label_shift(scored, style)
+    steps = _labels_are_steps(scored, start, benchmark)
     zero = start.time
     evaluations = []
-    for index, score in zip(_checkpoints(kept), kept, strict=True):
+    for index, score in zip(_checkpoints(scored), scored, strict=True):
         measure = measures[score.metric]
         epoch, step, samples = _progress(score, benchmark, shift, steps, global_batch_size)
         evaluations.append(
@@ -96,7 +96,7 @@ def evaluations_of(
     none_has_samples = all(evaluation.samples is None for evaluation in evaluations)
     if trained is not None and counts_samples and evaluations and none_has_samples:
         evaluations[-1] = replace(evaluations[-1], samples=trained)
-    return tuple(evaluations), list(_dropped(scores, kept))
+    return tuple(evaluations), list(_dropped(scores, scored))
 
 
 class _Measure(msgspec.Struct, frozen=True, gc=False):
@@ -180,21 +180,21 @@ def _label(event: Event) -> float | None:
 
 def _without_rank_copies(scores: Iterable[_Score]) -> list[_Score]:
     last: dict[tuple[str, float | None, float | None], float] = {}
-    kept = []
+    unique = []
     for score in scores:
         identity = (score.metric, score.number, score.label)
         time = score.event.time or 0.0
         if identity not in last or time - last[identity] > _SAME_MOMENT:
-            kept.append(score)
+            unique.append(score)
         last[identity] = time
-    return kept
+    return unique
 
 
-def _dropped(scores: Sequence[_Score], kept: Sequence[_Score]) -> Iterable[Problem]:
-    if len(kept) < len(scores):
-        text = f"{len(scores) - len(kept)} evaluation(s) repeated by other ranks: one kept"
+def _dropped(scores: Sequence[_Score], unique: Sequence[_Score]) -> Iterable[Problem]:
+    if len(unique) < len(scores):
+        text = f"{len(scores) - len(unique)} evaluation(s) repeated by other ranks: one kept"
         yield Problem("rank_copies", text, "info")
-    unread = [score for score in kept if score.number is None]
+    unread = [score for score in unique if score.number is None]
     if unread:
         first = shown(unread[0].event.value)[:60]
         text = f"{len(unread)} score(s) are not finite numbers, first: {first}"
@@ -248,7 +248,7 @@ def _progress(
     labels_are_steps: bool,
     global_batch_size: int | None,
 ) -> _Progress:
-    # Most logs have one of these; as_int and as_float are not asked about the others.
+    # Most logs have one of these; as_int and as_float are not called for the others.
     samples, step, label = score.event.metadata.labels()
     samples = None if samples is None else as_int(samples)
     step = None if step is None else as_int(step)

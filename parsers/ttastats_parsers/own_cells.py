@@ -13,6 +13,7 @@ import msgspec
 import polars as pl
 
 from ttastats.base import limits
+from ttastats.base.metric_names import EPOCH_WORDS, STEP_WORDS
 from ttastats.base.records import Problem
 from ttastats.formats.own_logs.block import Block
 from ttastats_parsers.own_choice import UnfitError
@@ -375,6 +376,4 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
 def _axis(name: str) -> str | None:
     """Return what the axis of a panel counts, where its name says so: a user chooses any column."""
     words = set(re.findall("[a-z]+", name.lower()))
-    if words & {"epoch", "epochs"}:
-        return "epoch"
-    return "Step" if words & {"step", "steps", "iter", "iters", "iteration", "iterations"} else None
+    return "epoch" if words & EPOCH_WORDS else "Step" if words & STEP_WORDS else None

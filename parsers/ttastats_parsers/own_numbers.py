@@ -48,8 +48,8 @@ def not_numbers(cells: pl.Series, values: pl.Series, lines: pl.Series) -> list[P
         words = texts(cells)
         kinds.insert(0, ("not_a_number", "error", words, words.is_not_null() & values.is_null()))
     problems = []
-    for code, severity, shown, those in kinds:
-        where = those.arg_true().to_list()
+    for code, severity, shown, is_odd in kinds:
+        where = is_odd.arg_true().to_list()
         problems += [
             Problem(code, f"{column}: {str(shown[at])[:80]!r} is not a number", severity, lines[at])
             for at in where[:_NAMED]
@@ -107,7 +107,7 @@ def is_dated(clock: TimeColumn | None) -> bool:
     """Return whether a clock tells the date, so that the start of a run is known."""
     if clock is None or clock.format is None:
         return False
-    return clock.format == "unix" or any(one in clock.format for one in ("%Y", "%y", "%F", "%s"))
+    return clock.format == "unix" or any(part in clock.format for part in ("%Y", "%y", "%F", "%s"))
 
 
 def _seconds_since_1970(stamps: pl.Series, form: str) -> pl.Series:
@@ -121,9 +121,9 @@ def _seconds_since_1970(stamps: pl.Series, form: str) -> pl.Series:
         fraction = ("0." + stamps.str.extract(digits)).cast(pl.Float64(), strict=False)
         stamps = stamps.str.replace(digits, "$2")
         form = before.removesuffix(mark) + after
-    if not any(one in form for one in ("%Y", "%y", "%F", "%s", "%c")):
+    if not any(part in form for part in ("%Y", "%y", "%F", "%s", "%c")):
         stamps, form = "2000 " + stamps, f"%Y {form}"
-    if not any(one in form for one in ("%d", "%e", "%j", "%F", "%s", "%c")):
+    if not any(part in form for part in ("%d", "%e", "%j", "%F", "%s", "%c")):
         stamps, form = "01-01 " + stamps, f"%m-%d {form}"
     zoned = "%z" in form or "%Z" in form
     kind = pl.Datetime("us", "UTC") if zoned else pl.Datetime("us")

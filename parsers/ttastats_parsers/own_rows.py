@@ -174,9 +174,9 @@ def _failed(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.DataFrame:
     condition = block.failed
     if condition is None or condition.column not in rows.frame.columns:
         return frame.with_columns(failed=pl.lit(False))
-    those = texts(rows.frame[condition.column]).is_in(condition.values).fill_null(value=False)
+    has_failed = texts(rows.frame[condition.column]).is_in(condition.values).fill_null(value=False)
     metrics = [name for name in frame.columns if name[0] == "m" and name[1:].isdigit()]
-    return frame.with_columns(those.alias("failed")).with_columns(
+    return frame.with_columns(has_failed.alias("failed")).with_columns(
         pl.when(~pl.col("failed")).then(pl.col(name)).alias(name) for name in metrics
     )
 

@@ -32,16 +32,16 @@ def entry_of(settings: Mapping[str, Any]) -> str | None:
 
 def seed_of(settings: Mapping[str, Any]) -> int | None:
     """Return the seed that some settings name."""
-    found = (as_int(settings.get(word)) for word in ("seed", "random_seed", "SEED", "train.seed"))
-    return next((seed for seed in found if seed is not None), None)
+    seeds = (as_int(settings.get(word)) for word in ("seed", "random_seed", "SEED", "train.seed"))
+    return next((seed for seed in seeds if seed is not None), None)
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
     """Return nested settings with their keys joined by points."""
-    found: dict[str, Any] = {}
+    joined: dict[str, Any] = {}
     for key, value in settings.items():
         if isinstance(value, dict) and depth < 8:
-            found |= flat(value, f"{prefix}{key}.", depth + 1)
+            joined |= flat(value, f"{prefix}{key}.", depth + 1)
         else:
-            found[f"{prefix}{key}"] = value
-    return found
+            joined[f"{prefix}{key}"] = value
+    return joined

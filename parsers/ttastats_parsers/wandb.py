@@ -232,8 +232,8 @@ def _complemented(run: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
         return run
     if step is None and not any(True for _ in _numbers(summary)):  # it tells the time alone
         return run._replace(summary=run.summary | summary)
-    of = "" if step is None else f", of step {step:,},"
-    text = f"its last values{of} come from {_SUMMARY_FILE}"
+    where = "" if step is None else f", of step {step:,},"
+    text = f"its last values{where} come from {_SUMMARY_FILE}"
     run.problems.append(Problem("summary_is_later", text, "warning"))
     about = {**run.about, "history_rows": rows, "last_history_step": last}
     return run._replace(summary=summary, history=[*run.history, summary], about=about)

@@ -289,7 +289,7 @@ def _sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
     p_value = "" if row.p_value is None else f" ({units.p_text(row.p_value)})"
     runs = units.plural(row.n, "run")
     level = f"at the {percentages.text(rules.level)} level"
-    much = digits.of(abs(row.margin))
+    much = digits.text(abs(row.margin))
     if row.holds:
         return f"{claim} holds {level}{p_value}: the mean of {runs} is better by {much}."
     text = f"{claim} is not confirmed {level}{p_value}: the mean of {runs} is"
@@ -299,7 +299,7 @@ def _sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
     if row.n_missing:
         return f"{text}, but {units.plural(row.n_missing, 'run')} had no value."
     if row.why:
-        worst = "any amount" if row.curvature is None else digits.of(row.curvature)
+        worst = "any amount" if row.curvature is None else digits.text(row.curvature)
         return f"{text}, but {row.why} and may be worse by {worst}."
     if row.p_value is None or row.runs_needed is None:
         return f"{text}."

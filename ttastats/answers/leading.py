@@ -76,8 +76,8 @@ def _of_qualities(about: str, entries: _Entries[QualityRow]) -> Conclusion:
 def _mean_quality(row: QualityRow) -> str:
     """Return a mean quality with its spread, and how many runs it speaks for."""
     digits = digits_of([], row.quality_sd, row.quality_mean)
-    spread = "" if row.quality_sd is None else f"SD {digits.of(row.quality_sd)}, "
-    mean = "" if row.quality_mean is None else digits.of(row.quality_mean)
+    spread = "" if row.quality_sd is None else f"SD {digits.text(row.quality_sd)}, "
+    mean = "" if row.quality_mean is None else digits.text(row.quality_mean)
     without = f", {row.missing} without a value" if row.missing else ""
     return f"{mean} ({spread}{units.plural(row.n, 'run')}{without})"
 

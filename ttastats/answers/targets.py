@@ -255,7 +255,7 @@ def _notes(
     """Yield what must be known of each side, of each group, and of the metrics."""
     letters = "AB" if len(sides) > 1 else ("",)
     for letter, side in zip(letters, sides, strict=True):
-        yield from (each.of(letter) for each in grouping.group_notes(side.runs, by))
+        yield from (each.prefixed(letter) for each in grouping.group_notes(side.runs, by))
     for each in answered:  # each has many rows
         for letter, gone in zip(letters, each.left_out, strict=True):
             if text := str(gone):

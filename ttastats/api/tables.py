@@ -34,7 +34,7 @@ def answered(report: Report, *sides: Chosen) -> Report:
     notes = [note for note in sides[0].notes if note in everywhere]
     for number, side in enumerate(sides):
         letter = chr(ord("A") + number)
-        notes += [note.of(letter) for note in side.notes if note not in everywhere]
+        notes += [note.prefixed(letter) for note in side.notes if note not in everywhere]
     report = filtered(report, sides[0].of_answer)
     return replace(report, notes=(*report.notes, *notes))
 

@@ -26,7 +26,7 @@ def expect_no_input(path: Path, inputs: Iterable[Path]) -> None:
 
 
 def expect_file_place(path: Path, *, remedy: str = REMEDY) -> None:
-    """Say before any work that a file cannot stand there."""
+    """Raise before any work if a file cannot stand there."""
     if path.is_dir():
         raise TtastatsError("is a folder", where=str(path), remedy=remedy)
     if not above(path).is_dir():
@@ -35,7 +35,7 @@ def expect_file_place(path: Path, *, remedy: str = REMEDY) -> None:
 
 
 def expect_writable(path: Path) -> None:
-    """Say before hours of work that nothing can be written beside a place."""
+    """Raise before hours of work if nothing can be written beside a place."""
     expect_no_stream(path)
     with naming(path):
         probe = _new_name(path.resolve())
@@ -49,7 +49,7 @@ def expect_no_stream(path: Path) -> None:
         raise TtastatsError("standard output is not supported here", where="-o -", remedy=REMEDY)
 
 
-def kept(path: Path, what: str) -> TtastatsError:
+def occupied(path: Path, what: str) -> TtastatsError:
     """Return the error for a place that holds what must not be replaced; `what` says why."""
     return TtastatsError(f"{what}; refusing to overwrite", where=str(path), remedy=REMEDY)
 
@@ -155,7 +155,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     """
     expect_no_stream(path)
     if path.exists() and not is_empty(path):
-        raise kept(path, "already exists and is not an empty folder")
+        raise occupied(path, "already exists and is not an empty folder")
     with naming(path), folder_beside(path) as temporary:
         yield temporary
         temporary.replace(path.resolve())  # refused if somebody has put something there

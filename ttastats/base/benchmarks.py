@@ -109,7 +109,7 @@ def suites_ending_at_run_stop() -> tuple[str, ...]:
 
 
 @cache
-def of(suite: str) -> dict[str, Benchmark]:
+def by_name(suite: str) -> dict[str, Benchmark]:
     """Return the benchmarks of a suite by their canonical names."""
     return {row.name: row for row in _facts().benchmark if row.suite == suite}
 
@@ -120,7 +120,7 @@ def canonical_name(suite: str, name: str, round_: str | None) -> str:
     for row in _facts().renamed:
         if (row.suite, row.name) == (suite, name) and row.covers(round_):
             return row.benchmark
-    known = (row.name for row in of(suite).values() if name in row.aliases)
+    known = (row.name for row in by_name(suite).values() if name in row.aliases)
     return next(known, name)
 
 
@@ -157,9 +157,9 @@ def scoring(
     There are none outside MLPerf Training, in a round unknown, and for a benchmark that is not
     part of its round. A division unknown is taken for the closed one.
     """
-    found = targets(suite, benchmark, round_)
+    known = targets(suite, benchmark, round_)
     rows = {row.benchmark: row for row in _facts().score if row.suite == suite}
-    if round_ is None or not found or not rows:
+    if round_ is None or not known or not rows:
         return None
     row = rows.get(benchmark) or rows[None]
     limits = (
@@ -167,7 +167,7 @@ def scoring(
         for limit in _facts().initialisation
         if limit.suite == suite and limit.covers(round_)
     )
-    return Scoring(found[0].runs, row.dropped, row.converging, next(limits, None))
+    return Scoring(known[0].runs, row.dropped, row.converging, next(limits, None))
 
 
 def scored_suites() -> tuple[str, ...]:

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 class Row:
     """Some codes, separated by spaces, that mean the same.
 
-    `of` is the commands that have a note, or the severity of a problem; `meaning` says when it
-    appears and what to do about it. `texts` are templates with {named} fields (see `note.wording`),
-    of several by keys that are the code alone or have more behind a dot. Texts of the statistics
-    and of the parsers stand where they are found. `short` is the few words for it on a page, and
+    `applies_to` is the commands that have a note, or the severity of a problem; `meaning` says when
+    it appears and what to do about it. `texts` are templates with {named} fields (see
+    `note.wording`), of several by keys that are the code alone or have more behind a dot. Texts of
+    the statistics and of the parsers stand where they are found. `short` is the few words for it on a page, and
     `condition` those behind a verdict that it qualifies.
     """
 
     codes: str
-    of: str
+    applies_to: str
     meaning: str
     texts: str | Mapping[str, str] = ""
     short: str = ""

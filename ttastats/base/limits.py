@@ -91,12 +91,12 @@ def joined(blocks: Iterable[bytes], most: int) -> bytes:
     TooLargeError
         They hold more bytes than `most`; no further block is read.
     """
-    kept, size = [], 0
+    chunks, size = [], 0
     for block in blocks:
         size += len(block)
         expect(size, most)
-        kept.append(block)
-    return kept[0] if len(kept) == 1 else b"".join(kept)
+        chunks.append(block)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def read(file: IO[bytes], most: int) -> bytes:

@@ -24,12 +24,12 @@ _BOOKKEEPING = frozenset(
         "speed", "tps", "examples", "memory", "mem", "flops", "mfu", "gpu", "cpu",
     }
 )  # fmt: skip
-_PROGRESS = frozenset(
-    {
-        "step", "steps", "epoch", "epochs", "iter", "iters", "iteration", "iterations", "global",
-        "samples", "tokens", "num", "number", "total", "count", "trainer",
-    }
-)  # fmt: skip
+#: Words of names of columns that count epochs, and training steps.
+EPOCH_WORDS = frozenset({"epoch", "epochs"})
+STEP_WORDS = frozenset({"step", "steps", "iter", "iters", "iteration", "iterations"})
+_PROGRESS = STEP_WORDS | EPOCH_WORDS | {
+    "global", "samples", "tokens", "num", "number", "total", "count", "trainer",
+}  # fmt: skip
 _SETTINGS = frozenset({"lr", "momentum", "grad", "gradient", "wd", "beta1", "beta2", "hparams"})
 _LOWER = frozenset(
     {
@@ -57,7 +57,7 @@ def evaluated(names: Iterable[str]) -> frozenset[str]:
     may be a quality: no clock, no count of steps, no learning rate.
     """
     known = [name for name in names if not _is_bookkeeping(name)]
-    return frozenset(filter(_says_so, known)) or frozenset(
+    return frozenset(filter(_is_evaluation, known)) or frozenset(
         name for name in known if not _is_setting(name)
     )
 
@@ -78,7 +78,7 @@ def _words(name: str) -> set[str]:
     return {*_WORD.findall(name.lower()), *(word.lower() for word in _CAMEL.findall(name))}
 
 
-def _says_so(name: str) -> bool:
+def _is_evaluation(name: str) -> bool:
     words = _words(name)
     words |= {word.rstrip("0123456789") for word in words}
     return bool(words & _EVALUATED) or _GLUED.search(name.lower()) is not None

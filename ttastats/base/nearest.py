@@ -11,9 +11,9 @@ _ALIKE = 0.65
 
 def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return the three names most like one, best first; case does not count, a part counts much."""
-    found = [(_likeness(name.casefold(), one.casefold()), one) for one in dict.fromkeys(known)]
-    found.sort(key=lambda pair: (-pair[0], pair[1]))
-    return tuple(one for likeness, one in found[:3] if likeness >= _ALIKE)
+    ranked = [(_likeness(name.casefold(), each.casefold()), each) for each in dict.fromkeys(known)]
+    ranked.sort(key=lambda pair: (-pair[0], pair[1]))
+    return tuple(each for likeness, each in ranked[:3] if likeness >= _ALIKE)
 
 
 def _likeness(name: str, other: str) -> float:

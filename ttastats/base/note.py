@@ -19,7 +19,7 @@ class Note:
     text: str
     mark: str = ""
 
-    def of(self, name: str) -> Note:
+    def prefixed(self, name: str) -> Note:
         """Return the same note of one side or group by its name, if it has one."""
         return replace(self, text=f"{name}: {self.text}") if name else self
 

@@ -187,7 +187,7 @@ class Digits:
     decimals: int
     unit: str = ""
 
-    def of(self, value: float) -> str:
+    def text(self, value: float) -> str:
         """Return a number in its unit."""
         return self._bare(value) + self.unit
 

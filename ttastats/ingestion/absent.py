@@ -160,13 +160,13 @@ def _missing(
             of_files.update(beside.get_column("entry"))
             yield name, _gap(_agreed(beside), f"run {number} of {span} is missing")
     seeded = runs.filter(pl.col("seed").is_between(0, 10**6))
-    for _, some in seeded.group_by(_SET, maintain_order=True):
-        gaps, span = _gaps(set(some.get_column("seed")))
-        if not gaps or some["entry"][0] in of_files or folders & set(some.get_column("folder")):
+    for _, group in seeded.group_by(_SET, maintain_order=True):
+        gaps, span = _gaps(set(group.get_column("seed")))
+        if not gaps or group["entry"][0] in of_files or folders & set(group.get_column("folder")):
             continue
         for seed in gaps:
-            name = posixpath.join(some["folder"][0], f"(seed {seed})")
-            run = _gap(_agreed(some), f"the run of seed {seed} is missing ({span})", seed)
+            name = posixpath.join(group["folder"][0], f"(seed {seed})")
+            run = _gap(_agreed(group), f"the run of seed {seed} is missing ({span})", seed)
             yield name, run
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     #: What shows the progress of reading while it lasts.
     Watched = Callable[[], AbstractContextManager[Progress | None]]
 
-#: Seconds after which a table that nobody used is removed, and one of logs as they were before.
+#: Seconds after which an unused table is removed, and one of logs as they were before.
 _UNUSED = 30 * 24 * 3600
 _OUTDATED = 3600
 
@@ -57,9 +57,9 @@ def table(paths: Sequence[str], *, keep: bool, watched: Watched) -> tuple[Path, 
     keep = keep and not any("://" in path for path in paths)
     key, state = _key(paths), _state(paths)
     for folder in _folders(keep=keep):
-        if (path := _kept(folder / key, state)) is not None:
+        if (path := _cached(folder / key, state)) is not None:
             return path, None
-    *users, own = _folders(keep=keep)
+    *users, temporary = _folders(keep=keep)
     for folder in users:
         try:
             return _made(paths, folder / key, state, watched)
@@ -68,13 +68,13 @@ def table(paths: Sequence[str], *, keep: bool, watched: Watched) -> tuple[Path, 
         except TtastatsError as error:
             if error.__cause__ is None:
                 raise
-    with atomic.naming(own):
-        return _made(paths, own / key, state, watched)
+    with atomic.naming(temporary):
+        return _made(paths, temporary / key, state, watched)
 
 
-def is_kept(path: str) -> bool:
+def is_cached(path: str) -> bool:
     """Return whether logs at a path, as they are now, have a table in the user's cache folder."""
-    return any(_kept(folder / _key([path]), _state([path])) for folder in _folders(keep=True))
+    return any(_cached(folder / _key([path]), _state([path])) for folder in _folders(keep=True))
 
 
 def _folders(*, keep: bool) -> Iterator[Path]:
@@ -144,7 +144,7 @@ def _content(path: Path) -> str:
         return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
-def _kept(place: Path, state: str) -> Path | None:
+def _cached(place: Path, state: str) -> Path | None:
     """Return the table of a state, whole, and note that it is used."""
     for path in sorted(place.glob(f"{state}.*.parquet")):
         if _is_whole(path):
@@ -191,7 +191,7 @@ def _made(paths: Sequence[str], place: Path, state: str, watched: Watched) -> tu
 
 
 def _remove_old(made: Path) -> None:
-    """Remove what nobody has used for a month, and tables of these logs as they were before."""
+    """Remove what has not been used for a month, and tables of these logs as they were before."""
     now = time.time()
     for path in made.parent.parent.glob("*/*"):
         is_before = path.parent == made.parent and not path.name.startswith(".")

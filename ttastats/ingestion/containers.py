@@ -128,17 +128,17 @@ class _Alone:
         return PurePosixPath("/", name).parent
 
     def companion(self, _place: PurePosixPath) -> bytes | None:
-        """Nothing can be seen from here."""
+        """Return None: nothing lies beside it."""
         return None
 
     def listing(self, _folder: PurePosixPath) -> Names:
-        """Nothing can be seen from here."""
+        """Return nothing: there is no folder."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Refused(_Alone):
-    """What could not be looked at, with the reason, to be said where files are read."""
+    """A path that could not be opened, with the reason, reported where files are read."""
 
     reason: str
 
@@ -293,7 +293,7 @@ _BUFFER = 256 * 1024
 
 
 class _InSmallPieces(io.RawIOBase):
-    """A member of a zip file whose reader decompresses all it is asked for at once.
+    """A member of a zip file whose reader decompresses all requested bytes at once.
 
     It does so for all methods but the usual one: a piece may grow thousands of times.
     """

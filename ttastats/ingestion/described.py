@@ -25,7 +25,7 @@ from ttastats.ingestion.sources import Source, matches
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What the user said of the logs: options that make one block, or a file of blocks."""
+    """How the user described the logs: options that make one block, or a file of blocks."""
 
     options: Mapping[str, Any] | None = None
     config: str | Path | None = None

@@ -57,7 +57,7 @@ class Read:
         parts = [] if self.account is None else [self.account.counts()]
         if number := Counter(problem.severity for problem in self.problems):
             counts = ", ".join(
-                units.plural(number[one], _CALLED[one]) for one in _CALLED if number[one]
+                units.plural(number[level], _CALLED[level]) for level in _CALLED if number[level]
             )
             parts.append(f"{counts} ({listing})")
         lines = [f"{units.listed(self.logs, _NAMED)}: {'; '.join(parts)}"]

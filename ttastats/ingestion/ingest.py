@@ -152,7 +152,7 @@ def ingest(
 
 
 def _expect_no_table(path: Path) -> None:
-    """Say that a path is what an ingest makes, and what can be done with that."""
+    """Raise an error that says what to do with a table, if a path is one."""
     if path.exists() and store.is_ours(path):
         raise TtastatsError(
             "is already a table, not logs",
@@ -173,13 +173,13 @@ def _ingest(
     *,
     in_parts: bool,
 ) -> Account:
-    found = find([str(path) for path in paths])
+    listed = find([str(path) for path in paths])
     if not target.exists():  # all of them will be read
-        found = _announced(found, readers)
+        listed = _announced(listed, readers)
     # Once each, in the order of the rows: a pattern and a folder may mean the same file. The output
     # is no source, wherever it lies.
-    own = str(target.resolve())
-    by_name = {source.name: source for source in found if not source.is_at(own)}
+    output = str(target.resolve())
+    by_name = {source.name: source for source in listed if not source.is_at(output)}
     sources = [by_name[name] for name in sorted(by_name)]
     blocks, sources = described.gathered(description, [str(path) for path in paths], sources)
     reading = replace(reading, blocks=blocks)
@@ -187,17 +187,17 @@ def _ingest(
     if (account := _unchanged_profile(sources, target, words)) is not None:
         return account
     is_profile = profile_store.is_profile(target)
-    before = manifest.Manifest() if is_profile else manifest.of(target)
-    fresh, kept = manifest.split(before, sources, words)
+    before = manifest.Manifest() if is_profile else manifest.read(target)
+    fresh, unchanged = manifest.split(before, sources, words)
     others, parts, together = (
-        manifest.kept_of(before, kind, kept) for kind in ("others", "parts", "together")
+        manifest.unchanged_of(before, kind, unchanged) for kind in ("others", "parts", "together")
     )
-    known = store.problems_of(target) if kept else []
-    problems = [each for each in known if each.source in kept or each.code in absent.CODES]
+    known = store.problems_of(target) if unchanged else []
+    problems = [each for each in known if each.source in unchanged or each.code in absent.CODES]
     problems += described.unused(blocks, sources)
-    if manifest.is_whole(before, fresh, kept):  # nothing to write, then
+    if manifest.is_whole(before, fresh, unchanged):  # nothing to write, then
         runs = tables.heads(store.read([target]))
-        account = _account(runs, sources, problems, others, parts, target, kept)
+        account = _account(runs, sources, problems, others, parts, target, unchanged)
         return replace(account, written=False)
     problems = [problem for problem in problems if problem.code not in absent.CODES]
     # Rows wait in files until all are read: a run that is missing has a row among them, by its
@@ -211,8 +211,8 @@ def _ingest(
         parts += result.parts
         together += result.together
     rows = pl.scan_ipc(files) if files else pl.LazyFrame(schema=schema.POLARS)
-    if kept:
-        rows = tables.merged(rows, store.rows_of(target, kept).filter(schema.of_runs()))
+    if unchanged:
+        rows = tables.merged(rows, store.rows_of(target, unchanged).filter(schema.of_runs()))
     runs = tables.heads(rows, absent.COLUMNS)
     if runs.is_empty():
         profiled = {problem.source for problem in problems if problem.code == traces.CODE}
@@ -231,7 +231,7 @@ def _ingest(
     store.write(
         tables.marked(rows, runs), target, manifest=record, problems=problems, in_parts=in_parts
     )
-    return _account(runs, sources, problems, others, parts, target, kept)
+    return _account(runs, sources, problems, others, parts, target, unchanged)
 
 
 def _profile(
@@ -268,18 +268,18 @@ def _unchanged_profile(
     """Return the account of a profile that is what reading its traces again would make, or None."""
     if not profile_store.is_profile(target):
         return None
-    before = manifest.of(target)
-    fresh, kept = manifest.split(before, sources, (*words, "profile"))
-    if not manifest.is_whole(before, fresh, kept):
+    before = manifest.read(target)
+    fresh, unchanged = manifest.split(before, sources, (*words, "profile"))
+    if not manifest.is_whole(before, fresh, unchanged):
         return None
-    others = manifest.kept_of(before, "others", kept)
+    others = manifest.unchanged_of(before, "others", unchanged)
     rows = profile_store.read([target])
     return Account(
         files=len(sources),
         other_files=len(others),
         problems=tuple(profile_store.problems_of(target)),
         output=target,
-        unchanged=len(kept) - len(others),
+        unchanged=len(unchanged) - len(others),
         written=False,
         traces=rows["source"].n_unique(),
         profiles=rows["profile_id"].n_unique(),
@@ -293,7 +293,7 @@ def _account(
     others: Sequence[str],
     parts: Sequence[str],
     target: Path,
-    kept: Collection[str],
+    unchanged: Collection[str],
 ) -> Account:
     return Account(
         files=len(sources),
@@ -302,7 +302,7 @@ def _account(
         evaluations=int(runs.get_column("evaluations").sum()),
         problems=(*problems, *tables.duplicate_problems(runs)),
         output=target,
-        unchanged=len(kept),
+        unchanged=len(unchanged),
         parts=len(parts),
     )
 

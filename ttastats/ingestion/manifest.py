@@ -58,7 +58,7 @@ def record(
     return footer.packed(fields)
 
 
-def of(path: Path) -> Manifest:
+def read(path: Path) -> Manifest:
     """Return the manifest of a file, empty where there is none, or none that can be used."""
     try:
         return msgspec.convert(footer.unpacked(store.manifest_of(path)), Manifest)
@@ -88,14 +88,14 @@ def split(
     return [source for source in sources if source.name not in same], frozenset(same)
 
 
-def is_whole(before: Manifest, fresh: Sequence[Source], kept: frozenset[str]) -> bool:
+def is_whole(before: Manifest, fresh: Sequence[Source], unchanged: frozenset[str]) -> bool:
     """Return whether the earlier ingest saw just these files, all of them as they are now."""
-    return bool(kept) and not fresh and len(kept) == len(before.get("files", {}))
+    return bool(unchanged) and not fresh and len(unchanged) == len(before.get("files", {}))
 
 
-def kept_of(before: Manifest, kind: Kind, kept: frozenset[str]) -> list[str]:
+def unchanged_of(before: Manifest, kind: Kind, unchanged: frozenset[str]) -> list[str]:
     """Return the files of a kind (`others`, `parts`, `together`) among those that are kept."""
-    return [name for name in before.get(kind, ()) if name in kept]
+    return [name for name in before.get(kind, ()) if name in unchanged]
 
 
 def _reader(reader: Reader) -> list[Any]:

@@ -22,10 +22,10 @@ def rows(paths: Sequence[Path]) -> Traces:
     from ttastats.ingestion.traces import Traces  # which tables do not need
     from ttastats.traces import store, table
 
-    inside = {path: _kept(path) for path in paths}
-    profiles = [profile for some in inside.values() for profile in some]
+    inside = {path: _profiles_in(path) for path in paths}
+    profiles = [profile for tables in inside.values() for profile in tables]
     stored = store.read(profiles) if profiles or not paths else table.whole([])
-    read = [_traces(path) for path, some in inside.items() if not some]
+    read = [_traces(path) for path, tables in inside.items() if not tables]
     return Traces(
         table.whole([stored, *(each.rows for each in read)]),
         (
@@ -41,7 +41,7 @@ def is_profile(path: Path) -> bool:
         from ttastats.ingestion import cache, traces
         from ttastats.ingestion.sources import find
 
-        if not path.is_file() or cache.is_kept(str(path)):  # its table as a log is kept
+        if not path.is_file() or cache.is_cached(str(path)):  # its table as a log is kept
             return False
         return any(traces.is_trace(source) for source in find([str(path)]))
     try:
@@ -54,7 +54,7 @@ def _is_parquet(path: Path) -> bool:
     return is_parquet(path) if path.is_file() else path.suffix == ".parquet"
 
 
-def _kept(path: Path) -> list[Path]:
+def _profiles_in(path: Path) -> list[Path]:
     """Return the profiles that a path stands for."""
     if path.is_dir():
         return [each for each in sorted(path.glob("*.parquet")) if is_profile(each)]

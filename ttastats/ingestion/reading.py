@@ -109,7 +109,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, waiting: Waiting | None 
         tuple(problems),
         tuple(others),
         tuple(parts),
-        surroundings.asked_by(),
+        surroundings.listed_for(),
     )
 
 
@@ -161,7 +161,7 @@ def _read(
         driving = block if dialect.name in _DRIVEN else None
         if driving is not None and head.startswith(_UTF_16):
             return _rejected(source, "unreadable_file", _CONVERT)
-        companion, listing = surroundings.of(source)
+        companion, listing = surroundings.readers(source)
         log = Log(
             folder,
             name,
@@ -176,8 +176,8 @@ def _read(
         # A file that the user chose, or whose dialect the user chose, is read.
         is_chosen = chosen is not None or source.named
         is_part = not is_chosen and _lies_beside_its_table(dialect, log, reading)
-        items = [_TOLD_BY_A_TABLE] if is_part else dialect.parse(log)
-        items = [item if driving else _called(item, log) for item in items]
+        items = [_READ_FROM_A_TABLE] if is_part else dialect.parse(log)
+        items = [item if driving else _with_names(item, log) for item in items]
         digest = bytes_of.digest()
     except (UnreadableError, limits.TooLargeError, MemoryError) as error:
         return _damaged(source, reason_of(error))
@@ -195,7 +195,7 @@ def _read(
     return runs, problems
 
 
-_TOLD_BY_A_TABLE = Problem(PART_OF_A_RUN, "its run is in the CSV file beside it", "info")
+_READ_FROM_A_TABLE = Problem(PART_OF_A_RUN, "its run is in the CSV file beside it", "info")
 
 
 def _lies_beside_its_table(dialect: Dialect, log: Log, reading: Reading) -> bool:
@@ -219,8 +219,8 @@ def _lies_beside_its_table(dialect: Dialect, log: Log, reading: Reading) -> bool
 _DRIVEN = ("table", "lines")
 
 
-def _called(item: Run | Problem, log: Log) -> Run | Problem:
-    """Return a run what its block and its path call it. What a suite's rules name stays."""
+def _with_names(item: Run | Problem, log: Log) -> Run | Problem:
+    """Return a run with the names of its block and path; those of a suite's rules stay."""
     block, named = log.block, log.named
     if block is None or isinstance(item, Problem) or item.suite is not None:
         return item
@@ -286,12 +286,12 @@ class _Surroundings:
 
     def __init__(self) -> None:
         self._ways: dict[Container, tuple[Companion, Listing]] = {}
-        self._asked_by: dict[str, None] = {}
+        self._listed_for: dict[str, None] = {}
         self._too_large: dict[PurePosixPath, str] = {}
         self._problems: dict[tuple[str, PurePosixPath], Problem] = {}
         self._log = ""
 
-    def of(self, source: Source) -> tuple[Companion, Listing]:
+    def readers(self, source: Source) -> tuple[Companion, Listing]:
         """Return what reads the companions of a log, and what lists the folders around it.
 
         Logs of one container are given the same reader, by which dialects know what they have read.
@@ -305,7 +305,7 @@ class _Surroundings:
         companion, listing = ways
 
         def listing_for_it(folder: PurePosixPath) -> Sequence[str]:
-            self._asked_by[source.name] = None
+            self._listed_for[source.name] = None
             return listing(folder)
 
         return companion, listing_for_it
@@ -342,9 +342,9 @@ class _Surroundings:
         """Return the problems of logs beside which a file is too large."""
         return list(self._problems.values())
 
-    def asked_by(self) -> tuple[str, ...]:
+    def listed_for(self) -> tuple[str, ...]:
         """Return the logs for which folders were listed: other files may change what they mean."""
-        return tuple(self._asked_by)
+        return tuple(self._listed_for)
 
 
 #: Larger companions are not kept: a thousand of them would fill the memory.
@@ -408,7 +408,7 @@ def _sourced(items: Sequence[Run | Problem], source: Source, digest: str, dialec
 def _no_log(source: Source, head: bytes) -> Contents | None:
     """Name a file that no dialect recognises, where a person may have meant it for a log."""
     if kineto.recognises(head):
-        return [], [Problem(traces.CODE, traces.SAID, "info", source=source.name)]
+        return [], [Problem(traces.CODE, traces.MESSAGE, "info", source=source.name)]
     if utf_16 := _utf_16(source, head):
         return utf_16
     if not source.named:
@@ -422,7 +422,7 @@ def _no_log(source: Source, head: bytes) -> Contents | None:
 def _damaged(source: Source, reason: str) -> Contents:
     """Name a file that cannot be read to its end; of a trace, what comes before can be used."""
     if traces.is_trace(source):
-        return [], [Problem(traces.CODE, traces.SAID, "info", source=source.name)]
+        return [], [Problem(traces.CODE, traces.MESSAGE, "info", source=source.name)]
     return _rejected(source, "unreadable_file", reason)
 
 

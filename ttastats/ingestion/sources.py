@@ -80,8 +80,8 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         root = self.container.root.rstrip("/")
         if not place.startswith(f"{root}/") and place != root:
             return False
-        own = f"{root}/{self.file.name}"
-        return own == place or own.startswith(f"{place}/")
+        path = f"{root}/{self.file.name}"
+        return path == place or path.startswith(f"{place}/")
 
     def has_changed(self) -> bool:
         """Return whether a local file has been written to since it was found."""
@@ -149,7 +149,7 @@ def _local(path: str) -> Iterator[Source]:
 def walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
     """Yield files below a folder in the order of their names; links to folders are not followed.
 
-    What cannot be listed or looked at is given with the error, so that it is said.
+    What cannot be listed or looked at is given with the error, which is reported.
     """
     waiting: list[tuple[str, str | os.DirEntry[str]]] = [("", top)]
     while waiting:
@@ -173,7 +173,7 @@ def walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
 
 
 def _may_be_read(entry: os.DirEntry[str]) -> bool:
-    """Return whether this is a folder or a file, or a link that leads nowhere, which is said.
+    """Return whether this is a folder or a file, or a link that leads nowhere, which is reported.
 
     Pipes, sockets and devices are none, and links to folders may lead in circles.
     """

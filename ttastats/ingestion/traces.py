@@ -20,7 +20,7 @@ from ttastats.traces.pieces import NoTraceError
 
 #: The code of the problem, of no severity, by which a file says that it is no log but a trace.
 CODE = "trace"
-SAID = (
+MESSAGE = (
     "a profiler trace, not a log of runs: read it with `ttastats profile`, or ingest it "
     "separately to save it as a profile"
 )

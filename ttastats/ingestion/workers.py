@@ -98,15 +98,15 @@ class Workers:
 def _help(
     ahead: deque[tuple[Unit, Future[Result]]], reading: Reading, place: Waiting | None
 ) -> None:
-    """Read the last of what nobody has begun, for as long as the first is not done."""
+    """Read units that no process has begun, the last first, until the first is done."""
     for position in reversed(range(len(ahead))):
         if ahead[0][1].done():
             return
         unit, future = ahead[position]
         if future.cancel():
-            own: Future[Result] = Future()
-            own.set_result(read_unit(unit, reading, place))
-            ahead[position] = unit, own
+            finished: Future[Result] = Future()
+            finished.set_result(read_unit(unit, reading, place))
+            ahead[position] = unit, finished
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def processes(number: int) -> Iterator[Executor]:
 
 
 def _end_with_parent() -> None:
-    """See to it that a killed ingest leaves no process waiting for work for ever."""
+    """End this process, which waits for work, when the ingest that started it is killed."""
     import multiprocessing
 
     parent = multiprocessing.parent_process()
@@ -195,13 +195,13 @@ def dask(address: str) -> Iterator[Executor]:
 
 
 def _expect_same_program(client: Any, address: str) -> None:
-    """Say that some machine has another ttastats, or none: Dask would wait for it for ever."""
+    """Raise if a machine has another ttastats, or none: Dask would wait for it for ever."""
     try:
-        found = {client.run_on_scheduler(version, "ttastats")}
-        found |= set(client.run(version, "ttastats").values())
+        versions = {client.run_on_scheduler(version, "ttastats")}
+        versions |= set(client.run(version, "ttastats").values())
     except PackageNotFoundError:
-        found = {"none"}
-    others = found - {__version__}
+        versions = {"none"}
+    others = versions - {__version__}
     if others:
         raise TtastatsError(
             f"the Dask cluster has ttastats {', '.join(sorted(others))}, "

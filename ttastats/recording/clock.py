@@ -36,7 +36,7 @@ class Stamp:
 
 
 def _nothing() -> None:
-    """A CPU has always finished."""
+    """Do nothing: a CPU has always finished."""
 
 
 @dataclass(slots=True)
@@ -65,12 +65,12 @@ class Clock:
         return Stamp(milliseconds(self._zero + wall), wall, self.cpu())
 
     def start(self) -> Stamp:
-        """From now on the seconds count."""
+        """Begin to count seconds."""
         self.started = self.stamp()
         return self.started
 
     def stop(self) -> Stamp:
-        """From now on they no longer do."""
+        """End the counted seconds."""
         self.stopped = self.stamp()
         return self.stopped
 

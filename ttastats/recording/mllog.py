@@ -35,7 +35,7 @@ def line(
         "metadata": plain(metadata),
     }
     # A text that holds the token must not pass for another event.
-    return ":::MLLOG " + json.dumps(event, default=_told).replace(":::ML", "\\u003a::ML") + "\n"
+    return ":::MLLOG " + json.dumps(event, default=_scalar).replace(":::ML", "\\u003a::ML") + "\n"
 
 
 def events(text: str) -> Iterator[dict[str, Any]]:
@@ -59,7 +59,7 @@ def milliseconds(seconds: float) -> float:
     return int(time) if time.is_integer() else time
 
 
-def _told(value: Any) -> Any:
+def _scalar(value: Any) -> Any:
     """Return the number that an array or a tensor of one holds, and of anything else its text."""
     item = getattr(value, "item", None)
     try:

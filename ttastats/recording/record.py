@@ -107,8 +107,8 @@ def record(
         "accelerator_model_name": hardware,
         "framework": framework,
     }
-    said = {"seed": seed, **settings}
-    return Recording(place, benchmark, goal, described, said, enabled=enabled)
+    settings = {"seed": seed, **settings}
+    return Recording(place, benchmark, goal, described, settings, enabled=enabled)
 
 
 def _goal(metric: str, target: float | str, higher_is_better: bool | None) -> Target:
@@ -121,16 +121,16 @@ def _goal(metric: str, target: float | str, higher_is_better: bool | None) -> Ta
             where="target",
             remedy="Write 0.94, '94%', '>=0.94' or '<=3.28'.",
         )
-    told = {">=": True, "<=": False, None: higher_is_better}[sign]
-    if sign and higher_is_better not in {None, told}:
+    direction = {">=": True, "<=": False, None: higher_is_better}[sign]
+    if sign and higher_is_better not in {None, direction}:
         raise TtastatsError(
             f"{target!r} contradicts higher_is_better={higher_is_better}",
             where="target",
             remedy="Remove one of them.",
         )
-    if told is None:
-        told = metric_names.higher_is_better(metric) is not False
-    return Target(metric, told, value, 1, "user")
+    if direction is None:
+        direction = metric_names.higher_is_better(metric) is not False
+    return Target(metric, direction, value, 1, "user")
 
 
 def _expect_free(settings: Mapping[str, Any]) -> None:
@@ -172,7 +172,7 @@ class Recording:
         benchmark: str,
         target: Target,
         described: Mapping[str, Any],
-        said: Mapping[str, Any],
+        settings: Mapping[str, Any],
         *,
         enabled: bool,
     ) -> None:
@@ -182,7 +182,7 @@ class Recording:
         self._benchmark = benchmark
         self._target = target
         self._described = {key: value for key, value in described.items() if value is not None}
-        self._said = said
+        self._settings = settings
         self._enabled = enabled
         self._log: RunLog | SilentLog = SilentLog()
         self._watch: EndWatch | None = None
@@ -205,7 +205,7 @@ class Recording:
         log.point("submission_benchmark", self._benchmark)
         log.point("submission_org", self._place.org)
         log.point("submission_platform", self._place.system)
-        for key, value in self._said.items():
+        for key, value in self._settings.items():
             log.point(key, value)
         target = self._target
         about: dict[str, Any] = {"metric": target.metric}

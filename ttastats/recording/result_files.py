@@ -97,7 +97,7 @@ def number_of(path: PurePath) -> int | None:
 
 
 class SystemDiffers(UserWarning):
-    """The description of the system differs from what is said or detected."""
+    """The description of the system differs from what is given or detected."""
 
 
 def describe(place: ResultFolder, described: Mapping[str, Any]) -> None:

@@ -69,7 +69,7 @@ class RunLog:
 
     def close(self) -> None:
         """Close the file."""
-        # A line that could not be written is tried again here; its failure has been told.
+        # A line that could not be written is tried again here; its failure has been reported.
         with contextlib.suppress(OSError):
             self._stream.close()
 

@@ -181,17 +181,17 @@ def _remarks(paired: Pairing, by: str) -> Iterator[Note]:
         shared = blocks.shared
         if pair.unavailable is None and len(shared) == 1:
             name, a, b = shared[0]
-            yield note("blocks.one", by=by, name=name, a=a, b=b).of(who)
+            yield note("blocks.one", by=by, name=name, a=a, b=b).prefixed(who)
         elif pair.unavailable is None:
             counts = [f"{name} {a}+{b}" for name, a, b in shared]
             few = wording("blocks.few", n=len(shared)) if len(shared) <= FEW else ""
-            yield note("blocks", n=len(shared), by=by, counts=counts, few=few).of(who)
+            yield note("blocks", n=len(shared), by=by, counts=counts, few=few).prefixed(who)
         if blocks.alone:
             names = units.listed([_alone(block) for block in blocks.alone], between="; ")
-            yield note("blocks_alone", names=names).of(who)
+            yield note("blocks_alone", names=names).prefixed(who)
         if any(blocks.unknown):
             a, b = blocks.unknown
-            yield note("blocks_unknown", a=a, b=b, by=by).of(who)
+            yield note("blocks_unknown", a=a, b=b, by=by).prefixed(who)
 
 
 def numbers(pair: Pair, by_block: ByBlock | None, *, ratios: bool = False) -> dict[str, Any]:

@@ -200,10 +200,10 @@ def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
     for name in of_run:
         if (several[name] > 1).any():
             run = several.filter(pl.col(name) > 1)["source"][0]
-            some = frame.filter(pl.col("source") == run)[name].unique().sort()[:2]
+            examples = frame.filter(pl.col("source") == run)[name].unique().sort()[:2]
             raise TtastatsError(
                 f"run {run} has several values of {name}, such as "
-                f"{' and '.join(some.cast(pl.String).fill_null('unknown'))}",
+                f"{' and '.join(examples.cast(pl.String).fill_null('unknown'))}",
                 where=where,
                 remedy=remedy,
             )

@@ -21,9 +21,9 @@ write = RUNS.write
 
 
 def expect_place(path: Path, *, in_parts: bool = False) -> None:
-    """Say before hours of reading that the result could not be written."""
+    """Raise before hours of reading if the result could not be written."""
     if path.exists() and not is_ours(path) and not (in_parts and atomic.is_empty(path)):
-        raise atomic.kept(path, "already exists and was not created by ttastats")
+        raise atomic.occupied(path, "already exists and was not created by ttastats")
     if path.exists() and in_parts != path.is_dir():
         what = "is a file and cannot be replaced by a folder"
         raise TtastatsError(what, where=str(path), remedy=atomic.REMEDY)

@@ -61,7 +61,7 @@ def _run_row(sourced: SourcedRun) -> tuple[Any, ...]:
         None,
         sourced.dialect,
         *_plain_run_fields(run),
-        _json_of([{name: getattr(one, name) for name in _OF_A_PROBLEM} for one in run.problems]),
+        _json_of([{name: getattr(each, name) for name in _OF_A_PROBLEM} for each in run.problems]),
         _json_of(dict(run.extra)),
     )
 
@@ -84,10 +84,10 @@ def _content_digest(run: Run) -> str | None:
     """
     made_of = run.extra.get("settings")
     if isinstance(made_of, Mapping) and "sha256" in made_of and run.seed is not None:
-        kept = {name: made_of[name] for name in made_of if name not in {"workload", "data"}}
+        settings = {name: made_of[name] for name in made_of if name not in {"workload", "data"}}
         evaluations = [each for each in run.evaluations if each.index >= 0]
         curve = [(each.metric, each.epoch, round(each.value or 0.0, 6)) for each in evaluations]
-        return xxhash.xxh3_64_hexdigest(_encode((run.entry, kept, curve)))
+        return xxhash.xxh3_64_hexdigest(_encode((run.entry, settings, curve)))
     dated = run.run_seconds is not None and run.started_at is not None
     if not dated and run.suite is not None:
         return None

@@ -233,7 +233,7 @@ def _whole_measures(trace: SteppedTrace) -> Iterator[table.Row]:
 
 
 def _machine(head: Mapping[str, Any], trace: SteppedTrace, events: Events) -> Iterator[table.Row]:
-    """Yield what the trace tells of the machine."""
+    """Yield what the trace holds about the machine."""
     devices = head.get("deviceProperties")
     used = set(np.unique(trace.device["index"]).tolist())
     for device in devices if isinstance(devices, list) else ():

@@ -172,7 +172,7 @@ class Peaks:
 class Events:
     """The events of one trace, as columns.
 
-    `threads` are their numbers in the trace, `calls` what is told of the inputs of an operator.
+    `threads` are their numbers in the trace, `calls` the recorded inputs of operators.
     """
 
     names: Texts
@@ -261,7 +261,7 @@ class Events:
         self.operators.add(**numbers, thread=thread, external=external, call=call)
 
     def _calls(self, events: list[Event]) -> list[int]:
-        """Return the numbers of what is told of the inputs of operators."""
+        """Return the numbers of the recorded inputs of operators."""
         dims = [event.args.dims for event in events]
         if dims.count(NOTHING) == len(dims):
             return [0] * len(dims)

@@ -26,7 +26,7 @@ def _is_shape(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a trace tells of the inputs of a call; `concrete` are the values of those no tensors."""
+    """The recorded inputs of a call; `concrete` are the values of those that are no tensors."""
 
     shapes: Sequence[Any]
     types: Sequence[str] = ()

@@ -98,7 +98,7 @@ def _until(a: Floats, moment: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """The operators of a thread by who called them: `parent` is NONE for those nobody called.
+    """The operators of a thread by who called them: `parent` is NONE for those without a caller.
 
     They are intervals that lie within each other or apart. All functions take and give arrays with
     one entry for each operator, in the order of their starts, callers before what they call.

@@ -25,7 +25,7 @@ _LONGEST_EVENT = 128 * 1024 * 1024
 
 #: A number that may stand as text, or as nothing.
 Number = int | str | None
-#: Where a number, or what is left as it stands, is not told.
+#: A number, or a text left as it stands, that an event does not have.
 MISSING = -1
 NOTHING = msgspec.Raw(b"")
 
@@ -37,7 +37,7 @@ def _counter(instruction: str) -> Any:
 
 
 class Args(msgspec.Struct, gc=False, frozen=True):
-    """What is told of an event and used here; Raw is left as it stands."""
+    """The arguments of an event that are used here; Raw is left as it stands."""
 
     external: Number = msgspec.field(name="External id", default=MISSING)
     correlation: Number = MISSING
@@ -53,7 +53,7 @@ class Args(msgspec.Struct, gc=False, frozen=True):
 
 
 class MoreArgs(Args, gc=False, frozen=True):
-    """What else is told of memory, of counted instructions and of old events.
+    """Further arguments: of memory, of counted instructions and of old events.
 
     Every field costs time at every event, so that these are looked for where there may be some.
     """
@@ -86,7 +86,7 @@ class Event(msgspec.Struct, gc=False):
 
 
 class FullEvent(Event, gc=False):
-    """An event with all that is told of it."""
+    """An event with all of its arguments."""
 
     pid: Number = None
     args: MoreArgs = MoreArgs()  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -132,7 +132,7 @@ _NO_NUMBER = re.compile(rb"(?<=[:,\[\s])[-+]?(?:inf(?:inity)?|nan)(?=\s*[,}\]])"
 
 @dataclass(slots=True)
 class TraceInfo:
-    """What a trace said beside its events, as far as it has been read.
+    """What a trace holds beside its events, as far as it has been read.
 
     `head` is what stands before the events, `ending` why it ends before its end, `damaged` counts
     events that could not be read.

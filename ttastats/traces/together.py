@@ -63,7 +63,7 @@ class SteppedTrace:
 
 
 def together(events: Events) -> SteppedTrace:
-    """Bring the events of a trace together; what is told of operators alone is dropped."""
+    """Bring the events of a trace together; columns of operators alone are dropped."""
     names = [str(name) for name in events.names]
     columns, host = events.operators.taken(), events.host.taken()
     device, notes = events.device.taken(), events.notes.taken()
@@ -77,7 +77,7 @@ def together(events: Events) -> SteppedTrace:
     launches = Launches(device, host, columns, order)
     for kind, ids in ((columns, "external"), (host, "thread"), (device, "external")):
         for name in (ids, "correlation"):
-            kind.pop(name, None)  # millions of numbers that nobody needs any more
+            kind.pop(name, None)  # millions of numbers not needed any more
     grain = 1e-3 + 4 * float(np.spacing(abs(zero)))
     known = work.costs(events.calls, names)
     operators = work.operators(columns, order, known, grain)
@@ -126,7 +126,7 @@ def _done(
 ) -> Done:
     """Bring together what all operators took, some at a time.
 
-    Where a device computes, when operators do is not asked.
+    Where a device computes, the time of operators that compute is left out.
     """
     frames = [pl.DataFrame(schema=_OPERATOR_ROWS)]
     idle = (categories.OTHER, categories.COMMUNICATION, categories.INPUT)

@@ -65,7 +65,7 @@ def costs(calls: Iterable[Any], names: Sequence[str]) -> Costs:
 
 
 def _flops_and_bytes(call: Any) -> tuple[int, int]:
-    """Return FLOPs and bytes of what is told of the inputs of a call."""
+    """Return the FLOPs and bytes of a call by its recorded inputs."""
     name, dims, types, concrete = call
     if not dims:
         return UNKNOWN, UNKNOWN

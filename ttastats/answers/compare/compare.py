@@ -124,7 +124,7 @@ def of_times(
         *(text for each in sides for text in notes.fixed_length(
             baseline, each.side, each.pairing.pairs, [s.name for s in each.shown])),
         *_varying(baseline, sides, block),
-        *(one.of(each.label if len(sides) > 1 else "")
+        *(one.prefixed(each.label if len(sides) > 1 else "")
           for each in sides for one in each.pairing.remarks),
         *notes.of_times(shown, options, unmatched, has_mean=has_mean),
         *beside.notes([one for s in shown for one in s.also]),
@@ -354,7 +354,7 @@ def _varying(baseline: Side, sides: Sequence[_Side], block: Sequence[str]) -> It
     named = [(baseline.label if several else "A", baseline, each.pairing.a, each) for each in sides]
     named += [(each.label if several else "B", each.side, each.pairing.b, each) for each in sides]
     return dict.fromkeys(
-        one.of(label)
+        one.prefixed(label)
         for label, side, runs, each in named
         for one in (
             *grouping.group_notes(runs, keys, [s.name for s in each.shown]),
@@ -374,7 +374,7 @@ def _of_runs(baseline: Side, sides: Sequence[_Side], budget: Budget) -> Iterable
                 *grouping.left_out_notes(runs, ("pair",)),
                 *grouping.set_aside_notes(side.runs),
             )
-            made += [one.of(label) for one in absent]
+            made += [one.prefixed(label) for one in absent]
         made += each.pairing.remarks
     if unmatched := [one.text for each in sides for one in each.pairing.alone]:
         made.append(note("unmatched.qualities", names=units.listed(unmatched, 6, "; ")))

@@ -53,7 +53,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     if output is not None:
         atomic.expect_file_place(Path(output), remedy=f"Try -o {output}/{FILE}.")
         if Path(output).exists():
-            raise atomic.kept(Path(output), "exists already")
+            raise atomic.occupied(Path(output), "exists already")
     blocks, sources = described.gathered(
         described.Description(), [str(path)], list(find([str(path)]))
     )

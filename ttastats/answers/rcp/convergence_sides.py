@@ -78,7 +78,7 @@ def benchmark_of(
     if not records:
         of = f" under ruleset {ruleset}" if ruleset else ", and its round is unknown"
         return f"no reference record of {benchmark or 'an unknown benchmark'}{of}"
-    known = benchmarks.of(suite or "").get(benchmark or "")
+    known = benchmarks.by_name(suite or "").get(benchmark or "")
     goals = benchmarks.targets(suite or "", benchmark or "", round_)
     # Where no rule says how many runs a submission makes: the reference makes twice as many.
     number = goals[0].runs if goals else max(len(record.values) for record in records) // 2

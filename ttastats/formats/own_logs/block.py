@@ -72,13 +72,13 @@ class CellCondition(msgspec.Struct, frozen=True):
 
 
 class Block(msgspec.Struct, frozen=True):
-    """How some logs are read. None or empty is: not said.
+    """How some logs are read. None or empty is: not given.
 
     Of several clocks and counts, the first that a file has is taken. It must have one, unless the
     key stands in `may_lack`, as where an empty text is among them. `carry` says that a cell that is
     empty holds what stood there before, as is always so with lines. `quiet` blocks name no files: a
     file without their columns is no log of theirs, and no error. `recognised` ones are presets
-    whose signs a file bears; `refined_by` are the keys of what the user said beside.
+    whose signs a file bears; `refined_by` are the keys that the user gave beside.
     """
 
     where: str
@@ -135,10 +135,10 @@ _ROWS = ("seconds", "step", "epoch", "samples", *_APART, "carry", "failed")
 
 def is_layout(block: Block) -> bool:
     """Return whether a block says where things stand in a file, not only which of them count."""
-    return bool(block.line or block.preset or _said(block, _ROWS))
+    return bool(block.line or block.preset or _given(block, _ROWS))
 
 
-def _said(block: Block, names: Sequence[str]) -> list[str]:
+def _given(block: Block, names: Sequence[str]) -> list[str]:
     return [name for name in names if getattr(block, name) != getattr(_SILENT, name)]
 
 
@@ -146,18 +146,18 @@ _SILENT = Block("")
 
 
 def refined(preset: Block, block: Block) -> Block:
-    """Return the block of a preset whose signs a file bears, with what was said of the file."""
-    own = _said(block, (*_ROWS, "clock"))
-    apart = _APART if any(name in own for name in _APART) else ()
-    settings = {name: getattr(block, name) for name in (*own, *apart)}
+    """Return the block of a preset whose signs a file bears, with what is given for the file."""
+    given = _given(block, (*_ROWS, "clock"))
+    apart = _APART if any(name in given for name in _APART) else ()
+    settings = {name: getattr(block, name) for name in (*given, *apart)}
     if block.metrics:
         settings |= {"metrics": block.metrics, "target_source": block.target_source}
     return msgspec.structs.replace(
         preset,
         **settings,
-        may_lack=tuple(key for key in preset.may_lack if key not in own) + block.may_lack,
+        may_lack=tuple(key for key in preset.may_lack if key not in given) + block.may_lack,
         fields={**preset.fields, **block.fields},
-        refined_by=(*(["metric"] if block.metrics else []), *own, *block.fields),
+        refined_by=(*(["metric"] if block.metrics else []), *given, *block.fields),
     )
 
 
@@ -283,8 +283,8 @@ def _metrics(reader: _Reader) -> tuple[Metric, ...]:
     )
     metrics: list[Metric] = []
     for benchmark, texts in by_benchmark.items():
-        those = _Reader({"metric": texts}, reader.where).each("metric", metric_of)
-        metrics += [msgspec.structs.replace(metric, benchmark=benchmark) for metric in those]
+        named = _Reader({"metric": texts}, reader.where).each("metric", metric_of)
+        metrics += [msgspec.structs.replace(metric, benchmark=benchmark) for metric in named]
     return tuple(metrics)
 
 
