@@ -113,7 +113,7 @@ def test_the_way_from_csv_files_to_a_verdict_works(tmp_path: Path) -> None:
     (block,) = re.findall(r"```toml\n(\[\[logs\]\]\nfiles     .*?)```", text, re.DOTALL)
     (tmp_path / "logs" / "ttastats.toml").write_text(block)
     program("ingest", "logs", cwd=tmp_path)
-    assert program("summary", "logs.parquet", cwd=tmp_path).count("small_lm") == 2
+    assert program("summary", "logs.parquet", cwd=tmp_path).count("small_lm") == 3
 
 
 def test_the_tutorial_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from itertools import combinations
 
 import polars as pl
 
-from ttastats.answers.summary import SummaryRow
+from ttastats.answers.summary import SummaryRow, limits_of
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import AXES
 from ttastats.report.answer import Report
@@ -26,7 +26,7 @@ from ttastats.sides.comparison import measured
 from ttastats.sides.contrast import Contrast, judged
 from ttastats.sides.numbers import SideNumbers, brief
 from ttastats.sides.options import Options
-from ttastats.stats.means import RUNS_FOR_INTERVAL, mean_interval
+from ttastats.stats.means import RUNS_FOR_INTERVAL
 from ttastats.stats.outcomes import time_term
 from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.verdict import Verdict
@@ -186,8 +186,7 @@ def _mean(row: SummaryRow) -> float | None:
 def _interval(side: SideNumbers, confidence: float) -> tuple[float | None, float | None]:
     """Return the interval of that mean, from 3 runs on."""
     if side.all_reached:
-        known = mean_interval(side.times, confidence=confidence)
-        return known.low, known.high
+        return limits_of(side.times, confidence)
     term = time_term(side.outcomes)
     if term.variance is None or side.n < RUNS_FOR_INTERVAL:
         return None, None

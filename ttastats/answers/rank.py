@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
 from ttastats.answers import league
@@ -14,7 +13,7 @@ from ttastats.answers.league import League
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note, note
-from ttastats.outcomes.axis import AXES, Axis
+from ttastats.outcomes.axis import AXES
 from ttastats.report import fields, strips
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
@@ -22,12 +21,8 @@ from ttastats.report.cells import Column, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Row
 
-#: Characters of a drawn interval.
-_WIDTH = 24
 #: Tables of which each has a sentence about one's own entries.
 _SEVERAL = 3
-#: Times further apart than this share a logarithmic axis.
-_FAR = 3.0
 #: Notes of a summary that speak of its CV, which no rank needs.
 _OF_CV = ("few_runs", "repeated_times", "unusual_run", "like_those_seen", "ddof")
 
@@ -75,17 +70,14 @@ def report(summary: Report, *, mine: str, top: int, confidence: float) -> Report
         No entry is called `mine`.
     """
     leagues = league.leagues(summary, confidence, most=None)
-    rows = [_rows(one, mine) for one in leagues]
+    rows = [standing(one, mine) for one in leagues]
     if mine and not any(row.mine for some in rows for row in some):
         raise TtastatsError(
             f"no entry contains {mine!r} in its name",
             where="--mine",
             remedy="`ttastats summary` lists the entries.",
         )
-    details = {
-        id(row): line.details
-        for row, line in zip(summary.records, summary.tables[0].rows, strict=True)
-    }
+    details = details_of(summary)
     named = [(one, some) for one, some in zip(leagues, rows, strict=True)
              if any(row.mine for row in some)]  # fmt: skip
     several = [(one, some) for one, some in zip(leagues, rows, strict=True) if len(some) > 1]
@@ -94,18 +86,25 @@ def report(summary: Report, *, mine: str, top: int, confidence: float) -> Report
     below = [each for each in summary.notes if each.code not in _OF_CV]
     if hidden:
         below.append(note("other_sizes.mine" if named else "other_sizes.alone", n=hidden))
-    below += _of_ties([one for one, _ in shown])
+    below += tie_notes([one for one, _ in shown])
     return Report(
         "rank",
         tuple(row for some in rows for row in some),
-        tuple(_table(one, some, top, details) for one, some in shown),
+        tuple(table(one, some, top, details, _hours(some)) for one, some in shown),
         tuple(below),
         _sentence(shown, mine),
         by=summary.by,
     )
 
 
-def _rows(one: League, mine: str) -> list[StandingRow]:
+def details_of(summary: Report) -> dict[int, tuple[str, ...]]:
+    """Return what stands below each row of a summary, by the `id` of the row."""
+    (lines,) = (table.rows for table in summary.tables)
+    return {id(row): line.details for row, line in zip(summary.records, lines, strict=True)}
+
+
+def standing(one: League, mine: str = "") -> list[StandingRow]:
+    """Return the rows of a league; `mine` is a part of the names of one's own entries."""
     return [
         StandingRow(
             keys=entry.row.keys,
@@ -113,7 +112,7 @@ def _rows(one: League, mine: str) -> list[StandingRow]:
             rank=rank.rank,
             rank_low=rank.first,
             rank_high=rank.last,
-            entries=len(one.entries),
+            entries=len(one.entries) + one.left_out,
             not_separable=list(one.rivals(place)),
             n=entry.side.n,
             reached=entry.side.n_reached,
@@ -132,13 +131,19 @@ def _rows(one: League, mine: str) -> list[StandingRow]:
     ]
 
 
-def _table(
-    one: League, rows: Sequence[StandingRow], top: int, details: Mapping[int, tuple[str, ...]]
+def table(
+    one: League,
+    rows: Sequence[StandingRow],
+    top: int,
+    details: Mapping[int, tuple[str, ...]],
+    more: Sequence[Field[StandingRow]] = (),
 ) -> Table:
+    """Return the first `top` rows of a league and one's own, with `more` columns at its end."""
     axis, level = AXES[rows[0].axis], percentages.text(one.confidence)
     shown = [row for row in rows if not top or row.rank <= top or row.mine]
-    drawing, models, lanes = _drawing(shown, axis), _models(rows), one.lanes()
-    alike = len({row.n for row in rows}) == 1 and all(row.reached == row.n for row in rows)
+    drawing, models, lanes = strips.axis(map(limits, shown), axis.unit), short(shown), one.lanes()
+    reached = all(row.reached == row.n for row in rows)
+    alike = len({row.n for row in rows}) == 1 and reached
     columns: list[Field[StandingRow]] = [
         fields.words("rank", lambda row: f"{'> ' if row.mine else ''}{row.rank}")
     ]
@@ -152,27 +157,38 @@ def _table(
         columns.append(Field(Column("hardware", rank=1), lambda row: Text(models[row.hardware])))
     if not alike:
         columns.append(fields.reached())
-    columns.append(
-        fields.number(f"{axis.mean} [{level}]", "mean_seconds", axis.unit, interval=True)
-    )
-    columns.append(
-        Field(Column(drawing.title, rank=3, drawn=True), lambda row: Text(drawing.of(row)))
-    )
-    if rows[0].accelerator_hours:
-        columns.append(fields.number("accelerator h", "accelerator_hours", "number", rank=2))
+    mean = axis.mean if reached else "ERT" if axis.is_time else axis.expected
+    columns += [
+        fields.number(f"{mean} [{level}]", "mean_seconds", axis.unit, interval=True),
+        Field(
+            Column(drawing.title, rank=2, drawn=True), lambda row: Text(drawing.drawn(limits(row)))
+        ),
+        *more,
+    ]
     below = [details.get(id(one.entries[row.rank - 1].row), ()) for row in shown]
-    if hidden := len(rows) - len(shown):
+    if hidden := rows[0].entries - len(shown):
         below[-1] = (*below[-1], f"{hidden:,} slower not shown: --top 0 shows all")
     each = f", {units.plural(rows[0].n, 'run')}{' each' if len(rows) > 1 else ''}" if alike else ""
-    title = f"{one.title}: {units.plural(len(rows), 'entry', 'entries')}{each}"
+    title = f"{one.title}: {units.plural(rows[0].entries, 'entry', 'entries')}{each}"
     return fields.table(shown, columns, title, below)
+
+
+def limits(row: StandingRow) -> strips.Limits:
+    """Return the interval of a row."""
+    return row.mean_seconds_low, row.mean_seconds, row.mean_seconds_high
+
+
+def _hours(rows: Sequence[StandingRow]) -> list[Field[StandingRow]]:
+    if not rows[0].accelerator_hours:
+        return []
+    return [fields.number("accelerator h", "accelerator_hours", "number", rank=3)]
 
 
 #: The first word of a name of hardware that has a digit: `B200` of `B200-SXM-180GB`.
 _MODEL = re.compile(r"[A-Za-z]*\d\w*")
 
 
-def _models(rows: Sequence[StandingRow]) -> dict[str, str]:
+def short(rows: Iterable[StandingRow]) -> dict[str, str]:
     """Return the shortest text that tells the hardware of rows apart, by its whole name."""
     whole = {row.hardware: row.hardware.partition("× ")[2] for row in rows}
     short = {name: match[0] for name in whole.values() if (match := _MODEL.search(name))}
@@ -183,33 +199,7 @@ def _models(rows: Sequence[StandingRow]) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawing:
-    """One axis for the intervals of some rows, whose ends are its title."""
-
-    title: str
-    low: float
-    high: float
-
-    def of(self, row: StandingRow) -> str:
-        """Return the interval of a row as a line, without limits the mean alone."""
-        mean = row.mean_seconds
-        if mean is None or mean <= 0:
-            return ""
-        place = math.log if self.high > _FAR * self.low else float
-        limits = (row.mean_seconds_low, mean, row.mean_seconds_high)
-        low, middle, high = (place(mean if end is None else max(end, self.low)) for end in limits)
-        return strips.interval(low, middle, high, place(self.low), place(self.high), _WIDTH)
-
-
-def _drawing(rows: Sequence[StandingRow], axis: Axis) -> _Drawing:
-    limits = ((row.mean_seconds_low, row.mean_seconds, row.mean_seconds_high) for row in rows)
-    ends = [end for some in limits for end in some if end is not None and end > 0] or [1.0]
-    left, right = (units.amount(end, axis.unit) for end in (min(ends), max(ends)))
-    return _Drawing(f"{left}{right.rjust(_WIDTH - len(left))}", min(ends), max(ends))
-
-
-def _of_ties(leagues: Sequence[League]) -> Iterator[Note]:
+def tie_notes(leagues: Iterable[League]) -> Iterator[Note]:
     """Yield by what ranks are told apart, if any league has two that can be tested."""
     testable = [one for one in leagues if one.testable]
     if testable:

@@ -17,12 +17,18 @@ from ttastats.outcomes.time_to_target import evaluation_interval, solved
 from ttastats.report import fields, grouping, strips
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Text
+from ttastats.report.fields import Field
 from ttastats.report.row import Key, Row
 from ttastats.sides.design.side import two_speeds
 from ttastats.sides.numbers import expected_seconds
+from ttastats.stats.means import RUNS_FOR_INTERVAL, mean_interval
 from ttastats.stats.moments import mean, standard_deviation
+from ttastats.stats.results import Floats
 from ttastats.stats.variation import RUNS_FOR_MOMENTS, cv_interval
 
+#: Intervals from which on they are also drawn.
+_DRAWN = 2
 #: Groups whose times lie further apart than this share a logarithmic axis.
 _FAR = 10.0
 
@@ -33,6 +39,8 @@ class SummaryRow(Row, frozen=True):
     n: key.RunCount
     reached: key.ReachedCount
     tta_mean_seconds: key.TtaMean
+    tta_mean_seconds_low: key.Low
+    tta_mean_seconds_high: key.High
     tta_std_seconds: key.TtaStd
     cv: key.Cv
     cv_low: key.Low
@@ -71,18 +79,57 @@ def report(
     shown = [
         *fields.keys(grouping.shown_keys(rows, by)),
         fields.reached(),
-        fields.number(axis.mean, "tta_mean_seconds", axis.unit),
-        fields.number(f"CV [{percentages.text(confidence)}]", "cv", "fraction", interval=True),
+        mean_field(axis, confidence),
+        *_drawing(rows, axis),
+        *more_fields(axis, confidence),
+        *fields.expected(rows, axis),
     ]
-    if axis.name != "epochs":
-        shown += fields.of(SummaryRow, "epochs_mean", rank=1)
-    if not axis.progress:
-        shown.append(fields.number(axis.per_epoch, "epoch_seconds_mean", axis.unit, rank=2))
-    shown += fields.expected(rows, axis)
     notes = (*grouping.failed_notes(counted(runs, by)), *_notes(entries, by, ddof))
     details = [*_strips(entries)] if dots else ()
     answer = grouping.answer("summary", rows, shown, runs, by, notes, details=details)
     return replace(answer, groups=tuple(group for _, group in entries))
+
+
+def limits_of(times: Floats, confidence: float) -> tuple[float | None, float | None]:
+    """Return the interval of a mean; none of equal times, which hide how much others differ."""
+    if times.size < RUNS_FOR_INTERVAL or not standard_deviation(times):
+        return None, None
+    around = mean_interval(times, confidence=confidence)
+    return around.low, around.high
+
+
+def mean_field(axis: axes.Axis, confidence: float, *, rank: int = 0) -> Field[SummaryRow]:
+    """Return the column of the mean time of the runs that reached the target."""
+    title = f"{axis.mean} [{percentages.text(confidence)}]"
+    return fields.number(title, "tta_mean_seconds", axis.unit, interval=True, rank=rank)
+
+
+def _drawing(rows: Sequence[SummaryRow], axis: axes.Axis) -> list[Field[SummaryRow]]:
+    """Return the column of the intervals of the means, of one benchmark as a picture."""
+    if len({_benchmark(row) for row in rows}) != 1 or sum(map(_has_limits, rows)) < _DRAWN:
+        return []
+    shared = strips.axis(map(_limits, rows), axis.unit)
+    column = Column(shared.title, rank=4, drawn=True)
+    return [Field(column, lambda row: Text(shared.drawn(_limits(row))))]
+
+
+def _limits(row: SummaryRow) -> strips.Limits:
+    return row.tta_mean_seconds_low, row.tta_mean_seconds, row.tta_mean_seconds_high
+
+
+def _has_limits(row: SummaryRow) -> bool:
+    return row.tta_mean_seconds_low is not None
+
+
+def more_fields(axis: axes.Axis, confidence: float, *, rank: int = 0) -> list[Field[SummaryRow]]:
+    """Return the columns of what is behind a mean: CV, epochs, time per epoch."""
+    level = percentages.text(confidence)
+    shown = [fields.number(f"CV [{level}]", "cv", "fraction", interval=True, rank=rank)]
+    if axis.name != "epochs":
+        shown += fields.of(SummaryRow, "epochs_mean", rank=rank + 1)
+    if not axis.progress:
+        shown.append(fields.number(axis.per_epoch, "epoch_seconds_mean", axis.unit, rank=rank + 2))
+    return shown
 
 
 def row_of(
@@ -90,6 +137,7 @@ def row_of(
 ) -> SummaryRow:
     """Return the numbers of one group of runs."""
     times = solved(group, "tta_seconds").to_numpy()
+    low, high = limits_of(times, confidence)
     axis, (unit, column) = axes.of(group), axes.progress_of(group)
     spread = cv_interval(
         times,
@@ -104,6 +152,8 @@ def row_of(
         n=group.height,
         reached=times.size,
         tta_mean_seconds=mean(times) if times.size else None,
+        tta_mean_seconds_low=low,
+        tta_mean_seconds_high=high,
         tta_std_seconds=standard_deviation(times, ddof),
         cv=spread.estimate,
         cv_low=spread.low,

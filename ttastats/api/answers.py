@@ -23,6 +23,8 @@ def summary(
     ddof: int = 1,
     confidence: float = 0.95,
     dots: bool = False,
+    sort: str = "",
+    top: int | None = None,
     **asked: Unpack[JudgedAt],
 ) -> Report:
     """Report each group: runs that reached the target, mean time-to-accuracy, CV.
@@ -35,12 +37,19 @@ def summary(
         Confidence level of the intervals.
     dots
         Draw each run as a dot in the printed table.
+    sort
+        Column by which the rows of each benchmark are sorted, `-` before it for descending order.
+    top
+        Rows of each table, 0 for all. Without it, the first are printed, and `rows` have all.
     asked
         Keywords of `Question`.
     """
+    from ttastats.answers import standings  # scipy costs start-up time
+
     what = Question(**asked)
     (found,) = question.sides([source], what, what.budget, of_answer=True)
-    return answered(summarised(found, what, ddof, confidence, dots=dots), found)
+    report = answered(summarised(found, what, ddof, confidence, dots=dots), found)
+    return standings.shown(report, sort=sort, top=top, confidence=confidence)
 
 
 def summarised(

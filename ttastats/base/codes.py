@@ -398,9 +398,11 @@ NOTES = (
         "not_drawn": "the plot `{kind}` is omitted for more than {most:,} runs, because its intervals are slow to compute. Draw it with `ttastats plot {kind} FILE -o {kind}.html`.",
         "not_drawn.profiles": "{drawn} of {n} profiles are drawn, the first of each file.",
     }),
-    Row("ties other_sizes", "rank", "What `ties` means; sizes that are not shown.", {
+    Row("ties other_sizes", "rank, summary", "What `ties` means; sizes that are not shown.", {
         "ties": "ranks beside one bar cannot be told apart ({level}, as `compare` judges, by Holm over the pairs of a table, {pairs:,} in all).",
         "other_sizes.alone": "{n:# size/sizes} with one entry not shown; --format csv has all.",
+        "other_sizes.entries": "{n:# entry/entries} of other sizes not shown: --where accelerators=N shows one size, --top 0 all.",
+        "other_sizes.benchmarks": "of {n:# entry/entries}, the first of each size is shown: --where benchmark=NAME shows one benchmark, --top 0 all.",
         "other_sizes.mine": "{n:# benchmark and size/benchmarks and sizes} without an entry of --mine not shown.",
     }),
     Row("official rcp interpolated smallest grids_differ slack scaled published no_reference", "rcp, score", "How references are selected, and the result by the official rules.", {

@@ -44,18 +44,28 @@ def summary(
     ddof: int = 1,
     confidence: float = 0.95,
     sort: str = "",
-    top: int = 0,
+    top: int | None = None,
     verbose: bool = False,
 ) -> Report:
-    """Show one row per entry: runs that reached the target, mean TTA, and CV with its interval.
+    """Show each entry: runs that reached the target, mean TTA and CV with their intervals.
 
     --sort: tta, cv or n
+    --top N: Show the first N rows of each table; 0: all. Without it, CSV and JSON have all.
+        [default: (15); x>=0]
 
     $ ttastats summary runs.parquet --sort -cv --top 5
     $ ttastats summary runs.parquet --by system --target 75%
     """
-    report = tta.summary(files, ddof=ddof, confidence=confidence, dots=verbose, **asked, **budget)
-    return arranged(report, sort, top)
+    return tta.summary(
+        files,
+        ddof=ddof,
+        confidence=confidence,
+        dots=verbose,
+        sort=sort,
+        top=top,
+        **asked,
+        **budget,
+    )
 
 
 def rank(
