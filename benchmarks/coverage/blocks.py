@@ -162,8 +162,8 @@ def _hc2(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]
     variances, dfs = [], []
     for part in parts:
         squares = part.weights**2
-        variances.append(float((squares * part.residuals**2 / part.kept).sum()))
-        dfs.append(float(squares.sum() ** 2 / (squares**2 / part.kept).sum()))
+        variances.append(float((squares * part.residuals**2 / part.one_minus_leverage).sum()))
+        dfs.append(float(squares.sum() ** 2 / (squares**2 / part.one_minus_leverage).sum()))
     variance, df = sum(variances), satterthwaite(variances, dfs)
     return float(2 * special.stdtr(df, -abs(gap) / np.sqrt(variance))) if variance else 1.0
 
