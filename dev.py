@@ -16,7 +16,9 @@ import sysconfig
 import tempfile
 import tomllib
 import venv
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -92,11 +94,13 @@ def lint(_: list[str]) -> int:
 def types(_: list[str]) -> int:
     """Check types, and which folder imports which."""
     scripts = _environment(".[dev,train]")
-    return (
-        _run(scripts / "lint-imports")
-        or _run(scripts / "mypy")
-        or _run(scripts / "basedpyright", "--pythonpath", scripts / "python")
-    )
+    pyright = ["basedpyright", "--pythonpath", scripts / "python"]
+    with ThreadPoolExecutor() as together:  # each has one core
+        checks = [
+            together.submit(_run, scripts / name, *words)
+            for name, *words in (["lint-imports"], ["mypy"], pyright)
+        ]
+    return int(any(check.result() for check in checks))
 
 
 def site(arguments: list[str]) -> int:
@@ -130,13 +134,14 @@ def wheels(_: list[str]) -> int:
     return (
         code
         or _run(*build, "--wheel", HERE, env=pure)
+        or _left_out(built)
         or _run(scripts / "twine", "check", "--strict", *built.iterdir())
         or _run(scripts / "abi3audit", "--strict", *built.glob("*abi3*"))
     )
 
 
 def dist(arguments: list[str]) -> int:
-    """Build sdist and wheels, and run the tests against the wheel, outside the checkout."""
+    """Build sdist and wheels, and test the wheel outside the checkout: with all tests, or these."""
     code = wheels([])
     if code:
         return code
@@ -166,9 +171,27 @@ def dist(arguments: list[str]) -> int:
         scripts, wheel = _scripts(bare), min(built.glob("*.whl"))  # abi3 before the pure one
         pip = [python, "-m", "pip", "--python", scripts / "python", "install", "-q"]
         code = _run(*pip, "--no-deps", "--ignore-installed", wheel)
+        code = code or _run(scripts / "ttastats", "--version", cwd=away)
         # The settings of the checkout name its folders; here the installed wheel must serve.
         options = ["-o", "pythonpath=.", *_PARALLEL, *arguments]
         return code or _run(scripts / "python", "-m", "pytest", *options, cwd=away)
+
+
+def _left_out(built: Path) -> int:
+    """Name the files of the packages that a wheel lacks."""
+    names = {
+        path.relative_to(folder.parent).as_posix()
+        for folder in (HERE / "ttastats", HERE / "parsers" / "ttastats_parsers")
+        for path in folder.rglob("*.*")
+        if path.suffix not in {".c", ".pyc", ".pyd", ".so"}
+    }
+    lacking = [
+        f"{wheel.name} lacks {name}"
+        for wheel in built.glob("*.whl")
+        for name in sorted(names - set(zipfile.ZipFile(wheel).namelist()))
+    ]
+    print(*lacking, sep="\n", end="\n" if lacking else "", file=sys.stderr)
+    return int(bool(lacking))
 
 
 RECIPES: dict[str, Callable[[list[str]], int]] = {
@@ -200,13 +223,17 @@ def _environment(requirement: str, at: Path = VENV, options: Sequence[str] = ())
         venv.create(at, with_pip=True, symlinks=os.name != "nt")
     print(f"installing {requirement}", file=sys.stderr)
     pip = [scripts / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    if _run(
-        *pip,
-        *options,
-        *(["-e", requirement] if requirement[0] == "." else [_declared(requirement)]),
-    ):
+    project = at / "installed-bare"
+    if requirement[0] != ".":
+        wanted = [_declared(requirement)]
+    elif project.exists() and project.read_text("utf-8") == current:  # it is not built again
+        wanted = _requirements(*requirement.strip(".[]").split(","))
+    else:
+        wanted = ["-e", requirement]
+    if _run(*pip, *options, *wanted):
         sys.exit(1)
-    stamp.write_text(current, "utf-8")
+    for made in {stamp, project} if requirement[0] == "." else {stamp}:
+        made.write_text(current, "utf-8")
     return scripts
 
 
