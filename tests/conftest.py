@@ -43,6 +43,16 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let files of tests be started in their order here, not the longest lists first."""
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put first what waits longest: no core is idle at the end, and a browser is opened once."""
+    items.sort(key=lambda item: item.path.parent.name not in {"page", "trainer"})
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector leave alone what lives to the end: modules, tests, accepted texts.
 
