@@ -72,7 +72,7 @@ class Module:
 
 def read(source: str) -> Module:
     """Tell a module's definitions from its imports and from what is executed at once."""
-    tree = ast.parse(source)
+    tree = _parsed(source)
     found = Module(aliases=imported(each for node in tree.body for each in _outside(node)))
     for node in tree.body:
         names = list(_defined(node))
@@ -330,6 +330,9 @@ def _bound(node: ast.AST) -> set[str]:
     return found - free
 
 
+_parsed = cache(ast.parse)
+
+
 @cache
 def _walk(node: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(node))
@@ -448,9 +451,9 @@ OFFERED = (
 
 def never_passed(product: Mapping[str, str], programs: Mapping[str, str]) -> list[str]:
     """Return the parameters with a default that no call of a function of that name passes."""
-    trees = {name: ast.parse(source) for name, source in {**product, **programs}.items()}
+    trees = {name: _parsed(source) for name, source in {**product, **programs}.items()}
     calls: dict[str, list[ast.Call]] = defaultdict(list)
-    for node in (node for tree in trees.values() for node in ast.walk(tree)):
+    for node in (node for tree in trees.values() for node in _walk(tree)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
             calls[_last(node.func)].append(node)
             if _last(node.func) == "partial" and isinstance(node.args[0], ast.Name | ast.Attribute):
@@ -460,7 +463,7 @@ def never_passed(product: Mapping[str, str], programs: Mapping[str, str]) -> lis
         f"{module}:{node.name}({name})"
         for module in product
         if not module.startswith(("ttastats.cli", "ttastats.api"))
-        for node in ast.walk(trees[module])
+        for node in _walk(trees[module])
         if isinstance(node, Function) and calls[node.name] and not node.decorator_list
         if node.name != "__init__"  # called by the name of its class
         for name, at in _with_default(node)

@@ -66,9 +66,13 @@ def test_train_has_the_documented_options() -> None:
     assert [option for option in options.split() if option not in text] == []
 
 
-def test_a_first_run_as_typed_reaches_its_target_and_shows_a_time() -> None:
-    done = invoke("train")
+def test_a_run_without_logs_reaches_its_target_and_shows_a_time() -> None:
+    done = invoke("train", "--width", 8, "--target", 0.5)
     assert done.exception is None
+    assert_shows_a_time(done)
+
+
+def assert_shows_a_time(done: Any) -> None:
     row = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["digits"])
     assert " 1/1 " in row
     assert re.search(r"\d (ms|s|min)\b", row.split("1/1")[1].split("–")[0])
@@ -184,6 +188,7 @@ def test_the_three_commands_lead_from_an_empty_folder_to_a_verdict(
     monkeypatch.chdir(tmp_path)
     done = invoke("train", "--emit-log")
     assert done.exception is None
+    assert_shows_a_time(done)
     assert done.stderr.startswith("workload digits, logs in logs/\n")
     assert "next: ttastats ingest logs/ && ttastats variance logs.parquet" in done.stderr
     assert invoke("ingest", "logs/").exit_code == 0
