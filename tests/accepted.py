@@ -6,6 +6,7 @@ new wording moves one line of `reference/texts.txt`, and the screens that show i
 
 from __future__ import annotations
 
+import io
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -16,9 +17,12 @@ from string import Formatter
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from tests.conftest import ROOT, matches_accepted, plain
 from ttastats.base.codes import TEXTS
+from ttastats.report.answer import Report
+from ttastats.report.render import as_table
 
 REFERENCE = ROOT / "tests" / "reference"
 
@@ -36,6 +40,13 @@ class Case:
         lines = (line if isinstance(line, str) else as_json(line) for line in self.lines())
         text = "".join(f"{line}\n" for line in lines)
         return matches_accepted(REFERENCE / self.folder / f"{self.name}.txt", text)
+
+
+def in_full(report: Report) -> str:
+    """Return what is printed of a report with all notes, however wide."""
+    stream = io.StringIO()
+    as_table.render(report, Console(file=stream, color_system=None), verbose=True)
+    return stream.getvalue().rstrip("\n")
 
 
 def as_json(value: Any) -> str:

@@ -86,7 +86,7 @@ class TestVisible:
 def screen(name: str) -> str:
     stream = io.StringIO()
     console = Console(file=stream, width=80, force_terminal=True, color_system=None)
-    as_table.render(report(name), console, width=80)
+    as_table.render(report(name), console, width=80, verbose=True)
     return stream.getvalue()
 
 

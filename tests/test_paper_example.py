@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.accepted import in_full
 from tests.conftest import ROOT, matches_accepted
 from ttastats.report.answer import Report
-from ttastats.report.render import as_table
 
 FOLDER = ROOT / "examples" / "reproduce_paper"
 ACCEPTED = ROOT / "tests" / "reference" / "answers" / "unseen_data_of_the_paper.txt"
@@ -33,7 +33,7 @@ def test_the_tables_of_unseen_data_are_as_accepted(
     example: dict[str, Any], paper: dict[str, Any]
 ) -> None:
     tables = (example["_table_5"](paper["table_5"]), example["_table_6"](paper["table_6"]))
-    printed = as_table.text(Report("reproduce_paper", (), tables, example["_NOTES"]))
+    printed = in_full(Report("reproduce_paper", (), tables, example["_NOTES"]))
     assert matches_accepted(ACCEPTED, printed + "\n")
 
 

@@ -10,7 +10,8 @@ import math
 import pytest
 from rich.console import Console
 
-from ttastats.base import units
+from tests.accepted import in_full
+from ttastats.base import codes, units
 from ttastats.base.note import Note
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, PValue, Quantity, Reached, Table, Text
@@ -102,8 +103,47 @@ def test_columns_that_find_no_room_stand_below_their_row() -> None:
     assert max(len(line) for line in narrow) <= 40
 
 
-def test_a_pipe_gets_whole_lines() -> None:
-    assert any(line.count("a note of many words") == 5 for line in shown(None).splitlines())
+def test_lines_without_a_width_stay_whole() -> None:
+    text = in_full(report())
+    assert any(line.count("a note of many words") == 5 for line in text.splitlines())
+
+
+def noted(*codes: str) -> str:
+    """Return what is printed of notes of these codes, each of them long, and of a sentence."""
+    notes = tuple(Note(code, f"{code} {'is so because of this ' * 20}") for code in codes)
+    return as_table.text(Report("test", (), report().tables, notes, "What it comes to."))
+
+
+def test_what_it_comes_to_stands_first_and_the_worst_three_notes_in_two_lines_each() -> None:
+    codes = ("holm", "copies", "unsteady", "one_run", "runs_vary", "pooled_setups")
+    lines = noted(*codes).splitlines()
+    assert lines[0] == " What it comes to."
+    worst = [number for number, line in enumerate(lines) if line.startswith(" ! ")]
+    words = ("everal setups pooled", "etups differ within a side", "ne run only")
+    assert len(worst) == 3
+    for number, word, code in zip(worst, words, ("pooled_setups", "runs_vary", "one_run"),
+                                  strict=True):  # fmt: skip
+        assert word in lines[number] or code in lines[number]
+    assert len(lines) - worst[0] <= 7
+    assert lines[-1].startswith(" + 3 more: ")
+    assert lines[-1].endswith(" (-v shows all)")
+    assert all(len(line) <= as_table.WIDTH for line in lines)
+
+
+def test_with_v_every_note_is_printed_in_full() -> None:
+    notes = tuple(Note("unsteady", f"note {number} " * 40) for number in range(9))
+    text = in_full(Report("test", (), report().tables, notes))
+    assert [text.count(f"note {number}") for number in range(9)] == [40] * 9
+
+
+def test_a_definition_is_no_caution() -> None:
+    assert " ! " not in noted("holm", "definitions")
+    assert "+ 2 more: holm, definitions" in noted("holm", "definitions")
+
+
+def test_every_caution_is_a_code() -> None:
+    known = {code for rows in codes.ROWS.values() for row in rows for code in row.codes.split()}
+    assert set(codes.CAUTIONS) <= known | codes.TEXTS.keys()
 
 
 def test_only_a_terminal_gets_colour(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,9 @@ class Row:
     `applies_to` is the commands that have a note, or the severity of a problem; `meaning` says when
     it appears and what to do about it. `texts` are templates with {named} fields (see
     `note.wording`), of several by keys that are the code alone or have more behind a dot. Texts of
-    the statistics and of the parsers stand where they are found. `short` is the few words for it on a page, and
-    `condition` those behind a verdict that it qualifies.
+    the statistics and of the parsers stand where they are found. `short` is the few words for it on
+    a page and a screen, `advice` what a screen adds to them, and `condition` those behind a verdict
+    that it qualifies.
     """
 
     codes: str
@@ -27,6 +29,7 @@ class Row:
     texts: str | Mapping[str, str] = ""
     short: str = ""
     condition: str = ""
+    advice: str = ""
 
 
 # fmt: off
@@ -520,3 +523,29 @@ TEXTS = {
 #: The few words for a code on a page, and those behind a verdict.
 SHORT = {code: row.short for row in _ALL if row.short for code in row.codes.split()}
 CONDITIONS = {code: row.condition for row in _ALL if row.condition for code in row.codes.split()}
+ADVICE = {code: row.advice for row in _ALL if row.advice for code in row.codes.split()}
+
+#: Notes that say what to distrust in a comparison, worst first; a `bad` one may turn its answer.
+DOUBTS: dict[str, Literal["bad", "plain"]] = {
+    **dict.fromkeys(
+        ("pooled_setups", "mixed_speeds", "targets_differ", "runs_vary", "no_success",
+         "failed_runs", "one_run", "contended", "fixed_length", "convergence_differs"),
+        "bad",
+    ),
+    **dict.fromkeys(
+        ("no_stragglers", "constant_epochs", "batch_sizes", "unsteady", "unbalanced",
+         "separate_sessions", "few_runs", "unmatched", "shared_runs", "copies"),
+        "plain",
+    ),
+}  # fmt: skip
+#: Notes that a screen shows as cautions, worst first: what chose the rows, doubts, and others. All
+#: else it only counts, such as definitions.
+CAUTIONS = (
+    "chosen_by_result", "rows_left_out", "top", *DOUBTS,
+    "no_target", "ends_differ", "not_evaluated", "looks_differ", "runs_missing", "several_claims",
+    "these_blocks", "blocks_differ", "blocks_alone", "blocks_unknown", "grids_differ",
+    "repeated_seeds", "parallel_runs", "stalled_runs", "profile_of_others", "clocks", "disturbed",
+    "mixed_curves", "no_length", "unreadable", "missing", "stopped", "other_metric", "no_position",
+    "lengths_differ", "convergence_not_used", "no_reference", "run_count", "setup_differs",
+    "not_asked", "also_missing", "no_such_value", "left_out_runs", "left_out", "more",
+)  # fmt: skip

@@ -123,7 +123,7 @@ def rcp(
     --draws: Simulation draws for each error rate of the check. [x>=100]
     --seed N: Seed of the simulation. [x>=0]
     --sort: ratio, official_factor or n
-    --verbose, -v: Show the numbers behind each verdict.
+    --verbose, -v: Show the numbers behind each verdict, and all notes in full.
 
     $ ttastats rcp runs.parquet
     $ ttastats rcp runs.parquet --where benchmark=llama2_70b_lora -v

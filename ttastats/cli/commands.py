@@ -196,10 +196,11 @@ def _flat(function: Callable[..., Any]) -> Callable[..., None]:
         if isinstance(hint, type) and (is_dataclass(hint) or is_typeddict(hint)):
             words = {k: v for each in hint.__mro__ for k, v in entries(each.__doc__).items()}
             fields = {field: declared(field, *of, words) for field, of in fields_of(hint).items()}
-            options |= fields
+            options |= {field: one for field, one in fields.items() if field not in options}
             groups[name] = list(fields)
         else:
             options[name] = declared(name, hint, parameters[name].default, own)
+    own_names = hints.keys() - groups.keys()
     takes_logs = "files" in options
     if takes_logs:
         options["no_cache"] = declared("no_cache", bool, False, {})
@@ -210,8 +211,12 @@ def _flat(function: Callable[..., Any]) -> Callable[..., None]:
             for name, value in words.items()
             if value != options[name].default
         }
-        for name, fields in groups.items():
-            given[name] = hints[name](**{each: given.pop(each) for each in fields if each in given})
+        grouped = {
+            name: hints[name](**{each: given[each] for each in fields if each in given})
+            for name, fields in groups.items()
+        }
+        given = {name: given[name] for name in given if name in own_names or name == "no_cache"}
+        given |= grouped
         output = given.pop("output") if answers else None
         with _reading(given.pop("no_cache", False)) if takes_logs else nullcontext():
             answer = function(**given)

@@ -47,6 +47,7 @@ def compare(
         extra, or a condition. Comma-separated.
     --same: The files, or the groups of --by, are one setup: which difference is worth claiming?
     --wide: Show more columns.
+    --verbose, -v: Show all notes in full, the causes of each row, and each run as a dot.
 
     $ ttastats compare a.parquet b.parquet
     $ ttastats compare runs.parquet --a system=old --b system=new

@@ -29,7 +29,7 @@ FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives,
 --sort COLUMN: Sort the rows of each benchmark by a column such as {{}}; -COLUMN sorts in descending
     order.
 --top N: Show the first N rows of each benchmark; 0: all. [x>=0]
---verbose, -v: Draw each run as a dot below its row.
+--verbose, -v: Show all notes in full.
 --format, -f: Output format.
 --no-pager: Do not page long output.
 --no-cache: Read all logs again, and keep no table of them.
@@ -141,4 +141,5 @@ class Output:
     """How an answer is printed."""
 
     output_format: Literal["table", "json", "csv", "md"] = "table"
+    verbose: bool = False
     no_pager: bool = False

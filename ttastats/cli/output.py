@@ -34,7 +34,7 @@ def show(report: Report, output: Output) -> None:
     """Print a report in the format asked for; a table taller than the screen is paged."""
     output_format = output.output_format
     if output_format == "table":
-        _print_table(report, may_page=not output.no_pager)
+        _print_table(report, output)
     else:
         from ttastats.report.render import as_csv, as_json, as_markdown
 
@@ -51,19 +51,21 @@ def show(report: Report, output: Output) -> None:
         say(*words.gate(gate))
 
 
-def _print_table(report: Report, *, may_page: bool) -> None:
+def _print_table(report: Report, output: Output) -> None:
     from rich.console import Console  # only a table needs it
 
     from ttastats.report.render import as_table
 
     console = Console()
     if not console.is_terminal:
-        as_table.render(report, console)
+        columns = os.environ.get("COLUMNS", "")
+        width = int(columns) if columns.isdecimal() and int(columns) else as_table.WIDTH
+        as_table.render(report, console, width=width, verbose=output.verbose)
         return
     with console.capture() as capture:
-        as_table.render(report, console, width=console.width)
+        as_table.render(report, console, width=console.width, verbose=output.verbose)
     text = capture.get()
-    words = pager_words(os.environ) if may_page and not console.is_dumb_terminal else ()
+    words = pager_words(os.environ) if not output.no_pager and not console.is_dumb_terminal else ()
     taller = text.count("\n") >= console.height
     if not (taller and words and paged(text, words)):
         console.file.write(text)

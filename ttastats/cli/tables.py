@@ -49,6 +49,7 @@ def summary(
 ) -> Report:
     """Show each entry: runs that reached the target, mean TTA and CV with their intervals.
 
+    --verbose, -v: Show all notes in full, and each run as a dot below its row.
     --sort: tta, cv or n
     --top N: Show the first N rows of each table; 0: all. Without it, CSV and JSON have all.
         [default: (15); x>=0]

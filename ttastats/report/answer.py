@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ttastats.base.note import Note
-from ttastats.report.cells import Gate, Table
+from ttastats.report.cells import Gate, Lead, Table
 from ttastats.report.row import Row
 
 if TYPE_CHECKING:
@@ -35,10 +35,11 @@ class Report:
     """The result of a command.
 
     `records` are the rows as structs. `tables` are the formatted tables. `sentence` is the
-    conclusion. `only_a` lists the groups of the baseline that another table lacks, with the label
-    of that table if there are several. `gate` is the result of a CI condition, if one was given.
-    `by` names the keys of the rows that identify their group. `against` is set if times were
-    compared, by table; `groups` are the runs behind each row of a summary.
+    conclusion, in place of which a screen begins with the `lead`, if there is one. `only_a` lists
+    the groups of the baseline that another table lacks, with the label of that table if there are
+    several. `gate` is the result of a CI condition, if one was given. `by` names the keys of the
+    rows that identify their group. `against` is set if times were compared, by table; `groups` are
+    the runs behind each row of a summary.
     """
 
     command: str
@@ -50,6 +51,7 @@ class Report:
     gate: Gate | None = None
     by: tuple[str, ...] = ()
     against: tuple[Against, ...] = ()
+    lead: tuple[Lead, ...] = ()
     groups: tuple[pl.DataFrame, ...] = field(default=(), repr=False, compare=False)
 
     @property
@@ -68,7 +70,7 @@ class Report:
         return pl.DataFrame([dict(row) for row in self.rows], infer_schema_length=None)
 
     def __str__(self) -> str:
-        """Return the report as the command line prints it into a pipe: however wide, no colour."""
+        """Return the report as the command line prints it into a pipe: 100 columns, no colour."""
         from ttastats.report.render import as_table  # costs start-up time
 
         return as_table.text(self)

@@ -164,6 +164,15 @@ class Conclusion:
     tone: Tone = "plain"
 
 
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What a screen begins with: the answer in a word in capitals, and in a sentence or two."""
+
+    word: str
+    text: str
+    tone: Tone = "plain"
+
+
 class Printable(Protocol):
     """What every output format shows: the answer of a command, or what others make like one."""
 
@@ -189,7 +198,12 @@ class Printable(Protocol):
 
     @property
     def sentence(self) -> str:
-        """Return what closes it."""
+        """Return what it comes to."""
+        ...
+
+    @property
+    def lead(self) -> tuple[Lead, ...]:
+        """Return what a screen begins with in place of the sentence, if anything."""
         ...
 
     @property

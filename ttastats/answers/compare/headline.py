@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ttastats.answers.compare.rows import TimesRow
-from ttastats.answers.compare.rows import of as rows_of
 from ttastats.answers.compare.sentences import claim, factor_of, p_text
 from ttastats.base import percentages, units
-from ttastats.base.codes import SHORT
+from ttastats.base.codes import DOUBTS
 from ttastats.outcomes.axis import Axis
+from ttastats.report import remarks
 from ttastats.report.answer import Against, Report
 from ttastats.sides.design.findings import POOLED
 from ttastats.sides.pairing import SAME_RUNS
@@ -177,32 +177,11 @@ def _runs(rows: Rows) -> str:
     return f"{text}; {a} and {b} did not reach the target"
 
 
-#: Notes that say what to distrust, worst first.
-_DOUBTS: dict[str, Tone] = {
-    **dict.fromkeys(
-        (POOLED, "mixed_speeds", "targets_differ", "runs_vary", "no_success", "failed_runs",
-         "one_run", "contended", "fixed_length", "convergence_differs"),
-        "bad",
-    ),
-    **dict.fromkeys(
-        ("no_stragglers", "constant_epochs", "batch_sizes", "unsteady", "unbalanced",
-         "separate_sessions", "few_runs", "unmatched", "shared_runs", "copies"),
-        "plain",
-    ),
-}  # fmt: skip
-
-
 def caveats(report: Report) -> tuple[Caveat, ...]:
     """Return what is to be distrusted, worst first: of how many rows, and the whole notes."""
-    notes: dict[str, list[str]] = {}
-    for note in report.notes:
-        notes.setdefault(note.code, []).append(note.text)
-    rows, found = rows_of(report), []
-    for code, tone in _DOUBTS.items():
-        if code in notes:
-            flagged, share = [row for row in rows if code in row.flags], ""
-            if 0 < len(flagged) < len(rows):
-                several = f"{len(flagged)} of {len(rows)}"
-                share = f": {flagged[0].benchmark if len(flagged) == 1 else several}"
-            found.append(Caveat(SHORT[code] + share, " ".join(notes[code]), tone))
-    return tuple(found)
+    return tuple(
+        Caveat(f"{one.short}{f': {one.share}' if one.share else ''}", " ".join(one.texts),
+               DOUBTS[one.code])
+        for one in remarks.ranked(report)
+        if one.code in DOUBTS
+    )  # fmt: skip

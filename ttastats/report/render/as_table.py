@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text as Line
 
+from ttastats.report import remarks
 from ttastats.report.cells import Line as TableLine
 from ttastats.report.cells import Printable, Table, Text
+from ttastats.report.remarks import Remark
 from ttastats.report.render import fitting, words
 from ttastats.report.render.fitting import GAP, Layout
 from ttastats.report.render.harmless import visible
@@ -21,14 +23,23 @@ _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "dim": "
 _BELOW = "   "  # what stands under a row is set in
 
 
-def render(report: Printable, console: Console, *, width: int | None = None) -> None:
-    """Print a report. `width` None leaves lines as long as they are, as a pipe wants them.
+#: Columns of a line where no screen sets them.
+WIDTH = 100
+#: Cautions that are shown, and the lines that each may take.
+_CAUTIONS, _LINES = 3, 2
 
-    On a screen, what many rows share stands once above them and long names are shortened. Where
-    that is not enough, columns give way by their rank: they stand below their row or, in a long
-    table, are named at its end.
+
+def render(
+    report: Printable, console: Console, *, width: int | None = None, verbose: bool = False
+) -> None:
+    """Print a report in layers: what it comes to, the tables, the worst cautions, and the rest.
+
+    `verbose` shows all notes in full. `width` None leaves lines as long as they are. Otherwise,
+    what many rows share stands once above them and long names are shortened. Where that is not
+    enough, columns give way by their rank: they stand below their row or, in a long table, are
+    named at its end.
     """
-    lines = list(_report_lines(report, width))
+    lines = list(_report_lines(report, width, verbose=verbose))
     if not console.is_terminal and console.color_system is None:
         # rich would lay out each of thousands of lines anew
         console.file.write("".join(f"{line.plain}\n" for line in lines))
@@ -38,19 +49,24 @@ def render(report: Printable, console: Console, *, width: int | None = None) -> 
 
 
 def text(report: Printable) -> str:
-    """Return a report as plain text, however wide; in a notebook, rich would display it itself."""
+    """Return a report as plain text; in a notebook, rich would display it itself."""
     stream = io.StringIO()
-    render(report, Console(file=stream, force_jupyter=False, color_system=None))
+    console = Console(file=stream, force_jupyter=False, color_system=None)
+    render(report, console, width=WIDTH)
     return stream.getvalue().rstrip("\n")
 
 
-def _report_lines(report: Printable, width: int | None) -> Iterator[Line]:
+def _report_lines(report: Printable, width: int | None, *, verbose: bool) -> Iterator[Line]:
+    yield from _first(report, width)
     for number, table in enumerate(report.tables):
         if number:
             yield Line("")
         yield from _table_lines(table, width)
-    for note in report.notes:
-        yield from _wrapped(f"{note.mark} {note.text}".strip(), width)
+    if verbose:
+        for note in report.notes:
+            yield from _wrapped(f"{note.mark} {note.text}".strip(), width)
+    else:
+        yield from _worst(remarks.ranked(report), width)
     if report.gate is not None:
         headline, *outcomes = words.gate(report.gate)
         yield from _styled(
@@ -58,9 +74,45 @@ def _report_lines(report: Printable, width: int | None) -> Iterator[Line]:
         )
         for text in outcomes:
             yield from _wrapped(text, width, _BELOW)
-    if report.sentence:
+    if verbose and report.lead and report.sentence:
         yield Line("")
         yield from _wrapped(report.sentence, width)
+
+
+def _first(report: Printable, width: int | None) -> Iterator[Line]:
+    """Yield what the report comes to."""
+    for lead in report.lead:
+        first, *others = _wrapped(f"{lead.word}   {lead.text}", width)
+        first.stylize(f"bold {_STYLES[lead.tone]}".strip(), 1, 1 + len(lead.word))
+        yield from (first, *others)
+    if report.sentence and not report.lead:
+        yield from _wrapped(report.sentence, width)
+    if report.lead or report.sentence:
+        yield Line("")
+
+
+def _worst(ranked: Sequence[Remark], width: int | None) -> Iterator[Line]:
+    """Yield the most harmful notes in few lines, and one line that counts the others."""
+    worst = [one for one in ranked if one.harmful][:_CAUTIONS]
+    for one in worst:
+        lines = list(_wrapped(f"! {one.brief}", width))
+        if len(lines) > _LINES and width is not None:
+            lines[_LINES - 1] = Line(_cut(lines[_LINES - 1].plain, "", width))
+        yield from lines[:_LINES]
+    rest = [f"{one.short} {one.mark}".strip() for one in ranked if one not in worst]
+    if rest:
+        names = f" + {len(rest)} more: {', '.join(rest)}"
+        end = " (-v shows all)"
+        if width is not None and cell_len(names + end) > width:
+            names = _cut(names, end, width)
+        yield Line(names + end, style="dim")
+
+
+def _cut(line: str, end: str, width: int) -> str:
+    """Return as many words of a line as leave room for the end, and three dots."""
+    room = max(20, width - cell_len(end) - 2)
+    words = line.rstrip(",")[: room + 1].rpartition(" ")[0].rstrip(" ,;:(")
+    return f"{words} …"
 
 
 def _table_lines(table: Table, width: int | None) -> Iterator[Line]:

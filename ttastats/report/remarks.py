@@ -1,0 +1,68 @@
+"""Which notes of an answer count most against it, and in how few words can each be said?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ttastats.base.codes import ADVICE, CAUTIONS, SHORT
+from ttastats.report.cells import Printable
+
+_HARM = {code: place for place, code in enumerate(CAUTIONS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """All notes of one code. `share` names the rows that it is about, unless it is all of them."""
+
+    code: str
+    texts: tuple[str, ...]
+    mark: str
+    share: str
+
+    @property
+    def harmful(self) -> bool:
+        """Return whether it is a caution, not a definition."""
+        return self.code in _HARM
+
+    @property
+    def short(self) -> str:
+        """Return it in a few words."""
+        return SHORT.get(self.code) or self.code.replace("_", " ")
+
+    @property
+    def brief(self) -> str:
+        """Return it with what to do about it; without such words, its first note."""
+        if self.code in ADVICE:
+            about = f": {self.share} rows" if " of " in self.share else f": {self.share}"
+            name = f"{self.short[:1].upper()}{self.short[1:]}{about if self.share else ''}"
+            text = f"{name}. {ADVICE[self.code]}"
+        else:
+            more = len(self.texts) - 1
+            text = self.texts[0] + (f" ({more} more like it)" if more else "")
+        return f"{self.mark} {text}".strip()
+
+
+def ranked(report: Printable) -> list[Remark]:
+    """Return the notes of a report by their codes: cautions first, the most harmful first."""
+    notes: dict[str, list[Any]] = {}
+    for note in report.notes:
+        notes.setdefault(note.code, []).append(note)
+    return [
+        Remark(
+            code,
+            tuple(note.text for note in notes[code]),
+            next((note.mark for note in notes[code] if note.mark), ""),
+            _share(report.rows, code),
+        )
+        for code in sorted(notes, key=lambda code: _HARM.get(code, len(_HARM)))
+    ]
+
+
+def _share(rows: Sequence[Mapping[str, Any]], code: str) -> str:
+    flagged = [row for row in rows if code in row.get("flags", ())]
+    if not 0 < len(flagged) < len(rows):
+        return ""
+    only = flagged[0].get("benchmark") if len(flagged) == 1 else None
+    return str(only) if only else f"{len(flagged)} of {len(rows)}"
