@@ -25,7 +25,7 @@ def summary(
     dots: bool = False,
     sort: str = "",
     top: int | None = None,
-    **asked: Unpack[JudgedAt],
+    **keywords: Unpack[JudgedAt],
 ) -> Report:
     """Report each group: runs that reached the target, mean time-to-accuracy, CV.
 
@@ -41,29 +41,29 @@ def summary(
         Column by which the rows of each benchmark are sorted, `-` before it for descending order.
     top
         Rows of each table, 0 for all. Without it, the first are printed, and `rows` have all.
-    asked
-        Keywords of `Question`.
+    keywords
+        Those of `Question`.
     """
     from ttastats.answers import standings  # scipy costs start-up time
 
-    what = Question(**asked)
-    (found,) = question.sides([source], what, what.budget, of_answer=True)
-    report = answered(summarised(found, what, ddof, confidence, dots=dots), found)
+    what = Question(**keywords)
+    (side,) = question.sides([source], what, what.budget, of_answer=True)
+    report = answered(summarised(side, what, ddof, confidence, dots=dots), side)
     return standings.shown(report, sort=sort, top=top, confidence=confidence)
 
 
 def summarised(
-    found: Chosen, what: Question, ddof: int, confidence: float, *, dots: bool = False
+    side: Chosen, what: Question, ddof: int, confidence: float, *, dots: bool = False
 ) -> Report:
     """Report each entry, of times or of qualities at a budget."""
     from ttastats.answers import qualities
     from ttastats.answers import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    keys = question.keys(what.by, ENTRY, found)
+    keys = question.keys(what.by, ENTRY, side)
     if (budget := what.budget) is not None:
-        return qualities.of_groups(found.runs, budget, keys, ddof=ddof, confidence=confidence)
-    return summary_report.report(found.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
+        return qualities.of_groups(side.runs, budget, keys, ddof=ddof, confidence=confidence)
+    return summary_report.report(side.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
 
 
 @takes(Judged)
@@ -73,7 +73,7 @@ def rank(
     mine: str = "",
     top: int = 15,
     confidence: float = 0.95,
-    **asked: Unpack[Judged],
+    **keywords: Unpack[Judged],
 ) -> Report:
     """Report the rank of each entry among those of its benchmark and number of accelerators.
 
@@ -85,28 +85,28 @@ def rank(
         Entries of each table that are printed, 0 for all; `rows` have all.
     confidence
         Confidence level of the intervals, and of all ranks of one table together.
-    asked
-        Keywords of `Question`.
+    keywords
+        Those of `Question`.
     """
     from ttastats.answers import rank as rank_report  # scipy costs start-up time
 
-    what = Question(**asked)
-    (found,) = question.sides([source], what)
-    entries = summarised(found, what, 1, confidence)
-    return answered(rank_report.report(entries, mine=mine, top=top, confidence=confidence), found)
+    what = Question(**keywords)
+    (side,) = question.sides([source], what)
+    entries = summarised(side, what, 1, confidence)
+    return answered(rank_report.report(entries, mine=mine, top=top, confidence=confidence), side)
 
 
 @takes(Judged)
-def variance(source: Source, *, ddof: int = 1, **asked: Unpack[Judged]) -> Report:
+def variance(source: Source, *, ddof: int = 1, **keywords: Unpack[Judged]) -> Report:
     """Report the variance of each group due to epochs and due to time per epoch.
 
-    `asked`: keywords of `Question`.
+    `keywords`: those of `Question`.
     """
     from ttastats.answers import variance as variance_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    found, keys = question.group(source, Question(**asked), ENTRY)
-    return answered(variance_report.report(found.runs, keys, ddof=ddof), found)
+    side, keys = question.group(source, Question(**keywords), ENTRY)
+    return answered(variance_report.report(side.runs, keys, ddof=ddof), side)
 
 
 @takes(Judged)
@@ -118,12 +118,12 @@ def power(
     effects: Sequence[float] = (),
     power: float = 0.8,
     max_runs: int | None = None,
-    **asked: Unpack[Judged],
+    **keywords: Unpack[Judged],
 ) -> Report:
     """Report how many runs detect a difference, from existing runs or from a CV (a fraction).
 
     `max_runs` also reports the average number of runs of a sequential test with this maximum.
-    `asked`: keywords of `Question`.
+    `keywords`: those of `Question`.
     """
     from ttastats.answers import power as power_report
     from ttastats.report.grouping import ENTRY
@@ -135,23 +135,23 @@ def power(
         return power_report.from_cv(cv, effects=effects, n=n, power=power, max_runs=max_runs)
     if source is None:
         raise TtastatsError("no runs and no CV given", remedy="Give a file, or --cv 14%.")
-    found, keys = question.group(source, Question(**asked), ENTRY)
+    side, keys = question.group(source, Question(**keywords), ENTRY)
     report = power_report.from_runs(
-        found.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs
+        side.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs
     )
-    return answered(report, found)
+    return answered(report, side)
 
 
 @takes(Judged)
-def scaling(source: Source, **asked: Unpack[Judged]) -> Report:
+def scaling(source: Source, **keywords: Unpack[Judged]) -> Report:
     """Report speedup and efficiency (of time only) over the number of accelerators.
 
-    `asked`: keywords of `Question`.
+    `keywords`: those of `Question`.
     """
     from ttastats.answers import scaling as scaling_report  # scipy costs start-up time
 
-    found, keys = question.group(source, Question(**asked), scaling_report.CURVE)
-    return answered(scaling_report.report(found.runs, keys), found)
+    side, keys = question.group(source, Question(**keywords), scaling_report.CURVE)
+    return answered(scaling_report.report(side.runs, keys), side)
 
 
 def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) -> Report:
@@ -159,9 +159,9 @@ def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) 
     from ttastats.answers import score as score_report  # scipy costs start-up time
     from ttastats.outcomes.counted import RESULT
 
-    found = chosen(source, where, of_answer=True)
-    keys = question.keys(by, RESULT, found)
-    return answered(score_report.report(found.runs, keys), found)
+    side = chosen(source, where, of_answer=True)
+    keys = question.keys(by, RESULT, side)
+    return answered(score_report.report(side.runs, keys), side)
 
 
 def rcp(
@@ -206,11 +206,11 @@ def rcp(
         seed=seed,
         verbose=verbose,
     )
-    found = chosen(source, where, of_answer=True)
-    keys = question.keys(by, RESULT, found)
+    side = chosen(source, where, of_answer=True)
+    keys = question.keys(by, RESULT, side)
     library = convergence_records.library(None if records is None else Path(records))
-    runs = officially_counted(found.runs, found.rows)
-    return answered(rcp_report.report(runs, library, options, keys), found)
+    runs = officially_counted(side.runs, side.rows)
+    return answered(rcp_report.report(runs, library, options, keys), side)
 
 
 @takes(JudgedAt)
@@ -222,7 +222,7 @@ def claim(
     steps: str = "",
     level: float = 0.05,
     sigma: float | None = None,
-    **asked: Unpack[JudgedAt],
+    **keywords: Unpack[JudgedAt],
 ) -> Report:
     """Test a claim about the mean of each group of runs.
 
@@ -236,15 +236,15 @@ def claim(
         Significance level of the one-sided test.
     sigma
         Known standard deviation of the quality of one run; uses a z test.
-    asked
-        Keywords of `Question`.
+    keywords
+        Those of `Question`.
     """
     from ttastats.answers import claim as claim_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
     rules = claim_report.ClaimOptions(level, sigma)
     limits = claim_report.limits(seconds, steps)
-    threshold, what = question.with_claim(Question(**asked), quality)
+    threshold, what = question.with_claim(Question(**keywords), quality)
     if threshold is None and not limits:
         raise TtastatsError(
             "no claim given",
@@ -253,14 +253,14 @@ def claim(
         )
     budget = what.budget or (None if threshold is None else END)
     try:
-        (found,) = question.sides([source], what, budget)
+        (side,) = question.sides([source], what, budget)
     except TtastatsError as error:
         raise question.about_claim(error) if threshold is not None else error from None
-    keys = question.keys(what.by, ENTRY, found)
+    keys = question.keys(what.by, ENTRY, side)
     report = claim_report.report(
-        found.runs, keys, threshold=threshold, limits=limits, budget=budget, rules=rules
+        side.runs, keys, threshold=threshold, limits=limits, budget=budget, rules=rules
     )
-    return answered(report, found)
+    return answered(report, side)
 
 
 @takes(Counted)
@@ -271,29 +271,29 @@ def targets(
     points: int = 9,
     metric: str | None = None,
     labels: Sequence[str] = (),
-    **asked: Unpack[Counted],
+    **keywords: Unpack[Counted],
 ) -> Report:
     """Report how fraction reached, expected time and speedup depend on the quality target.
 
-    `asked`: keywords of `Question`; units that are known only for whole runs are not available.
+    `keywords`: those of `Question`; units that are known only for whole runs are not available.
     One table is grouped by entry by default, two tables by common benchmark.
     """
     from ttastats.answers import targets as targets_report  # scipy costs start-up time
     from ttastats.report.grouping import BENCHMARK, ENTRY
 
-    sources, what = [a] if b is None else [a, b], Question(**asked)
+    sources, what = [a] if b is None else [a, b], Question(**keywords)
     names = question.labels(sources, labels)
-    found = question.sides(sources, what)
-    for one in found if metric else ():
-        expect_metric(one.rows, metric or "", "--metric")
-    sides = question.labelled(found, what, names)
-    keys = question.keys(what.by, ENTRY if b is None else BENCHMARK, found[0])
+    choices = question.sides(sources, what)
+    for side in choices if metric else ():
+        expect_metric(side.rows, metric or "", "--metric")
+    sides = question.labelled(choices, what, names)
+    keys = question.keys(what.by, ENTRY if b is None else BENCHMARK, choices[0])
     # Qualities of two benchmarks have no order; of one table no round is mixed with another.
     always = BENCHMARK if b is None else ("benchmark",)
     report = targets_report.report(
         sides, tuple(dict.fromkeys((*always, *keys))), points=points, metric=metric
     )
-    return answered(report, *found)
+    return answered(report, *choices)
 
 
 def judge_record(
@@ -324,16 +324,16 @@ def judge_record(
     from ttastats.answers.record import record as record_report  # scipy costs start-up time
     from ttastats.answers.record.record_judged import judged
 
-    asked = contest_rules.named(rules)
+    contest = contest_rules.named(rules)
     _refuse_sides(sources, against)
     what = Question(where=where, target=target, metric=metric)
-    found, asked = record_sides.sides(sources, asked, what)
+    choices, contest = record_sides.sides(sources, contest, what)
     labels = question.labels(sources, labels)
     made = [
-        (benchmark, judged(sides, asked, against))
-        for benchmark, sides in record_sides.by_benchmark(found, labels)
+        (benchmark, judged(sides, contest, against))
+        for benchmark, sides in record_sides.by_benchmark(choices, labels)
     ]
-    return answered(record_report.report(made, asked, labels), *found)
+    return answered(record_report.report(made, contest, labels), *choices)
 
 
 def _refuse_sides(sources: Sequence[Source], against: float | None) -> None:

@@ -36,7 +36,7 @@ def compare(
     same: bool = False,
     fail_on: str = "",
     require: str = "",
-    **asked: Unpack[ComparedAt],
+    **keywords: Unpack[ComparedAt],
 ) -> Report:
     """Compare B with A: speedup to the target, its causes and its confidence interval.
 
@@ -64,17 +64,17 @@ def compare(
     fail_on, require
         Conditions such as `slower:2%` and `not-slower:2%`, or at a budget `worse:0.001` and
         `not-worse:0.001`; the result is in `Report.gate`.
-    asked
-        Keywords of `Question`; columns of `by` are used unchanged.
+    keywords
+        Those of `Question`; columns of `by` are used unchanged.
     """
-    what, sources = Question(**asked), (a, *others)
+    what, sources = Question(**keywords), (a, *others)
     block = (block,) if isinstance(block, str) else block
     if same:
         return _of_one_setup(sources, what, (fail_on, require), view, also, block, profiles)
     judge = judge_of(what, (fail_on, require), also, block, profiles)
     names = question.labels(sources, what.labels)
-    found = question.sides(sources, what, what.budget, of_answer=True)
-    return answered(judge(question.labelled(found, what, names), view), *found)
+    choices = question.sides(sources, what, what.budget, of_answer=True)
+    return answered(judge(question.labelled(choices, what, names), view), *choices)
 
 
 def judge_of(
@@ -84,7 +84,7 @@ def judge_of(
     block: Sequence[str] = (),
     profiles: tuple[Profiles, Profiles] | None = None,
 ) -> Callable[[Sequence[Side], View | None], Report]:
-    """Return what compares sides as is asked."""
+    """Return what compares sides, and judges the gates."""
     from ttastats.answers.compare import compare as compare_report
     from ttastats.answers.compare import gate
     from ttastats.sides import looks  # scipy costs start-up time
@@ -145,21 +145,21 @@ def _of_one_setup(
         )
     options = what.options or Options()
     beside = {"--block": block, "--sequential": options.max_runs, "--profile-a": profiles}
-    if given := next((option for option, one in beside.items() if one), ""):
+    if option := next((option for option, value in beside.items() if value), ""):
         raise TtastatsError(
             "cannot be combined with --same, which compares whole sessions",
-            where=f"--same {given}",
+            where=f"--same {option}",
             remedy="Remove one of the two.",
         )
     sets = replace(what, by=()) if len(sources) == 1 else what
     judge = judge_of(sets, gates, also)
     names = question.labels(sources, what.labels if len(sources) > 1 else ())
-    found = question.sides(sources, sets, sets.budget, of_answer=True)
+    choices = question.sides(sources, sets, sets.budget, of_answer=True)
     if len(sources) == 1:
-        names, found = question.sets(found[0], what.by, what.labels)
-    sides = question.labelled(found, sets, names)
+        names, choices = question.sets(choices[0], what.by, what.labels)
+    sides = question.labelled(choices, sets, names)
     report = judge(sides, replace(view or View(), same=True))
-    return answered(same.of_one_setup(report, options.confidence), *found)
+    return answered(same.of_one_setup(report, options.confidence), *choices)
 
 
 def compare_profiles(
@@ -173,7 +173,7 @@ def compare_profiles(
     from ttastats.answers.profile import profile_change  # scipy costs start-up time
 
     first, second = _rows_of_profiles(a, b)
-    names = [", ".join(map(str, given.paths(one))) for one in (a, b)]
+    names = [", ".join(map(str, given.paths(side))) for side in (a, b)]
     return profile_change.report(first, second, (names[0], names[1]), by=by, confidence=confidence)
 
 
@@ -181,7 +181,7 @@ def _rows_of_profiles(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFr
     from ttastats.answers.profile import profile_change  # scipy costs start-up time
     from ttastats.ingestion import profiled as given_profiles
 
-    first, second = (given_profiles.rows(given.paths(one)).rows for one in (a, b))
+    first, second = (given_profiles.rows(given.paths(side)).rows for side in (a, b))
     profile_change.expect_others(first, second, ", ".join(map(str, given.paths(b))))
     return first, second
 

@@ -26,20 +26,20 @@ _LONGEST_LABEL = 40
 
 
 @takes(Compared)
-def plots(*sources: Source, **asked: Unpack[Compared]) -> Plots:
+def plots(*sources: Source, **keywords: Unpack[Compared]) -> Plots:
     """Return every plot that applies to some runs: those of each benchmark first, then of several.
 
     With one source, plots are grouped by entry; with several, each is compared with the first.
-    `asked`: keywords of `Question`.
+    `keywords`: those of `Question`.
     """
     from ttastats.output.plots import kinds  # scipy costs start-up time
     from ttastats.output.plots.plot import Plots
 
-    return Plots(kinds.all_plots(material(*sources, **asked)))
+    return Plots(kinds.all_plots(material(*sources, **keywords)))
 
 
 @takes(Compared)
-def plot(kind: str, *sources: Source, metric: str = "", **asked: Unpack[Compared]) -> Plots:
+def plot(kind: str, *sources: Source, metric: str = "", **keywords: Unpack[Compared]) -> Plots:
     """Return the plots of one kind, one per benchmark or one for all; see `plots`.
 
     Parameters
@@ -47,14 +47,14 @@ def plot(kind: str, *sources: Source, metric: str = "", **asked: Unpack[Compared
     metric
         Draw this metric, which may be a training metric, instead of the quality; for `quality-time`
         and `quality-epochs`.
-    asked
-        Keywords of `Question`.
+    keywords
+        Those of `Question`.
     """
     from ttastats.output.plots import kinds  # scipy costs start-up time
     from ttastats.output.plots.plot import Plots
 
     draw = kinds.of(kind, metric)
-    return Plots(draw(material(*sources, metric=metric, **asked)))
+    return Plots(draw(material(*sources, metric=metric, **keywords)))
 
 
 @takes(ComparedAt)
@@ -67,7 +67,7 @@ def html_report(
     require: str = "",
     command: str = "",
     on_progress: Callable[[int, int], None] | None = None,
-    **asked: Unpack[ComparedAt],
+    **keywords: Unpack[ComparedAt],
 ) -> Page:
     """Return one self-contained HTML page: verdict, numbers and plots.
 
@@ -85,8 +85,8 @@ def html_report(
         Command to show on the page.
     on_progress
         Called with the number of kinds of plots that are drawn, and that of all.
-    asked
-        Keywords of `Question`; files without labels are labelled by name.
+    keywords
+        Those of `Question`; files without labels are labelled by name.
     """
     from ttastats.output.page import content, document, place, second_look
     from ttastats.output.plots import kinds, speedups, tta
@@ -98,22 +98,22 @@ def html_report(
             where="--fail-on" if fail_on else "--require" if require else "--also",
             remedy="Give two files, the baseline first, or --a and --b.",
         )
-    what = Question(**asked)
+    what = Question(**keywords)
     options = what.options or Options()
     judge = judge_of(what, (fail_on, require), also)
     if output is not None:
         place.expect(Path(output), [path for source in sources for path in question.files(source)])
     names = question.short_labels(sources, what.labels)
-    found = question.sides(sources, what, what.budget)
+    choices = question.sides(sources, what, what.budget)
     short = shortened(names, _LONGEST_LABEL) or {}  # sentences repeat them
-    made = _material(found, what, [short.get(name, name) for name in names])
-    runs = [one.runs for one in found]
+    made = _material(choices, what, [short.get(name, name) for name in names])
+    runs = [side.runs for side in choices]
     answer = (
         judge(made.sides, None)
         if made.compares
-        else summarised(found[0], what, options.ddof, options.confidence)
+        else summarised(choices[0], what, options.ddof, options.confidence)
     )
-    answer = answered(answer, *found)
+    answer = answered(answer, *choices)
     page = document.page(
         content.content(
             list(zip(names, runs, strict=True)),
@@ -137,19 +137,19 @@ def html_report(
 
 
 @takes(Compared)
-def material(*sources: Source, metric: str = "", **asked: Unpack[Compared]) -> Material:
+def material(*sources: Source, metric: str = "", **keywords: Unpack[Compared]) -> Material:
     """Return what plots are made of; `metric` is that of `plot`."""
-    what = Question(**asked)
+    what = Question(**keywords)
     names = question.labels(sources, what.labels)
-    found = question.sides(sources, what)
-    for one in found if metric else ():
-        expect_metric(one.rows, metric, "--metric", of_training=True)
-    made = _material(found, what, names)
+    choices = question.sides(sources, what)
+    for side in choices if metric else ():
+        expect_metric(side.rows, metric, "--metric", of_training=True)
+    made = _material(choices, what, names)
     return replace(made, metric=metric)
 
 
-def _material(found: Sequence[Chosen], what: Question, labels: Sequence[str]) -> Material:
+def _material(choices: Sequence[Chosen], what: Question, labels: Sequence[str]) -> Material:
     from ttastats.output.plots.material import material  # scipy costs start-up time
 
-    sides = question.labelled(found, what, labels)
+    sides = question.labelled(choices, what, labels)
     return material(sides, what.by, what.options, pool=what.pool)

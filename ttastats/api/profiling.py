@@ -34,12 +34,12 @@ def profiled(source: Profiles, *, top: int = 10) -> Report:
     from ttastats.answers.profile import profile as profile_report
     from ttastats.ingestion import profiled as given_profiles
 
-    found = given_profiles.rows(given.paths(source))
-    report = profile_report.report(found.rows, top=top)
-    return replace(report, notes=(*report.notes, *map(_told, found.problems)))
+    profiles = given_profiles.rows(given.paths(source))
+    report = profile_report.report(profiles.rows, top=top)
+    return replace(report, notes=(*report.notes, *map(_note, profiles.problems)))
 
 
-def _told(problem: Problem) -> Note:
+def _note(problem: Problem) -> Note:
     return Note(problem.code, f"{problem.source}: {problem.message}.")
 
 
@@ -69,10 +69,10 @@ def profile_page(
     sides = [given.paths(source) for source in sources]
     if output is not None:
         place.expect(Path(output), [path for side in sides for path in side])
-    found = [given_profiles.rows(side) for side in sides]
-    labelled = zip(question.short_labels(sources), (one.rows for one in found), strict=True)
-    told = [_told(problem) for one in found for problem in one.problems]
-    made = of_profiles.content(list(labelled), told, title=title, confidence=confidence)
+    profiles = [given_profiles.rows(side) for side in sides]
+    labelled = zip(question.short_labels(sources), (side.rows for side in profiles), strict=True)
+    notes = [_note(problem) for side in profiles for problem in side.problems]
+    made = of_profiles.content(list(labelled), notes, title=title, confidence=confidence)
     page = document.page(made)
     if output is not None:
         place.write(Path(output), page.html)

@@ -66,20 +66,20 @@ def runs(
     *,
     where: Sequence[str] = (),
     target: Sequence[str] = (),
-    **asked: Unpack[AtBudget],
+    **keywords: Unpack[AtBudget],
 ) -> Report:
     """Report every run: whether and when it reached the target, and its progress.
 
-    `asked`: keywords of `Question` about a budget; then its quality at the budget.
+    `keywords`: those of `Question` about a budget; then its quality at the budget.
     """
-    what = Question(where=where, target=target, **asked)
+    what = Question(where=where, target=target, **keywords)
     if (budget := what.budget) is not None:
         from ttastats.answers import qualities  # scipy costs start-up time
 
         (at,) = question.sides([source], what, budget)
         return answered(qualities.of_runs(at.runs, budget), at)
-    found = chosen(source, where, target, by_evaluation=True)
-    return answered(runs_report.report(found.runs), found)
+    side = chosen(source, where, target, by_evaluation=True)
+    return answered(runs_report.report(side.runs), side)
 
 
 def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> Exported:
@@ -111,12 +111,12 @@ def filter(  # noqa: A001 - the name of the command
     atomic.expect_no_input(place, [path for source in sources for path in given.paths(source)])
     store.expect_place(place, in_parts=in_parts or place.is_dir())
     every = store.together([given.tidy(source) for source in sources])
-    found = chosen(every, where, by_evaluation=True) if where else None
-    met = [problem for source in sources for problem in given.problems(source)]
+    side = chosen(every, where, by_evaluation=True) if where else None
+    known = [problem for source in sources for problem in given.problems(source)]
     done = subset.write(
-        every, found.rows if found else every, met, place, in_parts=in_parts or place.is_dir()
+        every, side.rows if side else every, known, place, in_parts=in_parts or place.is_dir()
     )
-    return replace(done, notes=tuple(note.text for note in found.notes)) if found else done
+    return replace(done, notes=tuple(note.text for note in side.notes)) if side else done
 
 
 def problems(
@@ -143,11 +143,11 @@ def problems(
         for number, table in enumerate(given_tables)
     ]
     every = pl.concat(tables).unique(["table", *schema.RUN], maintain_order=True)
-    met = [problem for table in given_tables for problem in given.problems(table)]
+    known = [problem for table in given_tables for problem in given.problems(table)]
     rows = store.together([given.tidy(table) for table in given_tables])
     if not where:
-        return problems_report.report(met, every, every, rows, codes)
-    found = chosen(rows, where, by_evaluation=True)
-    runs = every.join(found.runs, on=schema.RUN, how="semi")
-    report = problems_report.report(met, runs, every, rows, codes)
-    return replace(report, notes=(*report.notes, *found.notes))
+        return problems_report.report(known, every, every, rows, codes)
+    side = chosen(rows, where, by_evaluation=True)
+    runs = every.join(side.runs, on=schema.RUN, how="semi")
+    report = problems_report.report(known, runs, every, rows, codes)
+    return replace(report, notes=(*report.notes, *side.notes))

@@ -25,7 +25,7 @@ def claim(
     steps: str = "",
     level: str = "5%",
     sigma: float | None = None,
-    asked: Judged,
+    judged: Judged,
     budget: AtBudget,
 ) -> tuple[Report, int]:
     """Test a claim about the mean of the runs. Exit code 0: it holds; 3: it does not.
@@ -51,7 +51,7 @@ def claim(
         steps=steps,
         level=percentages.fraction(level, "--level", below=0.5),
         sigma=sigma,
-        **asked,
+        **judged,
         **budget,
     )
     return report, 0 if all(row.holds for row in of_kind(report.records, ClaimRow)) else 3

@@ -77,7 +77,8 @@ class Group(TyperGroup):
             commands = [TyperCommand(name, help=_help(_function(name))) for name in names]
             with formatter.section(title):
                 formatter.write_dl(
-                    (str(one.name).ljust(width), one.get_short_help_str(limit)) for one in commands
+                    (str(each.name).ljust(width), each.get_short_help_str(limit))
+                    for each in commands
                 )
 
 
@@ -104,20 +105,20 @@ class Command(TyperCommand):
         """Write examples, arguments and options; of many, those that commands share by groups."""
         super().format_epilog(ctx, formatter)
         helps = {str(each.name): (each, each.get_help_record(ctx)) for each in self.get_params(ctx)}
-        shown = {name: record for name, (_, record) in helps.items() if record}
+        rows = {name: record for name, (_, record) in helps.items() if record}
         sections = {
-            "Arguments": [n for n in shown if helps[n][0].param_type_name == "argument"],
-            "Options": [n for n in shown if helps[n][0].param_type_name != "argument"],
+            "Arguments": [n for n in rows if helps[n][0].param_type_name == "argument"],
+            "Options": [n for n in rows if helps[n][0].param_type_name != "argument"],
         }
-        if len(sections["Options"]) > _FEW and "files" in shown:
-            grouped = {title: [n for n in names if n in shown] for title, names in _OPTIONS.items()}
+        if len(sections["Options"]) > _FEW and "files" in rows:
+            grouped = {title: [n for n in names if n in rows] for title, names in _OPTIONS.items()}
             listed = {name for names in grouped.values() for name in names}
             sections["Options"] = [n for n in sections["Options"] if n not in listed]
             sections |= grouped
         for title, names in sections.items():
             if names:
                 with formatter.section(title):
-                    formatter.write_dl([shown[name] for name in names])
+                    formatter.write_dl([rows[name] for name in names])
 
     def format_epilog(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """Write nothing: the examples stand before the options."""
@@ -144,13 +145,13 @@ class Command(TyperCommand):
         return without if named and not Path(after[0]).is_dir() and not surplus else args
 
     def _expect_arguments(self, ctx: typer.Context, args: list[str]) -> None:
-        given = self.make_parser(ctx).parse_args(list(args))[0]
+        words = self.make_parser(ctx).parse_args(list(args))[0]
         missing = [
             each.make_metavar(ctx) if each.param_type_name == "argument" else each.opts[0]
             for each in self.params
-            if each.required and given.get(str(each.name)) is None
+            if each.required and words.get(str(each.name)) is None
         ]
-        if missing and "help" not in given:
+        if missing and "help" not in words:
             examples = "\n          ".join(str(self.epilog).splitlines()[2:])
             raise TtastatsError(
                 f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing",
@@ -189,18 +190,18 @@ def _flat(function: Callable[..., Any]) -> Callable[..., None]:
     answers = hints.pop("return") is not type(None)
     if answers:
         hints["output"] = Output
-    own, parameters = entries(function.__doc__), signature(function).parameters
+    texts, parameters = entries(function.__doc__), signature(function).parameters
     options: dict[str, Parameter] = {}
     groups: dict[str, list[str]] = {}
     for name, hint in hints.items():
         if isinstance(hint, type) and (is_dataclass(hint) or is_typeddict(hint)):
             words = {k: v for each in hint.__mro__ for k, v in entries(each.__doc__).items()}
             fields = {field: declared(field, *of, words) for field, of in fields_of(hint).items()}
-            options |= {field: one for field, one in fields.items() if field not in options}
+            options |= {field: each for field, each in fields.items() if field not in options}
             groups[name] = list(fields)
         else:
-            options[name] = declared(name, hint, parameters[name].default, own)
-    own_names = hints.keys() - groups.keys()
+            options[name] = declared(name, hint, parameters[name].default, texts)
+    names = hints.keys() - groups.keys()
     takes_logs = "files" in options
     if takes_logs:
         options["no_cache"] = declared("no_cache", bool, False, {})
@@ -215,7 +216,7 @@ def _flat(function: Callable[..., Any]) -> Callable[..., None]:
             name: hints[name](**{each: given[each] for each in fields if each in given})
             for name, fields in groups.items()
         }
-        given = {name: given[name] for name in given if name in own_names or name == "no_cache"}
+        given = {name: given[name] for name in given if name in names or name == "no_cache"}
         given |= grouped
         output = given.pop("output") if answers else None
         with _reading(given.pop("no_cache", False)) if takes_logs else nullcontext():

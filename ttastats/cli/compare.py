@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import ttastats as tta
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError
-from ttastats.cli.options import given
+from ttastats.cli.options import changed
 from ttastats.cli.sides import Judging, Parts, refuse_of_runs, sources
 from ttastats.sides.options import AtBudget, Counted, Judged, Sided, View
 
@@ -25,7 +25,7 @@ def compare(
     *,
     parts: Parts,
     sides: Sided,
-    asked: Judged,
+    judged: Judged,
     judging: Judging,
     budget: AtBudget,
     profile_a: Sequence[Path] = (),
@@ -57,8 +57,8 @@ def compare(
     options = judging.options()
     profiles = _both(profile_a, profile_b)
     if (of_steps := _alone(files, profiles)) is not None:
-        refuse_of_runs(given(parts, sides, asked, judging, budget), but=("--confidence", "--by"))
-        by = ",".join(asked.get("by", ())) or "work"
+        refuse_of_runs(changed(parts, sides, judged, judging, budget), but=("--confidence", "--by"))
+        by = ",".join(judged.get("by", ())) or "work"
         if by not in {"work", "operator"}:
             raise TtastatsError(
                 "is not a breakdown of the work of a step",
@@ -84,7 +84,7 @@ def compare(
         require=judging.require,
         options=options,
         **sides,
-        **asked,
+        **judged,
         **budget,
     )
 
@@ -123,7 +123,7 @@ def targets(
     files: Sequence[str],
     *,
     parts: Parts,
-    asked: Counted,
+    counted: Counted,
     points: int = 9,
     metric: str | None = None,
 ) -> Report:
@@ -139,4 +139,4 @@ def targets(
     tables = sources(files, parts, one_will_do=True)
     if len(tables) > 2:
         raise TtastatsError("more than two files", remedy="Compare two at a time.")
-    return tta.targets(*tables, points=points, metric=metric, **asked)
+    return tta.targets(*tables, points=points, metric=metric, **counted)

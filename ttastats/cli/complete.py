@@ -21,7 +21,7 @@ def conditions(incomplete: str) -> list[str]:
     column, sign, value = incomplete.partition("=")
     if not sign:
         return [f"{name}=" for name in _names() if name.startswith(column)]
-    return [f"{column}={one}" for one in _values(column, _tables()) if one.startswith(value)]
+    return [f"{column}={known}" for known in _values(column, _tables()) if known.startswith(value)]
 
 
 def units(incomplete: str) -> list[str]:
@@ -51,7 +51,7 @@ def _values(column: str, files: Sequence[Path]) -> list[str]:
     from ttastats.table import store
 
     try:
-        found = store.read(files).select(pl.col(column).unique()).collect().to_series()
+        distinct = store.read(files).select(pl.col(column).unique()).collect().to_series()
     except (OSError, TtastatsError, ValueError, pl.exceptions.PolarsError):
         return []
-    return sorted(map(str, found.drop_nulls()))[:_MOST]
+    return sorted(map(str, distinct.drop_nulls()))[:_MOST]

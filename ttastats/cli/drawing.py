@@ -15,7 +15,7 @@ import typer
 
 import ttastats as tta
 from ttastats.base.errors import TtastatsError
-from ttastats.cli.options import given
+from ttastats.cli.options import changed
 from ttastats.cli.output import progress, say, show_page
 from ttastats.cli.sides import Judging, Parts, refuse_of_runs, sources
 from ttastats.sides.options import AtBudget, Judged, Options, Sided
@@ -40,7 +40,7 @@ def report(
     *,
     parts: Parts,
     sides: Sided,
-    asked: Judged,
+    judged: Judged,
     judging: Judging,
     budget: AtBudget,
     also: Sequence[str] = (),
@@ -65,7 +65,7 @@ def report(
         place.expect(path, map(Path, files))
     options = judging.options()
     if all(is_profile(Path(file)) for file in files):
-        runs_only = given(parts, sides, asked, judging, budget, {"also": also} if also else {})
+        runs_only = changed(parts, sides, judged, judging, budget, {"also": also} if also else {})
         refuse_of_runs(runs_only)
         paths = [files] if together else files
         page = tta.profile_page(*paths, output=path, title=title, confidence=options.confidence)
@@ -85,7 +85,7 @@ def report(
                 command=shlex.join(["ttastats", *sys.argv[1:]]),
                 options=options,
                 **sides,
-                **asked,
+                **judged,
                 **budget,
             )
     if path is None:
@@ -105,7 +105,7 @@ def plot(
     *,
     parts: Parts,
     sides: Sided,
-    asked: Judged,
+    judged: Judged,
     metric: str = "",
     confidence: float | None = None,
     width: str = "",
@@ -145,7 +145,7 @@ def plot(
     usual = "page" if output and output.suffix.lower() == ".html" else "paper-column"
     look = partial(_look, width or usual, title, dpi)
     if kind in of_profiles.KINDS:
-        refuse_of_runs(["--metric"] if metric else given(parts, sides, asked))
+        refuse_of_runs(["--metric"] if metric else changed(parts, sides, judged))
         if output is None or not files:
             raise TtastatsError(
                 "needs a profile and an output file",
@@ -158,7 +158,7 @@ def plot(
         raise TtastatsError("no input file", remedy=f"ttastats plot {kind} FILE -o {kind}.svg")
     style, tables = look(), sources(files, parts, one_will_do=True)
     options = Options() if confidence is None else Options(confidence=confidence)
-    question: dict[str, Any] = {"metric": metric, "options": options, **sides, **asked}
+    question: dict[str, Any] = {"metric": metric, "options": options, **sides, **judged}
     if output is None:
         _print(kind, api.material(*tables, **question))
     else:

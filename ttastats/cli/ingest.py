@@ -83,7 +83,7 @@ def ingest(
     metrics: Literal["evaluations", "all"] = "evaluations",
     workers: int | None = None,
     dask: str | None = None,
-    own: OwnLogs,
+    own_logs: OwnLogs,
     config: str | None = None,
     strict: bool = False,
 ) -> None:
@@ -106,7 +106,7 @@ def ingest(
     $ ttastats ingest logs -o runs.parquet
     $ ttastats ingest logs --metric 'val_loss <= 3.4' --seconds 'elapsed s'
     """
-    block: dict[str, Any] = {key: value for key, value in asdict(own).items() if value}
+    block: dict[str, Any] = {key: value for key, value in asdict(own_logs).items() if value}
     if block and config:
         option = f"--{next(iter(block)).replace('_', '-')}"
         raise TtastatsError(
@@ -145,11 +145,11 @@ def _print_account(account: Account) -> None:
     for code, number in account.problem_counts().items():
         problems = [problem for problem in account.problems if problem.code == code]
         say(f"  {problems[0].severity}: {code} ({number:,})")
-        shown = problems if problems[0].severity == "error" else problems[:_NAMED]
-        for problem in shown:
+        listed = problems if problems[0].severity == "error" else problems[:_NAMED]
+        for problem in listed:
             say(f"    {problem.place}: {problem.message}")
-        if number > len(shown):
-            rest = number - len(shown)
+        if number > len(listed):
+            rest = number - len(listed)
             say(f"    and {rest:,} more: ttastats problems {account.output} --code {code}")
     say(f"wrote {account.output}" if account.written else f"{account.output} is up to date")
 

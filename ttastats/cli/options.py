@@ -72,11 +72,11 @@ READ: dict[str, Callable[[str], Any]] = {
 
 def entries(docstring: str | None) -> dict[str, tuple[str, str]]:
     """Return the heads and the helps of the options in a docstring, by parameter."""
-    found = _ENTRY.findall(cleandoc(docstring or ""))
-    names = [re.split(r"[ ,/]", head.lstrip("-").lower().replace("-", "_"))[0] for head, _ in found]
+    texts = _ENTRY.findall(cleandoc(docstring or ""))
+    names = [re.split(r"[ ,/]", head.lstrip("-").lower().replace("-", "_"))[0] for head, _ in texts]
     return {
         _NAMES.get(name, name): (head, " ".join(text.split()))
-        for name, (head, text) in zip(names, found, strict=True)
+        for name, (head, text) in zip(names, texts, strict=True)
     }
 
 
@@ -84,10 +84,10 @@ _KEYWORDS = (Counted, Judged, Sided, AtBudget)
 SHARED = entries(_SHARED) | {k: v for each in _KEYWORDS for k, v in entries(each.__doc__).items()}
 
 
-def declared(name: str, hint: Any, default: Any, own: Mapping[str, tuple[str, str]]) -> Parameter:
+def declared(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, str]]) -> Parameter:
     """Return a parameter of a function as typer reads it, with its words in `own` or `SHARED`."""
     word = name.strip("_")
-    head, text = own.get(word) or SHARED[word]
+    head, text = texts.get(word) or SHARED[word]
     if word in SHARED and "{}" in SHARED[word][1]:
         head, text = SHARED[word][0], SHARED[word][1].format(text)
     behind = _BEHIND.search(text)
@@ -124,7 +124,7 @@ def fields_of(group: type) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def given(*groups: Any) -> list[str]:
+def changed(*groups: Any) -> list[str]:
     """Return the options of some groups that somebody set to something else than their defaults."""
     return [
         SHARED[name][0].split()[0].rstrip(",")

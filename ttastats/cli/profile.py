@@ -13,7 +13,7 @@ from pathlib import Path
 
 import ttastats as tta
 from ttastats.base.errors import TtastatsError
-from ttastats.cli.options import Output, columns, given
+from ttastats.cli.options import Output, changed, columns
 from ttastats.cli.output import say, show
 from ttastats.cli.train import ENDS, Setup, needs_torch
 
@@ -95,7 +95,7 @@ def _is_to_be_run(what: Sequence[str]) -> bool:
 
 def _expect_nothing_of(recorded: Recorded, setup: Setup) -> None:
     """Refuse options of a recording where nothing is recorded."""
-    for option in given(recorded, setup):
+    for option in changed(recorded, setup):
         raise TtastatsError(
             "only applies when a workload is profiled now",
             where=option,
@@ -148,7 +148,7 @@ def _is_workload(path: Path) -> bool:
         if isinstance(node, ast.Assign | ast.AnnAssign)
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
     )
-    return any(isinstance(one, ast.Name) and one.id == "RECIPE" for one in targets)
+    return any(isinstance(target, ast.Name) and target.id == "RECIPE" for target in targets)
 
 
 def _run_script(name: str) -> list[Path]:

@@ -39,7 +39,7 @@ def runs(
 def summary(
     files: Sequence[str],
     *,
-    asked: Judged,
+    judged: Judged,
     budget: AtBudget,
     ddof: int = 1,
     confidence: float = 0.95,
@@ -64,7 +64,7 @@ def summary(
         dots=verbose,
         sort=sort,
         top=top,
-        **asked,
+        **judged,
         **budget,
     )
 
@@ -72,7 +72,7 @@ def summary(
 def rank(
     files: Sequence[str],
     *,
-    asked: Judged,
+    judged: Judged,
     mine: str = "",
     confidence: float = 0.95,
     top: int = 15,
@@ -85,11 +85,11 @@ def rank(
     $ ttastats rank runs.parquet --where benchmark=llama2_70b_lora
     $ ttastats rank runs.parquet --mine supermicro --top 0
     """
-    return tta.rank(files, mine=mine, top=top, confidence=confidence, **asked)
+    return tta.rank(files, mine=mine, top=top, confidence=confidence, **judged)
 
 
 def variance(
-    files: Sequence[str], *, asked: Judged, ddof: int = 1, sort: str = "", top: int = 0
+    files: Sequence[str], *, judged: Judged, ddof: int = 1, sort: str = "", top: int = 0
 ) -> Report:
     """Decompose the variance of runs into epochs to the target and time per epoch.
 
@@ -98,7 +98,7 @@ def variance(
     $ ttastats variance runs.parquet
     $ ttastats variance runs.parquet --where benchmark=resnet
     """
-    return arranged(tta.variance(files, ddof=ddof, **asked), sort, top)
+    return arranged(tta.variance(files, ddof=ddof, **judged), sort, top)
 
 
 def power(
@@ -109,7 +109,7 @@ def power(
     detect: Sequence[str] = (),
     power: str = "80%",
     max_runs: int | None = None,
-    asked: Judged,
+    judged: Judged,
 ) -> Report:
     """Compute how many runs are needed to detect a given difference.
 
@@ -131,17 +131,17 @@ def power(
         effects=[percentages.fraction(text, "--detect", below=_MOST) for text in detect],
         power=percentages.fraction(power, "--power"),
         max_runs=max_runs,
-        **asked,
+        **judged,
     )
 
 
-def scaling(files: Sequence[str], *, asked: Judged) -> Report:
+def scaling(files: Sequence[str], *, judged: Judged) -> Report:
     """Show speedup and efficiency over the number of accelerators.
 
     $ ttastats scaling runs.parquet
     $ ttastats scaling runs.parquet --by benchmark,submitter
     """
-    return tta.scaling(files, **asked)
+    return tta.scaling(files, **judged)
 
 
 def score(

@@ -101,7 +101,7 @@ class Setup(Recipe):
             name: [recipe.read(name, word.strip()) for word in text.split(",")]
             for name, text in texts.items()
         }
-        once = {name: one for name, (one, *others) in values.items() if not others}
+        once = {name: value for name, (value, *others) in values.items() if not others}
         grid = {name: several for name, several in values.items() if len(several) > 1}
         data = None if self.data is None else str(self.data)
         return Overrides(once, self.device, data), grid
@@ -145,8 +145,8 @@ def train(
             "takes one value", where=f"--set {next(iter(grid))}", remedy="`sweep` takes several."
         )
     _say_where(workload, emit_log)
-    kept = TemporaryDirectory(prefix="ttastats-") if emit_log is None else nullcontext(emit_log)
-    with kept as root:
+    folder = TemporaryDirectory(prefix="ttastats-") if emit_log is None else nullcontext(emit_log)
+    with folder as root:
         request = experiment.Request(workload, Path(root), org, system, dawnbench)
         plan = experiment.plan(request, options, range(seed, seed + runs))
         results = _made(plan, write_dawnbench=dawnbench)
@@ -227,10 +227,10 @@ def _until_decided(
         return after.table_of(results)
 
     systems = {name: place.system for name, place in first.setups.items()}
-    found = until_decided.run(made, systems, seed, max_runs)
-    show(found.report, _UNPAGED)
-    say(found.remark)
-    _say_next(found.report, request.root, results[0].parent.parent)
+    decided = until_decided.run(made, systems, seed, max_runs)
+    show(decided.report, _UNPAGED)
+    say(decided.remark)
+    _say_next(decided.report, request.root, results[0].parent.parent)
 
 
 def _made(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:

@@ -136,7 +136,7 @@ _R = TypeVar("_R")
 
 
 def takes(keywords: type[Counted]) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Write out the keywords of a function that takes them as `**asked`, and refuse others."""
+    """Write out the keywords of a function that takes them as `**keywords`, and refuse others."""
     fields = signature(Question).parameters
     added = [fields[name] for name in fields if name in keywords.__annotations__]
 

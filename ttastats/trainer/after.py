@@ -49,13 +49,13 @@ def _what_varied(runs: pl.DataFrame) -> list[str]:
         ).iter_rows()
         if reached and epochs and "run_totals" in (extra := recorded(text))
     ]
-    epochs = coefficient_of_variation([one[0] for one in solved])
+    epochs = coefficient_of_variation([run[0] for run in solved])
     wall = coefficient_of_variation([seconds / epochs for epochs, seconds, _ in solved])
     per_epoch = [cpu / epochs for epochs, _, cpu in solved]
     cpu = coefficient_of_variation(per_epoch)
     if epochs is None or cpu is None or wall is None:
         return []
-    total = sum(one[2] for one in solved)
+    total = sum(run[2] for run in solved)
     return [
         f"CV of epochs {epochs:.1%}; of time per epoch {cpu:.1%} (CPU), {wall:.1%} (wall). "
         f"CPU time {statistics.fmean(per_epoch):.3g} s per epoch, {total:.3g} s in all."

@@ -36,8 +36,8 @@ def write(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) 
         atomic.write_text(table.with_suffix(".json"), _description(place, settings, log))
         # DAWNBench counts all but validation: reading and preparing the data are on its clock.
         rows = (
-            (one.epoch, round(one.known_at.wall - one.evaluated, 6), 100 * one.quality)
-            for one in outcome.checkpoints
+            (each.epoch, round(each.known_at.wall - each.evaluated, 6), 100 * each.quality)
+            for each in outcome.checkpoints
         )
         atomic.write_text(table, dawnbench.table(["top1_accuracy"], rows))
     return table

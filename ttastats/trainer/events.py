@@ -113,17 +113,17 @@ def log_training(
 
 
 def log_evaluation(
-    log: EventLog, metric: str, one: Checkpoint, about: dict[str, Any], at: Stamp
+    log: EventLog, metric: str, checkpoint: Checkpoint, about: dict[str, Any], at: Stamp
 ) -> None:
     """Write the quality, and what it cost by each clock; CPU is that of all workers."""
     clocks = {
-        "cpu_seconds": one.known_at.cpu,
-        "training_seconds": one.trained.wall,
-        "training_cpu_seconds": one.trained.cpu,
+        "cpu_seconds": checkpoint.known_at.cpu,
+        "training_seconds": checkpoint.trained.wall,
+        "training_cpu_seconds": checkpoint.trained.cpu,
     }
     log.point(
         "eval_accuracy",
-        one.quality if math.isfinite(one.quality) else None,
+        checkpoint.quality if math.isfinite(checkpoint.quality) else None,
         at=at,
         metric=metric,
         **about,

@@ -78,18 +78,18 @@ def plan(
         len(values) for values in grid.values()
     ):
         raise TtastatsError("two setups of the grid are identical", remedy="Give each value once.")
-    for some in setups.values():
-        one = some[0].settings
-        workload.check(Path(one.data) if one.data else None, **one.given())
+    for planned in setups.values():
+        settings = planned[0].settings
+        workload.check(Path(settings.data) if settings.data else None, **settings.arguments())
     runs = tuple(_in_turns(list(setups.values())))
-    missing = tuple(one for one in runs if not _is_complete(one))
-    return Plan(runs, missing, {name: some[0].place for name, some in setups.items()})
+    missing = tuple(run for run in runs if not _is_complete(run))
+    return Plan(runs, missing, {name: planned[0].place for name, planned in setups.items()})
 
 
 def make(planned: Sequence[Planned], *, write_dawnbench: bool = False) -> None:
     """Make the runs in their order."""
-    for workers, some in groupby(planned, key=lambda one: one.settings.workers):
-        runs = list(some)
+    for workers, alike in groupby(planned, key=lambda run: run.settings.workers):
+        runs = list(alike)
         if workers == 1 or parallel.started_by_torchrun():
             _make_here(runs, write_dawnbench=write_dawnbench)
             continue
@@ -138,11 +138,11 @@ def _planned(
     return [Planned(each, place) for each in settings]
 
 
-def _is_complete(one: Planned) -> bool:
-    identity = one.settings.identity()
+def _is_complete(run: Planned) -> bool:
+    identity = run.settings.identity()
     return any(
         settings is not None and settings.identity() == identity and reason in _COMPLETE
-        for settings, reason in _logged(one.place)
+        for settings, reason in _logged(run.place)
     )
 
 

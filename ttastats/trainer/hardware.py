@@ -47,7 +47,7 @@ def description(place: ResultFolder, settings: Settings) -> dict[str, Any]:
     All official values are text, as the official checker wants.
     """
     here = int(os.environ.get("LOCAL_WORLD_SIZE") or settings.workers)
-    found = {
+    detected = {
         "submitter": place.org,
         "division": "open",
         "status": "Research, Development, or Internal (RDI)",
@@ -59,7 +59,7 @@ def description(place: ResultFolder, settings: Settings) -> dict[str, Any]:
         **_processor(),
         **_accelerator(settings.device, here),
     }
-    fields: dict[str, Any] = {field: found.get(field, "") for field in FIELDS}
+    fields: dict[str, Any] = {field: detected.get(field, "") for field in FIELDS}
     fields["ttastats"] = {
         "available_cpus": available_cpus(),
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
@@ -154,13 +154,13 @@ def _accelerator(device: str, workers_here: int) -> dict[str, str]:
 
 
 def _caches() -> str:
-    found = []
+    caches = []
     for folder in sorted(_CACHES.glob("index*")):
         level, kind, size = (_text(folder / name).strip() for name in ("level", "type", "size"))
         letter = {"Data": "d", "Instruction": "i"}.get(kind, "")
         if level and size:
-            found.append(f"L{level}{letter} {size}")
-    return ", ".join(found)
+            caches.append(f"L{level}{letter} {size}")
+    return ", ".join(caches)
 
 
 def _memory() -> str:

@@ -112,8 +112,8 @@ class _Run:
         device, settings, team = net.team.device, net.settings, net.team
         self._order = torch.Generator(device).manual_seed(settings.seed)
         # A seed of its own for each worker, far from those of the order of samples.
-        own = settings.seed * team.size + team.rank + 2**32
-        self._augmentation = torch.Generator(device).manual_seed(own)
+        worker_seed = settings.seed * team.size + team.rank + 2**32
+        self._augmentation = torch.Generator(device).manual_seed(worker_seed)
 
     def to_its_end(self) -> Outcome:
         """Read the data, train, and log the end of the run."""
@@ -129,8 +129,8 @@ class _Run:
         batches, reached = self._batches(data), False
         while not reached and self._step < last:
             until = min(last, max(self._step + 1, self._due(per_epoch, last)))
-            some = itertools.islice(batches, until - self._step)
-            checkpoint = self._stretch(some, data, per_epoch)
+            until_stop = itertools.islice(batches, until - self._step)
+            checkpoint = self._stretch(until_stop, data, per_epoch)
             self._done.append(checkpoint)
             self._on_checkpoint(checkpoint)
             reached = net.team.leader_says(self._meets(checkpoint.quality))

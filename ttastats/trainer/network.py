@@ -41,8 +41,8 @@ class Schedule:
     def at(self, epochs_trained: float) -> float:
         """Return the share of the peak learning rate in the step after so many epochs."""
         rising = epochs_trained / self.warmup_epochs if self.warmup_epochs else 1.0
-        left = self.epochs - self.warmup_epochs
-        falling = (self.epochs - epochs_trained) / left if left > 0 else 1.0
+        falling_epochs = self.epochs - self.warmup_epochs
+        falling = (self.epochs - epochs_trained) / falling_epochs if falling_epochs > 0 else 1.0
         return max(0.0, min(1.0, rising, falling))
 
 
@@ -52,7 +52,7 @@ def optimizers(model: nn.Module, workload: Workload, settings: Settings) -> list
     An optimizer is whatever has `param_groups`, `zero_grad` and `step`.
     """
     if workload.optimizer is not None:
-        made = workload.optimizer(model, **settings.given())
+        made = workload.optimizer(model, **settings.arguments())
         chosen = list(made) if isinstance(made, Sequence) else [made]
     else:
         common: dict[str, Any] = {"lr": settings.lr, "weight_decay": settings.weight_decay}
@@ -73,13 +73,13 @@ def set_learning_rates(
     optimizers: Sequence[Any], workload: Workload, settings: Settings, epoch: float, step: int
 ) -> None:
     """Set the learning rate of the next step, in the middle of which `epoch` epochs are trained."""
-    given = settings.given()
+    arguments = settings.arguments()
     share = 1.0
     if workload.schedule is None:  # else a workload may lack these settings
         share = Schedule(settings.warmup_epochs, settings.schedule_epochs).at(epoch)
     for group in (group for optimizer in optimizers for group in optimizer.param_groups):
         if workload.schedule is not None:
-            share = workload.schedule(epoch, step, group, **given)
+            share = workload.schedule(epoch, step, group, **arguments)
         group["lr"] = group["initial_lr"] * share
 
 
@@ -95,9 +95,9 @@ class Network:
     settings: Settings
     team: Team
 
-    def given(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Return what every hook is given."""
-        return self.settings.given(self.team.device)
+        return self.settings.arguments(self.team.device)
 
     def batches(
         self, data: Data, rng: torch.Generator, epoch: int
@@ -108,7 +108,7 @@ class Network:
         """
         size = self.team.size
         if self.workload.batches is not None:
-            for inputs, targets in self.workload.batches(data, rng, epoch, **self.given()):
+            for inputs, targets in self.workload.batches(data, rng, epoch, **self.arguments()):
                 count = len(targets) - len(targets) % size
                 yield self.team.share(inputs[:count]), self.team.share(targets[:count]), count
             return
@@ -130,18 +130,18 @@ class Network:
         self, inputs: Any, targets: Any, rng: torch.Generator, epoch: float, step: int
     ) -> Tensor:
         """Take one step of training, and give the loss before it."""
-        given, workload = self.given(), self.workload
+        args, workload = self.arguments(), self.workload
         set_learning_rates(self.optimizers, workload, self.settings, epoch, step)
-        some = workload.augment(inputs, rng, int(epoch), step, **given)
+        inputs = workload.augment(inputs, rng, int(epoch), step, **args)
         if workload.step is not None:
             loss = workload.step(
-                self.training, some, targets, self.optimizers, epoch, step, self.autocast, **given
+                self.training, inputs, targets, self.optimizers, epoch, step, self.autocast, **args
             )
             return torch.as_tensor(math.nan if loss is None else loss).detach()
         for optimizer in self.optimizers:
             optimizer.zero_grad(set_to_none=True)
         with self.autocast():
-            loss = workload.loss(self.training(some), targets, **given)
+            loss = workload.loss(self.training(inputs), targets, **args)
         torch.autograd.backward(loss)
         for optimizer in self.optimizers:
             optimizer.step()
@@ -155,17 +155,17 @@ class Network:
             quality = self._mean_score(data.eval_inputs, data.eval_targets)
         else:
             with self.autocast():
-                quality = float(self.workload.evaluate(self.evaluating, data, **self.given()))
+                quality = float(self.workload.evaluate(self.evaluating, data, **self.arguments()))
         self.bare.train()
         return quality
 
     def _mean_score(self, inputs: Tensor, targets: Tensor) -> float:
         total = torch.zeros((), dtype=torch.float64, device=targets.device)
-        size, given = self.settings.eval_batch_size, self.given()
-        for some, right in zip(torch.split(inputs, size), torch.split(targets, size), strict=True):
+        size, arguments = self.settings.eval_batch_size, self.arguments()
+        for part, right in zip(torch.split(inputs, size), torch.split(targets, size), strict=True):
             with self.autocast():
-                outputs = self.evaluating(some)
-            total += self.workload.score(outputs, right, **given).double().sum()
+                outputs = self.evaluating(part)
+            total += self.workload.score(outputs, right, **arguments).double().sum()
         return float(total) / len(targets)
 
     def autocast(self) -> AbstractContextManager[Any]:
@@ -195,8 +195,8 @@ def steps_per_epoch(samples: int, settings: Settings) -> int:
 def read(workload: Workload, settings: Settings, team: Team) -> Data:
     """Return the data of a run, on the device."""
     folder = Path(settings.data) if settings.data else None
-    found: Data = workload.data(folder, **settings.given(team.device))
-    return found.on(team.device)
+    data: Data = workload.data(folder, **settings.arguments(team.device))
+    return data.on(team.device)
 
 
 def sees_data(workload: Workload) -> bool:
@@ -207,11 +207,11 @@ def sees_data(workload: Workload) -> bool:
 def made(workload: Workload, settings: Settings, team: Team, data: Data | None) -> nn.Module:
     """Return the model of a run, with weights that the seed decides, and the data if it looks."""
     torch.manual_seed(settings.seed)
-    given = {**settings.given(team.device), "data": data}
+    arguments = {**settings.arguments(team.device), "data": data}
     where: dict[str, Any] = {"device": team.device}
     if settings.channels_last:
         where["memory_format"] = torch.channels_last
-    model: nn.Module = workload.model(**given).to(**where)
+    model: nn.Module = workload.model(**arguments).to(**where)
     return model
 
 
@@ -250,10 +250,10 @@ def _expect_compiler(device: torch.device) -> None:
 def _channels_last(_model: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return images with their channels last."""
     return tuple(
-        one.contiguous(memory_format=torch.channels_last)
-        if isinstance(one, Tensor) and one.dim() == 4
-        else one
-        for one in inputs
+        tensor.contiguous(memory_format=torch.channels_last)
+        if isinstance(tensor, Tensor) and tensor.dim() == 4
+        else tensor
+        for tensor in inputs
     )
 
 
@@ -267,17 +267,17 @@ def warm_up(network: Network, data: Data | None = None) -> None:
     devices = [team.device] if team.device.type == "cuda" else []
     state = copy.deepcopy(network.bare.state_dict())
     with torch.random.fork_rng(devices=devices):
-        some = _samples(network, data).on(team.device)
+        samples = _samples(network, data).on(team.device)
         # At the end another graph may be compiled: some weights may no longer move.
         for epoch in (0.0, float(settings.epochs)):
             rng = torch.Generator(team.device).manual_seed(0)
-            batches = network.batches(some, rng, int(epoch))
+            batches = network.batches(samples, rng, int(epoch))
             if network.workload.batches is not None:
                 batches = itertools.islice(batches, _TRIED)
             for step, (inputs, targets, _) in enumerate(batches):
                 network.step(inputs, targets, rng, epoch, step)
         if team.leads:
-            network.quality(some)
+            network.quality(samples)
     network.bare.load_state_dict(state)
     network.bare.zero_grad(set_to_none=True)
     network.optimizers = optimizers(network.bare, network.workload, settings)
@@ -298,5 +298,8 @@ def _samples(network: Network, data: Data | None) -> Data:
     if data is not None:
         return data.first(trained, evaluated)
     assert dummy is not None  # noqa: S101 - as no data are given
-    train, evaluation = dummy(trained, **network.given()), dummy(evaluated, **network.given())
+    train, evaluation = (
+        dummy(trained, **network.arguments()),
+        dummy(evaluated, **network.arguments()),
+    )
     return Data(*train, *evaluation)

@@ -195,13 +195,13 @@ def _failed(number: int, failure: Any) -> TtastatsError:
     )
 
 
-def _worker(work: Callable[..., None], given: tuple[Any, ...]) -> None:
+def _worker(work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     """Do the work in a process of its own."""
     # A group of its own: Ctrl-C at the terminal must reach a worker once, from its starter.
     os.setpgrp()
     gc.freeze()  # what was imported stays: a collection would copy it all from the server
     if _starter()():  # or nobody waits for the work any more
-        work(*given)
+        work(*arguments)
 
 
 def _starter() -> Callable[[], bool]:

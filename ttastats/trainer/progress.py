@@ -29,7 +29,7 @@ def watcher() -> Iterator[Watcher]:
                 yield terminal
         else:
             yield Nobody()
-    for message in dict.fromkeys(_text(one) for one in caught):
+    for message in dict.fromkeys(_text(warning) for warning in caught):
         sys.stderr.write(f"{message}\n")
 
 
@@ -52,13 +52,13 @@ class _Terminal:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def begins(self, planned: Planned, number: int, of: int) -> None:
+    def begins(self, planned: Planned, number: int, count: int) -> None:
         """Draw an empty line for a run."""
         if self._planned is None or self._planned.place != planned.place:
             self._bar.console.print(planned.place.system, highlight=False, style="bold")
         self._planned = planned
         self._recipe = workloads.load(planned.settings.workload).recipe
-        self._run = f"run {number}/{of}"
+        self._run = f"run {number}/{count}"
         self._bar.reset(
             self._task,
             total=planned.settings.epochs,
@@ -88,13 +88,13 @@ def one_line(made: Made) -> str:
     )
 
 
-def _state(one: Checkpoint, recipe: Recipe, settings: Settings) -> str:
-    missing = settings.target - one.quality
+def _state(checkpoint: Checkpoint, recipe: Recipe, settings: Settings) -> str:
+    missing = settings.target - checkpoint.quality
     missing = missing if recipe.higher_is_better else -missing
     distance = "target reached" if missing <= 0 else f"{missing:.4f} to go"
     return (
-        f"epoch {one.epoch:g}/{settings.epochs:g} {recipe.metric} {one.quality:.4f} "
-        f"{one.known_at.wall:.1f} s, {distance}"
+        f"epoch {checkpoint.epoch:g}/{settings.epochs:g} {recipe.metric} {checkpoint.quality:.4f} "
+        f"{checkpoint.known_at.wall:.1f} s, {distance}"
     )
 
 

@@ -44,7 +44,7 @@ class Made:
 class Watcher(Protocol):
     """Is told how the runs go."""
 
-    def begins(self, planned: Planned, number: int, of: int) -> None:
+    def begins(self, planned: Planned, number: int, count: int) -> None:
         """Learn that a run begins; `number` counts from 1."""
 
     def checkpoint(self, checkpoint: Checkpoint) -> None:
@@ -57,7 +57,7 @@ class Watcher(Protocol):
 class Nobody:
     """Watches nothing."""
 
-    def begins(self, planned: Planned, number: int, of: int) -> None:
+    def begins(self, planned: Planned, number: int, count: int) -> None:
         """Ignore it."""
 
     def checkpoint(self, checkpoint: Checkpoint) -> None:
@@ -77,17 +77,17 @@ def run_all(
         listening(obey=workers.leads, alone=workers.size == 1) as stop,
     ):
         setup = planned[0].settings.setup()
-        for number, one in enumerate(planned, start=1):
-            if one.settings.setup() != setup:
-                setup = one.settings.setup()
+        for number, run in enumerate(planned, start=1):
+            if run.settings.setup() != setup:
+                setup = run.settings.setup()
                 torch.compiler.reset()  # graphs of other setups count against the limit of graphs
             listener = watcher if workers.leads else Nobody()
-            listener.begins(one, number, len(planned))
-            done = _run(one, workers, stop, listener.checkpoint)
+            listener.begins(run, number, len(planned))
+            done = _run(run, workers, stop, listener.checkpoint)
             if done is None:
                 continue
             if write_dawnbench:
-                dawnbench.write(one.place, done.settings, done.log, done.outcome)
+                dawnbench.write(run.place, done.settings, done.log, done.outcome)
             watcher.ends(done)
             made.append(done)
     return made

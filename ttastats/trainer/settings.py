@@ -54,7 +54,7 @@ class Settings:
         """Return the settings as plain values."""
         return dataclasses.asdict(self)
 
-    def given(self, device: torch.device | None = None) -> dict[str, Any]:
+    def arguments(self, device: torch.device | None = None) -> dict[str, Any]:
         """Return what every hook of a workload is given: all values, the device and the seed."""
         about = {"device": device or torch.device(self.device), "seed": self.seed}
         return {**self.values, **about}

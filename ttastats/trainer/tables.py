@@ -107,9 +107,9 @@ def report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
 def _row(
     baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str], tested: str
 ) -> SweepRow:
-    found = cpu = _ITSELF
+    speedups = cpu = _ITSELF
     if names[0] != names[1]:
-        found = _compared(baseline, side, names, also=[tested] if tested else [])
+        speedups = _compared(baseline, side, names, also=[tested] if tested else [])
         cpu = _compared(baseline, side, names, unit="cpu-seconds")
     about, spent = (
         of_kind(api.summary(side, by=["benchmark"], unit=unit).records, SummaryRow)[0]
@@ -124,21 +124,21 @@ def _row(
         tta_mean_seconds=about.tta_mean_seconds,
         cpu_tta_mean_seconds=spent.tta_mean_seconds,
         cpu_epoch_mean_seconds=spent.epoch_seconds_mean,
-        throughput_speedup=found.throughput_speedup,
-        throughput_low=found.throughput_low,
-        throughput_high=found.throughput_high,
-        speedup=found.speedup,
-        speedup_low=found.speedup_low,
-        speedup_high=found.speedup_high,
-        epochs_ratio=found.epochs_ratio,
-        p_adjusted=found.p_adjusted,
-        verdict=found.verdict,
+        throughput_speedup=speedups.throughput_speedup,
+        throughput_low=speedups.throughput_low,
+        throughput_high=speedups.throughput_high,
+        speedup=speedups.speedup,
+        speedup_low=speedups.speedup_low,
+        speedup_high=speedups.speedup_high,
+        epochs_ratio=speedups.epochs_ratio,
+        p_adjusted=speedups.p_adjusted,
+        verdict=speedups.verdict,
         cpu_throughput_speedup=cpu.throughput_speedup,
         cpu_tta_speedup=cpu.speedup,
         cpu_tta_low=cpu.speedup_low,
         cpu_tta_high=cpu.speedup_high,
         cpu_verdict=cpu.verdict,
-        unseen=_unseen(side, tested, found) if tested else UNSET,
+        unseen=_unseen(side, tested, speedups) if tested else UNSET,
     )
 
 

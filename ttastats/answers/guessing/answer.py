@@ -79,7 +79,7 @@ class Guessed:
         if self.left:
             number = sum(len(names) for _, names in self.left)
             lines.append(f"not recognised as logs: {units.plural(number, 'file')}")
-            lines += [f"    {_some(names)}: {visible(reason)}" for reason, names in self.left]
+            lines += [f"    {_named(names)}: {visible(reason)}" for reason, names in self.left]
             lines.append("")
         lines += ["next", *(f"    {command}" for command in self.commands())]
         return "\n".join(lines)
@@ -124,7 +124,7 @@ def _target(runs: Sequence[RunSeen]) -> str:
 
 def _kind(place: int, kind: Kind) -> Iterator[str]:
     yield f"{place}. {visible(kind.title)}"
-    yield f"   {units.plural(len(kind.files), 'file')}: {_some(kind.files)}"
+    yield f"   {units.plural(len(kind.files), 'file')}: {_named(kind.files)}"
     if kind.block:
         plain = [line for line in kind.block.splitlines() if not _DOUBT.match(line)]
         yield ""
@@ -132,8 +132,8 @@ def _kind(place: int, kind: Kind) -> Iterator[str]:
     if kind.reasons or kind.problems:
         yield ""
     for mark, sure in ((" ", True), ("?", False)):
-        those = (reason for reason in kind.reasons if reason.sure is sure)
-        yield from (f" {mark} {reason.key:<8} {visible(reason.text)}" for reason in those)
+        reasons = (reason for reason in kind.reasons if reason.sure is sure)
+        yield from (f" {mark} {reason.key:<8} {visible(reason.text)}" for reason in reasons)
     yield from (f" ! {visible(problem)}" for problem in kind.problems[:_NAMED])
     if len(kind.problems) > _NAMED:
         yield f" ! and {len(kind.problems) - _NAMED} more"
@@ -146,7 +146,7 @@ def _kind(place: int, kind: Kind) -> Iterator[str]:
 _DOUBT = re.compile(r"# \w+\? ")
 
 
-def _some(names: Sequence[str]) -> str:
+def _named(names: Sequence[str]) -> str:
     return units.listed([visible(name) for name in names], _NAMED)
 
 

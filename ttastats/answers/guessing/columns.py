@@ -42,24 +42,24 @@ _MOST_METRICS = 8
 
 def proposal(frame: pl.DataFrame) -> Proposal:
     """Return the keys of a block for a table, or for what the lines of a log tell."""
-    told = {name: numbers(frame[name]) for name in frame.columns}
-    told = {name: column for name, column in told.items() if column.is_finite().any()}
-    metrics, reasons = _metrics(frame, told)
+    numeric = {name: numbers(frame[name]) for name in frame.columns}
+    numeric = {name: column for name, column in numeric.items() if column.is_finite().any()}
+    metrics, reasons = _metrics(frame, numeric)
     keys: dict[str, Value] = {"metric": metrics}
-    counts = {key: _count(key, told) for key in COUNTS}
-    runs = _runs(frame, told, counts, reasons)
+    counts = {key: _count(key, numeric) for key in COUNTS}
+    runs = _runs(frame, numeric, counts, reasons)
     if runs:
         keys["run"] = runs
         words = [name for name in runs if numbers(frame[name]).is_null().any()]
         named = [name for name in words if _plain(name) != "seed"]
         if named:
             keys["entry"] = named[0]
-    seconds = _seconds(frame, told, runs, reasons)
+    seconds = _seconds(frame, numeric, runs, reasons)
     if seconds is not None:
         keys["seconds"] = seconds
     for key, column in counts.items():
         if column is not None:
-            keys[key] = _progress(key, column, told[column], counts, reasons)
+            keys[key] = _progress(key, column, numeric[column], counts, reasons)
     return Proposal(keys, tuple(reasons))
 
 
@@ -68,37 +68,37 @@ def _plain(name: str) -> str:
 
 
 def _metrics(
-    frame: pl.DataFrame, told: Mapping[str, pl.Series]
+    frame: pl.DataFrame, numeric: Mapping[str, pl.Series]
 ) -> tuple[tuple[str, ...], list[Reason]]:
-    found = [name for name in names.metrics(frame.columns) if name in told]
+    metrics = [name for name in names.metrics(frame.columns) if name in numeric]
     says = "the name says it is an evaluation metric"
     doubt = ""
     # Beside a name that says so, one that does not is none of an evaluation.
-    named = [name for name in found if name in evaluated([name, "val_loss"])]
-    if found and not any("train" not in _plain(name) for name in named):
+    named = [name for name in metrics if name in evaluated([name, "val_loss"])]
+    if metrics and not any("train" not in _plain(name) for name in named):
         says = "the name does not say that it is an evaluation metric; is it?"
         doubt = says
-    if not found:
-        found, doubt = _of_training(frame, told)
-    if not found:
+    if not metrics:
+        metrics, doubt = _of_training(frame, numeric)
+    if not metrics:
         columns = listed(frame.columns, 12)
         raise NoLogError(f"no column with numbers looks like a metric: {columns}")
-    found.sort(key=rank)
+    metrics.sort(key=rank)
     # A quality by its name, unless it is one of training that has its partner among the others.
-    partners = [_plain(name) for name in found]
+    partners = [_plain(name) for name in metrics]
     more = [
         name
-        for name in ([] if doubt else told)
+        for name in ([] if doubt else numeric)
         if evaluated([name])
         and higher_is_better(name) is True
         and "train" not in _plain(name)
         and not any(partner.endswith(_plain(name)) for partner in partners)
     ]
-    left_out = [*found, *more][_MOST_METRICS:]
-    found = [*found, *more][:_MOST_METRICS]
-    reasons = [Reason("metric", f"{found[0]}: {doubt or says}", not doubt)]
-    if len(found) > 1:
-        text = f"also {listed(found[1:], 8)}; each can be used with --target"
+    left_out = [*metrics, *more][_MOST_METRICS:]
+    metrics = [*metrics, *more][:_MOST_METRICS]
+    reasons = [Reason("metric", f"{metrics[0]}: {doubt or says}", not doubt)]
+    if len(metrics) > 1:
+        text = f"also {listed(metrics[1:], 8)}; each can be used with --target"
         reasons.append(Reason("metric", text))
     if more:
         text = f"{listed(more)}: a quality by name, but is it an evaluation metric?"
@@ -107,8 +107,8 @@ def _metrics(
         reasons.append(Reason("metric", f"not used: {listed(left_out)}", sure=False))
     # A name that reads like a target is quoted.
     reads_like_a_target = re.compile(r"[<>=]|\s(?:higher|lower)$").search
-    quoted = (f'"{name}"' if reads_like_a_target(name) else name for name in found)
-    return tuple(quoted), [*reasons, *_directions(found, told)]
+    quoted = (f'"{name}"' if reads_like_a_target(name) else name for name in metrics)
+    return tuple(quoted), [*reasons, *_directions(metrics, numeric)]
 
 
 def rank(name: str) -> int:
@@ -116,10 +116,10 @@ def rank(name: str) -> int:
     return 2 * (higher_is_better(name) is not True) + ("test" in name.lower())
 
 
-def _of_training(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> tuple[list[str], str]:
+def _of_training(frame: pl.DataFrame, numeric: Mapping[str, pl.Series]) -> tuple[list[str], str]:
     """Return what may do for a metric where nothing is evaluated."""
-    taken = {_count(key, told) for key in COUNTS} | {name for name, _ in _clocks(frame, told)}
-    rest = [name for name in told if name not in taken]
+    other = {*(_count(key, numeric) for key in COUNTS), *dict(_clocks(frame, numeric))}
+    rest = [name for name in numeric if name not in other]
     known = [name for name in rest if higher_is_better(name) is not None]
     if known:
         text = "a training metric; there is no evaluation metric. Set another one if it exists"
@@ -130,16 +130,16 @@ def _of_training(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> tuple[li
         for name in evaluated(rest)
         if _plain(name) not in keys and not _plain(name).startswith("column_")
     ]
-    if len(named) == 1 and told[named[0]].len() > 1:
+    if len(named) == 1 and numeric[named[0]].len() > 1:
         return named, "the only number that is neither a time nor a count"
     return [], ""
 
 
-def _directions(found: Sequence[str], told: Mapping[str, pl.Series]) -> Iterator[Reason]:
+def _directions(found: Sequence[str], numeric: Mapping[str, pl.Series]) -> Iterator[Reason]:
     metrics = [Metric(name, higher_is_better(name), guessed=True) for name in found]
     for problem in directions(metrics):
         yield Reason("metric", problem.message, problem.severity == "info")
-    first = told[found[0]].drop_nans().drop_nulls()
+    first = numeric[found[0]].drop_nans().drop_nulls()
     most = first.max() if len(first) else None
     is_share = re.search("acc|top|precision|recall|f1|map", found[0].lower())
     if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
@@ -147,10 +147,10 @@ def _directions(found: Sequence[str], told: Mapping[str, pl.Series]) -> Iterator
         yield Reason("metric", text, sure=False)
 
 
-def _count(key: str, told: Mapping[str, pl.Series]) -> str | None:
+def _count(key: str, numeric: Mapping[str, pl.Series]) -> str | None:
     """Return the column that counts training: by the names read without a word, then by others."""
-    others = (name for name in told if _plain(name) in COUNTS[key])
-    return names.first_of(names.COUNTS[key], told) or next(others, None)
+    others = (name for name in numeric if _plain(name) in COUNTS[key])
+    return names.first_of(names.COUNTS[key], numeric) or next(others, None)
 
 
 def _progress(
@@ -171,18 +171,20 @@ def _progress(
     return column
 
 
-def _clocks(frame: pl.DataFrame, told: Mapping[str, pl.Series]) -> list[tuple[str, str]]:
+def _clocks(frame: pl.DataFrame, numeric: Mapping[str, pl.Series]) -> list[tuple[str, str]]:
     """Return what may be the clock, as a block says it: by names, then stamps by their look."""
-    found = [
+    clocks = [
         (name, names.UNITS[_CLOCKS[_plain(name)]])
-        for name in told
-        if _plain(name) in _CLOCKS and not _is_unix(told[name])
+        for name in numeric
+        if _plain(name) in _CLOCKS and not _is_unix(numeric[name])
     ]
-    stamps = [(name, "unix") for name in told if _plain(name) in _STAMPS and _is_unix(told[name])]
-    if not found and not stamps:
-        likely = [name for name in frame.columns if name not in told and _plain(name) in _STAMPS]
+    stamps = [
+        (name, "unix") for name in numeric if _plain(name) in _STAMPS and _is_unix(numeric[name])
+    ]
+    if not clocks and not stamps:
+        likely = [name for name in frame.columns if name not in numeric and _plain(name) in _STAMPS]
         stamps = [(name, form) for name in likely if (form := form_of(frame[name]))]
-    return found or stamps or [(name, unit) for name in told if (unit := unit_of(name))]
+    return clocks or stamps or [(name, unit) for name in numeric if (unit := unit_of(name))]
 
 
 def unit_of(name: str) -> str | None:
@@ -236,14 +238,17 @@ def form_of(cells: pl.Series) -> str | None:
 
 
 def _seconds(
-    frame: pl.DataFrame, told: Mapping[str, pl.Series], runs: Sequence[str], reasons: list[Reason]
+    frame: pl.DataFrame,
+    numeric: Mapping[str, pl.Series],
+    runs: Sequence[str],
+    reasons: list[Reason],
 ) -> str | None:
     """Return the one clock that goes forward; an empty text says that there is none."""
-    found = _clocks(frame, told)
+    clocks = _clocks(frame, numeric)
     forward = [
         (name, unit)
-        for name, unit in found
-        if name not in told or _goes_forward(_steps(frame, told[name], runs))
+        for name, unit in clocks
+        if name not in numeric or _goes_forward(_steps(frame, numeric[name], runs))
     ]
     if len(forward) == 1:
         name, unit = forward[0]
@@ -261,8 +266,8 @@ def _seconds(
             Reason("seconds", f"several columns may be the clock: {written}", sure=False)
         )
         return ""
-    if found:
-        name, unit = found[0]
+    if clocks:
+        name, unit = clocks[0]
         text = (
             f"{name} does not increase: is it the time of one step or epoch? If a column counts "
             f"those, write seconds = '{name} {unit} per COLUMN'"
@@ -289,7 +294,7 @@ def _steps(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> pl.Se
 
 def _runs(
     frame: pl.DataFrame,
-    told: Mapping[str, pl.Series],
+    numeric: Mapping[str, pl.Series],
     counts: Mapping[str, str | None],
     reasons: list[Reason],
 ) -> tuple[str, ...]:
@@ -309,7 +314,7 @@ def _runs(
     number, best = 1, list[str]()
     # The first choice that tells as many runs apart as any, going forward.
     for choice in [seeds, *([name, *seeds] for name in named), [*named, *seeds]]:
-        if not choice or (progress and (_steps(frame, told[progress], choice) < 0).any()):
+        if not choice or (progress and (_steps(frame, numeric[progress], choice) < 0).any()):
             continue
         told_apart = frame.select(texts(frame[name]).alias(name) for name in choice).n_unique()
         if told_apart > number:

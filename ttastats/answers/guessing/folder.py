@@ -64,18 +64,18 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         File(source, place, str(place).removeprefix(start))
         for source, place in zip(sources, places, strict=True)
     ]
-    found = _sorted(files, Reading(blocks=blocks))
+    by_kind = _sorted(files, Reading(blocks=blocks))
     tried = [
         trial.tried(title, own, proposal, root, blocks)
-        for title, own, proposal in _proposed(found, files)
+        for title, own, proposal in _proposed(by_kind, files)
     ]
     if not tried:
-        raise _nothing(str(path), found.left)
+        raise _nothing(str(path), by_kind.left)
     prefix = _prefix(root, output)  # which leads from the folder of the blocks to that of the logs
     texts = [
-        written(replace(one, keys={**one.keys, "files": f"{prefix}{one.keys['files']}"}))
-        for _, one in tried
-        if one
+        written(replace(each, keys={**each.keys, "files": f"{prefix}{each.keys['files']}"}))
+        for _, each in tried
+        if each
     ]
     config = "\n".join([_HEADER, *texts]) if texts else ""
     if output is not None and not config:
@@ -87,7 +87,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     if output is not None:
         with atomic.naming(Path(output)):
             atomic.write_text(Path(output), config)
-    left = tuple((reason, tuple(names)) for reason, names in sorted(found.left.items()))
+    left = tuple((reason, tuple(names)) for reason, names in sorted(by_kind.left.items()))
     shown = None if output is None else str(output)
     return Guessed(str(path), tuple(kind for kind, _ in tried), left, config, folder, shown)
 
@@ -118,13 +118,13 @@ def _prefix(root: str, output: str | Path | None) -> str:
     return "" if str(below) == "." else f"{literal(str(below))}/"
 
 
-def _nothing(path: str, left: dict[str, list[str]]) -> TtastatsError:
-    if not left:
+def _nothing(path: str, reasons: dict[str, list[str]]) -> TtastatsError:
+    if not reasons:
         return TtastatsError("contains no files", where=path, remedy="Give a folder with logs.")
-    most = max(left, key=lambda reason: len(left[reason]))
+    most = max(reasons, key=lambda reason: len(reasons[reason]))
     return TtastatsError(
-        f"none of {sum(map(len, left.values())):,} file(s) looks like a log; {left[most][0]}: "
-        f"{most}",
+        f"none of {sum(map(len, reasons.values())):,} file(s) looks like a log; "
+        f"{reasons[most][0]}: {most}",
         where=path,
         remedy="docs/your-logs.md explains how to describe any log in a block.",
     )
@@ -141,73 +141,73 @@ class _Sorted:
 
 
 def _sorted(files: Sequence[File], reading: Reading) -> _Sorted:
-    found = _Sorted(defaultdict(list), set(), defaultdict(list), defaultdict(list))
-    seen = kinds.Seen()
+    by_kind = _Sorted(defaultdict(list), set(), defaultdict(list), defaultdict(list))
+    sketched = kinds.Seen()
     for file in files:
         try:
-            _sort(file, reading, seen, found)
+            _sort(file, reading, sketched, by_kind)
         except (UnreadableError, NoLogError) as error:
-            found.left[str(error)].append(file.below)
+            by_kind.left[str(error)].append(file.below)
         except TtastatsError as error:
-            found.left[error.what].append(file.below)
-    _without_companions(found)
-    return found
+            by_kind.left[error.what].append(file.below)
+    _without_companions(by_kind)
+    return by_kind
 
 
-def _without_companions(found: _Sorted) -> None:
+def _without_companions(by_kind: _Sorted) -> None:
     """Leave out what lies beside logs that are read without a block: it tells the same runs."""
-    folders = {file.place.parent for title in found.known for file in found.read[title]}
+    folders = {file.place.parent for title in by_kind.known for file in by_kind.read[title]}
 
     def is_beside(file: File) -> bool:
         folder = file.place.parent
         beside = folder in folders or (folder.name == "files" and folder.parent in folders)
         return beside and not file.source.named
 
-    for same, those in list(found.guessed.items()):
-        beside = [file for file, _ in those if is_beside(file)]
-        found.guessed[same] = [(file, one) for file, one in those if file not in beside]
+    for same, sketches in list(by_kind.guessed.items()):
+        beside = [file for file, _ in sketches if is_beside(file)]
+        by_kind.guessed[same] = [(file, sketch) for file, sketch in sketches if file not in beside]
         if beside:
-            found.left[_BESIDE] += [file.below for file in beside]
-        if not found.guessed[same]:
-            del found.guessed[same]
+            by_kind.left[_BESIDE] += [file.below for file in beside]
+        if not by_kind.guessed[same]:
+            del by_kind.guessed[same]
 
 
 _BESIDE = "beside a log that is read without a block: possibly the same run"
 
 
-def _sort(file: File, reading: Reading, seen: kinds.Seen, found: _Sorted) -> None:
+def _sort(file: File, reading: Reading, sketched: kinds.Seen, by_kind: _Sorted) -> None:
     head = next(file.source.blocks(), b"")
     if head.startswith(LFS_POINTER):
         raise NoLogError("a Git LFS pointer, not the file itself: run `git lfs pull`")
     dialect, block, _ = way(head, file.place.parent, file.place.name, None, reading)
     hit = described.block_for(str(file.place), reading.blocks)
     if hit is not None and dialect is not None:
-        found.read[f"already described in {hit[0].where}"].append(file)
+        by_kind.read[f"already described in {hit[0].where}"].append(file)
         return
     if block is not None:
         sketch = kinds.of_a_preset(block, head, file.below)
     elif dialect is not None:
         title = f"{dialect.name}: read without a block"
-        found.known.add(title)
-        found.read[title].append(file)
+        by_kind.known.add(title)
+        by_kind.read[title].append(file)
         return
     else:
-        sketch = seen.sketch(head, file.below)
-    found.guessed[sketch.same].append((file, sketch))
+        sketch = sketched.sketch(head, file.below)
+    by_kind.guessed[sketch.same].append((file, sketch))
 
 
 _Proposed = tuple[str, list[File], Proposal | None]
 
 
-def _proposed(found: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
+def _proposed(by_kind: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
     """Yield what each kind is, its files, and the block proposed where one is needed."""
-    for title, own in found.read.items():
-        yield title, own, None
-    unfit = {name for names in found.left.values() for name in names}
+    for title, of_kind in by_kind.read.items():
+        yield title, of_kind, None
+    unfit = {name for names in by_kind.left.values() for name in names}
     of_a_kind = {file.below for file in files} - unfit
-    for those in found.guessed.values():
-        sketch = max((sketch for _, sketch in those), key=lambda one: one.rows)
-        by_path = {file.below: file for file, _ in those}
+    for sketches in by_kind.guessed.values():
+        sketch = max((sketch for _, sketch in sketches), key=lambda each: each.rows)
+        by_path = {file.below: file for file, _ in sketches}
         paths = list(by_path)
         apart = _Apart(of_a_kind - set(paths), unfit, runs_inside="run" in sketch.proposal.keys)
         for layout in _of_a_preset(paths, sketch.proposal) or apart.layouts(paths):
@@ -218,12 +218,12 @@ def _proposed(found: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
             yield sketch.title, [by_path[path] for path in layout.paths], proposal
 
 
-def _of_a_preset(own: Sequence[str], proposal: Proposal) -> list[FilePattern]:
+def _of_a_preset(paths: Sequence[str], proposal: Proposal) -> list[FilePattern]:
     """Return the pattern that a preset has for its files, where it matches all of them."""
     preset = presets.presets().get(str(proposal.keys.get("preset")))
     for pattern in preset.signs.path if preset and preset.signs else ():
-        if all(patterns.matched(f"**/{pattern}", path) for path in own):
-            return [FilePattern(f"**/{pattern}", tuple(own), ())]
+        if all(patterns.matched(f"**/{pattern}", path) for path in paths):
+            return [FilePattern(f"**/{pattern}", tuple(paths), ())]
     return []
 
 
@@ -235,9 +235,9 @@ class _Apart:
     unfit: Collection[str]
     runs_inside: bool
 
-    def layouts(self, own: Sequence[str], *, by_folder: bool = True) -> Iterator[FilePattern]:
+    def layouts(self, paths: Sequence[str], *, by_folder: bool = True) -> Iterator[FilePattern]:
         """Yield as few patterns as can be: of all files, of those of a folder, of one file each."""
-        for layout in layouts(own, runs_inside=self.runs_inside):
+        for layout in layouts(paths, runs_inside=self.runs_inside):
             also = [path for path in self.unfit if patterns.matched(layout.pattern, path)]
             fits = not any(patterns.matched(layout.pattern, path) for path in self.others)
             if fits and len(also) < len(layout.paths):
@@ -248,7 +248,7 @@ class _Apart:
                 folders: dict[str, list[str]] = defaultdict(list)
                 for path in layout.paths:
                     folders[path.partition("/")[0] if "/" in path else ""].append(path)
-                for those in folders.values():
-                    yield from self.layouts(those, by_folder=False)
+                for of_folder in folders.values():
+                    yield from self.layouts(of_folder, by_folder=False)
             else:
                 yield from (FilePattern(literal(path), (path,), ()) for path in layout.paths)

@@ -49,10 +49,10 @@ class Seen:
         for known in alike:
             if len(known) >= _CLOSELY and _is_like(known[-1], head):
                 return max(known[-_CLOSELY:], key=lambda sketch: sketch.rows)
-        found = sketched(head, path)
+        sketch = sketched(head, path)
         if not _is_json(head):
-            alike[found.title == "text"].append(found)
-        return found
+            alike[sketch.title == "text"].append(sketch)
+        return sketch
 
 
 def _is_like(known: Sketch, head: bytes) -> bool:
@@ -127,20 +127,20 @@ def sketched(head: bytes, path: str) -> Sketch:
 def _of_table(frame: pl.DataFrame, head: bytes) -> Sketch:
     if frame.height == 1 and _is_json(head):
         raise NoLogError("JSON with a single row of numbers: a summary, or settings")
-    found = columns.proposal(frame)
-    if not {"step", "epoch", "samples", "seconds"} & {key for key in found.keys if found.keys[key]}:
+    proposal = columns.proposal(frame)
+    if not any(map(proposal.keys.get, ("step", "epoch", "samples", "seconds"))):
         text = "it has no step, epoch or time: are its rows evaluations?"
-        found = replace(found, reasons=(*found.reasons, Reason("step", text, sure=False)))
+        proposal = replace(proposal, reasons=(*proposal.reasons, Reason("step", text, sure=False)))
     title = f"table of {listed(frame.columns, 8)}"
-    return Sketch(("table", *_said(found)), found, title, frame.height)
+    return Sketch(("table", *_keys(proposal)), proposal, title, frame.height)
 
 
 def _of_lines(head: bytes, path: str) -> Sketch:
-    found = lines.proposal(_cut(head).decode("utf-8", "replace"), path)
-    return Sketch(("lines", *_said(found)), found, "text", 0)
+    proposal = lines.proposal(_cut(head).decode("utf-8", "replace"), path)
+    return Sketch(("lines", *_keys(proposal)), proposal, "text", 0)
 
 
-def _said(proposal: Proposal) -> tuple[str, ...]:
+def _keys(proposal: Proposal) -> tuple[str, ...]:
     return tuple(f"{key}={proposal.keys[key]}" for key in sorted(proposal.keys))
 
 

@@ -49,7 +49,7 @@ def layouts(paths: Iterable[str], *, runs_inside: bool) -> list[FilePattern]:
         name = _uncompressed(path).rpartition("/")[2]
         ending = f".{name.rpartition('.')[2]}" if "." in name[1:] else ""
         alike[path.count("/"), ending].append(path)
-    return [_layout(those, ending, runs_inside) for (_, ending), those in sorted(alike.items())]
+    return [_layout(paths, ending, runs_inside) for (_, ending), paths in sorted(alike.items())]
 
 
 def literal(path: str) -> str:
@@ -85,12 +85,12 @@ def _layout(paths: Sequence[str], ending: str, runs_inside: bool) -> FilePattern
     split = [_uncompressed(path).split("/") for path in paths]
     columns = list(zip(*split, strict=True))
     parts = [_part(column, "") for column in columns[:-1]] + [_part(columns[-1], ending)]
-    seen: set[str] = set()  # no two numbers have one name: those of the last part keep theirs
+    counted: set[str] = set()  # no two numbers have one name: those of the last part keep theirs
     for part in reversed(parts):
-        if part.counted in seen:
+        if part.counted in counted:
             part.counted = "_"
         elif part.counted:
-            seen.add(part.counted)
+            counted.add(part.counted)
     words = [part for part in parts if part.words]
     entry = _named(words, parts, runs_inside)
     pattern = "/".join(part.written() for part in parts)
@@ -111,11 +111,11 @@ def _part(values: Sequence[str], ending: str) -> _Part:
     return part or _whole(stems, ending)
 
 
-def _numbered(found: Sequence[re.Match[str]], ending: str) -> _Part | None:
+def _numbered(matches: Sequence[re.Match[str]], ending: str) -> _Part | None:
     """Return a part whose numbers count: the same word stands before all of them."""
-    words = {(match["word"], match["mark"]) for match in found}
-    before = sorted({match["before"] for match in found})
-    numbers = {match["number"] for match in found}
+    words = {(match["word"], match["mark"]) for match in matches}
+    before = sorted({match["before"] for match in matches})
+    numbers = {match["number"] for match in matches}
     ((word, mark), *others) = words
     if others or len(numbers) < 2:
         return None
@@ -123,12 +123,12 @@ def _numbered(found: Sequence[re.Match[str]], ending: str) -> _Part | None:
     if len(before) == 1:
         return _Part(start=f"{before[0]}{word}{mark}", counted=counted, end=ending)
     # `resnet-18`, `resnet-50`, `vgg-16`: numbers of a name, where none comes twice.
-    if not word and len(numbers) == len(found):
+    if not word and len(numbers) == len(matches):
         return None
     separator = before[0][-1:]
-    if not separator or any(one[-1:] != separator for one in before):
+    if not separator or any(text[-1:] != separator for text in before):
         return None
-    names = tuple(one[:-1] for one in before)
+    names = tuple(text[:-1] for text in before)
     return _Part("", names, f"{separator}{word}{mark}", counted, ending)
 
 
@@ -151,7 +151,7 @@ def _common(texts: Sequence[str]) -> str:
 
 
 def _last_separator(text: str) -> int:
-    return max(text.rfind(one) for one in "-_ =") + 1
+    return max(text.rfind(mark) for mark in "-_ =") + 1
 
 
 def _named(words: Sequence[_Part], parts: Sequence[_Part], runs_inside: bool) -> str | None:

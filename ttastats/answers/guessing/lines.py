@@ -89,30 +89,30 @@ def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
             kinds[named] += 1
             examples.setdefault(named, line)
     metrics = _metrics(kinds)
-    with_metric = _kept(kinds, metrics)
-    found: dict[str, str] = {}
+    with_metric = _common(kinds, metrics)
+    expressions: dict[str, str] = {}
     parts: set[str] = set()
     covered: set[str] = set()
     for named in with_metric:
-        wanted = [each for each in named if each.group in metrics or each.part != "value"]
-        own = {each.group for each in wanted} & metrics
-        if own <= covered or len(found) == _MOST_EXPRESSIONS:  # told twice, in two forms
+        numbers = [each for each in named if each.group in metrics or each.part != "value"]
+        values = {each.group for each in numbers} & metrics
+        if values <= covered or len(expressions) == _MOST_EXPRESSIONS:  # told twice, in two forms
             continue
-        covered |= own
-        found[_joined(wanted)] = examples[named]
-        parts |= {each.part for each in wanted}
-    if not found:
+        covered |= values
+        expressions[_joined(numbers)] = examples[named]
+        parts |= {each.part for each in numbers}
+    if not expressions:
         return
     if not parts & {"step", "epoch", "samples"}:
         for named, _ in kinds.most_common():
             counted = [each for each in named if each.part in {"step", "epoch", "samples"}]
             if counted and named not in with_metric:
-                found.setdefault(_joined(counted), examples[named])
+                expressions.setdefault(_joined(counted), examples[named])
                 break
     if "clock" not in parts:
-        stamped = _stamped(lines, found)
-        found = {_stamp(stamped): stamped, **found} if stamped else found
-    yield from found.items()
+        stamped = _stamped(lines, expressions)
+        expressions = {_stamp(stamped): stamped, **expressions} if stamped else expressions
+    yield from expressions.items()
 
 
 def _metrics(kinds: Counter[tuple[_Named, ...]]) -> frozenset[str]:
@@ -121,9 +121,9 @@ def _metrics(kinds: Counter[tuple[_Named, ...]]) -> frozenset[str]:
     return frozenset(names.metrics(groups) or of_training)
 
 
-def _stamped(lines: Sequence[str], found: Iterable[str]) -> str | None:
+def _stamped(lines: Sequence[str], expressions: Iterable[str]) -> str | None:
     """Return a line with a stamp where nearly all evaluations have one since the last of them."""
-    evaluated = [re.compile(pattern) for pattern in found]
+    evaluated = [re.compile(pattern) for pattern in expressions]
     examples: dict[str, str] = {}
     since: set[str] = set()
     fresh: Counter[str] = Counter()
@@ -143,19 +143,21 @@ def _shape(stamp: str) -> str:
     return re.sub(r"\d+", "0", stamp)
 
 
-def _kept(kinds: Counter[tuple[_Named, ...]], metrics: frozenset[str]) -> list[tuple[_Named, ...]]:
+def _common(
+    kinds: Counter[tuple[_Named, ...]], metrics: frozenset[str]
+) -> list[tuple[_Named, ...]]:
     """Return the lines with a metric, without rare ones that lack what most have, as of the end."""
-    those = [
+    with_metric = [
         (named, n) for named, n in kinds.most_common() if any(o.group in metrics for o in named)
     ]
-    if not those:
+    if not with_metric:
         return []
-    most = those[0][1]
+    most = with_metric[0][1]
     fewest = max(0.1 * most, min(most, 2))
-    progress = {each.part for each in those[0][0]} - {"value", "clock"}
+    progress = {each.part for each in with_metric[0][0]} - {"value", "clock"}
     return [
         named
-        for named, n in those
+        for named, n in with_metric
         if n >= fewest and (n == most or progress <= {each.part for each in named})
     ]
 
@@ -177,12 +179,12 @@ def _stamp(line: str) -> str:
 
 def _named_numbers(line: str) -> tuple[_Named, ...]:
     """Return the numbers that a line calls by a name, once each."""
-    found: dict[str, _Named] = {}
+    numbers: dict[str, _Named] = {}
     for match in _PAIR.finditer(line):
         number = _named_number(match)
-        if number is not None and number.group not in found:
-            found[number.group] = number
-    return tuple(found.values())
+        if number is not None and number.group not in numbers:
+            numbers[number.group] = number
+    return tuple(numbers.values())
 
 
 def _named_number(match: re.Match[str]) -> _Named | None:

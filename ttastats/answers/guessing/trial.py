@@ -53,7 +53,7 @@ class _Beginning(Source, frozen=True, gc=False):
 
 def tried(
     title: str,
-    own: Sequence[File],
+    files: Sequence[File],
     proposal: Proposal | None,
     root: str,
     blocks: tuple[Block, ...],
@@ -64,35 +64,33 @@ def tried(
     runs: list[pl.DataFrame] = []
     problems: dict[str, None] = {}
     # From the beginning, the middle and the end, then others that may hold a run.
-    last = len(own) - 1
-    for number in dict.fromkeys([0, len(own) // 2, last, *range(min(len(own), _MOST_FILES))]):
-        file = own[number]
+    last = len(files) - 1
+    for number in dict.fromkeys([0, len(files) // 2, last, *range(min(len(files), _MOST_FILES))]):
+        file = files[number]
         if len(runs) >= _RUNS:
             break
         source = file.source
         beginning = _Beginning(source.container, source.file, file.below, source.entry)
-        found = read_unit([beginning], reading)
-        assert isinstance(found.rows, pl.DataFrame)  # noqa: S101 - for the type checker
-        room = _RUNS - len(runs) if len(own) < _RUNS else 1
-        runs += found.rows.partition_by("run_id", maintain_order=True)[:room]
-        remarks = [one for one in found.problems if one.code != PART_OF_A_RUN]
+        unit = read_unit([beginning], reading)
+        assert isinstance(unit.rows, pl.DataFrame)  # noqa: S101 - for the type checker
+        room = _RUNS - len(runs) if len(files) < _RUNS else 1
+        runs += unit.rows.partition_by("run_id", maintain_order=True)[:room]
+        remarks = [problem for problem in unit.problems if problem.code != PART_OF_A_RUN]
         if source.file.size > _MOST_READ:
             text = f"only the first {_MOST_READ // 2**20} MiB were read"
             remarks.append(Problem("large_file", text, "warning"))
-        back = next((one for one in remarks if one.code in _CHOICES), None)
+        back = next((problem for problem in remarks if problem.code in _CHOICES), None)
         if proposal and back and not proposal.choices:
             proposal = replace(proposal, choices=_CHOICES[back.code])
-        problems.update(
-            dict.fromkeys(_told(one, file) for one in remarks if one.severity != "info")
-        )
+        problems |= dict.fromkeys(_worded(p, file) for p in remarks if p.severity != "info")
     kind = Kind(
         title,
-        tuple(file.below for file in own),
+        tuple(file.below for file in files),
         written(proposal) if proposal else None,
         proposal.reasons if proposal else (),
-        tuple(_shown(run, _metrics_of(proposal)) for run in runs),
+        tuple(_run_seen(run, _metrics_of(proposal)) for run in runs),
         tuple(problems),
-        _entries(own, reading),
+        _entries(files, reading),
     )
     return kind, proposal
 
@@ -112,7 +110,7 @@ _CHOICES = {
 }
 
 
-def _told(problem: Problem, file: File) -> str:
+def _worded(problem: Problem, file: File) -> str:
     line = f":{problem.line}" if problem.line else ""
     message = problem.message
     if problem.code in _CHOICES:  # the choices stand in the block, as lines to choose from
@@ -121,29 +119,29 @@ def _told(problem: Problem, file: File) -> str:
     return f"{file.below}{line}: {message}"
 
 
-def _entries(own: Sequence[File], reading: Reading) -> tuple[str, ...]:
+def _entries(files: Sequence[File], reading: Reading) -> tuple[str, ...]:
     """Return what blocks call an entry in all files by their paths, those with most files first."""
-    found = []
-    for file in own:
+    names = []
+    for file in files:
         hit = described.block_for(str(file.place), reading.blocks, with_pattern=True)
         named = {**hit[1], **patterns.filled(hit[0].fields, hit[1])} if hit else {}
-        found += [named["entry"]] if "entry" in named else []
-    return tuple(name for name, _ in Counter(found).most_common())
+        names += [named["entry"]] if "entry" in named else []
+    return tuple(name for name, _ in Counter(names).most_common())
 
 
-def _shown(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
+def _run_seen(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
     """Return what a run would become, judged as any table is; `first` are its metrics in order."""
     row = time_to_target.runs(run).row(0, named=True)
-    own = run.filter(pl.col("eval_index") >= 0)
-    known = sorted(own["metric"].drop_nulls().unique().sort(), key=rank)
+    evaluations = run.filter(pl.col("eval_index") >= 0)
+    known = sorted(evaluations["metric"].drop_nulls().unique().sort(), key=rank)
     metric = row["target_metric"] or next((name for name in (*first, *known) if name in known), "")
-    own = own.filter(pl.col("metric") == metric)
-    last = own.row(-1, named=True) if own.height else dict.fromkeys(own.columns)
+    of_metric = evaluations.filter(pl.col("metric") == metric)
+    last = of_metric.row(-1, named=True) if of_metric.height else dict.fromkeys(of_metric.columns)
     named = {name: row[name] for name in ("entry", "benchmark", "seed")}
     return RunSeen(
         file=row["source"],
         names=" ".join(f"{name}={value}" for name, value in named.items() if value is not None),
-        evaluations=own.height,
+        evaluations=of_metric.height,
         metric=metric,
         higher_is_better=last["higher_is_better"],
         final=last["value"],

@@ -45,8 +45,8 @@ def flops_per_second(device: torch.device) -> Mapping[str, float]:
         for precision in _precisions(device):
             torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
             dtype = _DTYPES[precision]
-            left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
-            rates[precision] = 2 * side**3 / _fastest(partial(torch.matmul, left, right), device)
+            a, b = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
+            rates[precision] = 2 * side**3 / _fastest(partial(torch.matmul, a, b), device)
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
     return rates

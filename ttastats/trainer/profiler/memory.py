@@ -45,12 +45,12 @@ class Kept:
         return _storages((*self.model.parameters(), *self.model.buffers()))
 
     @contextmanager
-    def each_gradient(self, seen: Callable[[Tensor], None]) -> Iterator[None]:
+    def each_gradient(self, callback: Callable[[Tensor], None]) -> Iterator[None]:
         """Let somebody see each gradient when it is made: some steps free them at their end."""
 
         def made(weight: Tensor) -> None:
             if weight.grad is not None:
-                seen(weight.grad)
+                callback(weight.grad)
 
         with ExitStack() as hooks:
             for weight in self.model.parameters():
@@ -71,8 +71,8 @@ class Kept:
 
 
 def _storages(tensors: Iterable[Any]) -> dict[int, int]:
-    storages = (one.untyped_storage() for one in tensors if isinstance(one, Tensor))
-    return {one._cdata: one.nbytes() for one in storages}
+    storages = (tensor.untyped_storage() for tensor in tensors if isinstance(tensor, Tensor))
+    return {storage._cdata: storage.nbytes() for storage in storages}
 
 
 class Watched(TorchDispatchMode):
@@ -115,8 +115,8 @@ class Watched(TorchDispatchMode):
         maps = self._maps - self._gradients
         self.bytes_of = {
             **self._steady,
-            "gradients": sum(size for one, size in live.items() if one in self._gradients),
-            "feature maps": sum(size for one, size in live.items() if one in maps),
+            "gradients": sum(size for storage, size in live.items() if storage in self._gradients),
+            "feature maps": sum(size for storage, size in live.items() if storage in maps),
         }
 
     def split(self, whole: int) -> dict[str, int]:
@@ -128,9 +128,9 @@ class Watched(TorchDispatchMode):
         before = _storages(tree_leaves([args, kwargs])).keys() - self._seen.keys()
         self._ignored |= before  # no operator made them in this step
         result = func(*args, **(kwargs or {}))
-        for one in tree_leaves(result):
-            if isinstance(one, Tensor):
-                self._see(one.untyped_storage())
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, Tensor):
+                self._see(tensor.untyped_storage())
         return result
 
     def _keep(self, tensor: Tensor) -> Tensor:

@@ -73,7 +73,8 @@ class Recording:
     def warm_up(self) -> tuple[int, str]:
         """Return how many of the first steps were warming up, and by which rule."""
         by_cpu_time = self.by_cpu_time
-        return timing.warm_up([timing.seconds(one, by_cpu_time=by_cpu_time) for one in self.first])
+        seconds = [timing.seconds(step, by_cpu_time=by_cpu_time) for step in self.first]
+        return timing.warm_up(seconds)
 
     @property
     def step_seconds(self) -> float:

@@ -33,7 +33,7 @@ class About:
     left_out: str | None = None
 
 
-def of(recording: Recording, about: About, more: Iterable[Row]) -> pl.DataFrame:
+def profile_rows(recording: Recording, about: About, more: Iterable[Row]) -> pl.DataFrame:
     """Return the rows of a profile; `more` are measures of further steps.
 
     What was measured beside the trace stands in the place of what the trace says of all steps.
@@ -63,7 +63,7 @@ def _steps(recording: Recording, about: About) -> Iterator[Row]:
     yield measure("warmup_steps", warm_up, text=rule)
     clock = "CPU time of the thread" if recording.by_cpu_time else "wall-clock"
     yield measure("uninstrumented_step_seconds", recording.step_seconds, text=clock)
-    yield measure("wall_step_seconds", median(one.wall for one in plain))
+    yield measure("wall_step_seconds", median(step.wall for step in plain))
     yield measure("step_flops", recording.counter.flops)
     cores = hardware.available_cpus()
     yield measure("cpu_utilization", timing.cpu_utilization(plain, cores), text=f"of {cores} cores")

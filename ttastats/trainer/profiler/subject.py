@@ -29,7 +29,7 @@ class Subject:
     device: torch.device
 
 
-def of(settings: Settings, team: Team) -> Subject:
+def prepared(settings: Settings, team: Team) -> Subject:
     """Return the step of a workload, on made-up samples where it knows how to make them up."""
     if settings.threads:
         torch.set_num_threads(settings.threads)
@@ -38,7 +38,7 @@ def of(settings: Settings, team: Team) -> Subject:
     if workload.dummy is None or workload.batches is not None:
         data = network.read(workload, settings, team)
     else:
-        made_up = workload.dummy(settings.batch_size, **settings.given(team.device))
+        made_up = workload.dummy(settings.batch_size, **settings.arguments(team.device))
         data = Data(*made_up, *(part[:1] for part in made_up)).on(team.device)
     net = network.build(workload, settings, team, data)
     batches = _alike(net, data)

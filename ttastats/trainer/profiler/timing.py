@@ -79,7 +79,7 @@ def typical(lengths: Sequence[Length], *, by_cpu_time: bool) -> float:
 
 def cpu_utilization(lengths: Sequence[Length], cores: int) -> float:
     """Return the busy share of the cores by this process (Zhu et al., equation 3)."""
-    return sum(one.process for one in lengths) / (sum(one.wall for one in lengths) * cores)
+    return sum(one.process for one in lengths) / (sum(step.wall for step in lengths) * cores)
 
 
 def warm_up(seconds: Sequence[float]) -> tuple[int, str]:

@@ -80,22 +80,22 @@ class TimedOperators(TorchDispatchMode):
         self.seconds = time.thread_time() - self.begin
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given, name = kwargs or {}, func._schema.name
+        by_name, name = kwargs or {}, func._schema.name
         began = time.thread_time_ns()
-        result = func(*args, **given)
+        result = func(*args, **by_name)
         seconds = (time.thread_time_ns() - began) / 1e9
         if name.startswith((_NOTE_BEGINS, _NOTE_ENDS)):
             call = Call(name, began / 1e9, 0.0, {"note": args[0]})
         else:
-            call = Call(name, began / 1e9, seconds, _arguments(func, args, given))
+            call = Call(name, began / 1e9, seconds, _arguments(func, args, by_name))
         self.calls.append(call)
         return result
 
 
-def _arguments(func: Any, args: Sequence[Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _arguments(func: Any, args: Sequence[Any], by_name: Mapping[str, Any]) -> Mapping[str, Any]:
     """Describe all arguments as `record_shapes` does, in the order of the operator's signature."""
     rest = func._schema.arguments[len(args) :]
-    values = [*args, *(given.get(each.name, each.default_value) for each in rest)]
+    values = [*args, *(by_name.get(each.name, each.default_value) for each in rest)]
     parts = [_argument(value) for value in values]
     names = ("Input Dims", "Input type", "Concrete Inputs")
     return {name: [part[place] for part in parts] for place, name in enumerate(names)}
@@ -109,7 +109,7 @@ def _argument(value: Any) -> tuple[Any, str, str]:
     if not isinstance(value, list | tuple):
         return [], "Scalar", str(value)
     if value and isinstance(value[0], Tensor):
-        dims = [list(one.shape) if isinstance(one, Tensor) else [] for one in value]
+        dims = [list(tensor.shape) if isinstance(tensor, Tensor) else [] for tensor in value]
         return dims, "TensorList", ""
     return [], "ScalarList", f"[{', '.join(map(str, value))}]"
 

@@ -180,7 +180,7 @@ def of_communication(settings: Settings, steps: int, folder: Path) -> Iterator[R
 def _work(settings: Settings, steps: int, path: Path) -> None:
     """Do what one worker does; the first writes what it measured."""
     with parallel.team(settings.device) as team:
-        seconds = _communication(subject.of(settings, team), team, steps)
+        seconds = _communication(subject.prepared(settings, team), team, steps)
         if team.leads:
             path.write_bytes(msgspec.json.encode(seconds))
         team.wait()

@@ -73,7 +73,7 @@ def recorded(request: Request) -> pl.DataFrame:
         samples=samples,
         left_out=left_out,
     )
-    return rows.of(recording, about, further)
+    return rows.profile_rows(recording, about, further)
 
 
 def _settings(request: Request, **values: Any) -> Settings:
@@ -92,7 +92,7 @@ def _name(request: Request, settings: Settings) -> str:
 
 def _recorded(settings: Settings, team: Team, request: Request) -> tuple[Recording, int]:
     """Record the step, without the layers that the request names, of which there must be some."""
-    step_of = subject.of(settings, team)
+    step_of = subject.prepared(settings, team)
     kept = Kept(step_of.model, step_of.optimizers)
     compiled, where = bool(settings.compile), "--without"
     if compiled and request.without:
@@ -125,7 +125,7 @@ def _further(request: Request, settings: Settings, steps: int, team: Team) -> It
     if request.ablation:
         if settings.compile:
             raise TtastatsError("cannot remove layers of a compiled network", where="--ablation")
-        measures = list(variants.of_ablation(partial(subject.of, settings, team), steps))
+        measures = list(variants.of_ablation(partial(subject.prepared, settings, team), steps))
         if not measures:
             raise TtastatsError(
                 "the network has no batch norm and no ReLU to remove", where="--ablation"
@@ -134,7 +134,7 @@ def _further(request: Request, settings: Settings, steps: int, team: Team) -> It
 
 
 def _of_batch(request: Request, team: Team, size: int) -> subject.Subject:
-    return subject.of(_settings(request, workers=1, batch_size=size), team)
+    return subject.prepared(_settings(request, workers=1, batch_size=size), team)
 
 
 def _fitting(request: Request, settings: Settings, team: Team) -> tuple[Settings, str | None]:

@@ -91,12 +91,12 @@ def imported(path: Path) -> tuple[str, ...]:
     another program has loaded does not.
     """
     first = path.resolve()
-    found, waiting = {first}, [first]
+    files, waiting = {first}, [first]
     while waiting:
-        new = set(_imported_by(waiting.pop(), first.parent)) - found - _NO_WORKLOADS
-        found |= new
+        new = set(_imported_by(waiting.pop(), first.parent)) - files - _NO_WORKLOADS
+        files |= new
         waiting += new
-    return tuple(sorted(one.read_text("utf-8", "replace") for one in found - {first}))
+    return tuple(sorted(file.read_text("utf-8", "replace") for file in files - {first}))
 
 
 def _imported_by(path: Path, folder: Path) -> Iterator[Path]:

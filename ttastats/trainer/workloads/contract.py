@@ -113,8 +113,8 @@ class Recipe:
         learning_rates: Mapping[str, LearningRate] | None = None,
         **values: Value,
     ) -> None:
-        taken = {name for names in HOOKS.values() for name in names} - {"width"} | set(GIVEN)
-        if wrong := sorted(taken & values.keys()):
+        reserved = {name for names in HOOKS.values() for name in names} - {"width"} | set(GIVEN)
+        if wrong := sorted(reserved & values.keys()):
             raise TtastatsError(f"reserved names for values: {', '.join(wrong)}", where="RECIPE")
         self.metric = metric
         self.higher_is_better = higher_is_better
@@ -187,8 +187,8 @@ class Recipe:
                 return percentages.number(text, f"--set {name}")
             return type(default)(text)
         except (KeyError, ValueError):
-            wanted = "true or false" if isinstance(default, bool) else "a whole number"
-            raise TtastatsError(f"{text!r} is not {wanted}", where=f"--set {name}") from None
+            kind = "true or false" if isinstance(default, bool) else "a whole number"
+            raise TtastatsError(f"{text!r} is not {kind}", where=f"--set {name}") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,7 +212,7 @@ class Data:
 
     def on(self, device: torch.device) -> Data:
         """Return the same data in the memory of a device."""
-        inputs, targets, eval_inputs, eval_targets = (one.to(device) for one in self.tensors)
+        inputs, targets, eval_inputs, eval_targets = (tensor.to(device) for tensor in self.tensors)
         raw = self.raw or self.tensors
         return Data(inputs, targets, eval_inputs, eval_targets, self.notes, raw, self.test)
 
@@ -224,13 +224,13 @@ class Data:
         """Return the test part in place of what was evaluated before, on the device."""
         if self.test is None:
             return None
-        inputs, targets = (one.to(device) for one in self.test)
+        inputs, targets = (tensor.to(device) for tensor in self.test)
         return replace(self, eval_inputs=inputs, eval_targets=targets, test=None)
 
     def first(self, train: int, evaluation: int) -> Data:
         """Return some of the samples."""
-        some = (self.train_inputs[:train], self.train_targets[:train])
-        return Data(*some, self.eval_inputs[:evaluation], self.eval_targets[:evaluation])
+        training = (self.train_inputs[:train], self.train_targets[:train])
+        return Data(*training, self.eval_inputs[:evaluation], self.eval_targets[:evaluation])
 
     def digest(self) -> str:
         """Return the SHA-256 of the samples as they were before they came to a device."""
@@ -272,13 +272,13 @@ def hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
         every = list(inspect.signature(function).parameters.values())
     except ValueError:  # a function written in C tells nothing
         return Hook(function, given, None)
-    named = [one for one in every if one.kind in {one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY}]
-    if not named:
+    by_name = [p for p in every if p.kind in {p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY}]
+    if not by_name:
         return Hook(function, given, None if every else ())
     # By `target` a loss means that of a sample, not the quality to be reached.
     known = {*given, *GIVEN} - {"width"} | set(recipe.names) - {"target"}
     parameters = []
-    for place, parameter in enumerate(named):
+    for place, parameter in enumerate(by_name):
         word = parameter.name.lstrip("_")
         if word not in known and parameter.default is parameter.empty:
             word = given[place] if place < len(given) else ""
@@ -330,18 +330,20 @@ class Workload:
     evaluate: Hook | None = None
 
 
-def workload(name: str, source: str, imported: Sequence[str], given: Mapping[str, Any]) -> Workload:
+def workload(
+    name: str, source: str, imported: Sequence[str], namespace: Mapping[str, Any]
+) -> Workload:
     """Return the workload that the names of a file define."""
-    recipe = given["RECIPE"]
+    recipe = namespace["RECIPE"]
     if not isinstance(recipe, Recipe):
         raise TtastatsError("RECIPE is not a Recipe")
-    recipe = recipe.with_defaults(given)
-    if "dummy" in given and not {"train_samples", "eval_samples"} <= recipe.values.keys():
+    recipe = recipe.with_defaults(namespace)
+    if "dummy" in namespace and not {"train_samples", "eval_samples"} <= recipe.values.keys():
         raise TtastatsError(
             "dummy needs the numbers of samples to compute the batch sizes",
             remedy="Set train_samples=... and eval_samples=... in RECIPE, or remove dummy.",
         )
-    functions = {**_OWN_WAYS, **{word: given[word] for word in HOOKS if word in given}}
+    functions = {**_OWN_WAYS, **{word: namespace[word] for word in HOOKS if word in namespace}}
     hooks = {word: hook(word, function, recipe) for word, function in functions.items()}
     digest = hashlib.sha256("\0".join((source, *imported)).encode()).hexdigest()
     return Workload(
