@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Unpack
 
 from ttastats.api.tables import answered
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.outcomes.budget import END
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
@@ -245,12 +245,12 @@ def claim(
     rules = claim_report.ClaimOptions(level, sigma)
     limits = claim_report.limits(seconds, steps)
     threshold, what = question.with_claim(Question(**keywords), quality)
-    if threshold is None and not limits:
-        raise TtastatsError(
-            "no claim given",
-            where="--quality",
-            remedy="Add --quality 'val_loss <= 3.28', --seconds '<= 80' or --steps '<= 3325'.",
-        )
+    refuse_if(
+        threshold is None and not limits,
+        "no claim given",
+        "--quality",
+        "Add --quality 'val_loss <= 3.28', --seconds '<= 80' or --steps '<= 3325'.",
+    )
     budget = what.budget or (None if threshold is None else END)
     try:
         (side,) = question.sides([source], what, budget)
@@ -325,7 +325,17 @@ def judge_record(
     from ttastats.answers.record.record_judged import judged
 
     contest = contest_rules.named(rules)
-    _refuse_sides(sources, against)
+    refuse_if(
+        not 1 <= len(sources) <= 2,
+        f"{len(sources)} tables",
+        None,
+        "Give the baseline and the new runs, or only the new runs.",
+    )
+    if against is not None:
+        both = "both a baseline table and --against"
+        refuse_if(len(sources) == 2, both, "--against", "Give one of them.")
+        positive = 0 < against < float("inf")
+        refuse_if(not positive, f"a baseline of {against:g}", "--against", "Give a number above 0.")
     what = Question(where=where, target=target, metric=metric)
     choices, contest = record_sides.sides(sources, contest, what)
     labels = question.labels(sources, labels)
@@ -334,19 +344,3 @@ def judge_record(
         for benchmark, sides in record_sides.by_benchmark(choices, labels)
     ]
     return answered(record_report.report(made, contest, labels), *choices)
-
-
-def _refuse_sides(sources: Sequence[Source], against: float | None) -> None:
-    if not 1 <= len(sources) <= 2:
-        raise TtastatsError(
-            f"{len(sources)} tables",
-            remedy="Give the baseline and the new runs, or only the new runs.",
-        )
-    if len(sources) == 2 and against is not None:
-        raise TtastatsError(
-            "both a baseline table and --against", where="--against", remedy="Give one of them."
-        )
-    if against is not None and not 0 < against < float("inf"):
-        raise TtastatsError(
-            f"a baseline of {against:g}", where="--against", remedy="Give a number above 0."
-        )

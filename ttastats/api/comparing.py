@@ -10,7 +10,7 @@ import polars as pl
 
 from ttastats.api.profiling import Profiles
 from ttastats.api.tables import answered
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import refuse_if
 from ttastats.ingestion import given
 from ttastats.outcomes import axis
 from ttastats.outcomes.budget import Budget
@@ -137,20 +137,17 @@ def _of_one_setup(
     """Compare sets of runs of one setup: tables, or what `by` tells apart in one."""
     from ttastats.answers.compare import same
 
-    if len(sources) == 1 and not what.by:
-        raise TtastatsError(
-            "--same needs several sets of runs, but there is one table",
-            where="--same",
-            remedy="Give one file per set, or split the table: --same --by day.",
-        )
+    refuse_if(
+        len(sources) == 1 and not what.by,
+        "--same needs several sets of runs, but there is one table",
+        "--same",
+        "Give one file per set, or split the table: --same --by day.",
+    )
     options = what.options or Options()
-    beside = {"--block": block, "--sequential": options.max_runs, "--profile-a": profiles}
-    if option := next((option for option, value in beside.items() if value), ""):
-        raise TtastatsError(
-            "cannot be combined with --same, which compares whole sessions",
-            where=f"--same {option}",
-            remedy="Remove one of the two.",
-        )
+    whole = "cannot be combined with --same, which compares whole sessions"
+    refuse_if(block, whole, "--same --block", "Remove one of the two.")
+    refuse_if(options.max_runs, whole, "--same --sequential", "Remove one of the two.")
+    refuse_if(profiles, whole, "--same --profile-a", "Remove one of the two.")
     sets = replace(what, by=()) if len(sources) == 1 else what
     judge = judge_of(sets, gates, also)
     names = question.labels(sources, what.labels if len(sources) > 1 else ())
@@ -199,6 +196,4 @@ def _refuse_of_times(
         (also, f"--also {','.join(also)}", "--also applies", metric),
         (profiles, "--profile-a", "profiles apply", quality),
     ):
-        if is_given:
-            what = f"{subject} to times to a target"
-            raise TtastatsError(what, where=f"{option} {at}", remedy=remedy)
+        refuse_if(is_given, f"{subject} to times to a target", f"{option} {at}", remedy)

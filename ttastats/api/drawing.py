@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from ttastats.api.answers import summarised
 from ttastats.api.comparing import judge_of
 from ttastats.api.tables import answered
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import refuse_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.sides import question
 from ttastats.sides.options import Compared, ComparedAt, Options
@@ -92,12 +92,12 @@ def html_report(
     from ttastats.output.plots import kinds, speedups, tta
     from ttastats.report.render.shortening import shortened
 
-    if len(sources) < 2 and (fail_on or require or also):
-        raise TtastatsError(
-            "needs two sides",
-            where="--fail-on" if fail_on else "--require" if require else "--also",
-            remedy="Give two files, the baseline first, or --a and --b.",
-        )
+    refuse_if(
+        len(sources) < 2 and (fail_on or require or also),
+        "needs two sides",
+        "--fail-on" if fail_on else "--require" if require else "--also",
+        "Give two files, the baseline first, or --a and --b.",
+    )
     what = Question(**keywords)
     options = what.options or Options()
     judge = judge_of(what, (fail_on, require), also)

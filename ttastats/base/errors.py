@@ -25,3 +25,9 @@ class TtastatsError(Exception):
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
         return f"{text}\n  {self.remedy}" if self.remedy else text
+
+
+def refuse_if(holds: object, what: str, where: str | None, remedy: str) -> None:
+    """Raise an error where something holds, such as an option beside one that excludes it."""
+    if holds:
+        raise TtastatsError(what, where=where, remedy=remedy)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import ttastats as tta
 from ttastats.base import percentages
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import refuse_if
 from ttastats.cli.sides import Parts, sources
 from ttastats.cli.tables import arranged
 from ttastats.sides.options import AtBudget, Judged
@@ -84,10 +84,8 @@ def record(
 
     if rules == "list":
         return of_rules()
-    if not files:
-        raise TtastatsError(
-            "no runs given", remedy="Usage: ttastats record A.parquet B.parquet --rules NAME"
-        )
+    usage = "Usage: ttastats record A.parquet B.parquet --rules NAME"
+    refuse_if(not files, "no runs given", None, usage)
     report = tta.judge_record(
         *sources(files, parts, one_will_do=True),
         rules=rules,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import ttastats as tta
 from ttastats.base import percentages
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.cli.options import changed
 from ttastats.cli.sides import Judging, Parts, refuse_of_runs, sources
 from ttastats.sides.options import AtBudget, Counted, Judged, Sided, View
@@ -55,24 +55,27 @@ def compare(
     $ ttastats compare old.parquet new.parquet --at-end
     """
     options = judging.options()
-    profiles = _both(profile_a, profile_b)
+    remedy = f"Add {'--profile-b' if profile_a else '--profile-a'}."
+    one_side = "profiles were given for one side only"
+    refuse_if(bool(profile_a) != bool(profile_b), one_side, None, remedy)
+    profiles = (profile_a, profile_b) if profile_a else None
     if (of_steps := _alone(files, profiles)) is not None:
         refuse_of_runs(changed(parts, sides, judged, judging, budget), but=("--confidence", "--by"))
         by = ",".join(judged.get("by", ())) or "work"
-        if by not in {"work", "operator"}:
-            raise TtastatsError(
-                "is not a breakdown of the work of a step",
-                where=f"--by {by}",
-                remedy="Choose work (by kind, the default) or operator.",
-            )
+        refuse_if(
+            by not in {"work", "operator"},
+            "is not a breakdown of the work of a step",
+            f"--by {by}",
+            "Choose work (by kind, the default) or operator.",
+        )
         return tta.compare_profiles(*of_steps, by=cast("By", by), confidence=options.confidence)
     for file in files if same else ():  # the number of a margin
-        if percentages.any_number(file) is not None and not Path(file).exists():
-            raise TtastatsError(
-                "takes no number: it means that the files hold runs of one setup",
-                where=f"--same {file}",
-                remedy=f"To test equality within a margin: --same --margin {file}.",
-            )
+        refuse_if(
+            percentages.any_number(file) is not None and not Path(file).exists(),
+            "takes no number: it means that the files hold runs of one setup",
+            f"--same {file}",
+            f"To test equality within a margin: --same --margin {file}.",
+        )
     return tta.compare(
         *sources(files, parts, one_will_do=same),
         view=View(wide, verbose, margin_claims=bool(judging.margin), named="labels" in sides),
@@ -87,14 +90,6 @@ def compare(
         **judged,
         **budget,
     )
-
-
-def _both(a: Sequence[Path], b: Sequence[Path]) -> _Profiles | None:
-    """Return the profiles of A and of B, if there are any."""
-    if bool(a) != bool(b):
-        remedy = f"Add {'--profile-b' if a else '--profile-a'}."
-        raise TtastatsError("profiles were given for one side only", remedy=remedy)
-    return (a, b) if a else None
 
 
 def _alone(files: Sequence[str], both: _Profiles | None) -> _Profiles | None:
@@ -137,6 +132,5 @@ def targets(
     $ ttastats targets a.parquet b.parquet --metric val_loss
     """
     tables = sources(files, parts, one_will_do=True)
-    if len(tables) > 2:
-        raise TtastatsError("more than two files", remedy="Compare two at a time.")
+    refuse_if(len(tables) > 2, "more than two files", None, "Compare two at a time.")
     return tta.targets(*tables, points=points, metric=metric, **counted)

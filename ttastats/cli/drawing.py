@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import ttastats as tta
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.cli.options import changed
 from ttastats.cli.output import progress, say, show_page
 from ttastats.cli.sides import Judging, Parts, refuse_of_runs, sources
@@ -136,12 +136,12 @@ def plot(
         return
     if kind not in of_profiles.KINDS:
         kinds.of(kind, metric)
-    if confidence is not None and kind not in _OF_ANY_CONFIDENCE:
-        raise TtastatsError(
-            f"plot {kind} does not support --confidence",
-            where="--confidence",
-            remedy=f"Supported by: {', '.join(_OF_ANY_CONFIDENCE)}.",
-        )
+    refuse_if(
+        confidence is not None and kind not in _OF_ANY_CONFIDENCE,
+        f"plot {kind} does not support --confidence",
+        "--confidence",
+        f"Supported by: {', '.join(_OF_ANY_CONFIDENCE)}.",
+    )
     usual = "page" if output and output.suffix.lower() == ".html" else "paper-column"
     look = partial(_look, width or usual, title, dpi)
     if kind in of_profiles.KINDS:
@@ -154,8 +154,7 @@ def plot(
             )
         _write(output, files, look(), lambda: api.plot_profiles(kind, files))
         return
-    if not files:
-        raise TtastatsError("no input file", remedy=f"ttastats plot {kind} FILE -o {kind}.svg")
+    refuse_if(not files, "no input file", None, f"ttastats plot {kind} FILE -o {kind}.svg")
     style, tables = look(), sources(files, parts, one_will_do=True)
     options = Options() if confidence is None else Options(confidence=confidence)
     question: dict[str, Any] = {"metric": metric, "options": options, **sides, **judged}
@@ -198,12 +197,8 @@ def _write(
 def _print(kind: str, material: Material) -> None:
     from ttastats.output.plots import in_words
 
-    if kind not in in_words.KINDS:
-        raise TtastatsError(
-            f"{kind} cannot be printed as text",
-            where="plot",
-            remedy=f"Write it to a file: -o {kind}.svg. Kinds with text output: "
-            f"{', '.join(in_words.KINDS)}.",
-        )
+    kinds = ", ".join(in_words.KINDS)
+    remedy = f"Write it to a file: -o {kind}.svg. Kinds with text output: {kinds}."
+    refuse_if(kind not in in_words.KINDS, f"{kind} cannot be printed as text", "plot", remedy)
     for line in in_words.lines(material, width=get_terminal_size().columns):
         typer.echo(line)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 import ttastats as tta
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import refuse_if
 from ttastats.base.units import plural
 from ttastats.cli.output import progress, say
 
@@ -107,13 +107,9 @@ def ingest(
     $ ttastats ingest logs --metric 'val_loss <= 3.4' --seconds 'elapsed s'
     """
     block: dict[str, Any] = {key: value for key, value in asdict(own_logs).items() if value}
-    if block and config:
-        option = f"--{next(iter(block)).replace('_', '-')}"
-        raise TtastatsError(
-            f"{option} and --config both describe the logs",
-            where=option,
-            remedy="Move it to that file, or drop --config.",
-        )
+    option = f"--{next(iter(block), '').replace('_', '-')}"
+    both = f"{option} and --config both describe the logs"
+    refuse_if(block and config, both, option, "Move it to that file, or drop --config.")
     from ttastats.ingestion.ingest import ingest as read_logs  # polars costs start-up time
     from ttastats.ingestion.workers import dask as cluster
 

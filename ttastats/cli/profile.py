@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ttastats as tta
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.cli.options import Output, changed, columns
 from ttastats.cli.output import say, show
 from ttastats.cli.train import ENDS, Setup, needs_torch
@@ -44,12 +44,12 @@ class Recorded:
         if self.batch_sizes is None or self.batch_sizes == _AUTOMATIC:
             return None if self.batch_sizes is None else ()
         words = self.batch_sizes.split(",")
-        if not all(word.strip().isdecimal() and int(word) for word in words):
-            raise TtastatsError(
-                f"invalid batch sizes {self.batch_sizes!r}",
-                where="--batch-sizes",
-                remedy=f"Write sizes such as 8,32,128, or {_AUTOMATIC}.",
-            )
+        refuse_if(
+            not all(word.strip().isdecimal() and int(word) for word in words),
+            f"invalid batch sizes {self.batch_sizes!r}",
+            "--batch-sizes",
+            f"Write sizes such as 8,32,128, or {_AUTOMATIC}.",
+        )
         return tuple(int(word) for word in words)
 
 
@@ -87,9 +87,8 @@ def _is_to_be_run(what: Sequence[str]) -> bool:
         if path.suffix == ".py" or not (path.suffix or path.exists())
     ]
     if to_be_run and len(what) > 1:
-        raise TtastatsError(
-            "only one workload or script can be profiled at a time", where=to_be_run[0]
-        )
+        one_only = "only one workload or script can be profiled at a time"
+        raise TtastatsError(one_only, where=to_be_run[0])
     return bool(to_be_run)
 
 
@@ -117,17 +116,11 @@ def _run(name: str, path: Path, recorded: Recorded, setup: Setup) -> list[Path]:
 
     options, grid = setup.options(name)
     for value in ENDS:
-        if value in options.values:
-            raise TtastatsError(
-                "has no effect on a step", where=f"--set {value}", remedy="Leave it out."
-            )
-    if grid:
-        several = next(iter(grid))
-        raise TtastatsError(
-            "takes one value",
-            where=f"--set {several}",
-            remedy="Profile each value separately; only --batch-sizes takes several.",
-        )
+        idle = "has no effect on a step"
+        refuse_if(value in options.values, idle, f"--set {value}", "Leave it out.")
+    apart = "Profile each value separately; only --batch-sizes takes several."
+    several = next(iter(grid), "")
+    refuse_if(several, "takes one value", f"--set {several}", apart)
     layers = columns(recorded.without or "")
     request = workload.Request(
         name, options, recorded.steps, recorded.sizes(), recorded.ablation, layers

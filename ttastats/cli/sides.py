@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from ttastats.base import percentages
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 
 if TYPE_CHECKING:
     from ttastats.sides.options import Options
@@ -81,12 +81,12 @@ class Judging:
         from ttastats.sides.looks import MAX_RUNS  # polars costs start-up time
         from ttastats.sides.options import Options
 
-        if self.max_runs is not None and not self.sequential:
-            raise TtastatsError(
-                "needs --sequential",
-                where=f"--max-runs {self.max_runs}",
-                remedy="Add --sequential, or remove --max-runs.",
-            )
+        refuse_if(
+            self.max_runs is not None and not self.sequential,
+            "needs --sequential",
+            f"--max-runs {self.max_runs}",
+            "Add --sequential, or remove --max-runs.",
+        )
         most = MAX_RUNS if self.max_runs is None else self.max_runs
         return Options(
             ddof=self.ddof,
@@ -102,10 +102,6 @@ class Judging:
 
 def refuse_of_runs(options: Iterable[str], but: Sequence[str] = ("--confidence",)) -> None:
     """Refuse options that are about runs, beside profiles, but those that are about both."""
+    what = "applies to runs, but the files are profiles"
     for option in options:
-        if option not in but:
-            raise TtastatsError(
-                "applies to runs, but the files are profiles",
-                where=option,
-                remedy="Remove it, or give tables of runs.",
-            )
+        refuse_if(option not in but, what, option, "Remove it, or give tables of runs.")

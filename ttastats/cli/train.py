@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 import ttastats as tta
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.cli.options import Output
 from ttastats.cli.output import say, show
 
@@ -90,12 +90,8 @@ class Setup(Recipe):
         }
         for setting in self.set_:
             name, sign, text = setting.partition("=")
-            if not sign or name in texts:
-                raise TtastatsError(
-                    "is set twice" if sign else "lacks a value",
-                    where=f"--set {setting}",
-                    remedy="Write --set NAME=VALUE once.",
-                )
+            wrong = "lacks a value" if not sign else "is set twice" if name in texts else ""
+            refuse_if(wrong, wrong, f"--set {setting}", "Write --set NAME=VALUE once.")
             texts[name] = text
         values = {
             name: [recipe.read(name, word.strip()) for word in text.split(",")]
@@ -134,16 +130,13 @@ def train(
     $ ttastats train --emit-log --runs 5
     $ ttastats train my_workload.py --emit-log logs
     """
-    if dawnbench and emit_log is None:
-        raise TtastatsError("needs a folder", where="--dawnbench", remedy="Add --emit-log.")
+    refuse_if(dawnbench and emit_log is None, "needs a folder", "--dawnbench", "Add --emit-log.")
     with needs_torch("training"):
         from ttastats.trainer import after, experiment
 
     options, grid = setup.options(workload)
-    if grid:
-        raise TtastatsError(
-            "takes one value", where=f"--set {next(iter(grid))}", remedy="`sweep` takes several."
-        )
+    several = next(iter(grid), "")
+    refuse_if(several, "takes one value", f"--set {several}", "`sweep` takes several.")
     _say_where(workload, emit_log)
     folder = TemporaryDirectory(prefix="ttastats-") if emit_log is None else nullcontext(emit_log)
     with folder as root:
@@ -185,6 +178,9 @@ def sweep(
     $ ttastats sweep --batch-size 32,512 --runs 5 --emit-log logs
     $ ttastats sweep --precision fp32,bf16 --until-decided
     """
+    needs, remedy = "needs --until-decided", "Add --until-decided, or use --runs."
+    alone = max_runs is not None and not until_decided
+    refuse_if(alone, needs, f"--max-runs {max_runs}", remedy)
     with needs_torch("training"):
         from ttastats.sides.looks import MAX_RUNS
         from ttastats.trainer import after, experiment, tables
@@ -195,12 +191,6 @@ def sweep(
     if until_decided:
         _until_decided(request, options, grid, seed, MAX_RUNS if max_runs is None else max_runs)
         return
-    if max_runs is not None:
-        raise TtastatsError(
-            "needs --until-decided",
-            where=f"--max-runs {max_runs}",
-            remedy="Add --until-decided, or use --runs.",
-        )
     plan = experiment.plan(request, options, range(seed, seed + runs), grid)
     results = _made(plan)
     if results is None:

@@ -10,7 +10,7 @@ from typing import Literal
 import polars as pl
 
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.base.percentages import any_number
 
 Unit = Literal["end", "step", "samples", "epoch", "seconds"]
@@ -75,20 +75,16 @@ def parse(
 ) -> Budget | None:
     """Read the options of a budget; None if none is asked for."""
     if not at and not at_end:
-        if best or interpolate:
-            option = "--best" if best else "--interpolate"
-            raise TtastatsError("no budget given", where=option, remedy=_WRITE)
+        option = "--best" if best else "--interpolate"
+        refuse_if(best or interpolate, "no budget given", option, _WRITE)
         return None
-    if at and at_end:
-        raise TtastatsError(
-            "two budgets given", where=f"{_OPTION} {at} --at-end", remedy="Give one."
-        )
-    if interpolate and (best or at_end):
-        why = "--best takes measured values" if best else "there is no evaluation after the end"
-        where = f"--interpolate {'--best' if best else '--at-end'}"
-        raise TtastatsError(
-            f"cannot interpolate: {why}", where=where, remedy="Remove one of the two."
-        )
+    refuse_if(at and at_end, "two budgets given", f"{_OPTION} {at} --at-end", "Give one.")
+    for other, option, why in (
+        (best, "--best", "--best takes measured values"),
+        (at_end, "--at-end", "there is no evaluation after the end"),
+    ):
+        where, remedy = f"--interpolate {option}", "Remove one of the two."
+        refuse_if(interpolate and other, f"cannot interpolate: {why}", where, remedy)
     if not at:
         return Budget(best=best)
     return Budget(*_placed(at), best, interpolate)

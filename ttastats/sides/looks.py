@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import refuse_if
 from ttastats.base.units import plural
 from ttastats.outcomes.budget import Budget
 from ttastats.sides.numbers import SideNumbers
@@ -45,18 +45,18 @@ def check(
     """Refuse a plan that no look can follow, and what is not valid at every look."""
     if max_runs is None:
         return
-    if not FIRST_LOOK <= max_runs <= MOST_LOOKS:
-        raise TtastatsError(
-            f"the maximum must be {FIRST_LOOK} to {MOST_LOOKS} runs per side",
-            where=f"--max-runs {max_runs}",
-            remedy=f"Omit it for {MAX_RUNS}, or fix the number of runs in advance.",
-        )
+    refuse_if(
+        not FIRST_LOOK <= max_runs <= MOST_LOOKS,
+        f"the maximum must be {FIRST_LOOK} to {MOST_LOOKS} runs per side",
+        f"--max-runs {max_runs}",
+        f"Omit it for {MAX_RUNS}, or fix the number of runs in advance.",
+    )
     beside = budget.option if budget else "--also" if also else "--block" if block else ""
     if same_convergence:
         beside = "--same-convergence"
-    if beside:
-        raise TtastatsError(
-            "no sequentially valid interval is available",
-            where=f"{_OPTION} {beside}",
-            remedy=f"Fix the number of runs in advance and remove {_OPTION}, or remove {beside}.",
-        )
+    refuse_if(
+        beside,
+        "no sequentially valid interval is available",
+        f"{_OPTION} {beside}",
+        f"Fix the number of runs in advance and remove {_OPTION}, or remove {beside}.",
+    )

@@ -269,7 +269,7 @@ def _numbered(parts: Iterable[Runs]) -> Runs:
 
 
 def _pair(group: Pair, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
-    """Return a pair, and what is to be said of its targets."""
+    """Return a pair, and in words how its targets differ."""
     a, b = (counted(shared_runs.without(runs, both)) for runs in (group.a, group.b))
     if a.is_empty() or b.is_empty():
         return Pair(group.keys, counted(group.a), counted(group.b), SAME_RUNS), ""

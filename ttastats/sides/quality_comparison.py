@@ -40,7 +40,7 @@ from ttastats.stats.speedup import ratio_between
 from ttastats.stats.verdict import Verdict
 from ttastats.table import schema
 
-#: On which axis it is told what was spent, where a budget fixes the time.
+#: The axes of what was spent, where a budget fixes the time.
 _INSTEAD_OF_TIME = ("steps", "epochs", "samples")
 _NO_LENGTHS = Lengths(None, 0.0, 0.0, 0, 0)
 
@@ -155,7 +155,7 @@ def step_of(runs: pl.DataFrame) -> float:
 
 
 def _axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) -> Axis:
-    """Return what is told to have been spent: seconds, or where the budget is a time, progress."""
+    """Return the axis of what was spent: seconds, or where the budget is a time, progress."""
     if unit:
         axes.settled(with_value, unit)  # refuses what no side tells
         return axes.AXES[unit]

@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar, get_args
 import polars as pl
 
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.base.nearest import nearest
 from ttastats.base.note import Note, note
 from ttastats.base.records import FORMER_NAMES
@@ -121,13 +121,12 @@ class Question:
         budget = budgets.parse(
             self.at, at_end=self.at_end, best=self.best, interpolate=self.interpolate
         )
-        if budget is None and self.metric:
-            raise TtastatsError(
-                "--metric needs a budget",
-                where=f"--metric {self.metric}",
-                remedy="Add --at-end or --at step=...; for the time to a quality, use --target "
-                "'METRIC>=...'",
-            )
+        refuse_if(
+            budget is None and self.metric,
+            "--metric needs a budget",
+            f"--metric {self.metric}",
+            "Add --at-end or --at step=...; for the time to a quality, use --target 'METRIC>=...'",
+        )
         return budget
 
 
@@ -310,10 +309,9 @@ def sides(
     All are on one axis or, at a budget, on none, with their quality there (`at_budget.runs`).
     """
     unit, names = axis.by_clock(question.unit, question.clock), labels(sources)
-    if question.price != "" and unit != "cost":
-        raise TtastatsError(
-            "needs --in cost", where="--price", remedy="Add --in cost, or remove --price."
-        )
+    priced = question.price != ""
+    needs, remedy = "needs --in cost", "Add --in cost, or remove --price."
+    refuse_if(priced and unit != "cost", needs, "--price", remedy)
     choices = []
     for source, label in zip(sources, names, strict=True):
         name = label if len(sources) > 1 and not isinstance(source, Selection) else ""
@@ -329,7 +327,7 @@ def sides(
         refuse_overlap(parts)
     if question.censor_stopped:
         choices = [replace(each, runs=counted.with_stopped(each.runs)) for each in choices]
-    if question.price != "":
+    if priced:
         hours = [axis.priced(each.runs, question.price) for each in choices]
         choices = [
             replace(each, runs=each.runs.with_columns(hour), rows=each.rows.with_columns(hour))
@@ -387,12 +385,12 @@ def with_claim(question: Question, quality: str) -> tuple[float | None, Question
         return None, question
     (claimed,) = parse_targets([quality], "--quality")
     for option, value in (("--target", question.target), ("--metric", question.metric)):
-        if value:
-            raise TtastatsError(
-                f"{option} cannot be combined with a claim about a quality",
-                where=f"--quality {quality!r} {option}",
-                remedy=f"Remove {option}: the claim names the quality.",
-            )
+        refuse_if(
+            value,
+            f"{option} cannot be combined with a claim about a quality",
+            f"--quality {quality!r} {option}",
+            f"Remove {option}: the claim names the quality.",
+        )
     return claimed.value, replace(question, target=(quality,))
 
 

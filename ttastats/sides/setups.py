@@ -144,7 +144,7 @@ def described(runs: pl.DataFrame, column: str) -> str:
 
 
 def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterator[Note]:
-    """Say in what the setups of a group's sides differ, and which names count as one hardware.
+    """Yield in what the setups of a group's sides differ, and which names count as one hardware.
 
     A setup that is unknown, or one of several of a side, differs from none.
     """

@@ -143,9 +143,9 @@ def _row(
 
 
 def _compared(
-    baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str], **asked: Any
+    baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str], **keywords: Any
 ) -> TimesRow:
-    (row,) = of_kind(api.compare(baseline, side, labels=names, **asked).records, TimesRow)
+    (row,) = of_kind(api.compare(baseline, side, labels=names, **keywords).records, TimesRow)
     return row
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from ttastats import api
 from ttastats.answers.compare.rows import LookKeys, TimesRow
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import refuse_if
 from ttastats.report.answer import Report
 from ttastats.report.row import of_kind
 from ttastats.sides import looks
@@ -40,15 +40,11 @@ class Decided:
 def check(setups: Sequence[str], max_runs: int) -> None:
     """Refuse what no plan of looks can follow."""
     looks.check(max_runs)
-    if len(setups) != 2:
-        raise TtastatsError(
-            f"--until-decided compares two setups, not {len(setups)}",
-            remedy="Give one option two values, such as --batch-size 32,512.",
-        )
-    if parallel.started_by_torchrun():
-        raise TtastatsError(
-            "--until-decided does not run under torchrun", remedy="Use --workers instead."
-        )
+    pair = f"--until-decided compares two setups, not {len(setups)}"
+    values = "Give one option two values, such as --batch-size 32,512."
+    refuse_if(len(setups) != 2, pair, None, values)
+    alone = "--until-decided does not run under torchrun"
+    refuse_if(parallel.started_by_torchrun(), alone, None, "Use --workers instead.")
 
 
 def run(made: Made, setups: Mapping[str, str], seed: int, max_runs: int) -> Decided:

@@ -81,7 +81,7 @@ class Profile:
         return self._recording.done
 
     def step(self) -> None:
-        """Say that a step has ended."""
+        """Record that a step has ended."""
         self._recording.step()
 
     def __enter__(self) -> Self:
