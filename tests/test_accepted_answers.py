@@ -45,7 +45,7 @@ def told(report: Report) -> Iterator[tuple[str, Any]]:
         for column in table.columns:
             yield "column", column
         for row in table.rows:
-            yield "of all" if row.of_all else "cells", [*row.cells, *row.details]
+            yield "of all" if row.of_all else "cells", [*row.cells, *row.details, *row.more]
     for note in report.notes:
         yield "note", [note.code, note.text, note.mark]
     yield "sentence", report.sentence

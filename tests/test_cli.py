@@ -237,7 +237,7 @@ class TestAnswers:
         from ttastats.report.render import as_table
 
         console = Console(width=80, file=io.StringIO(), force_terminal=False)
-        as_table.render(api.compare(one, eight), console, width=80)
+        as_table.render(api.compare(one, eight), console, width=80, verbose=True)
         text = console.file.getvalue()  # type: ignore[attr-defined]
         assert max(len(line) for line in text.splitlines()) <= 80
         for word in ("2.02 min ±10.1%", "10/10 9/10", "1.741 [1.202, 2.523]", "B faster", ".008"):

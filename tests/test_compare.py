@@ -196,7 +196,8 @@ def test_slower_by_more_than_the_margin_is_a_speedup_below_its_inverse(
 def test_every_run_is_a_dot() -> None:
     failed: list[Outcome] = [*VARIED_B[:4], (900, None)]
     report = compared(side(VARIED_A), side(failed), view=View(strips=True))
-    lines = report.tables[0].rows[0].details
+    row = report.tables[0].rows[0]
+    lines = (*row.details, *row.more)
     (axis_b,) = [line for line in lines if line.startswith("     B  ")]
     assert axis_b.endswith("×")
     assert sum(axis_b.count(mark) for mark in "·∘•●") >= 2

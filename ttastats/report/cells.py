@@ -62,7 +62,8 @@ class Column:
 
     One of `names` may be shortened there. Where many rows in succession share the values of the
     first columns that are `heads`, a screen may say these once, above the rows. One that is `drawn`
-    repeats another as a picture, and is left out without a word where it finds no room.
+    repeats another as a picture, and is left out without a word where it finds no room. A screen
+    shortens names of hardware to `models` where these tell the rows apart.
     """
 
     title: str
@@ -71,18 +72,24 @@ class Column:
     names: bool = False
     heads: bool = False
     drawn: bool = False
+    models: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """Cells, and lines of detail that stand below them.
 
-    A row `of_all` speaks of the others of its table and is no row for programs.
+    A row `of_all` speaks of the others of its table and is no row for programs. On a screen, rows
+    stand in the order of their `place`; `more` lines and rows set `aside`, which stands for a
+    reason, are shown with -v only.
     """
 
     cells: tuple[Cell, ...]
     details: tuple[str, ...] = ()
     of_all: bool = False
+    more: tuple[str, ...] = ()
+    place: tuple[float, ...] = ()
+    aside: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ class Remark:
     texts: tuple[str, ...]
     mark: str
     share: str
+    advice: str = ""
 
     @property
     def harmful(self) -> bool:
@@ -34,10 +35,10 @@ class Remark:
     @property
     def brief(self) -> str:
         """Return it with what to do about it; without such words, its first note."""
-        if self.code in ADVICE:
+        if self.advice:
             about = f": {self.share} rows" if " of " in self.share else f": {self.share}"
             name = f"{self.short[:1].upper()}{self.short[1:]}{about if self.share else ''}"
-            text = f"{name}. {ADVICE[self.code]}"
+            text = f"{name}. {self.advice}"
         else:
             more = len(self.texts) - 1
             text = self.texts[0] + (f" ({more} more like it)" if more else "")
@@ -55,6 +56,7 @@ def ranked(report: Printable) -> list[Remark]:
             tuple(note.text for note in notes[code]),
             next((note.mark for note in notes[code] if note.mark), ""),
             _share(report.rows, code),
+            ADVICE.get(code, "") if report.command == "compare" else "",
         )
         for code in sorted(notes, key=lambda code: _HARM.get(code, len(_HARM)))
     ]

@@ -15,7 +15,7 @@ import polars as pl
 from msgspec import structs
 
 from ttastats.answers.compare import also as beside
-from ttastats.answers.compare import cells, notes, rows, same, sentences
+from ttastats.answers.compare import cells, headline, notes, rows, same, sentences
 from ttastats.answers.compare.rows import Shown, TimesRow
 from ttastats.answers.compare.step_factors import explained
 from ttastats.answers.problems import stalls
@@ -32,7 +32,7 @@ from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.sides import blocking, comparison, quality_comparison, setups
 from ttastats.sides.options import Options, View
-from ttastats.sides.pairing import Pairing, Side, pairings
+from ttastats.sides.pairing import SAME_RUNS, Pairing, Side, pairings
 from ttastats.sides.quality_comparison import Also
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
 from ttastats.stats.verdict import Verdict
@@ -151,7 +151,7 @@ def of_times(
         tables += why.tables(options.confidence)
         below += why.notes
         text.append(why.sentence())
-    return Report(
+    report = Report(
         "compare",
         tuple(records),
         tuple(tables),
@@ -168,6 +168,7 @@ def of_times(
             for each in sides
         ),
     )
+    return report if view.same else replace(report, lead=headline.leads(report, options.confidence))
 
 
 def of_qualities(
@@ -293,13 +294,25 @@ def _table(
             return Text(f"{setups.described(s.pair.a, name)} | {setups.described(s.pair.b, name)}")
         return fields.key(name, s.row)
 
-    every = [Field(Column(name, names=True), partial(key, name=name)) for name in names]
+    every = [
+        Field(Column(name, names=True, models=name == "hardware"), partial(key, name=name))
+        for name in names
+    ]
     every += columns
     body = []
     for s in side.shown:
-        below = (*lines(s), *beside.lines(s.also))
+        below = tuple(lines(s))
+        shown = 1 if isinstance(s.row, TimesRow) and s.row.word.decided else 0
+        if not isinstance(s.row, TimesRow):
+            shown = len(below)
         body.append(
-            Line(tuple(each.cell(s) for each in every), grouping.with_line(below, s.left_out))
+            Line(
+                tuple(each.cell(s) for each in every),
+                grouping.with_line((*below[:shown], *beside.lines(s.also)), s.left_out),
+                more=below[shown:],
+                place=headline.place(s.row) if isinstance(s.row, TimesRow) else (),
+                aside=SAME_RUNS if getattr(s.row, "claim", "") == SAME_RUNS else "",
+            )
         )
     if side.mean is not None:
         constant = any(s.one.speedup and s.one.speedup.unseen_epochs for s in side.shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from ttastats.base.codes import DOUBTS
 from ttastats.outcomes.axis import Axis
 from ttastats.report import remarks
 from ttastats.report.answer import Against, Report
+from ttastats.report.cells import Lead
 from ttastats.sides.design.findings import POOLED
 from ttastats.sides.pairing import SAME_RUNS
 from ttastats.stats.verdict import Tone, Verdict
@@ -175,6 +177,42 @@ def _runs(rows: Rows) -> str:
         return f"{text}, all reached the target"
     a, b = (f"{n:,} of {of}" for n, of in zip(failed, (rows[0].a, rows[0].b), strict=True))
     return f"{text}; {a} and {b} did not reach the target"
+
+
+def leads(report: Report, confidence: float) -> tuple[Lead, ...]:
+    """Return what a screen begins with: the sentence of one row, else the headline of each table.
+
+    The word is that of most rows, or MIXED where both directions are shown, or none has most.
+    """
+    made = []
+    for one, against in zip(headlines(report, confidence), report.against, strict=True):
+        every = [row for row in against.rows if isinstance(row, TimesRow)]
+        rows = [row for row in every if row.claim != SAME_RUNS] or every
+        ((most, count),) = Counter(row.word for row in rows).most_common(1)
+        word = f"{'MOSTLY ' if count < len(rows) else ''}{_CAPITALS[most]}"
+        if {Verdict.FASTER, Verdict.SLOWER} <= {row.word for row in rows} or 2 * count <= len(rows):
+            word = "MIXED"
+        condition = f", {one.condition}" if one.condition else ""
+        text = f"{one.claim}{condition}. {one.numbers}."
+        alone = len(report.records) == 1 and report.sentence
+        made.append(Lead(word, report.sentence if alone else text, one.tone))
+    return tuple(made)
+
+
+#: The verdicts in capitals.
+_CAPITALS = {
+    Verdict.FASTER: "FASTER",
+    Verdict.SLOWER: "SLOWER",
+    Verdict.SAME: "EQUIVALENT",
+    Verdict.UNDECIDED: "UNDECIDED",
+    Verdict.UNAVAILABLE: "NO VERDICT",
+}
+
+
+def place(row: TimesRow) -> tuple[float, ...]:
+    """Return the place of a row on a screen: faster, slower, undecided, the larger effect first."""
+    words = list(_CAPITALS)
+    return (words.index(row.word), -abs(math.log(row.speedup)) if row.speedup else 0.0)
 
 
 def caveats(report: Report) -> tuple[Caveat, ...]:

@@ -42,7 +42,7 @@ def _table(table: Table) -> Iterable[str]:
     yield f"| {' | '.join(rules)} |"
     for row in table.rows:
         yield _line(words.cell(cell) for cell in row.cells)
-        for detail in row.details:
+        for detail in (*row.details, *row.more):
             yield _line([detail, *[""] * (len(table.columns) - 1)])
 
 

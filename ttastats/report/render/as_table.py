@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text as Line
 
 from ttastats.report import remarks
+from ttastats.report.cells import Cell, Printable, Quantity, Table, Text
 from ttastats.report.cells import Line as TableLine
-from ttastats.report.cells import Printable, Table, Text
 from ttastats.report.remarks import Remark
 from ttastats.report.render import fitting, words
 from ttastats.report.render.fitting import GAP, Layout
 from ttastats.report.render.harmless import visible
+from ttastats.report.render.shortening import models
 from ttastats.stats.verdict import Tone
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "dim": "dim"}
@@ -61,7 +64,7 @@ def _report_lines(report: Printable, width: int | None, *, verbose: bool) -> Ite
     for number, table in enumerate(report.tables):
         if number:
             yield Line("")
-        yield from _table_lines(table, width)
+        yield from _table_lines(table if verbose or width is None else _brief(table, width), width)
     if verbose:
         for note in report.notes:
             yield from _wrapped(f"{note.mark} {note.text}".strip(), width)
@@ -132,13 +135,69 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
             cells = [(table.columns[p].title, words.cell(row.cells[p])) for p in layout.hidden]
             line = " · ".join(f"{title} {text}" for title, text in cells if text)
             details[:0] = [line] if line else []
-        for text in details:
+        for text in (*details, *row.more):
             yield from _styled(_wrapped(text, width, _BELOW), "dim")
         before = row
     if layout.hidden and not layout.below:
         hidden = ", ".join(table.columns[position].title for position in layout.hidden)
         note = f"hidden columns: {hidden} (use a wider terminal or --format csv)"
         yield from _styled(_wrapped(note, width), "dim")
+
+
+def _brief(table: Table, width: int) -> Table:
+    """Return a table in the order of a screen, with short names and what is worth its place."""
+    rows = sorted(table.rows, key=lambda row: (row.of_all, row.place))
+    listed = [row for row in rows if not row.aside] or rows
+    short = {
+        place: models(words.cell(row.cells[place]) for row in listed)
+        for place, column in enumerate(table.columns)
+        if column.models
+    }
+    lines = [
+        replace(
+            row,
+            cells=tuple(
+                Text(short[place].get(words.cell(cell), words.cell(cell)))
+                if place in short
+                else cell
+                for place, cell in enumerate(row.cells)
+            ),
+            more=(),
+        )
+        for row in listed
+    ]
+    if aside := [row.aside for row in rows if row not in listed]:
+        text = f"{len(aside)} more: {', '.join(dict.fromkeys(aside))} (-v lists them)"
+        lines[-1] = replace(lines[-1], details=(*lines[-1].details, text))
+    made = replace(table, rows=tuple(lines))
+    compares = any(column.title.endswith(" ±CV") for column in table.columns)
+    return _narrow(made) if compares and fitting.fit(made, width).hidden else made
+
+
+#: Titles on a narrow screen.
+_NARROW = {"accelerators": "×", "hardware": "model", "reached": "runs"}
+_ALL_REACHED = re.compile(r"\b(\d+)/\1\b")
+
+
+def _narrow(table: Table) -> Table:
+    """Return a table with short titles, no coefficients of variation, and n where all reached."""
+    titles = [column.title for column in table.columns]
+
+    def shown(title: str, cell: Cell) -> Cell:
+        if isinstance(cell, Quantity) and title.endswith(" ±CV"):
+            return replace(cell, spread=None)
+        if isinstance(cell, Text) and title == "reached":
+            return replace(cell, text=_ALL_REACHED.sub(r"\1", cell.text))
+        return cell
+
+    return replace(
+        table,
+        columns=tuple(
+            replace(column, title=_NARROW.get(column.title, column.title.removesuffix(" ±CV")))
+            for column in table.columns
+        ),
+        rows=tuple(replace(row, cells=tuple(map(shown, titles, row.cells))) for row in table.rows),
+    )
 
 
 def _styled(lines: Iterable[Line], style: str) -> Iterator[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from itertools import product
@@ -35,6 +36,22 @@ def shortened(names: Iterable[str], width: int) -> dict[str, str] | None:
             and not (whole_numbers and _breaks_a_number(name, *ends))
         }
     return short if len(short) == len(distinct) else None
+
+
+#: The first word of a name of hardware that has a digit: `B200` of `B200-SXM-180GB`.
+_MODEL = re.compile(r"[A-Za-z]*\d\w*")
+
+
+def models(names: Iterable[str]) -> dict[str, str]:
+    """Return the model of each name of hardware, or the whole name where several share it."""
+    short = {name: " | ".join(map(_model, name.split(" | "))) for name in dict.fromkeys(names)}
+    owners = Counter(short.values())
+    return {name: model if owners[model] == 1 else name for name, model in short.items()}
+
+
+def _model(name: str) -> str:
+    match = _MODEL.search(name)
+    return match[0] if match else name
 
 
 def middle_cut(name: str, width: int) -> str:
