@@ -30,8 +30,8 @@ from ttastats.traces import store
 
 NAMES = (
     "a\x07b", "acc $\\uparrow$", "\\xi", '\\"', "it's", "two\nlines", "`${1+1}`", "__proto__",
-    "constructor", "null", " ", "ends in \\", "datum.x", "a.b[c]", "x']", "\\u0041", "{{x}}",
-    "\u202efdp", "\uffff", "<script>&lt;</script>", "]]>", "مرحبا", "👩\u200d👩\u200d👧",
+    "constructor", "null", " ", "\"quotes'", "ends in \\", "datum.x", "a.b[c]", "x']", "\\u0041",
+    "{{x}}", "\u202efdp", "\uffff", "<script>&lt;</script>", "]]>", "مرحبا", "👩\u200d👩\u200d👧",
 )  # fmt: skip
 #: Names that could end a string of an expression, or that JavaScript has a meaning for.
 METRICS = ("a\x07b", "acc $\\uparrow$", "\\xi", '\\"', "it's", "two\nlines", "toString", "x\\")
@@ -110,6 +110,12 @@ def test_each_name_is_shown_as_it_is_spelled() -> None:
     # Spaces are one, and folders that all names have are left out.
     names = [visible(" ".join(name.split())).rsplit("/", maxsplit=1)[-1] for name in NAMES]
     assert [name for name in names if name not in shown] == []
+
+
+def test_a_page_of_plots_holds_names_as_data() -> None:
+    page = drawing.html(of_all_kinds()["tta"])
+    assert page.count("</script>") == 2
+    assert "<script>&" not in page
 
 
 @pytest.mark.parametrize("kind", of_profiles.KINDS)

@@ -48,7 +48,7 @@ def test_the_summary_counts_the_runs(two_runs: list[Made]) -> None:
 
 
 def test_default_runs_reach_their_target_before_the_last_epoch(tmp_path: Path) -> None:
-    made = trained(tmp_path, Overrides(device="cpu"), seeds=(6, 8))  # 8 misses 97 %
+    made = trained(tmp_path, Overrides(device="cpu"), seeds=(6, 8))
     assert [one.outcome.reached for one in made] == [True] * 2
     assert all(one.outcome.checkpoints[-1].epoch < one.settings.epochs for one in made)
 
