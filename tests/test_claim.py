@@ -233,3 +233,17 @@ def test_three_seeds_of_parameter_golf(wild: Path, tmp_path: Path) -> None:
     assert found["mean"] == pytest.approx(1.081002877)
     assert found["sd"] == pytest.approx(0.0001967961789)
     assert (found["n"], found["holds"]) == (3, True)
+
+
+def test_many_claims_come_to_how_many_hold_and_each_failure_stands_below_its_row() -> None:
+    names = {"a": 0.0, "b": 0.0, "c": 0.0, "d": 0.01}
+    runs = pl.concat(
+        side([loss + more for loss in LOSSES]).with_columns(
+            pl.col("run_id", "source", "content_digest") + name, entry=pl.lit(name)
+        )
+        for name, more in names.items()
+    )
+    found = claimed(runs)
+    assert found.sentence == "val_loss ≤ 3.28 holds for 3 of 4 (a, b, c)."
+    assert [bool(line.details) for line in found.tables[0].rows] == [False, False, False, True]
+    assert "is not confirmed" in found.tables[0].rows[3].details[0]

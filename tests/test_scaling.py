@@ -136,3 +136,16 @@ def test_failed_runs_count_as_compare_counts_them() -> None:
     marks = [getattr(cell, "mark", "") for line in table.rows for cell in line.cells]
     assert marks.count("ᶠ") == 1
     assert notes(report)["slope"].startswith("log-log slope, 1 is linear: resnet 0.67")
+
+
+def test_the_most_accelerators_of_each_curve_are_held_against_the_fewest() -> None:
+    text = api.scaling(TWO_KINDS).sentence
+    assert "old: 16 accelerators are 1.90× [" in text
+    assert "as fast as 8, an efficiency of 95.2%" in text
+    every = [
+        TWO_KINDS.with_columns(pl.col("run_id", "source", "content_digest") + name,
+                               submitter=pl.lit(name))
+        for name in "ab"
+    ]  # fmt: skip
+    text = api.scaling(pl.concat(every)).sentence
+    assert text.startswith("4 curves: the most accelerators of each have an efficiency of 95.2%")

@@ -96,6 +96,11 @@ class TestOlympicMean:
         assert (row["n"], row["required_runs"], row["dropped"]) == (10, 10, 1)
         assert (row["failed"], row["failures"], row["status"]) == (0, [], "scored")
 
+    def test_it_is_said_how_many_entries_have_a_score(self) -> None:
+        assert report(TEN).sentence == "1 of 1 entry has an official score."
+        few = report(TEN[:1]).sentence
+        assert few == "0 of 1 entry have an official score (1 too few runs)."
+
     def test_the_order_of_the_runs_does_not_matter(self) -> None:
         assert scored(TEN[::-1])["score_minutes"] == scored(TEN)["score_minutes"]
 

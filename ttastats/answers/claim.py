@@ -51,6 +51,10 @@ class ClaimOptions:
     sigma: float | None = None
 
 
+#: Claims of which each has a sentence.
+_SEVERAL = 3
+
+
 class ClaimRow(Row, frozen=True):
     """A claim about a group of runs: the mean of those that have a value against a threshold."""
 
@@ -144,13 +148,32 @@ def report(
         Field(Column("verdict"), _verdict),
     ]
     title = "   ".join(filter(None, (grouping.common_title(rows, by), _place(budget))))
-    names = grouping.row_names(rows, grouping.row_keys(by, grouping.ENTRY))
+    of_one = len({row.keys["benchmark"] for row in rows}) == 1
+    keys = grouping.row_keys(by, grouping.ENTRY)
+    names = grouping.row_names(rows, [key for key in keys if key != "benchmark" or not of_one])
     if len(set(names)) < 2:
         names = [""] * len(rows)
     sentences = [_sentence(row, name, rules) for row, name in zip(rows, names, strict=True)]
     notes = _notes(rows, runs, budget, rules)
-    answer = grouping.answer("claim", rows, shown, runs, by, notes, title=title)
-    return replace(answer, sentence=" ".join(sentences))
+    many = len(rows) > _SEVERAL
+    below = [() if row.holds else (text,) for row, text in zip(rows, sentences, strict=True)]
+    answer = grouping.answer(
+        "claim", rows, shown, runs, by, notes, title=title, details=below if many else ()
+    )
+    return replace(answer, sentence=_verdicts(rows, names) if many else " ".join(sentences))
+
+
+def _verdicts(rows: Sequence[ClaimRow], names: Sequence[str]) -> str:
+    """Return of how many groups a claim holds, and of which."""
+    claims = list(dict.fromkeys(map(_claim, rows)))
+    texts = []
+    for claim in claims:
+        of = [(name, row.holds) for name, row in zip(names, rows, strict=True)
+              if _claim(row) == claim]  # fmt: skip
+        which = units.listed([name for name, holds in of if holds], _SEVERAL)
+        number = sum(holds for _, holds in of) or "none"
+        texts.append(f"{claim} holds for {number} of {len(of)}{f' ({which})' if which else ''}.")
+    return " ".join(texts)
 
 
 def _place(budget: Budget | None) -> str:

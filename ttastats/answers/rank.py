@@ -157,12 +157,12 @@ def table(
         columns.append(Field(Column("hardware", rank=1), lambda row: Text(models[row.hardware])))
     if not alike:
         columns.append(fields.reached())
+    column = Column(drawing.title, rank=2, drawn=True)
+    picture: Field[StandingRow] = Field(column, lambda row: Text(drawing.drawn(limits(row))))
     mean = axis.mean if reached else "ERT" if axis.is_time else axis.expected
     columns += [
         fields.number(f"{mean} [{level}]", "mean_seconds", axis.unit, interval=True),
-        Field(
-            Column(drawing.title, rank=2, drawn=True), lambda row: Text(drawing.drawn(limits(row)))
-        ),
+        picture,
         *more,
     ]
     below = [details.get(id(one.entries[row.rank - 1].row), ()) for row in shown]

@@ -106,8 +106,39 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     notes += grouping.failed_notes(pl.concat([group for _, group in curves]))
     if unknown:
         notes.append(note("unknown_scale", n=unknown))
-    report = Report("scaling", tuple(rows), (_table(rows, by, axis),), tuple(notes), by=by)
+    table, sentence = _table(rows, by, axis), _sentence(rows, by, axis)
+    report = Report("scaling", tuple(rows), (table,), tuple(notes), sentence, by=by)
     return grouping.with_left_out(report, runs, (*by, "entry", "accelerators"))
+
+
+#: Curves of which each has a sentence; of more, how far their efficiencies go.
+_SEVERAL = 3
+
+
+def _sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> str:
+    """Return what the most accelerators of each curve come to against the fewest."""
+    if not axis.is_time:
+        return ""
+    largest: dict[tuple[Any, ...], ScalingRow] = {}
+    for row in rows:
+        if row.speedup is not None and row.accelerators > row.base_accelerators:
+            largest[tuple(map(row.get, by))] = row  # the rows of a curve stand by their size
+    if len(largest) > _SEVERAL:
+        shares = sorted(row.efficiency or 0.0 for row in largest.values())
+        least, median, most = (
+            units.percent(shares[n]) for n in (0, len(shares) // 2, len(shares) - 1)
+        )
+        return (
+            f"{len(largest)} curves: the most accelerators of each have an efficiency of "
+            f"{least} to {most} (median {median})."
+        )
+    names = distinct_keys(rows, by)
+    return " ".join(
+        f"{_name(row.keys, names)}: {row.accelerators:,} accelerators are "
+        f"{units.times(row.speedup or 0.0, row.speedup_low, row.speedup_high)} as fast as "
+        f"{row.base_accelerators:,}, an efficiency of {units.percent(row.efficiency or 0.0)}."
+        for row in largest.values()
+    )
 
 
 #: What the runs of one curve agree in, and these.

@@ -7,7 +7,9 @@ and may be scaled. It stands here on its own and enters no other report.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
@@ -18,7 +20,7 @@ from msgspec import structs
 from ttastats.base import benchmarks
 from ttastats.base.benchmarks import Scoring
 from ttastats.base.note import note
-from ttastats.base.units import plural
+from ttastats.base.units import listed, plural
 from ttastats.outcomes.counted import RESULT
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
@@ -30,6 +32,7 @@ from ttastats.stats.means import olympic_mean
 
 #: What decides which rules hold.
 _KIND = ("suite", "round", "benchmark", "division")
+_HAVE = ("have", "has")
 #: Failed runs named below a row of the table; the rows for programs have them all.
 _NAMED = 4
 _SCORED = "scored"
@@ -86,7 +89,19 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     if others := sum(row.status.startswith(f"{_SCORED}:") for row in rows):
         notes.append(note("run_count", n=others))
     details = [_failed(row.failures) for row in rows]
-    return grouping.answer("score", rows, shown, runs, by, notes, title=title, details=details)
+    answer = grouping.answer("score", rows, shown, runs, by, notes, title=title, details=details)
+    return replace(answer, sentence=_sentence(rows))
+
+
+def _sentence(rows: Sequence[ScoreRow]) -> str:
+    """Return how many entries have a score, and why the others have none."""
+    without = Counter(row.status.partition(":")[0] for row in rows if row.score_minutes is None)
+    benchmarks = {row.keys.get("benchmark") for row in rows}
+    on = f" on {plural(len(benchmarks), 'benchmark')}" if len(benchmarks) > 1 else ""
+    why = listed([f"{number:,} {reason}" for reason, number in without.most_common()])
+    scored = len(rows) - without.total()
+    text = f"{scored:,} of {plural(len(rows), 'entry', 'entries')}{on} {_HAVE[scored == 1]}"
+    return f"{text} an official score{f' ({why})' if why else ''}."
 
 
 def _row_of(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:

@@ -89,7 +89,8 @@ def _of_sizes(sizes: Sequence[_Size], title: str) -> Table:
         Field(Column("shortest mean", names=True), lambda size: Text(size[0].entries[0].label)),
     ]
     if any(one.size is not None for one, _ in rows):
-        columns.insert(0, fields.words("accelerators", lambda size: f"{size[0].size or '–'}"))
+        number: Field[_Size] = fields.words("accelerators", lambda size: f"{size[0].size or '–'}")
+        columns.insert(0, number)
     if len(set(benchmarks)) > 1:
         columns.insert(0, Field(Column("benchmark"), lambda size: Text(first.get(id(size[0]), ""))))
     if any(models.values()):

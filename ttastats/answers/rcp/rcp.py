@@ -6,14 +6,16 @@ and the verdict and factor of the official rules.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import polars as pl
 
 from ttastats.answers.rcp.convergence_records import Library
 from ttastats.answers.rcp.rcp_row import RcpOptions, RcpRow, row_maker
 from ttastats.answers.score import factor_text, shown_keys
-from ttastats.base import units
+from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note, note
 from ttastats.outcomes.counted import RESULT
@@ -26,6 +28,8 @@ from ttastats.stats.verdict import Verdict
 
 #: Answers of more entries show the numbers behind each verdict only if asked.
 FEW = 12
+#: Keys that say less of an entry than others.
+_SAID = ("suite", "round", "division", "entry")
 #: Grids that differ by more than this factor shift a mean visibly.
 _COARSER = 1.5
 
@@ -60,7 +64,34 @@ def report(
         (*filter(None, (_official(row), _chances(row), _grid(row)) if every else ()), _verdict(row))
         for row in rows
     ]
-    return grouping.answer("rcp", rows, shown, runs, by, notes, details=details)
+    answer = grouping.answer("rcp", rows, shown, runs, by, notes, details=details)
+    return replace(answer, sentence=_sentence(rows, by, options.confidence))
+
+
+#: Entries of one verdict that are named.
+_NAMED = 3
+
+
+def _sentence(rows: Sequence[RcpRow], by: Sequence[str], confidence: float) -> str:
+    """Return which entries converge unlike the reference, and what the official check says."""
+    one_benchmark = len({row.keys.get("benchmark") for row in rows}) == 1
+    said = (*_SAID, "benchmark") if one_benchmark else _SAID
+    names = grouping.row_names(rows, [name for name in by if name not in said] or by)
+    judged = [(name, row) for name, row in zip(names, rows, strict=True) if row.low is not None]
+    unlike: dict[str, list[str]] = {}
+    for name, row in judged:
+        if Verdict(row.verdict).directed:
+            unlike.setdefault(row.verdict, []).append(name)
+    how = "; ".join(
+        f"{len(of):,} {verdict} ({units.listed(of, _NAMED)})" for verdict, of in unlike.items()
+    )
+    text = (
+        f"{sum(map(len, unlike.values())) or 'none'} of {len(judged):,} converge unlike the "
+        f"reference, at {percentages.text(confidence)} each{f': {how}' if how else ''}."
+    )
+    official = Counter(row.official_verdict for row in rows if row.official_verdict)
+    words = units.listed([f"{number:,} {word}" for word, number in official.items()])
+    return f"Entries: {text}{f' Official check: {words}.' if words else ''}"
 
 
 def unanswered(answer: Report) -> int:
