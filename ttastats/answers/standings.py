@@ -97,10 +97,8 @@ def _of_sizes(sizes: Sequence[_Size], title: str) -> Table:
         hardware = Column("hardware", rank=1)
         columns.append(Field(hardware, lambda size: Text(models[size[1][0].hardware])))
     mean = fields.number(f"{axis.mean} [{level}]", "mean_seconds", axis.unit, interval=True)
-    columns += [
-        fields.of_part(mean, lambda size: size[1][0]),
-        Field(Column("fastest", rank=2), lambda size: Text(_leading(size[0]))),
-    ]
+    fastest: Field[_Size] = Field(Column("fastest", rank=2), lambda size: Text(_leading(size[0])))
+    columns += [fields.of_part(mean, lambda size: size[1][0]), fastest]
     hidden = len(sizes) - len(rows)
     below = [()] * (len(rows) - 1) + [
         (f"{hidden:,} sizes of fewer entries not shown: --top 0 shows all rows",) if hidden else ()

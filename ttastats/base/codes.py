@@ -541,7 +541,7 @@ DOUBTS: dict[str, Literal["bad", "plain"]] = {
 #: Notes that a screen shows as cautions, worst first: what chose the rows, doubts, and others. All
 #: else it only counts, such as definitions.
 CAUTIONS = (
-    "chosen_by_result", "rows_left_out", "top", *DOUBTS,
+    "chosen_by_result", "rows_left_out", "top", "other_sizes", *DOUBTS,
     "no_target", "ends_differ", "not_evaluated", "looks_differ", "runs_missing", "several_claims",
     "these_blocks", "blocks_differ", "blocks_alone", "blocks_unknown", "grids_differ",
     "repeated_seeds", "parallel_runs", "stalled_runs", "profile_of_others", "clocks", "disturbed",

@@ -112,7 +112,9 @@ def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> l
     hidden = {"entry"} if named and {"submitter", "system", "entry"} <= set(by) else set()
     return [
         *fields.keys(shown_keys(rows, by, hidden)),
-        fields.words("BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}"),
+        fields.words(
+            "BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}", rank=1
+        ),
         fields.reached(),
         Field(
             Column("entry", "right", rank=2),
@@ -133,6 +135,7 @@ def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> l
             lambda row: factor_text(
                 None if row.official_verdict == "failed" else row.official_factor
             ),
+            rank=1,
         ),
     ]
 
