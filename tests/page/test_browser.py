@@ -623,6 +623,11 @@ def test_the_rows_behind_a_plot_can_be_read(many_page: Page) -> None:
     figure.locator(".rows caption").filter(has_text="90 rows").wait_for()
     choose(many_page, "org/machine_07", search="machine_07")
     figure.locator(".rows caption").filter(has_text="3 rows").wait_for()
+    titles = set(figure.locator(".rows th").all_inner_texts())
+    assert "shown as" in titles
+    assert not titles & {"series", "colour", "order"}
+    cells = figure.locator(".rows td").all_inner_texts()
+    assert not [cell for cell in cells if re.fullmatch(r"\d*\.\d{7,}", cell)]
 
 
 def test_a_plot_can_be_saved(compared_page: Page, tmp_path: Path) -> None:

@@ -121,8 +121,8 @@ def changed(seconds: float, *, steps: int = 2) -> Content:
 def test_a_page_of_profiles_says_whose_steps_are_shorter_and_where_each_goes() -> None:
     found = changed(0.5)
     assert [(one.about, one.word) for one in found.verdicts] == [
-        ("other against made", "faster"), ("made", "time of a step"),
-        ("other", "time of a step"),
+        ("other against made", "faster"), ("made", "what to do"),
+        ("other", "what to do"),
     ]  # fmt: skip
     assert {(one.name, one.text) for one in found.facts} == {
         ("Steps", "made: 2; other: 2"), ("Device", "Abacus 3"), ("Precision", "fp32"),

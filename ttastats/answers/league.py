@@ -247,7 +247,8 @@ def headline(leagues: Sequence[League]) -> str:
     if len(leagues) == 1:
         return claim(leagues[0])
     results = sum(len(league.entries) + league.left_out for league in leagues)
-    benchmarks = list(dict.fromkeys(league.name for league in leagues))
+    benchmarks = list(dict.fromkeys(league.benchmark or league.name for league in leagues))
+    names_of = {league.name for league in leagues}
     names = {label for league in leagues for label in league.labels}
     entries = units.plural(len(names), "entry", "entries")
     of = f"{len(benchmarks)} benchmarks" if len(benchmarks) > 1 else benchmarks[0]
@@ -263,7 +264,7 @@ def headline(leagues: Sequence[League]) -> str:
         return f"{text}: too few runs of each to tell an order from chance"
     leaders = sum(league.has_leader for league in testable)
     where = f"{leaders or 'any'} of {len(testable)}"
-    if len(leagues) > len(benchmarks):
+    if len(leagues) > len(names_of):
         where += f" size {'class' if len(testable) == 1 else 'classes'}"
     return f"{text}: {'one' if leaders else 'no'} entry is shown to be the fastest in {where}"
 

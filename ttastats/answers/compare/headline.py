@@ -67,8 +67,17 @@ class _Whole:
     @property
     def noun(self) -> str:
         """Return how many rows there are, and of what."""
+        return self.counted(self.rows)
+
+    @property
+    def testable(self) -> Rows:
+        """Return the rows that could be decided; all where none could."""
+        return [row for row in self.rows if row.word is not Verdict.UNAVAILABLE] or self.rows
+
+    def counted(self, rows: Rows) -> str:
+        """Return how many of the rows these are: `8 benchmarks`."""
         several = len({row.benchmark for row in self.rows}) == len(self.rows)
-        return units.plural(len(self.rows), "benchmark" if several else "comparison")
+        return units.plural(len(rows), "benchmark" if several else "comparison")
 
 
 def _headline(against: Against, confidence: float) -> Headline:
@@ -80,11 +89,12 @@ def _headline(against: Against, confidence: float) -> Headline:
         whole = _Whole(rows, row.speedup, row.speedup_low, row.speedup_high)
     else:
         whole = _Whole(rows, *((mean.estimate, mean.low, mean.high) if mean else (None,) * 3))
-    ((most, count),) = Counter(row.word for row in rows).most_common(1)
+    testable = whole.testable
+    ((most, count),) = Counter(row.word for row in testable).most_common(1)
     answer, tone = most.answer, most.tone
-    if 2 * count <= len(rows):
+    if 2 * count <= len(testable):
         answer, tone = "It depends", "plain"
-    elif count < len(rows):
+    elif count < len(rows):  # those without a verdict may be otherwise
         answer = f"Mostly {answer.lower()}"
     if any(POOLED in row.conditions and row.carried for row in rows):
         tone = "bad"
@@ -120,7 +130,9 @@ def _counted(whole: _Whole) -> str:
         Verdict.SAME: axis.same.removesuffix(" as"),
     }
     first, *others = (word for word in verbs if word in counts)
-    text = f"{claim(first, row.a, row.b, axis)} on {counts[first]} of {whole.noun}"
+    text = (
+        f"{claim(first, row.a, row.b, axis)} on {counts[first]} of {whole.counted(whole.testable)}"
+    )
     if counts[first] == 1 == sum(counts[word] for word in verbs):
         only = next(row for row in whole.rows if row.word is first)
         factor = f", {_factor(only.speedup, axis)}" if only.speedup else ""
@@ -143,7 +155,10 @@ def _undecided(whole: _Whole) -> str:
     reasons = {row.reason for row in rows}
     if len(reasons) == 1 and all(row.word is Verdict.UNAVAILABLE for row in rows):
         return reasons.pop() or "no data"
-    on = "" if len(rows) == 1 else f" on any of {whole.noun}"
+    testable = whole.testable
+    on = "" if len(rows) == 1 else f" on any of {whole.counted(testable)}"
+    if len(testable) < len(rows):
+        on += f" ({len(rows) - len(testable)} more without a verdict)"
     if low is None or high is None:
         return f"no significant difference between {b} and {a}{on}"
     less, more = (axis.less if end >= 1 else axis.more for end in (low, high))

@@ -127,7 +127,7 @@ def _drawn(
     label = f"{axis.to_target} of every run, {axis.ratio} and verdict of each benchmark"
     return (
         f'<svg class="figure {layout.name}" viewBox="0 0 {layout.width:g} {height:g}" '
-        f'role="img" aria-label="{_safe(label)}">{"".join(head)}{body}</svg>'
+        f'role="group" aria-label="{_safe(label)}">{"".join(head)}{body}</svg>'
     )
 
 

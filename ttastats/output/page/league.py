@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,13 +82,22 @@ class Table:
 
 
 def tables(found: Sequence[League], choices: pl.DataFrame) -> list[Table]:
-    """Return the table of each league; the largest of the first benchmark is there at first."""
+    """Return the table of each league; at first the largest of the newest round is there."""
     if not found:
         return []
     by = choices.columns[:-1]
     places = {keys[:-1]: place for place, keys in enumerate(choices.iter_rows())}
-    first = max((one for one in found if one.name == found[0].name), key=lambda x: len(x.entries))
+    newest = max(map(_round, found))
+    latest = [one for one in found if _round(one) == newest]
+    first = max((one for one in latest if one.name == latest[0].name), key=lambda x: len(x.entries))
     return [_table(one, places, by, is_first=one is first) for one in found]
+
+
+def _round(one: League) -> list[int]:
+    """Return the numbers of the round of a league: 5 and 1 of `v5.1`."""
+    return [
+        int(number) for number in re.findall(r"\d+", one.entries[0].row.keys.get("round") or "")
+    ]
 
 
 def _table(

@@ -30,6 +30,16 @@ _FACTS = {
     "Samples per step": "batch_size",
     "PyTorch": "torch_version",
 }
+#: What makes a part of a step shorter.
+_REMEDIES = {
+    "compute_bound": "use a lower precision, tensor cores or a faster accelerator",
+    "memory_bound": "fuse operators (`torch.compile`) or use a lower precision: fewer bytes move",
+    "communication": "overlap it with computing, send less or less often",
+    "copies": "pin memory and copy while the accelerator computes",
+    "input": "add loader workers, prefetch, or prepare the data beforehand",
+    "host": "launch fewer kernels (`torch.compile`, CUDA graphs), and do not wait for results",
+    "idle": "see which call the accelerator waits for",
+}
 #: Names of two sides, and the report of how their steps differ.
 Change = tuple[str, str, Report]
 #: The name of a file, and the rows of its profiles.
@@ -64,19 +74,33 @@ def content(
         notes.append(note("not_drawn.profiles", drawn=len(drawn), n=len(profiles)))
     names, compared = units.listed(list(profiles)), units.listed([b for _, b, _ in changes])
     asks = f"Is a step of {compared} shorter than one of {a}?"
-    steps = ((name, profile_report.report(rows).sentence) for name, rows in profiles.items())
     return Content(
         title=title or (asks if changes else f"Time of a step of {names}"),
         counted=units.plural(len(profiles), "profile"),
         facts=_facts(profiles),
         verdicts=(
             *(_verdict(*change) for change in changes),
-            *(Conclusion(name, "time of a step", text) for name, text in steps if text),
+            *(_first_step(name, rows) for name, rows in profiles.items()),
         ),
         report=capped(_together(profiles, changes, notes)),
         plots=kinds.all_plots(drawn),
         choices=pl.DataFrame(schema=dict.fromkeys(FILTERS, pl.String) | {"runs": pl.Int64}),
     )
+
+
+def _first_step(name: str, rows: pl.DataFrame) -> Conclusion:
+    """Return what to do first about the steps of a profile: what takes most of them, and how."""
+    sentence = profile_report.report(rows).sentence
+    *parts, _ = profile_report.of_step(rows)
+    most = max(parts, key=lambda part: part.share or 0.0)
+    share = most.share or 0.0
+    if not 0.0 < share < 1.0:
+        return Conclusion(name, "time of a step", sentence)
+    gain = f"{units.percent(share)} of a step"
+    if most.name != "compute_bound":  # the one part that no step is without
+        gain += f", at most {units.times(1 / (1 - share))} faster without"
+    text = f"First {profile_report.TITLES[most.name]} ({gain}): {_REMEDIES[most.name]}."
+    return Conclusion(name, "what to do", text, sentence)
 
 
 def _name(side: Side, profiles: Profiles) -> str:

@@ -120,6 +120,8 @@ async function draw(figure, look = scheme(), width = null) {
       loader: noLoader, logLevel: 1, renderer: rows > SVG_UP_TO ? 'canvas' : 'svg',
     });
     mine.view = made;
+    // What Vega names no further is nothing to a screen reader.
+    for (const mark of target.querySelectorAll('[role="graphics-symbol"]:not([aria-label])')) mark.ariaHidden = 'true';
   }
   if (drawn.get(figure) !== mine) { // asked for anew meanwhile
     mine.view?.finalize();

@@ -1,6 +1,9 @@
 /* What is behind a plot? Its rows as tables, for who cannot see it or wants to count. */
 
 const MOST_SHOWN = 200;
+/* Columns that only place and colour marks, and what readers call the others. */
+const FOR_DRAWING = new Set(['colour', 'order', 'lane']);
+const READ_AS = {series: 'shown as', tta_seconds: 'time to target (seconds)'};
 
 /** Add to a figure what opens its rows, and what saves it. */
 function addTools(figure) {
@@ -19,20 +22,28 @@ function fillRows(figure, details) {
 }
 
 function rowsTable(name, rows) {
-  const names = Object.keys(rows[0] ?? {});
-  const head = element('tr', {}, ...names.map((text) => element('th', {scope: 'col', textContent: visible(text)})));
+  const names = Object.keys(rows[0] ?? {}).filter((name) => !FOR_DRAWING.has(name));
+  const head = element('tr', {}, ...names.map((text) => element('th', {scope: 'col', textContent: heading(text)})));
   const body = rows.slice(0, MOST_SHOWN).map((row) =>
     element('tr', {}, ...names.map((column) => element('td', {textContent: cellText(row[column])}))));
   const shown = rows.length > MOST_SHOWN ? `, the first ${MOST_SHOWN}` : '';
   const caption = element('caption', {textContent: `${visible(name)}: ${counted(rows.length, 'row', 'rows')}${shown}`});
   const table = element('table', {}, caption, element('thead', {}, head), element('tbody', {}, ...body));
-  const box = element('div', {className: 'table-box', role: 'region', tabIndex: 0, ariaLabel: visible(name)});
+  const box = element('div', {className: 'table-box', role: 'group', tabIndex: 0, ariaLabel: visible(name)});
   box.append(table);
   return box;
 }
 
+/** Give the words above a column: `wall_seconds` is `wall (seconds)`. */
+function heading(name) {
+  return visible(READ_AS[name] ?? name.replace(/_seconds$/, ' (seconds)').replaceAll('_', ' '));
+}
+
+/** Give a value as a reader counts: whole numbers whole, others with five digits. */
 function cellText(value) {
-  return value === null || value === undefined ? '–' : visible(value);
+  if (value === null || value === undefined) return '–';
+  if (typeof value !== 'number' || Number.isInteger(value)) return visible(value);
+  return String(Number(value.toPrecision(5)));
 }
 
 /** Save a plot as it is drawn, for a paper or a talk. */

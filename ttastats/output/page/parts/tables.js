@@ -24,6 +24,7 @@ function narrowTables(keep) {
 function sortable({table, bodies}) {
   if (bodies.length < 2) return;
   [...table.tHead.rows[0].cells].forEach((cell, column) => {
+    if (!cell.textContent) return; // a button needs a name
     const button = element('button', {type: 'button', textContent: cell.textContent});
     cell.replaceChildren(button);
     button.addEventListener('click', () => {
