@@ -44,7 +44,7 @@ WHOLE = (
 #: definition that holds the names asked of them (a protocol's members, or words in strings).
 CONTRACTS = (
     ("ttastats_parsers", "ttastats.formats.dialect", ("Dialect",)),
-    ("ttastats.cli", "ttastats.cli.commands", ("_GROUPS",)),
+    ("ttastats.cli", "ttastats.cli.commands", ("GROUPS",)),
     (
         "ttastats.trainer.workloads",
         "ttastats.trainer.workloads.contract",

@@ -28,7 +28,7 @@ def pages() -> ModuleType:
 def test_every_command_and_option_is_described(pages: ModuleType) -> None:
     text = pages.commands()
     for name, command in typer.main.get_command(app).commands.items():
-        page = text.split(f"## `ttastats {name}`\n")[1].split("\n## ")[0]
+        page = text.split(f"### `ttastats {name}`\n")[1].split("\n##")[0]
         assert command.help.split("\n")[0].split(".")[0] in page
         assert f"$ {command.epilog.splitlines()[2].strip()}\n" in page
         for option in command.params:
@@ -46,8 +46,24 @@ def test_every_public_name_is_described(pages: ModuleType, name: str) -> None:
     assert inspect.getdoc(getattr(ttastats, name))
 
 
+def test_what_belongs_together_stands_together(pages: ModuleType) -> None:
+    listed = [name for names in pages.GROUPS.values() for name in names]
+    assert sorted(listed) == sorted(set(ttastats.__all__) - {"__version__"})
+    compare = pages.commands().split("### `ttastats compare`\n")[1].split("\n##")[0]
+    assert "--fail-on" in compare.split("**Gate (exit code 3)**")[1].split("\n**")[0]
+
+
+def test_the_site_begins_with_a_result(pages: ModuleType) -> None:
+    text = pages.result_first(pages.moved("README.md"))
+    question, plot, answer = text.split("\n\n")[1:4]
+    assert question.endswith("that?**")
+    assert plot.startswith("![Accuracy over time")
+    assert "B is 1.74× faster than A" in answer
+
+
 def test_links_lead_to_pages_of_the_site_and_other_files_are_named(pages: ModuleType) -> None:
     text = "[a](docs/columns.md#x) ![b](docs/plots/y.svg) [c](examples/z) [d](https://e.f)"
+    assert pages.with_links("[`x/y`](x/y)", PurePosixPath()) == "`x/y`"
     assert pages.with_links(text, PurePosixPath()) == (
         "[a](columns.md#x) ![b](plots/y.svg) c (`examples/z`) [d](https://e.f)"
     )

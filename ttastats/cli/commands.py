@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ttastats.report.answer import Report
 
 #: The commands in the order of the help, each with the module of this folder that has it.
-_GROUPS = {
+GROUPS = {
     "From logs to an answer": {
         "guess": "ingest", "ingest": "ingest", "summary": "tables", "compare": "compare",
         "report": "drawing",
@@ -38,7 +38,7 @@ _GROUPS = {
     "Plots and files": {"plot": "drawing", "export": "ingest", "filter": "ingest"},
     "Fresh runs": {"train": "train", "sweep": "train", "profile": "profile"},
 }  # fmt: skip
-COMMANDS = {name: module for group in _GROUPS.values() for name, module in group.items()}
+COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 #: The options that many commands share, by what they are for, in the order of use.
 _OPTIONS = {
     "Sides and runs": ("a", "b", "labels", "where", "by", "pool"),
@@ -73,7 +73,7 @@ class Group(TyperGroup):
         """Write the first sentence of each command, whose options are not made for that."""
         width = max(map(len, COMMANDS))
         limit = formatter.width - 6 - width
-        for title, names in _GROUPS.items():
+        for title, names in GROUPS.items():
             commands = [TyperCommand(name, help=_help(_function(name))) for name in names]
             with formatter.section(title):
                 formatter.write_dl(
@@ -102,8 +102,14 @@ class Command(TyperCommand):
     """
 
     def format_options(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
-        """Write examples, arguments and options; of many, those that commands share by groups."""
+        """Write examples, arguments and options."""
         super().format_epilog(ctx, formatter)
+        for title, records in self.sections(ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    def sections(self, ctx: typer.Context) -> dict[str, list[tuple[str, str]]]:
+        """Return arguments and options with their help; of many, those commands share by groups."""
         helps = {str(each.name): (each, each.get_help_record(ctx)) for each in self.get_params(ctx)}
         rows = {name: record for name, (_, record) in helps.items() if record}
         sections = {
@@ -115,10 +121,7 @@ class Command(TyperCommand):
             listed = {name for names in grouped.values() for name in names}
             sections["Options"] = [n for n in sections["Options"] if n not in listed]
             sections |= grouped
-        for title, names in sections.items():
-            if names:
-                with formatter.section(title):
-                    formatter.write_dl([rows[name] for name in names])
+        return {title: [rows[n] for n in names] for title, names in sections.items() if names}
 
     def format_epilog(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """Write nothing: the examples stand before the options."""
