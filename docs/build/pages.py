@@ -68,10 +68,10 @@ def moved(source: str) -> str:
 
 def result_first(text: str) -> str:
     """Move the answer and the plot of the example up to where a reader begins."""
-    (answer,) = re.findall(r"^ (B is .*)$", text, re.MULTILINE)
+    (answer,) = re.findall(r"```text\n [A-Z ]+  (.*?)\n\n", text, re.DOTALL)
     (plot,) = re.findall(r"^!\[[^\]]*\]\([^)]*\)\n", text, re.MULTILINE)
     head, question, rest = text.replace(plot, "").split("\n\n", 2)
-    caption = f"Two systems of the example, a line per run: {answer}"
+    caption = f"Two systems of the example, a line per run: {' '.join(answer.split())}"
     return f"{head}\n\n{question}\n\n{plot}\n{caption}\n\n{rest}"
 
 
