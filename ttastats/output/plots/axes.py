@@ -66,10 +66,11 @@ def amount_axis(
     if of.unit == "seconds":
         return time_axis(amounts, what, log_from=log_from)
     low, high = _ends(amounts)
-    ticks: dict[str, Any] = {"tickCount": 6, "labelExpr": said("datum.value", of, named=False)}
+    axis: dict[str, Any] = {"tickCount": 6, "labelExpr": said("datum.value", of, named=False)}
     if high / low > log_from:
-        return TimeAxis(what + _LOG, 1.0, _log_scale(low, high), ticks)
-    return TimeAxis(what, 1.0, _linear_scale(low, high, 1.0), ticks)
+        scale = _log_scale(low, high)
+        return TimeAxis(what + _LOG, 1.0, scale, axis | {"values": ticks(*scale["domain"])})
+    return TimeAxis(what, 1.0, _linear_scale(low, high, 1.0), axis)
 
 
 def said(value: str, of: Axis, *, named: bool = True) -> str:
@@ -109,8 +110,27 @@ def _log_ticks(low: float, high: float) -> dict[str, Any]:
     if len(values) > _MOST_TICKS:
         values = [value for value in _ROUNDER if low / 1.2 <= value <= high * 1.2]
     if len(values) < _FEWEST_TICKS:
-        return {"tickCount": 5, "labelExpr": duration("datum.value", ".3~r")}
+        unit = next(seconds for _, seconds, most in _UNITS if high <= most)
+        values = [value * unit for value in ticks(low / unit, high / unit)]
     return {"values": values, "labelExpr": duration("datum.value", "g")}
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Return numbers that begin with 1, 2 or 5 between two ends; where they are few, even steps."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    every = [[float(f"{first}e{power}") for first in (1, 2, 5)] for power in powers]
+    values = [value for each in every for value in each if low <= value <= high]
+    if len(values) > _MOST_TICKS:
+        return [each[0] for each in every if low <= each[0] <= high]
+    # On a logarithmic axis as well: between ends that are near, it is hardly another.
+    for power in range(powers[-1], powers[-1] - 6, -1):
+        for first in (5, 2, 1):
+            if len(values) >= _FEWEST_TICKS:
+                return values
+            step = float(f"{first}e{power}")
+            numbers = range(math.ceil(low / step), math.floor(high / step) + 1)
+            values = [round(number * step, 12) for number in numbers]
+    return values
 
 
 def duration(value: str, form: str = ".3r") -> str:
@@ -155,17 +175,15 @@ def ratio_axis(ratios: Iterable[float], more: Iterable[float] = ()) -> dict[str,
     }
 
 
-_MONEY = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+def rounded(limits: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return scale and axis of ratios with ticks that are read from few labels: see `ticks`."""
+    return limits | {"axis": limits["axis"] | {"values": ticks(*limits["scale"]["domain"])}}
 
 
 def money_axis(amounts: Iterable[float]) -> TimeAxis:
     """Return the logarithmic axis of amounts of money."""
-    known = [amount for amount in amounts if amount > 0]
-    low, high = min(known, default=1.0), max(known, default=1.0)
-    values = [value for value in _MONEY if low <= value <= high]
-    if len(values) > _MOST_TICKS:
-        values = [value for value in values if str(value).strip("0.") == "1"]
+    low, high = _ends(amounts)
     # Room on the right for the words at the last mark.
     scale = _log_scale(low, high * (high / low) ** 0.2)
-    ticks = {"values": values, "labelExpr": "'$' + datum.value"}
-    return TimeAxis(f"cost in US dollars{_LOG}", 1.0, scale, ticks)
+    axis = {"values": ticks(low, high), "labelExpr": "'$' + datum.value"}
+    return TimeAxis(f"cost in US dollars{_LOG}", 1.0, scale, axis)

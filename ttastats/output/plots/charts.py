@@ -108,6 +108,11 @@ def y(field: str, metric: str, scale: alt.Scale, **axis: Any) -> alt.Y:
     return alt.Y(f"{field}:Q", title="value", scale=scale, axis=titled)
 
 
+def leaving(scale: Mapping[str, Any], pixels: float) -> dict[str, Any]:
+    """Return a horizontal scale that leaves pixels on the right, for words or numbers."""
+    return {**scale, "range": [0, alt.ExprRef(f"width - {pixels:g}")]}
+
+
 def named_rows(field: str, **axis: Any) -> alt.Y:
     """Return the vertical encoding of rows by their names, in the order of the table."""
     return alt.Y(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -14,12 +14,15 @@ from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 from ttastats.base.json_safe import script_text
 from ttastats.output.plots import fonts, renderer, theme
+from ttastats.output.plots.names import LINE, NAME, fitting
 from ttastats.report.render import as_html
 
 #: CSS pixels to the inch; SVG and HTML count in them, PDF in points.
 _PIXELS, _POINTS = 96.0, 72.0
-#: The width in CSS pixels of a letter of a legend, and of what stands beside a name.
-_LETTER, _SYMBOL = 5.0, 30.0
+#: The width in CSS pixels of what stands beside a name of a legend, and left of a legend.
+_SYMBOL, _BESIDE_LEGEND = 30.0, 50.0
+#: The share of the width that names beside rows and lines may take.
+_NAMES = 0.34
 #: What HTML holds beside each other, other formats hold one above the other, so far apart.
 _MOST_STACKED, _GAP = 3, 10.0
 _SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)" height="([\d.]+)"')
@@ -127,49 +130,110 @@ def html(plots: Sequence[Drawable], look: Style | None = None) -> str:
 def specification(plot: Drawable, look: Style) -> dict[str, Any]:
     """Return the specification for one width; a narrow plot has smaller letters."""
     narrow = look.width < 1.5 * theme.COLUMN
-    whole = plot.specification(font_size=9.5 if narrow else 11.0)
+    size = 9.5 if narrow else 11.0
+    whole = _fitted(plot.specification(font_size=size), look.width, size)
     whole["width"] = look.width
-    if narrow:
-        whole = _narrowed(whole, look.width)
+    if narrow:  # in the middle, a long title would be cut
+        axes = whole["config"].get("axisX", {}) | {"titleAnchor": "end"}
+        whole["config"] = whole["config"] | {"axisX": axes}
     if look.title:  # a letter is about half as wide as it is high
         whole["title"] = {"text": wrap(plot.title, max(20, int(look.width / 6.2))) or [""]}
     return whole
 
 
-def _narrowed(specification: dict[str, Any], width: float) -> dict[str, Any]:
-    """Return a specification whose names and titles fit a column of a paper."""
+def _fitted(specification: dict[str, Any], width: float, size: float) -> dict[str, Any]:
+    """Return a specification whose names, legends and titles fit a width."""
     config = specification["config"]
-    fitting: dict[str, dict[str, Any]] = {
+    rows = _field_of_rows(specification)
+    more: dict[str, dict[str, Any]] = {
         "legend": {"labelLimit": width - 40},
-        "axis": {"labelLimit": round(0.5 * width), "titleLimit": width - 10},
-        "axisX": {"titleAnchor": "end"},  # in the middle, a long title would be cut
+        "axis": {"labelLimit": width, "titleLimit": width - 10},
     }
-    if _longest(specification.get("encoding", {}).get("y")):
-        # Names beside bars push the plot to the right: its legend may begin above them.
-        fitting["legend"]["layout"] = {"top": {"anchor": "end"}}
-    config = config | {part: config.get(part, {}) | more for part, more in fitting.items()}
-    views = [_fewer_columns(view, width) for view in specification.get("layer", ())]
+    room = width - _BESIDE_LEGEND
+    if rows:
+        # Names beside marks push the plot to the right: its legend may begin above them.
+        more["legend"]["layout"] = {"top": {"anchor": "end"}}
+        room = width
+    config = config | {part: config.get(part, {}) | each for part, each in more.items()}
+    views = [_fewer_columns(view, room, size) for view in specification.get("layer", ())]
     layers = {"layer": views} if views else {}
-    return _fewer_columns(specification, width) | layers | {"config": config}
+    whole = _fewer_columns(specification, room, size) | layers | {"config": config}
+    short = _short_names(whole, {rows, NAME} - {""}, width, size)
+    return _named(whole, rows, short) if short else whole
 
 
-def _fewer_columns(view: dict[str, Any], width: float) -> dict[str, Any]:
+def _views(specification: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [dict(specification), *specification.get("layer", ())]
+
+
+def _field_of_rows(specification: Mapping[str, Any]) -> str:
+    """Return the field whose names stand beside the rows, empty where there are none."""
+    for view in _views(specification):
+        how = view.get("encoding", {}).get("y", {})
+        if how.get("type") == "nominal":
+            return str(how["field"])
+    return ""
+
+
+def _short_names(
+    specification: Mapping[str, Any], fields: Collection[str], width: float, size: float
+) -> dict[str, str]:
+    """Return names that fit in the place of those that do not, by the fields that hold them."""
+    names = dict.fromkeys(
+        row[field]
+        for rows in specification["datasets"].values()
+        for field in fields
+        if rows and field in rows[0]
+        for row in rows
+        if isinstance(row[field], str)
+    )
+    limit = _NAMES * width
+    if all(fonts.width(line, size) <= limit for name in names for line in name.split(LINE)):
+        return {}
+    return fitting(names, lambda name: fonts.width(name, size) <= limit, int(limit / (size * 0.4)))
+
+
+def _named(specification: dict[str, Any], rows: str, short: dict[str, str]) -> dict[str, Any]:
+    """Return a specification with short names, in its tables and in the order of its rows."""
+    datasets = {
+        name: [
+            row
+            | {field: short.get(row[field], row[field]) for field in (rows, NAME) if field in row}
+            for row in table
+        ]
+        for name, table in specification["datasets"].items()
+    }
+    layers = [_ordered(view, short) for view in specification.get("layer", ())]
+    more = {"layer": layers} if layers else {}
+    return _ordered(specification, short) | more | {"datasets": datasets}
+
+
+def _ordered(view: dict[str, Any], short: dict[str, str]) -> dict[str, Any]:
+    encoding = view.get("encoding", {})
+    scale = encoding.get("y", {}).get("scale", {})
+    if encoding.get("y", {}).get("type") != "nominal" or "domain" not in scale:
+        return view
+    domain = [short.get(name, name) for name in scale["domain"]]
+    y = encoding["y"] | {"scale": scale | {"domain": domain}}
+    return view | {"encoding": encoding | {"y": y}}
+
+
+def _fewer_columns(view: dict[str, Any], width: float, size: float) -> dict[str, Any]:
     """Return a view whose legends have so few columns that the longest name fits each."""
     encoding = dict(view.get("encoding", {}))
     for channel, how in encoding.items():
         legend = how.get("legend") if isinstance(how, dict) else None
-        if legend and "columns" in legend and (longest := _longest(how)):
-            most = max(1, int(width / (_LETTER * longest + _SYMBOL)))
-            columns = min(legend["columns"], most)
-            fitting = {"columns": columns, "labelLimit": width - 40}
-            encoding[channel] = how | {"legend": legend | fitting}
+        if legend and (names := _names(how)):
+            longest = max(fonts.width(name, size) for name in names)
+            most = max(1, int(width / (longest + _SYMBOL)))
+            columns = min(legend.get("columns", len(names)), most)
+            encoding[channel] = how | {"legend": legend | {"columns": columns, "labelLimit": width}}
     return view | {"encoding": encoding} if encoding else view
 
 
-def _longest(how: Any) -> int:
-    """Return the length of the longest name that a channel shows, 0 where it shows none."""
-    domain = how.get("scale", {}).get("domain", ()) if isinstance(how, dict) else ()
-    return max((len(name) for name in domain if isinstance(name, str)), default=0)
+def _names(how: dict[str, Any]) -> list[str]:
+    """Return the names that a channel shows."""
+    return [name for name in how.get("scale", {}).get("domain", ()) if isinstance(name, str)]
 
 
 def _sized(drawn: str, factor: float, unit: str) -> str:

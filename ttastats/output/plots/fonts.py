@@ -48,6 +48,21 @@ def embedded(svg: str) -> str:
     return svg[:head] + style + svg[head:]
 
 
+def width(text: str, size: float) -> float:
+    """Return the width of a line of text in the unit of its size; what the font lacks, an em."""
+    known = _advances()
+    return sum(known.get(ord(letter), 1.0) for letter in text) * size
+
+
+@cache
+def _advances() -> dict[int, float]:
+    from fontTools.ttLib import TTFont  # costs start-up time
+
+    with TTFont(folder() / f"SourceSansPro-{_FACES[400]}.ttf", lazy=True) as font:
+        widths, em = font["hmtx"], font["head"].unitsPerEm
+        return {code: widths[glyph][0] / em for code, glyph in font.getBestCmap().items()}
+
+
 @cache
 def subset(name: str, letters: str) -> bytes:
     """Return the font reduced to some letters, as WOFF; what it lacks is left to other fonts."""

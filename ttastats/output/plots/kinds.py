@@ -33,10 +33,10 @@ _KINDS: Mapping[str, tuple[Draw, str]] = {
     ),
     quality.EPOCHS: (quality.over_epochs, "How far apart are runs after the same epoch?"),
     tta.KIND: (tta.plots, "How long did each run take, and how sure is the mean?"),
-    solved.KIND: (solved.plots, "By when are which shares of the runs done?"),
+    solved.KIND: (solved.plots, "What fraction of the runs is at the target over time?"),
     leaderboard.KIND: (
         leaderboard.boards,
-        "Who leads where an entry is one run, by time and by cost?",
+        "Which entry of one run leads, by time and by cost?",
     ),
     leaderboard.RECORD: (leaderboard.records, "How did the fastest time fall over the years?"),
     targets.KIND: (targets.plots, "Does the answer depend on the quality target?"),

@@ -110,33 +110,31 @@ def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> char
     else:
         axis, what = axes.money_axis(amounts), "cost"
         words = "format(datum.cost, datum.cost < 1 ? '$.2f' : '$,.2f')"
-    start = str(axis.scale["domain"][0])
     tooltip = charts.tooltips(
         "entry:N", "submitter:N", "hardware:N", ("words:N", what),
         ("epochs:Q", "", ".4~g"), ("source:N", "log"),
     )  # fmt: skip
-    base = charts.rows(name, at=axis.shown(measure), words=words, start=start).encode(
-        x=charts.x(axis), y=charts.named_rows("row", labelLimit=330)
+    base = charts.rows(name, at=axis.shown(measure), words=words).encode(
+        x=charts.x(axis), y=charts.named_rows("row", grid=True)
     )
-    line = base.mark_rule(style="one", strokeOpacity=0.6).encode(x2=alt.X2("start:Q"))
     blue = base.encode(color=alt.ColorValue(theme.COLOURS[0]), tooltip=tooltip)
-    return (line, charts.points(blue, 45), charts.label(base, "words", align="left", dx=7))
+    return (charts.points(blue, 45), charts.label(base, "words", align="left", dx=7))
 
 
 def _dated(panel: Panel) -> pl.DataFrame:
     """Return the entries by date; `record` marks those faster than all before.
 
-    Records have their time beside them (`said`) unless they are close to one that has.
+    Records have their time beside them (`said`) unless they are close to a later one that has.
     """
     dated = _entries(panel).drop_nulls("started_at").sort("started_at", "tta_seconds", "entry")
     best = pl.col("tta_seconds").cum_min()
     new = best.shift(1).is_null() | (pl.col("tta_seconds") < best.shift(1))
     marked = dated.with_columns(best_seconds=best, record=new)
-    labelled, last = [], float("inf")
-    for time, record in marked.select("tta_seconds", "record").iter_rows():
-        labelled.append(record and time < last / 1.2)
+    labelled, last = [], 0.0
+    for time, record in reversed(marked.select("tta_seconds", "record").rows()):
+        labelled.append(record and time > last * 1.2)
         last = time if labelled[-1] else last
-    return marked.with_columns(said=pl.Series(labelled, dtype=pl.Boolean))
+    return marked.with_columns(said=pl.Series(labelled[::-1], dtype=pl.Boolean))
 
 
 def _spans_time(dated: pl.DataFrame) -> bool:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ttastats.report.render.harmless import visible
 from ttastats.report.render.shortening import middle_cut, shortened
+
+#: Between the lines of a name that has several; no line feed, which names could hold.
+LINE = "␤"
+#: The column of names that stand beside lines.
+NAME = "name"
 
 #: Folders every entry has, which tell nothing.
 _NOISE = frozenset({"results", "submission", "training", "train"})
@@ -39,6 +44,21 @@ def short(names: Sequence[str]) -> dict[str, str]:
         cut = shortened(bare, width) or cut
     shown = {name: cut[text] for name, text in zip(names, bare, strict=True)}
     return dict(zip(shown, numbered(shown.values()), strict=True))
+
+
+def fitting(names: Iterable[str], fits: Callable[[str], bool], most: int) -> dict[str, str]:
+    """Return each name with lines that fit, of `most` letters or fewer; names stay distinct."""
+    pieces = {name: name.split(LINE) for name in names}
+    long = dict.fromkeys(piece for each in pieces.values() for piece in each)
+    cut: dict[str, str] = {}
+    for letters in range(most, 3, -1):
+        short = shortened(long, letters) or {}
+        cut = {piece: text for piece, text in short.items() if fits(text)} | cut
+        if len(cut) == len(long):
+            break
+    cut = {piece: middle_cut(piece, 3) for piece in long} | cut
+    shown = numbered(LINE.join(cut[piece] for piece in each) for each in pieces.values())
+    return dict(zip(pieces, shown, strict=True))
 
 
 def _shared_folders(names: Sequence[list[str]]) -> int:

@@ -111,7 +111,7 @@ def _chart(names_: Sequence[str], table: pl.DataFrame, labels: Sequence[str]) ->
     # Accelerators come in powers of two.
     ticks = {"grid": False, **growth["axis"], "values": [2**n for n in range(20)]}
     top = [*table.get_column("speedup"), *table.get_column("growth")]
-    ratios = axes.ratio_axis(top, table.get_column("low").drop_nulls())
+    ratios = axes.rounded(axes.ratio_axis(top, table.get_column("low").drop_nulls()))
     across = "accelerators, as a multiple of the fewest"
     places = {
         "x": charts.position("x", "growth", across, growth["scale"], ticks),

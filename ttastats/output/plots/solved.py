@@ -11,6 +11,7 @@ import polars as pl
 
 from ttastats.output.plots import axes, charts
 from ttastats.output.plots.material import Material, Panel
+from ttastats.output.plots.names import NAME
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 
 KIND = "solved"
@@ -101,7 +102,7 @@ def _plot(panel: Panel) -> Plot:
         f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
     )
     return charts.plot(
-        KIND, panel, f"Distribution of {of.to_target}: {panel.title}", caption,
+        KIND, panel, f"Fraction of runs at the target over {of.noun}: {panel.title}", caption,
         _chart(panel, axis, names, ends.height), dict(zip(names, (steps, ends), strict=True)),
         height=_HEIGHT * (1 + _LEVEL * ends.height),
     )  # fmt: skip
@@ -121,7 +122,7 @@ def _ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
     rank = pl.when("left").then(-at).otherwise(at)
     ordered = ends.sort(~pl.col("left"), rank, "series")
     level = 1 + _LEVEL * (pl.int_range(pl.len()) + 0.6)
-    return ordered.with_columns(level=level)
+    return ordered.with_columns(pl.col("series").alias(NAME), level=level)
 
 
 def _chart(panel: Panel, axis: axes.TimeAxis, names: Sequence[str], levels: int) -> charts.Drawn:
@@ -146,18 +147,22 @@ def _chart(panel: Panel, axis: axes.TimeAxis, names: Sequence[str], levels: int)
             ),
         )
     )
-    base = charts.rows(names[1], at=axis.shown("seconds")).encode(**places)
-    joins = base.mark_rule(strokeWidth=0.7, strokeOpacity=0.8).encode(y2=alt.Y2("level:Q"))
+    base = charts.rows(names[1], at=axis.shown("seconds")).encode(x=places["x"], y=places["y"])
+    joins = (
+        base.encode(color=color)
+        .mark_rule(strokeWidth=0.7, strokeOpacity=0.8)
+        .encode(y2=alt.Y2("level:Q"))
+    )
     text = base.encode(y=alt.Y("level:Q", title=title, scale=alt.Scale(**scale)))
     # Names have so many pixels, of the place where their line ends.
     room = alt.ExprRef("width - scale('x', datum.at)")
     begins = charts.label(
-        text.transform_filter("datum.left"), "series",
+        text.transform_filter("datum.left"), NAME,
         align="left", dx=4, baseline="middle", limit=room,
     )  # fmt: skip
     room = alt.ExprRef(f"scale('x', datum.at) + {_BESIDE}")
     ends = charts.label(
-        text.transform_filter("!datum.left"), "series",
+        text.transform_filter("!datum.left"), NAME,
         align="right", dx=-4, baseline="middle", limit=room,
     )  # fmt: skip
     return (joins, lines, begins, ends)

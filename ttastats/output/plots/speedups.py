@@ -22,8 +22,8 @@ from ttastats.stats.verdict import Verdict
 
 KIND = "speedups"
 _STEP = 50.0
-#: Between the lines of a row's label; no line feed, which names could hold.
-_LINE = "␤"
+#: Pixels of the column of numbers, right of the marks.
+_NUMBERS = 74
 #: Rows that can be read; of more, those whose speedup is farthest from 1.
 _MOST = 40
 #: The parts, with the keys of their numbers in the rows of `compare`.
@@ -72,7 +72,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
     )  # fmt: skip
     whole = shown.filter(pl.col("place") == 0).head(12)
     described = " ".join(
-        f"{row['row'].split(_LINE)[0]} {row['ratio']:.3g}, {row['verdict']}."
+        f"{row['row'].replace(names.LINE, ' · ')} {row['ratio']:.3g}, {row['verdict']}."
         for row in whole.iter_rows(named=True)
     )
     names_ = shown.get_column("benchmark")
@@ -119,13 +119,14 @@ def _table(rows: Sequence[TimesRow], by: Sequence[str], material: Material) -> p
     )
     table = []
     for number, row in enumerate(rows):
-        name = names.label([row.get(key) for key in keys])
-        name += f" · {labels[row.b]}" if several else ""
+        first, *rest = ([row.get(key)] for key in keys)
+        lines = [names.label(first), *([names.label([word for [word] in rest])] if rest else [])]
+        name = names.LINE.join([*lines, *([labels[row.b]] if several else [])])
         verdict = _verdict(row)
         table += [
             {
                 "benchmark": row.benchmark,
-                "row": f"{name}{_LINE}{verdict}",
+                "row": name,
                 "order": number,
                 "part": part,
                 "place": place,
@@ -183,8 +184,12 @@ def _chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
     title = f"ratio A/B, log scale: >1 means B {of.does(of.better)}"
     parts = [part for part, _, _ in _parts(of)]
     ends = [*table.get_column("low").drop_nulls(), *table.get_column("high").drop_nulls()]
-    limits = axes.ratio_axis(table.get_column("ratio"), ends)
-    y = charts.named_rows("row", grid=False, labelExpr=f"split(datum.label, '{_LINE}')")
+    limits = axes.rounded(axes.ratio_axis(table.get_column("ratio"), ends))
+    lines = max(row.count(names.LINE) for row in table.get_column("row"))
+    # The first of several lines would stand in the middle.
+    y = charts.named_rows(
+        "row", grid=False, labelOffset=-5.5 * lines, labelExpr=f"split(datum.label, '{names.LINE}')"
+    )
     y = y.scale(paddingInner=0.25, paddingOuter=0.1)
     color = alt.Color(
         "part:N", scale=alt.Scale(domain=parts, range=list(theme.COLOURS[:3])),
@@ -200,8 +205,12 @@ def _chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
         "datum.low == null ? '' : '[' + format(datum.low, '.3f') + ', ' + "
         "format(datum.high, '.3f') + ']'"
     )
-    words = f"format(datum.ratio, '.3f') + ' ' + ({interval})"
-    base = charts.rows("speedups", interval=interval, words=words, unity="1").encode(
+    limits["scale"] = charts.leaving(limits["scale"], _NUMBERS)
+    line = names.LINE
+    words = f"format(datum.ratio, '.3f') + '{line}' + ({interval}) + '{line}' + datum.verdict"
+    at_the_end = alt.XValue("width")  # type: ignore[no-untyped-call]
+    rows = charts.rows("speedups", interval=interval, words=words, unity="1")
+    base = rows.encode(
         x=charts.position("x", "ratio", title, **limits),
         y=y,
         yOffset=alt.YOffset("part:N", scale=alt.Scale(domain=parts)),
@@ -211,5 +220,11 @@ def _chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
         charts.line_at_one(charts.rows("speedups"), "x", title),
         charts.interval(base.encode(color=color), "x", ("low", "high"), title),
         charts.points(base.encode(color=color, shape=shape), 55),
-        charts.label(base.transform_filter("datum.place == 0"), "words", dy=-9, align="center"),
+        charts.label(
+            rows.transform_filter("datum.place == 0").encode(x=at_the_end, y=y),
+            "words",
+            align="right",
+            baseline="middle",
+            lineBreak=line,
+        ),
     )

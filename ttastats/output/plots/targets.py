@@ -103,9 +103,8 @@ def _words(of: Axis) -> dict[str, str]:
 
 def _speedup_chart(name: str, x: alt.X, shown: pl.DataFrame, of: Axis) -> charts.Drawn:
     ends = [*shown.get_column("speedup_low"), *shown.get_column("speedup_high")]
-    limits = axes.ratio_axis(
-        shown.get_column("speedup").drop_nulls(), [end for end in ends if end is not None]
-    )
+    ratios = shown.get_column("speedup").drop_nulls()
+    limits = axes.rounded(axes.ratio_axis(ratios, [end for end in ends if end is not None]))
     ratio = "speedup A/B" if of.is_time else of.ratio
     words = _words(of)
     looks = {

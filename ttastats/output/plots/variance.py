@@ -100,7 +100,7 @@ def _chart(name: str, table: pl.DataFrame) -> charts.Drawn:
     high = min(1.5, max(1.0, *table.get_column("share_epochs_high").drop_nulls(), *shares))
     # Every share is in sight; an interval may go on beyond the frame.
     low, high = min(low, *shares), max(high, *shares)
-    step = 0.25 if high - low < 2 else 1.0
+    step = 0.25 if high - low < 1.2 else 0.5 if high - low < 3 else 1.0
     values = [step * n for n in range(-4, 41) if low <= step * n <= high]
     title = "share of the variance due to epochs; the rest is due to time per epoch"
     scale = {"domain": [low - 0.03, high + 0.05], "nice": False}

@@ -19,6 +19,8 @@ from ttastats.output.plots.profiled.shared import Profiles
 STEP, MEMORY, WORKERS = "step", "memory", "workers"
 #: The height of a bar with the room around it.
 _BAR = 26.0
+#: Beyond this factor between the lengths of steps, the short ones could not be seen.
+_FARTHEST = 10.0
 #: The parts of a step, each in the same colour in every plot; idle time stands back.
 _COLOURS = dict(zip(report.TITLES.values(), (*theme.COLOURS, theme.GREY), strict=True))
 _HOW = "Measure it with `ttastats profile digits --workers 2 -o prof.parquet`."
@@ -48,6 +50,8 @@ def of_steps(profiles: Profiles) -> tuple[Plot, ...]:
         "Communication and copies are counted only while no kernel computes.",
     )
     x = _amounts("seconds", "time of a step", "s")
+    if float(sums["seconds"].max()) > _FARTHEST * float(sums["seconds"].min()):  # type: ignore[arg-type]
+        x = _shares("share of the time of a step")
     tooltip = (("part:N",), ("seconds:Q", "seconds", ".3s"))
     shown = {part: colour for part, colour in _COLOURS.items() if part in set(parts["part"])}
     return _bars(STEP, profiles, "Time of a step", caption, parts, x, shown, tooltip)
@@ -97,11 +101,16 @@ def of_workers(profiles: Profiles) -> tuple[Plot, ...]:
         "its end, including the wait for the slower worker; exposed: time beyond a step without "
         "communication; pure: the same bytes without computation.",
     )
-    x = alt.X("share:Q", title="share of a step", axis=alt.Axis(format=".0%", tickCount=5))
+    x = _shares("share of a step")
     tooltip = (("part:N", "measured"), ("seconds:Q", "", ".3s"))
     colours = dict(zip(_MEASURES, theme.COLOURS, strict=False))
     title = "Communication of workers"
     return _bars(WORKERS, profiles, title, caption, parts, x, colours, tooltip, stacked=False)
+
+
+def _shares(title: str) -> alt.X:
+    """Return the axis of shares of a step."""
+    return alt.X("share:Q", title=title, axis=alt.Axis(format=".0%", tickCount=5))
 
 
 def _amounts(column: str, title: str, unit: str) -> alt.X:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import altair as alt
 import polars as pl
 
 from ttastats.base import units
-from ttastats.output.plots import charts, theme
+from ttastats.output.plots import axes, charts
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.output.plots.profiled import shared
 from ttastats.output.plots.profiled.shared import Profiles
@@ -17,8 +15,8 @@ from ttastats.traces import answers
 KIND = "roofline"
 _HEIGHT = 260.0
 _ROOF, _OPERATORS = "roof", "operators"
-#: Room around the outermost marks, and the decades up to which there are ticks between them.
-_ROOM, _FEW = 1.5, 4
+#: Room around the outermost marks.
+_ROOM = 1.5
 
 
 def plots(profiles: Profiles) -> tuple[Plot, ...]:
@@ -33,8 +31,8 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
     without = float(every.filter(pl.col("intensity").is_null())["seconds"].sum())
     without /= float(every["seconds"].sum())
     caption = (
-        "Each mark is an operator; its area is its share of the time. Crosses are whole steps, "
-        "including waits.",
+        "Each mark is an operator; its area is its share of the time. Hollow marks are whole "
+        "steps, including waits.",
         "Lines are the measured peaks of copying and of matrix multiplication."
         if roofs.height
         else "Peaks are not known for these traces.",
@@ -97,8 +95,8 @@ def _chart(
 ) -> charts.Drawn:
     color, shape, _ = charts.series(list(profiles), "profile")
     scale = {"type": "log", "nice": False}
-    intensities = {"grid": False, "format": "~g", "values": _ticks(*across)}
-    rates = {"labelExpr": shared.rate("datum.value", ""), "values": _ticks(*up)}
+    intensities = {"grid": False, "format": "~g", "values": axes.ticks(*across)}
+    rates = {"labelExpr": shared.rate("datum.value", ""), "values": axes.ticks(*up)}
     titles = "FLOPs per byte, at least (log scale)", "achieved FLOP/s (log scale)"
     places = {
         "x": charts.position(
@@ -120,15 +118,7 @@ def _chart(
         .encode(shape=shape, size=size)
     )
     steps = base.transform_filter(whole).mark_point(
-        shape=theme.FAILED_SHAPE, size=90, strokeWidth=2, filled=False
+        shape="diamond", size=90, strokeWidth=2, filled=False
     )
     roof = charts.rows(_ROOF).mark_line(strokeWidth=1.2).encode(**places)
     return (roof, marks, steps)
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Return powers of ten between two ends, with twice and five times each where they are few."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if len(powers) <= _FEW else (1,)
-    every = [step * 10.0**power for power in powers for step in steps]
-    return [tick for tick in every if low <= tick <= high]
