@@ -35,7 +35,7 @@ KINDS = [kind.name for kind in sorted(FIXTURES.iterdir()) if not (kind / "ttasta
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    cache._temporary.cache_clear()  # each test is a process of its own
+    cache._process_folder.cache_clear()  # each test is a process of its own
     return tmp_path / "cache" / "ttastats"
 
 
@@ -211,7 +211,7 @@ def test_no_cache_leaves_nothing_and_reads_all(
 ) -> None:
     run("compare", "a", "b", "--no-cache", cwd=logs)
     assert not own_cache.exists()
-    cache._temporary.cache_clear()
+    cache._process_folder.cache_clear()
     for option in ((), ("--no-cache",), ()):
         assert run("problems", "a", *option, cwd=logs).returncode == 0
     assert reads == [10, 10, 10, 10]
@@ -259,7 +259,7 @@ def test_tables_are_kept_where_the_platform_keeps_caches(
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setattr(sys, "platform", platform)
-    found = cache._users()
+    found = cache._user_folder()
     monkeypatch.undo()
     assert found == tmp_path / place
 

@@ -26,7 +26,7 @@ from ttastats.formats.own_logs import FILE, config
 from ttastats.formats.own_logs.block import Block
 from ttastats.ingestion import registry
 from ttastats.ingestion.reading import Reading
-from ttastats.ingestion.reading import way as reading_way
+from ttastats.ingestion.reading import choose_dialect as reading_way
 
 CASES = sorted(
     path

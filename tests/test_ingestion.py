@@ -574,7 +574,7 @@ def killed(ahead, *_):
     {moment}
     os.kill(os.getpid(), signal.SIGKILL)
 
-workers._help = killed
+workers._steal_work = killed
 cli.main()
 """
 

@@ -31,8 +31,8 @@ from ttastats.traces import (
     kineto,
     parts,
     pieces,
+    stepped,
     steps,
-    together,
     work,
 )
 from ttastats.traces import events as of_events
@@ -200,8 +200,8 @@ def read(draw: random.Random) -> str:
 
 
 #: What is looked at some at a time: how many there are at a time here.
-FEW = ((work, "_TOGETHER", 3), (together, "_FRAMES", 1), (parts, "_TOGETHER", 4),
-       (parts, "_BLOCK", 2), (intervals, "_TOGETHER", 2), (analysis, "_TOGETHER", 5),
+FEW = ((work, "_BATCH", 3), (stepped, "_FRAMES", 1), (parts, "_BATCH", 4),
+       (parts, "_BLOCK", 2), (intervals, "_BATCH", 2), (analysis, "_BATCH", 5),
        (pieces, "PIECE", 600), (pieces, "_NEAR", 300), (pieces, "_TAIL", 60))  # fmt: skip
 
 
@@ -232,20 +232,20 @@ def cells(start: Floats, end: Floats) -> set[int]:
 def test_sets_of_intervals_hold_the_moments_they_should(
     few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intervals, "_TOGETHER", few)
+    monkeypatch.setattr(intervals, "_BATCH", few)
     draw = random.Random("intervals")
     for _ in range(60):
         (a, b), (c, d) = some(draw, draw.randrange(5)), some(draw, draw.randrange(5))
-        one, other = intervals.union(a, b), intervals.union(c, d)
+        one, other = intervals.merge(a, b), intervals.merge(c, d)
         windows = np.sort(np.array(draw.choices(range(22), k=4), float)).reshape(2, 2)
-        found = (one, intervals.either(one, other), intervals.any_of([one, other, one]),
-                 intervals.without(one, other))  # fmt: skip
+        found = (one, intervals.union(one, other), intervals.union_all([one, other, one]),
+                 intervals.difference(one, other))  # fmt: skip
         x, y = cells(a, b), cells(c, d)
         for got, expected in zip(found, (x, x | y, x | y, x - y), strict=True):
             assert cells(*got.T) == expected
             assert (np.diff(got.ravel()) > 0).all()  # sorted and apart
         inside = [len(x & set(range(int(low), int(high)))) for low, high in windows]
-        assert intervals.within(one, windows).tolist() == inside
+        assert intervals.overlap(one, windows).tolist() == inside
         line = parts.timeline(a, b - a)
         for low, high in windows:
             clipped = x & set(range(int(low), int(high)))
@@ -272,7 +272,7 @@ def of_nests(draw: random.Random) -> Iterator[Any]:
     yield nested
     yield intervals.self_time(length, nested)
     yield intervals.outermost(marked, nested)
-    yield intervals.has_below(marked, nested).astype(int)
+    yield intervals.has_descendant(marked, nested).astype(int)
     moments = np.array(draw.choices(range(24), k=5)) - 1.0
     yield intervals.enclosing(moments, start, length, nested)
 
@@ -286,12 +286,13 @@ def of_steps(draw: random.Random) -> Iterator[Any]:
         length = 2.0 ** np.arange(8, 8 - count, -1)
     start = np.cumsum(np.append(0.0, length))[:-1]
     mixed = np.array(draw.sample(range(count), count), int)
-    marked = steps.marked(numbers[mixed].astype(np.int64), start[mixed], (start + length)[mixed],
-                          (1.0, 50.0))  # fmt: skip
+    end = (start + length)[mixed]
+    known = numbers[mixed].astype(np.int64)
+    marked = steps.from_annotations(known, start[mixed], end, (1.0, 50.0))
     yield marked
     moments = np.array(draw.choices(range(40), k=6), float)
-    placed = steps.place(moments, marked.host)
-    yield [moments, placed, steps.place(moments[:2], intervals.NOTHING)]
+    placed = steps.locate(moments, marked.host)
+    yield [moments, placed, steps.locate(moments[:2], intervals.NOTHING)]
     late = draw.choice([0.0, 0.0, 12.0]) + np.array(draw.choices([0, 0, 0, 25, -25], k=6))
     found = steps.on_device(marked, placed, moments + late, moments + late + 3)
     warm = steps.without_warmup(found)
@@ -306,7 +307,7 @@ def of_numbers(draw: random.Random) -> Iterator[Any]:
     for name in ("start", "external", "index", "bytes"):
         columns = of_events.Columns(name)
         columns.add(**{name: values if name != "start" else [2.5, None]})
-        yield [len(columns), columns.taken()[name]]
+        yield [len(columns), columns.take()[name]]
     yield [of_events.number_of(value, draw.choice([3, -1])) for value in values]
     rates = {draw.choice([1, 2, 4, 8, 24, 64]): draw.choice([100.0, 104.9, 105.1, 190.0])
              for _ in range(4)}  # fmt: skip

@@ -159,7 +159,7 @@ class TestProcesses:
         ingest([logs / "v0"], output)
         old = output.read_bytes()
         monkeypatch.setattr(workers, "read_unit", _die)
-        monkeypatch.setattr(workers, "_help", lambda *_: None)  # or the other may get no work
+        monkeypatch.setattr(workers, "_steal_work", lambda *_: None)  # or the other may get no work
         with pytest.raises(TtastatsError, match="a worker process was killed"):
             ingest([logs], output, workers=2)
         assert output.read_bytes() == old

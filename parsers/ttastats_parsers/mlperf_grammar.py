@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, sho
 
 #: Stamps before 2001 are relative clocks or placeholders, not dates.
 _FIRST_DATE = 1_000_000_000.0
+_line = attrgetter("line")
 _STATUS: dict[str, RunStatus] = {
     "success": "success",
     "succuss": "success",  # 78 official runs spell it so
@@ -311,10 +313,6 @@ def _first_value(by_key: dict[str, list[Event]], key: str) -> Any:
     """Return the first value of a key that is not empty, in the order of the file."""
     events = [event for event in by_key.get(key, ()) if event.value is not None]
     return min(events, key=_line).value if events else None
-
-
-def _line(event: Event) -> int:
-    return event.line
 
 
 def _text(value: Any) -> str | None:

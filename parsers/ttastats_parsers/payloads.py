@@ -68,11 +68,8 @@ def storable(value: Any) -> Any:
     try:
         _encode_json(value)
     except (ValueError, TypeError, RecursionError, OverflowError):
-        return (
-            None
-            if isinstance(value, dict | list)
-            else shown(value)[:200].encode("utf-8", "replace").decode()
-        )
+        text = shown(value)[:200].encode("utf-8", "replace").decode()
+        return None if isinstance(value, dict | list) else text
     return value
 
 

@@ -70,7 +70,7 @@ def decompressed(
         chunks = _chunks(raw, size, _SMALL_BLOCK if at_once else BLOCK)
     else:
         stream = opener(raw)
-        chunks = _chunks(_AtOnce(stream) if at_once else stream, 0)
+        chunks = _chunks(_Unbuffered(stream) if at_once else stream, 0)
     if opener is None and not stored:
         yield from chunks
         return
@@ -81,7 +81,7 @@ def decompressed(
         yield chunk
 
 
-class _AtOnce:
+class _Unbuffered:
     """A reader that gives what has been decompressed before it reads on."""
 
     def __init__(self, stream: Any) -> None:

@@ -207,11 +207,9 @@ class Digits:
 
     def interval(self, low: float | None, high: float | None) -> str:
         """Return an interval, if there is one."""
-        return (
-            "–"
-            if low is None or high is None
-            else (f"[{self._bare(low)}, {self._bare(high)}]{self.unit}")
-        )
+        if low is None or high is None:
+            return "–"
+        return f"[{self._bare(low)}, {self._bare(high)}]{self.unit}"
 
     def gap(self, estimate: float | None, low: float | None, high: float | None) -> str:
         """Return a difference with its interval, as far as they are known."""

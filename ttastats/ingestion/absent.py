@@ -112,7 +112,7 @@ def _unreadable(
     beside = _beside(source.name, runs)
     if "entry" in named:
         beside = beside.filter(pl.col("entry") == named["entry"])
-    known = {**_agreed(beside), **named}
+    known = {**_shared_values(beside), **named}
     return Run(
         **{**known, "entry": known.get("entry") or source.entry},
         run_status="unreadable",
@@ -130,7 +130,7 @@ def _beside(name: str, runs: pl.DataFrame) -> pl.DataFrame:
         folder = above
 
 
-def _agreed(runs: pl.DataFrame) -> dict[str, Any]:
+def _shared_values(runs: pl.DataFrame) -> dict[str, Any]:
     """Return what all of some runs share; unknown is left out."""
     values = {name: runs.get_column(name).unique() for name in _SHARED}
     return {
@@ -158,7 +158,7 @@ def _missing(
                 continue
             beside = runs.filter(pl.col("folder") == folder)
             of_files.update(beside.get_column("entry"))
-            yield name, _gap(_agreed(beside), f"run {number} of {span} is missing")
+            yield name, _gap(_shared_values(beside), f"run {number} of {span} is missing")
     seeded = runs.filter(pl.col("seed").is_between(0, 10**6))
     for _, group in seeded.group_by(_SET, maintain_order=True):
         gaps, span = _gaps(set(group.get_column("seed")))
@@ -166,7 +166,7 @@ def _missing(
             continue
         for seed in gaps:
             name = posixpath.join(group["folder"][0], f"(seed {seed})")
-            run = _gap(_agreed(group), f"the run of seed {seed} is missing ({span})", seed)
+            run = _gap(_shared_values(group), f"the run of seed {seed} is missing ({span})", seed)
             yield name, run
 
 

@@ -62,14 +62,14 @@ def table(paths: Sequence[str], *, keep: bool, watched: Watched) -> tuple[Path, 
     *users, temporary = _folders(keep=keep)
     for folder in users:
         try:
-            return _made(paths, folder / key, state, watched)
+            return _build(paths, folder / key, state, watched)
         except OSError:
             pass  # it is read-only, or full
         except TtastatsError as error:
             if error.__cause__ is None:
                 raise
     with atomic.naming(temporary):
-        return _made(paths, temporary / key, state, watched)
+        return _build(paths, temporary / key, state, watched)
 
 
 def is_cached(path: str) -> bool:
@@ -81,11 +81,11 @@ def _folders(*, keep: bool) -> Iterator[Path]:
     """Yield the folders for tables: the user's, if tables are kept, and one of this process."""
     if keep:
         with suppress(RuntimeError):  # there is no home folder
-            yield _users()
-    yield _temporary()
+            yield _user_folder()
+    yield _process_folder()
 
 
-def _users() -> Path:
+def _user_folder() -> Path:
     """Return the cache folder by the conventions of the platform."""
     if (base := Path(os.environ.get("XDG_CACHE_HOME", ""))).is_absolute():
         return base / "ttastats"
@@ -97,7 +97,7 @@ def _users() -> Path:
 
 
 @cache
-def _temporary() -> Path:
+def _process_folder() -> Path:
     folder = tempfile.mkdtemp(prefix="ttastats-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
@@ -161,7 +161,7 @@ def _is_whole(path: Path) -> bool:
         return False
 
 
-def _made(paths: Sequence[str], place: Path, state: str, watched: Watched) -> tuple[Path, Account]:
+def _build(paths: Sequence[str], place: Path, state: str, watched: Watched) -> tuple[Path, Account]:
     """Read logs into a new table; of those that have not changed since the last, take its rows."""
     from ttastats.ingestion.ingest import ingest  # the table is mostly there
 

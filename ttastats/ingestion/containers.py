@@ -118,13 +118,13 @@ def printable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-class _Alone:
-    """What lies in no folder, and has nothing beside it."""
+class _Standalone:
+    """What lies in no folder but that of its name, and has nothing beside it."""
 
     __slots__ = ()
 
     def folder(self, name: str) -> PurePosixPath:
-        """Return a folder of no meaning."""
+        """Return the folder that the name tells."""
         return PurePosixPath("/", name).parent
 
     def companion(self, _place: PurePosixPath) -> bytes | None:
@@ -137,7 +137,7 @@ class _Alone:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused(_Alone):
+class Refused(_Standalone):
     """A path that could not be opened, with the reason, reported where files are read."""
 
     reason: str
@@ -228,7 +228,7 @@ class _Opened:
             content = self._archive.open(member)
             if member.compress_type in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
                 return content
-            return io.BufferedReader(_InSmallPieces(content), _BUFFER)
+            return io.BufferedReader(_BoundedReader(content), _BUFFER)
         assert isinstance(member, tarfile.TarInfo)  # noqa: S101 - as above
         opened_member = self._archive.extractfile(member)
         if opened_member is None:
@@ -292,7 +292,7 @@ class _Opened:
 _BUFFER = 256 * 1024
 
 
-class _InSmallPieces(io.RawIOBase):
+class _BoundedReader(io.RawIOBase):
     """A member of a zip file whose reader decompresses all requested bytes at once.
 
     It does so for all methods but the usual one: a piece may grow thousands of times.
@@ -369,7 +369,7 @@ def _opened_as_of(path: str, _changed: int) -> _Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory(_Alone):
+class Memory(_Standalone):
     """One file that was read from standard input."""
 
     data: bytes
@@ -380,7 +380,7 @@ class Memory(_Alone):
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class Remote(_Standalone):
     """A folder of an object store, through fsspec."""
 
     url: str
@@ -389,10 +389,6 @@ class Remote:
         """Open an object."""
         handle: IO[bytes] = filesystem(self.url).open(name, "rb")
         return handle
-
-    def folder(self, name: str) -> PurePosixPath:
-        """Return the folder that the object's name tells."""
-        return PurePosixPath("/", name).parent
 
     def companion(self, place: PurePosixPath) -> bytes | None:
         """Return the bytes of another object, or None."""

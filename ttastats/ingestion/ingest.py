@@ -20,7 +20,7 @@ from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
 from ttastats.ingestion import absent, described, manifest, registry, traces
 from ttastats.ingestion.described import Description
-from ttastats.ingestion.reading import Reading, Result, Waiting
+from ttastats.ingestion.reading import Reading, Result, Spool
 from ttastats.ingestion.sources import Source, find
 from ttastats.ingestion.workers import Workers
 from ttastats.table import schema, store, tables
@@ -139,16 +139,8 @@ def ingest(
     # In this order: those who read have stopped when what they left behind is removed.
     description = Description(block, config)
     with atomic.folder_beside(target) as folder, Workers(workers, executor) as readers:
-        return _ingest(
-            paths,
-            target,
-            reading,
-            description,
-            Waiting(folder, target),
-            readers,
-            on_progress,
-            in_parts=in_parts,
-        )
+        spool = Spool(folder, target)
+        return _ingest(paths, reading, description, spool, readers, on_progress, in_parts=in_parts)
 
 
 def _expect_no_table(path: Path) -> None:
@@ -164,18 +156,18 @@ def _expect_no_table(path: Path) -> None:
 
 def _ingest(
     paths: Sequence[str | Path],
-    target: Path,
     reading: Reading,
     description: Description,
-    waiting: Waiting,
+    spool: Spool,
     readers: Workers,
     on_progress: Progress | None,
     *,
     in_parts: bool,
 ) -> Account:
+    target = spool.output
     listed = find([str(path) for path in paths])
     if not target.exists():  # all of them will be read
-        listed = _announced(listed, readers)
+        listed = _start_early(listed, readers)
     # Once each, in the order of the rows: a pattern and a folder may mean the same file. The output
     # is no source, wherever it lies.
     output = str(target.resolve())
@@ -203,9 +195,9 @@ def _ingest(
     # Rows wait in files until all are read: a run that is missing has a row among them, by its
     # name, which is known from the runs behind it.
     files: list[Path] = []
-    for result in _read_all(fresh, reading, waiting, readers, on_progress):
+    for result in _read_all(fresh, reading, spool, readers, on_progress):
         left = result.rows  # as they are, by other machines
-        files.append(waiting.leave(left) if isinstance(left, pl.DataFrame) else left)
+        files.append(spool.write(left) if isinstance(left, pl.DataFrame) else left)
         problems += result.problems
         others += result.others
         parts += result.parts
@@ -316,7 +308,7 @@ def default_output(paths: Sequence[str | Path]) -> Path:
     return Path(f"{stem}.parquet") if stem.isidentifier() or path.exists() else Path("runs.parquet")
 
 
-def _announced(sources: Iterator[Source], readers: Workers) -> Iterator[Source]:
+def _start_early(sources: Iterator[Source], readers: Workers) -> Iterator[Source]:
     """Let processes start while files are found."""
     size = 0
     for source in sources:
@@ -349,7 +341,7 @@ def units(sources: Sequence[Source]) -> Iterator[tuple[Source, ...]]:
 def _read_all(
     sources: Sequence[Source],
     reading: Reading,
-    waiting: Waiting,
+    spool: Spool,
     readers: Workers,
     on_progress: Progress | None,
 ) -> Iterator[Result]:
@@ -357,7 +349,7 @@ def _read_all(
     total = sum(source.file.size for source in sources)
     readers.expect(sum(map(_to_be_read, sources)))
     done = 0
-    for unit, result in readers.read(list(units(sources)), reading, waiting):
+    for unit, result in readers.read(list(units(sources)), reading, spool):
         done += sum(source.file.size for source in unit)
         if on_progress:
             on_progress(done, total)

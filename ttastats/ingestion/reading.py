@@ -46,8 +46,8 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """A folder beside an output where rows wait until all logs are read.
+class Spool:
+    """A folder beside an output that holds rows until all logs are read.
 
     Every process of this machine may write there.
     """
@@ -55,7 +55,7 @@ class Waiting:
     folder: Path
     output: Path
 
-    def leave(self, rows: pl.DataFrame) -> Path:
+    def write(self, rows: pl.DataFrame) -> Path:
         """Write rows into a new file, in pieces of which several fit into memory."""
         with atomic.naming(self.output):
             handle, name = tempfile.mkstemp(suffix=".arrow", dir=self.folder)
@@ -80,8 +80,8 @@ class Result:
     together: tuple[str, ...] = ()
 
 
-def read_unit(unit: Sequence[Source], reading: Reading, waiting: Waiting | None = None) -> Result:
-    """Read some files, and leave their rows in `waiting` if that is there."""
+def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = None) -> Result:
+    """Read some files, and write their rows into `spool` if there is one."""
     chosen = registry.named(reading.dialect) if reading.dialect else None
     runs: list[tables.SourcedRun] = []
     problems: list[Problem] = []
@@ -105,7 +105,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, waiting: Waiting | None 
         rows, unfit = _rows(runs)
         problems += [*surroundings.problems(), *unfit]
     return Result(
-        rows if waiting is None else waiting.leave(rows),
+        rows if spool is None else spool.write(rows),
         tuple(problems),
         tuple(others),
         tuple(parts),
@@ -155,7 +155,7 @@ def _read(
         name = printable(posixpath.basename(source.file.name))
         if head.startswith(LFS_POINTER):
             return _lfs_pointer(source, f"{folder}/{name}", reading)
-        dialect, block, named = way(head, folder, name, chosen, reading)
+        dialect, block, named = choose_dialect(head, folder, name, chosen, reading)
         if dialect is None:
             return _no_log(source, head)
         driving = block if dialect.name in _DRIVEN else None
@@ -208,7 +208,7 @@ def _lies_beside_its_table(dialect: Dialect, log: Log, reading: Reading) -> bool
     for name in log.listing(log.folder):
         if name.endswith(".csv"):
             head = (log.companion(log.folder / name) or b"").partition(b"\n")[0]
-            table, block, _ = way(head, log.folder, name, None, reading)
+            table, block, _ = choose_dialect(head, log.folder, name, None, reading)
             times = (block.seconds or ()) if block and table and table.name == "table" else ()
             if any(time.column in head.decode("utf-8", "replace") for time in times):
                 return True
@@ -233,12 +233,12 @@ def _with_names(item: Run | Problem, log: Log) -> Run | Problem:
     )
 
 
-_Way = tuple[Dialect | None, Block | None, Mapping[str, str]]
+_Choice = tuple[Dialect | None, Block | None, Mapping[str, str]]
 
 
-def way(
+def choose_dialect(
     head: bytes, folder: PurePosixPath, name: str, chosen: Dialect | None, reading: Reading
-) -> _Way:
+) -> _Choice:
     """Return the dialect that reads a file, with its block.
 
     A block whose pattern matches, and that says where things stand, goes before all signs. Others
@@ -352,7 +352,7 @@ _SMALL, _MOST_KEPT = 1024 * 1024, 1024
 
 
 class _Bytes:
-    """The bytes of a source: its first block is read once, and digested on the way."""
+    """The bytes of a source: its first block is read once, and digested on the choose_dialect."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

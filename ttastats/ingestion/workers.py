@@ -19,7 +19,7 @@ from typing import Any
 from ttastats.base.errors import TtastatsError
 from ttastats.base.version import __version__
 from ttastats.ingestion.containers import File, Memory
-from ttastats.ingestion.reading import Reading, Result, Waiting, read_unit
+from ttastats.ingestion.reading import Reading, Result, Spool, read_unit
 from ttastats.ingestion.sources import Source
 
 Unit = Sequence[Source]
@@ -48,7 +48,7 @@ class Workers:
     def __init__(self, number: int | None = None, executor: Executor | None = None) -> None:
         self._number = number
         self._executor = executor
-        self._are_here = executor is None
+        self._is_local = executor is None
         self._started = ExitStack()
 
     def __enter__(self) -> Workers:
@@ -70,17 +70,17 @@ class Workers:
                 self._executor.submit(read_unit, (_EMPTY,), Reading())
 
     def read(
-        self, work: Sequence[Unit], reading: Reading, waiting: Waiting
+        self, work: Sequence[Unit], reading: Reading, spool: Spool
     ) -> Iterator[tuple[Unit, Result]]:
         """Yield results in the order of the work; a few units are ahead, so that memory is bounded.
 
-        Rows are left in `waiting` by those who see the disk of this machine.
+        Rows are left in `spool` by those who see the disk of this machine.
         """
         if self._executor is None:
             for unit in work:
-                yield unit, read_unit(unit, reading, waiting)
+                yield unit, read_unit(unit, reading, spool)
             return
-        place = waiting if self._are_here else None
+        place = spool if self._is_local else None
         ahead: deque[tuple[Unit, Future[Result]]] = deque()
         rest = iter(work)
         while True:
@@ -89,14 +89,14 @@ class Workers:
             if not ahead:
                 self._started.close()  # what is left to do is for one
                 return
-            if self._are_here:
-                _help(ahead, reading, place)
+            if self._is_local:
+                _steal_work(ahead, reading, place)
             unit, future = ahead.popleft()  # a future that is kept would keep its rows
             yield unit, future.result()
 
 
-def _help(
-    ahead: deque[tuple[Unit, Future[Result]]], reading: Reading, place: Waiting | None
+def _steal_work(
+    ahead: deque[tuple[Unit, Future[Result]]], reading: Reading, place: Spool | None
 ) -> None:
     """Read units that no process has begun, the last first, until the first is done."""
     for position in reversed(range(len(ahead))):

@@ -208,9 +208,8 @@ class Recording:
         for key, value in self._settings.items():
             log.point(key, value)
         target = self._target
-        about: dict[str, Any] = {"metric": target.metric}
-        about["higher_is_better"] = target.higher_is_better
-        log.point("eval_target", target.value, **about)
+        higher = target.higher_is_better
+        log.point("eval_target", target.value, metric=target.metric, higher_is_better=higher)
         log.begin("run_start")
 
     def evaluation(

@@ -99,9 +99,9 @@ def _cast(frame: pl.DataFrame, where: str) -> pl.DataFrame:
         pl.col(pl.Float32, pl.Float64).exclude("logged_value").fill_nan(None),
         pl.col(pl.Duration).dt.total_microseconds() / 1e6,
     )
-    cast = plain.select(_as(name, plain.schema[name]) for name in plain.columns)
+    cast = plain.select(_cast_column(name, plain.schema[name]) for name in plain.columns)
     for name in plain.columns:
-        lost = _lost(plain.get_column(name), cast.get_column(name))
+        lost = _lost_value(plain.get_column(name), cast.get_column(name))
         if lost is not None:
             raise TtastatsError(
                 f"column {name} is {frame.schema[name]}, {schema.POLARS[name]} is needed, and "
@@ -112,14 +112,14 @@ def _cast(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     return cast
 
 
-def _as(name: str, has: pl.DataType) -> pl.Expr:
+def _cast_column(name: str, has: pl.DataType) -> pl.Expr:
     needs = schema.POLARS[name]
     if isinstance(needs, pl.Datetime) and isinstance(has, pl.Datetime) and has.time_zone is None:
         return pl.col(name).dt.replace_time_zone("UTC").cast(needs)
     return pl.col(name).cast(needs, strict=False)
 
 
-def _lost(before: pl.Series, after: pl.Series) -> str | None:
+def _lost_value(before: pl.Series, after: pl.Series) -> str | None:
     """Return a value that its new type cannot hold, or None. Nanoseconds may be lost."""
     gone = before.is_not_null() & after.is_null()
     if after.dtype.is_temporal():  # Python knows no other years

@@ -27,7 +27,7 @@ MANIFEST_KEY = "ttastats.ledger"  # its first name, which tables keep
 _PROBLEMS_KEY = "ttastats.problems"
 
 
-def about(table: str, version: int) -> dict[str, str]:
+def table_metadata(table: str, version: int) -> dict[str, str]:
     """Return the metadata that say what a table is."""
     fields = {
         "schema": version,
@@ -38,7 +38,7 @@ def about(table: str, version: int) -> dict[str, str]:
     return {KEY: json.dumps(fields)}
 
 
-def left(manifest: str, problems: Iterable[Problem]) -> dict[str, str]:
+def ingest_metadata(manifest: str, problems: Iterable[Problem]) -> dict[str, str]:
     """Return the metadata for the next ingest, and for whoever asks what was wrong."""
     rows = [[each.source, each.code, each.message, each.severity, each.line] for each in problems]
     return {_PROBLEMS_KEY: packed(rows)} | ({MANIFEST_KEY: manifest} if manifest else {})

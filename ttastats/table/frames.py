@@ -95,8 +95,8 @@ def from_frame(
     rows = as_polars(frame).lazy().collect()
     given = {"seconds": seconds, "epoch": epoch, "step": step, "samples": samples}
     given |= {"benchmark": benchmark, "entry": entry, **others}
-    aims = {"target_value": target, "higher_is_better": higher_is_better}
-    given |= {name: what for name, what in aims.items() if isinstance(what, str)}
+    goals = {"target_value": target, "higher_is_better": higher_is_better}
+    given |= {name: what for name, what in goals.items() if isinstance(what, str)}
     runs = [run] if isinstance(run, str) else list(run)
     for column in runs:
         _expect_column(rows, "run", column)
@@ -110,9 +110,9 @@ def from_frame(
         *(_given(rows, name, what) for name, what in given.items() if what is not None),
     )
     table = _with_values(table, rows, metric, value)
-    for name, what in aims.items():
+    for name, what in goals.items():
         if what is not None and not isinstance(what, str):
-            table = table.with_columns(_aim(table["metric"], name, what))
+            table = table.with_columns(_goal_column(table["metric"], name, what))
     return conform(_evaluations(table), _HERE).collect()
 
 
@@ -162,7 +162,7 @@ def _with_values(
     )
 
 
-def _aim(metrics: pl.Series, name: str, what: Any) -> pl.Series:
+def _goal_column(metrics: pl.Series, name: str, what: Any) -> pl.Series:
     """Return the target or the direction of each metric."""
     known = metrics.cast(pl.String).drop_nulls().unique().sort().to_list()
     if isinstance(what, Mapping):

@@ -166,8 +166,8 @@ class Kind:
         TtastatsError
             The place cannot be written to, or is full; what was there is untouched.
         """
-        about = footer.about(self.name, self.version)
-        left = footer.left(manifest, problems)
+        about = footer.table_metadata(self.name, self.version)
+        left = footer.ingest_metadata(manifest, problems)
         groups = iter(
             rows.lazy().collect_batches(
                 chunk_size=_GROUP_ROWS, maintain_order=True, lazy=True, engine="streaming"

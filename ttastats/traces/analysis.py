@@ -11,35 +11,35 @@ import polars as pl
 from ttastats.traces import categories, parts, steps, table
 from ttastats.traces.events import DEVICE_KINDS, STEP, Events, Numbers
 from ttastats.traces.intervals import Ints
-from ttastats.traces.steps import NONE
-from ttastats.traces.table import measure
-from ttastats.traces.together import (
+from ttastats.traces.stepped import (
     MICRO,
     OPTIMIZER,
     Objects,
     SteppedTrace,
-    lie_in,
-    together,
-    under_way,
+    annotated,
+    assign_steps,
+    is_within,
 )
+from ttastats.traces.steps import NONE
+from ttastats.traces.table import measure
 from ttastats.traces.work import UNKNOWN
 
 _TIMED = {"calls": pl.Int64, "seconds": pl.Float64}
 #: Events that are looked at together.
-_TOGETHER = 100_000
+_BATCH = 100_000
 
 
 def rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
     """Return the rows of a profile; those of whom it is are still to be added."""
-    trace = together(events)
+    trace = assign_steps(events)
     is_step = np.array([name.startswith(STEP) for name in trace.names], bool)
-    keep = ~is_step[trace.notes["name"]]
-    notes = {name: column[keep] for name, column in trace.notes.items()}
+    keep = ~is_step[trace.annotations["name"]]
+    annotations = {name: column[keep] for name, column in trace.annotations.items()}
     frames = [
         _operator_rows(trace),
         _device_rows(trace),
         _named_rows(trace, trace.host, "host"),
-        _named_rows(trace, notes, "annotation"),
+        _named_rows(trace, annotations, "annotation"),
         _range_rows(events, trace.names),
         *_step_measures(trace),
         table.frame([*_whole_measures(trace), *_machine(head, trace, events)]),
@@ -59,7 +59,7 @@ def _text(values: Sequence[str] | Objects, places: Ints) -> pl.Series:
 
 
 def _operator_rows(trace: SteppedTrace) -> pl.DataFrame:
-    grouped = trace.done.rows
+    grouped = trace.totals.rows
     known = trace.category[grouped["name"].to_numpy()]
     optimizes = grouped["optimizes"].to_numpy() & (known != categories.COMMUNICATION)
     category = np.where(optimizes, categories.OPTIMIZER, known)
@@ -85,8 +85,8 @@ def _launched(trace: SteppedTrace) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
             "name": launches.account_name[known],
-            "optimizes": lie_in(start, under_way(trace.names, trace.notes, OPTIMIZER)),
-            "step": steps.place(start, trace.steps.host),
+            "optimizes": is_within(start, annotated(trace.names, trace.annotations, OPTIMIZER)),
+            "step": steps.locate(start, trace.steps.host),
             "device_seconds": trace.device["length"][known] * MICRO,
         }
     )
@@ -107,18 +107,16 @@ def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
     about = zip(kinds, names, operators, grouped["optimizes"], strict=True)
     category = [_device_category(*each) for each in about]
     is_kernel = pl.Series([kind == "kernel" for kind in kinds], dtype=pl.Boolean)
+    kinds = [
+        "collective" if kind == "kernel" and work == categories.COMMUNICATION else kind
+        for kind, work in zip(kinds, category, strict=True)
+    ]
     tensor = pl.Series([categories.is_tensor_core(name) for name in names], dtype=pl.Boolean)
     return grouped.with_columns(
         name=names,
         operator=operators,
         category=pl.Series(category, dtype=pl.String),
-        kind=pl.Series(
-            [
-                "collective" if kind == "kernel" and work == categories.COMMUNICATION else kind
-                for kind, work in zip(kinds, category, strict=True)
-            ],
-            dtype=pl.String,
-        ),
+        kind=pl.Series(kinds, dtype=pl.String),
         device=pl.lit("gpu"),
         step=_numbered(trace, grouped["step"].to_numpy()),
         flops=pl.when(is_kernel).then("flops"),
@@ -132,7 +130,7 @@ def _device_events(trace: SteppedTrace, part: slice, flops: Ints) -> pl.DataFram
     device, launches = trace.device, trace.launches
     in_step = trace.step_of_device[part]
     inside = np.flatnonzero(in_step != NONE) + (part.start or 0)
-    optimizing = under_way(trace.names, trace.notes, OPTIMIZER)
+    optimizing = annotated(trace.names, trace.annotations, OPTIMIZER)
     return pl.DataFrame(
         {
             "name": device["name"][inside],
@@ -140,7 +138,7 @@ def _device_events(trace: SteppedTrace, part: slice, flops: Ints) -> pl.DataFram
             "device_index": device["index"][inside].astype(np.int64),
             "stream": device["stream"][inside].astype(np.int64),
             "operator": launches.name[inside],
-            "optimizes": lie_in(launches.account_start[inside], optimizing),
+            "optimizes": is_within(launches.account_start[inside], optimizing),
             "step": trace.step_of_device[inside],
             "calls": np.ones(len(inside), np.int64),
             "seconds": device["length"][inside] * MICRO,
@@ -160,7 +158,7 @@ def _device_category(kind: str, name: str, operator: str | None, optimizes: bool
 
 def _range_rows(events: Events, names: Sequence[str]) -> pl.DataFrame:
     """Return the kernels whose instructions were counted, without times."""
-    ranges = events.ranges.taken()
+    ranges = events.ranges.take()
     known = ranges["flops"] != UNKNOWN
     frame = pl.DataFrame({"name": ranges["name"][known], "flops": ranges["flops"][known]})
     grouped = frame.group_by("name").agg(
@@ -179,15 +177,15 @@ def _range_rows(events: Events, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _slices(count: int) -> Iterator[slice]:
-    """Yield the events of a kind some at a time: tables of all of them would take much memory."""
-    yield from (slice(begin, begin + _TOGETHER) for begin in range(0, count, _TOGETHER))
+    """Yield slices of the events of a kind: tables of all of them would take much memory."""
+    yield from (slice(begin, begin + _BATCH) for begin in range(0, count, _BATCH))
 
 
 def _named_rows(trace: SteppedTrace, events: Numbers, kind: str) -> pl.DataFrame:
     """Return rows of what has but a name and a time."""
     frames = [pl.DataFrame(schema={"name": pl.Int32, "step": pl.Int64, **_TIMED})]
     for part in _slices(len(events["start"])):
-        in_step = steps.place(events["start"][part], trace.steps.host)
+        in_step = steps.locate(events["start"][part], trace.steps.host)
         inside = in_step != NONE
         frame = pl.DataFrame(
             {
@@ -229,7 +227,7 @@ def _whole_measures(trace: SteppedTrace) -> Iterator[table.Row]:
     yield measure("steps", len(windows), text=rule)
     yield measure("warmup_steps", trace.steps.warmup, text=steps.WARM_UP_RULE)
     yield measure("window_seconds", float(windows[-1, 1] - windows[0, 0]) * MICRO)
-    yield measure("flops_unknown", int(trace.done.unknown[trace.steps.warmup :].sum()))
+    yield measure("flops_unknown", int(trace.totals.unknown[trace.steps.warmup :].sum()))
 
 
 def _machine(head: Mapping[str, Any], trace: SteppedTrace, events: Events) -> Iterator[table.Row]:

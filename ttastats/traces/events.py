@@ -89,14 +89,11 @@ class Columns:
             except (TypeError, OverflowError):  # text, nothing, or more than fits
                 column.fromlist([_fitting(number, column) for number in numbers])
 
-    def taken(self) -> Numbers:
+    def take(self) -> Numbers:
         """Return columns as arrays of NumPy, and keep nothing: who drops one gets its memory."""
-        taken = {
-            name: np.frombuffer(numbers, dtype=numbers.typecode)
-            for name, numbers in self._arrays.items()
-        }
-        self._arrays = {name: array(_TYPES[name]) for name in taken}
-        return taken
+        arrays = {name: np.frombuffer(part, part.typecode) for name, part in self._arrays.items()}
+        self._arrays = {name: array(_TYPES[name]) for name in arrays}
+        return arrays
 
     def __len__(self) -> int:
         return len(next(iter(self._arrays.values())))
@@ -181,7 +178,7 @@ class Events:
     operators: Columns
     host: Columns
     device: Columns
-    notes: Columns
+    annotations: Columns
     ranges: Columns
     peaks: Peaks
 
@@ -194,7 +191,7 @@ class Events:
         self.device = Columns(
             "start", "length", "name", "kind", "index", "stream", "external", "correlation", "bytes"
         )
-        self.notes = Columns("start", "length", "name")
+        self.annotations = Columns("start", "length", "name")
         self.ranges = Columns("start", "name", "flops")
         self.peaks = Peaks()
         self.is_before_kineto = False
@@ -237,7 +234,7 @@ class Events:
             correlation = [event.args.correlation for event in events]
             self.host.add(**numbers, thread=self._threads(events), correlation=correlation)
         elif kind == "annotation":
-            self.notes.add(**numbers)
+            self.annotations.add(**numbers)
         elif kind == "range":
             counted = [_counted_flops(event.args) for event in events]
             del numbers["length"]  # counting took many times as long

@@ -1,7 +1,7 @@
 """How long was something under way, of several that may overlap, and what lies within what?
 
 A set of intervals is an array of shape (n, 2) with starts and ends, sorted and apart from each
-other; `union` makes one.
+other; `merge` makes one.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ NOTHING: Floats = np.empty((0, 2))
 #: Where there is no parent.
 NONE = -1
 #: Intervals that are looked at together.
-_TOGETHER = 20_000
+_BATCH = 20_000
 
 
-def union(start: Floats, end: Floats) -> Floats:
+def merge(start: Floats, end: Floats) -> Floats:
     """Return the time in which at least one of some intervals is under way."""
     if not (keep := end > start).all():
         start, end = start[keep], end[keep]
@@ -39,28 +39,28 @@ def union(start: Floats, end: Floats) -> Floats:
     return merged
 
 
-def either(a: Floats, b: Floats) -> Floats:
+def union(a: Floats, b: Floats) -> Floats:
     """Return the time in either of two sets."""
     both = np.concatenate((a, b))
-    return union(both[:, 0], both[:, 1])
+    return merge(both[:, 0], both[:, 1])
 
 
-def any_of(sets: list[Floats]) -> Floats:
-    """Return time in any of some sets, which are taken out of their list to give memory back."""
+def union_all(sets: list[Floats]) -> Floats:
+    """Return time in any of some sets, which are taken out of their list to free memory."""
     every = np.empty((sum(map(len, sets)), 2))
     end = len(every)
     while sets:
         last = sets.pop()
         every[end - len(last) : end] = last
         end -= len(last)
-    return union(every[:, 0], every[:, 1])
+    return merge(every[:, 0], every[:, 1])
 
 
-def without(a: Floats, b: Floats) -> Floats:
+def difference(a: Floats, b: Floats) -> Floats:
     """Return the time in `a` that is not in `b`; a part at a time, since there may be millions."""
     rests = [NOTHING]
-    for begin in range(0, len(a), _TOGETHER):
-        part = a[begin : begin + _TOGETHER]
+    for begin in range(0, len(a), _BATCH):
+        part = a[begin : begin + _BATCH]
         low = np.searchsorted(b[:, 1], part[0, 0], side="right")
         high = np.searchsorted(b[:, 0], part[-1, 1], side="left")
         other = b[low:high]
@@ -68,7 +68,7 @@ def without(a: Floats, b: Floats) -> Floats:
             edges = np.unique(np.concatenate((part.ravel(), other.ravel())))
             start, end = edges[:-1], edges[1:]
             keep = _covered(part, start) & ~_covered(other, start)
-            part = union(start[keep], end[keep])
+            part = merge(start[keep], end[keep])
         rests.append(part)
     return np.concatenate(rests)
 
@@ -80,7 +80,7 @@ def _covered(a: Floats, moment: Floats) -> Bools:
     return inside
 
 
-def within(a: Floats, windows: Floats) -> Floats:
+def overlap(a: Floats, windows: Floats) -> Floats:
     """Return how long a set is under way in each of some windows."""
     if not len(a):
         return np.zeros(len(windows))
@@ -150,11 +150,11 @@ def outermost(marked: Bools, nested: Nest) -> Ints:
     return np.where((candidate <= place) & (place <= nested.last[candidate]), candidate, NONE)
 
 
-def has_below(marked: Bools, nested: Nest) -> Bools:
+def has_descendant(marked: Bools, nested: Nest) -> Bools:
     """Return which operators called something marked, however indirectly."""
     before = np.concatenate(([0], np.cumsum(marked)))
-    below: Bools = before[nested.last + 1] > before[1:]
-    return below
+    calls_marked: Bools = before[nested.last + 1] > before[1:]
+    return calls_marked
 
 
 def enclosing(moment: Floats, start: Floats, length: Floats, nested: Nest) -> Ints:

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from ttastats.traces import categories, intervals
 from ttastats.traces.events import DEVICE_KINDS, Numbers
 from ttastats.traces.intervals import Floats
-from ttastats.traces.together import SteppedTrace, under_way
+from ttastats.traces.stepped import SteppedTrace, annotated
 
 #: Calls of the driver in which the host waits for the device.
 _WAITING = ("Synchronize", "EventQuery", "StreamWaitEvent")
 #: The parts of a step but the rest, by the measures that hold them.
 _PARTS = ("compute_seconds", "exposed_seconds", "copy_seconds", "input_seconds", "host_seconds")
 #: Events of a kind that are looked at together, and those that share a mark of how late they end.
-_TOGETHER = 50_000
+_BATCH = 50_000
 _BLOCK = 512
 #: A rest of a step smaller than this share of it is that of rounded times.
 _ROUNDING = 1e-9
@@ -44,7 +44,7 @@ class Timeline:
         first = int(np.searchsorted(self.reached, low, side="right")) * _BLOCK
         last = int(np.searchsorted(self.start, high, side="left"))
         overlapping = slice(first, max(first, last))
-        return intervals.union(
+        return intervals.merge(
             np.maximum(self.start[overlapping], low), np.minimum(self.end[overlapping], high)
         )
 
@@ -71,14 +71,14 @@ def of_steps(trace: SteppedTrace) -> dict[str, Floats]:
     length = windows[:, 1] - windows[:, 0]
     has_device = bool(len(trace.device["start"]))
     timelines = _device_timelines(trace) if has_device else _host_timelines(trace)
-    loading = under_way(trace.names, trace.notes, "enumerate(DataLoader)", "DataLoader")
+    loading = annotated(trace.names, trace.annotations, "enumerate(DataLoader)", "DataLoader")
     timelines["input"] = timeline_of(loading)
     starts = max((timelines["compute"].start, timelines["calls"].start), key=len)
     parts = {name: np.zeros(len(windows)) for name in (*_PARTS, "communication_seconds")}
     for low, high in _spans(starts, windows):
         clipped = np.clip(windows, low, high)
         for name, part in _split(timelines, low, high).items():
-            parts[name] += intervals.within(part, clipped)
+            parts[name] += intervals.overlap(part, clipped)
     rest = length - sum(parts[name] for name in _PARTS)
     parts["idle_seconds"] = np.where(rest > _ROUNDING * length, rest, 0.0)
     parts["step_seconds"] = length
@@ -88,7 +88,7 @@ def of_steps(trace: SteppedTrace) -> dict[str, Floats]:
 def _spans(starts: Floats, windows: Floats) -> Iterator[tuple[float, float]]:
     """Yield spans of time that hold all windows, each with so many events."""
     first, last = float(windows[:, 0].min()), float(windows[:, 1].max())
-    inner = starts[_TOGETHER::_TOGETHER]
+    inner = starts[_BATCH::_BATCH]
     edges = np.unique([first, *inner[(inner > first) & (inner < last)], last])
     yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
 
@@ -107,7 +107,7 @@ def _device_timelines(trace: SteppedTrace) -> dict[str, Timeline]:
         "compute": _chosen(device, here & is_kernel & ~communicates),
         "communication": _chosen(device, here & communicates),
         "copies": _chosen(device, here & ~is_kernel),
-        "operators": timeline_of(trace.done.busy),
+        "operators": timeline_of(trace.totals.busy),
         "calls": _chosen(host, ~waits),
         "waits": _chosen(host, waits),
     }
@@ -121,8 +121,8 @@ def _host_timelines(trace: SteppedTrace) -> dict[str, Timeline]:
     """Return what was under way when, where the host alone computes: what is no part is its."""
     none = timeline_of(intervals.NOTHING)
     return {
-        "compute": timeline_of(trace.done.computes),
-        "communication": timeline_of(trace.done.communicates),
+        "compute": timeline_of(trace.totals.computes),
+        "communication": timeline_of(trace.totals.communicates),
         "copies": none,
         "operators": timeline_of(trace.steps.device),
         "calls": none,
@@ -134,17 +134,17 @@ def _split(timelines: Mapping[str, Timeline], low: float, high: float) -> Mappin
     """Return the parts of a span of time, each a set of intervals."""
     active = {name: timeline.between(low, high) for name, timeline in timelines.items()}
     compute, communication = active["compute"], active["communication"]
-    busy = intervals.either(compute, communication)
-    copies = intervals.without(active["copies"], busy)
-    busy = intervals.either(busy, copies)
-    loading = intervals.without(active["input"], busy)
-    at_work = intervals.either(active["operators"], active["calls"])
-    at_work = intervals.without(at_work, active["waits"])
+    busy = intervals.union(compute, communication)
+    copies = intervals.difference(active["copies"], busy)
+    busy = intervals.union(busy, copies)
+    loading = intervals.difference(active["input"], busy)
+    at_work = intervals.union(active["operators"], active["calls"])
+    at_work = intervals.difference(at_work, active["waits"])
     return {
         "compute_seconds": compute,
         "communication_seconds": communication,
-        "exposed_seconds": intervals.without(communication, compute),
+        "exposed_seconds": intervals.difference(communication, compute),
         "copy_seconds": copies,
         "input_seconds": loading,
-        "host_seconds": intervals.without(at_work, intervals.either(busy, loading)),
+        "host_seconds": intervals.difference(at_work, intervals.union(busy, loading)),
     }

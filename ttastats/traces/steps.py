@@ -39,7 +39,9 @@ class Steps:
     ahead: bool = False
 
 
-def marked(numbers: Ints, start: Floats, end: Floats, whole: tuple[float, float]) -> Steps:
+def from_annotations(
+    numbers: Ints, start: Floats, end: Floats, whole: tuple[float, float]
+) -> Steps:
     """Return the steps that annotations mark, each once, or the whole as step 0."""
     if not len(numbers):
         window = np.array([whole])
@@ -51,7 +53,7 @@ def marked(numbers: Ints, start: Floats, end: Floats, whole: tuple[float, float]
     return Steps(numbers[chosen], windows, windows)
 
 
-def place(moment: Floats, windows: Floats) -> Ints:
+def locate(moment: Floats, windows: Floats) -> Ints:
     """Return the position of the window each moment lies in, or NONE."""
     if not len(windows):
         return np.full(len(moment), NONE)
@@ -60,7 +62,7 @@ def place(moment: Floats, windows: Floats) -> Ints:
     return np.where(inside, position, NONE)
 
 
-def chosen(steps: Steps, keep: NDArray[np.bool_]) -> Steps:
+def select(steps: Steps, keep: NDArray[np.bool_]) -> Steps:
     """Keep some of the steps."""
     parts = {name: getattr(steps, name)[keep] for name in ("numbers", "host", "device")}
     return replace(steps, **parts)
@@ -94,4 +96,4 @@ def without_warmup(steps: Steps) -> Steps:
         lengths[first + 1 :]
     ):
         first += 1
-    return replace(chosen(steps, np.arange(len(lengths)) >= first), warmup=first)
+    return replace(select(steps, np.arange(len(lengths)) >= first), warmup=first)

@@ -24,7 +24,7 @@ UNKNOWN = -1
 #: FLOPs or bytes that no call takes: what tells more is not true.
 _MOST = 10**18
 #: Operators that are looked at together.
-_TOGETHER = 30_000
+_BATCH = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def ordered(columns: Numbers) -> Ints:
         places = places[np.argsort(columns["start"][places], kind="stable")]
         begin = 0
         while begin < len(places):
-            end = min(begin + _TOGETHER, len(places))
+            end = min(begin + _BATCH, len(places))
             while (
                 end < len(places)
                 and columns["start"][places[end]] == columns["start"][places[end - 1]]
@@ -122,7 +122,7 @@ def operators(columns: Numbers, order: Ints, known: Costs, grain: float) -> Iter
 
 def _cut(columns: Numbers, order: Ints, begin: int, end: int) -> int:
     """Return the place before which everything that has begun has ended."""
-    size = _TOGETHER
+    size = _BATCH
     while begin + size < end:
         part = order[begin : begin + size]
         start = columns["start"][part]
@@ -145,7 +145,7 @@ def _batch(columns: Numbers, part: Ints, first: int, known: Costs, grain: float)
     call = columns["call"][part]
     moved = known.bytes[call]
     alone = account == itself
-    below = intervals.has_below((moved != UNKNOWN) & alone, nested)
+    below = intervals.has_descendant((moved != UNKNOWN) & alone, nested)
     return Operators(
         int(columns["thread"][part[0]]),
         first,
@@ -177,8 +177,8 @@ class Launches:
         self.account_start = np.full(count, np.nan)
         self.flops = np.zeros(count, np.int64)
         call = _places_of_ids(device["correlation"], host["correlation"])
-        self._called = np.where(call == NONE, np.nan, _at(host["start"], call))
-        self._thread = np.where(call == NONE, NONE, _at(host["thread"], call))
+        self._called = np.where(call == NONE, np.nan, _take(host["start"], call))
+        self._thread = np.where(call == NONE, NONE, _take(host["thread"], call))
         place = _places(device, columns, order)
         self._by_id = np.argsort(place, kind="stable").astype(np.int32)
         self._place = place[self._by_id]
@@ -247,8 +247,8 @@ def _places_of_ids(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:
     """
     known, inverse = np.unique(wanted, return_inverse=True)
     places = np.full(len(known), NONE, np.int32)
-    for begin in range(0, len(ids) if len(known) else 0, _TOGETHER):
-        batch = slice(begin, begin + _TOGETHER)
+    for begin in range(0, len(ids) if len(known) else 0, _BATCH):
+        batch = slice(begin, begin + _BATCH)
         part = ids[batch] if order is None else ids[order[batch]]
         place = np.minimum(np.searchsorted(known, part), len(known) - 1)
         same = np.flatnonzero((known[place] == part) & (part >= 0))
@@ -256,6 +256,6 @@ def _places_of_ids(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:
     return places[inverse]
 
 
-def _at(values: NDArray[Any], places: Ints) -> NDArray[Any]:
+def _take(values: NDArray[Any], places: Ints) -> NDArray[Any]:
     """Return values by place; what is given for NONE means nothing."""
     return values[places] if len(values) else np.zeros(len(places), values.dtype)

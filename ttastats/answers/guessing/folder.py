@@ -20,7 +20,7 @@ from ttastats.base.streams import UnreadableError
 from ttastats.formats.own_logs import FILE, patterns, presets
 from ttastats.ingestion import described
 from ttastats.ingestion.containers import printable
-from ttastats.ingestion.reading import LFS_POINTER, Reading, way
+from ttastats.ingestion.reading import LFS_POINTER, Reading, choose_dialect
 from ttastats.ingestion.sources import Source, find
 
 _HEADER = (
@@ -179,7 +179,7 @@ def _sort(file: File, reading: Reading, sketched: kinds.Seen, by_kind: _Sorted) 
     head = next(file.source.blocks(), b"")
     if head.startswith(LFS_POINTER):
         raise NoLogError("a Git LFS pointer, not the file itself: run `git lfs pull`")
-    dialect, block, _ = way(head, file.place.parent, file.place.name, None, reading)
+    dialect, block, _ = choose_dialect(head, file.place.parent, file.place.name, None, reading)
     hit = described.block_for(str(file.place), reading.blocks)
     if hit is not None and dialect is not None:
         by_kind.read[f"already described in {hit[0].where}"].append(file)

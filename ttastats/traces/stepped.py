@@ -23,7 +23,7 @@ Objects = NDArray[np.object_]
 #: Seconds of a unit of time.
 MICRO = 1e-6
 OPTIMIZER = "Optimizer."
-#: Frames of operators that wait to be brought together.
+#: Frames of operators that are summed at once.
 _FRAMES = 20
 _OPERATOR_ROWS = {
     "name": pl.Int32, "optimizes": pl.Boolean, "step": pl.Int64, "calls": pl.Int64,
@@ -32,7 +32,7 @@ _OPERATOR_ROWS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class OperatorTotals:
     """What all operators of a trace come to.
 
     `rows` have a position of a step in `step`. Sets of intervals tell when any operator was under
@@ -49,30 +49,30 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class SteppedTrace:
-    """The events of a trace, brought together: what lies in which step, launched by what."""
+    """The events of a trace by step: what lies in which step, launched by what."""
 
     names: Sequence[str]
     category: Objects
-    done: Done
+    totals: OperatorTotals
     launches: Launches
     host: Numbers
     device: Numbers
-    notes: Numbers
+    annotations: Numbers
     steps: Steps
     step_of_device: Ints
 
 
-def together(events: Events) -> SteppedTrace:
-    """Bring the events of a trace together; columns of operators alone are dropped."""
+def assign_steps(events: Events) -> SteppedTrace:
+    """Assign the events of a trace to its steps; columns of operators alone are dropped."""
     names = [str(name) for name in events.names]
-    columns, host = events.operators.taken(), events.host.taken()
-    device, notes = events.device.taken(), events.notes.taken()
-    kinds = (columns, host, device, notes)
+    columns, host = events.operators.take(), events.host.take()
+    device, annotations = events.device.take(), events.annotations.take()
+    kinds = (columns, host, device, annotations)
     zero = min((float(kind["start"].min()) for kind in kinds if len(kind["start"])), default=0.0)
     for kind in kinds:
         kind["start"] -= zero
     category = np.array([categories.categorize(name) for name in names], dtype=object)
-    marked = _marked(names, notes, columns, host, device)
+    marked = _annotated_steps(names, annotations, columns, host, device)
     order = work.ordered(columns)
     launches = Launches(device, host, columns, order)
     for kind, ids in ((columns, "external"), (host, "thread"), (device, "external")):
@@ -81,41 +81,44 @@ def together(events: Events) -> SteppedTrace:
     grain = 1e-3 + 4 * float(np.spacing(abs(zero)))
     known = work.costs(events.calls, names)
     operators = work.operators(columns, order, known, grain)
-    optimizing = under_way(names, notes, OPTIMIZER)
+    optimizing = annotated(names, annotations, OPTIMIZER)
     on_device = bool(len(device["start"]))
-    done = _done(operators, launches, marked.host, category, optimizing, on_device=on_device)
+    windows = marked.host
+    totals = _totals(operators, launches, windows, category, optimizing, on_device=on_device)
     del columns, operators
-    in_step = steps.place(launches.moment(device), marked.host)
-    worked = np.union1d(done.rows["step"].to_numpy(), in_step)
+    in_step = steps.locate(launches.moment(device), windows)
+    worked = np.union1d(totals.rows["step"].to_numpy(), in_step)
     at_work = np.isin(np.arange(len(marked.numbers)), worked)
-    active = steps.chosen(marked, at_work) if at_work.any() else marked
+    active = steps.select(marked, at_work) if at_work.any() else marked
     position = np.append(np.where(at_work, np.cumsum(at_work) - 1, NONE), NONE)
     in_step = position[in_step]
     end = device["start"] + device["length"]
     final = steps.without_warmup(steps.on_device(active, in_step, device["start"], end))
     moved = position - final.warmup
-    frame = done.rows.with_columns(step=pl.Series(moved[done.rows["step"].to_numpy()]))
-    done = replace(done, rows=frame.filter(pl.col("step") >= 0))
+    frame = totals.rows.with_columns(step=pl.Series(moved[totals.rows["step"].to_numpy()]))
+    totals = replace(totals, rows=frame.filter(pl.col("step") >= 0))
     in_step = np.maximum(in_step - final.warmup, NONE)
-    return SteppedTrace(names, category, done, launches, host, device, notes, final, in_step)
+    return SteppedTrace(
+        names, category, totals, launches, host, device, annotations, final, in_step
+    )
 
 
-def _marked(names: Sequence[str], notes: Numbers, *kinds: Numbers) -> Steps:
+def _annotated_steps(names: Sequence[str], annotations: Numbers, *kinds: Numbers) -> Steps:
     """Return the steps that annotations mark, or the whole: all time with events of some kinds."""
     texts = [name.removeprefix(STEP) if name.startswith(STEP) else "" for name in names]
     by_name = np.array([int(text) if text.isdecimal() else NONE for text in texts], np.int64)
-    numbers = by_name[notes["name"]]
+    numbers = by_name[annotations["name"]]
     marks = numbers != NONE
-    start, length = notes["start"][marks], notes["length"][marks]
+    start, length = annotations["start"][marks], annotations["length"][marks]
     present = [events for events in kinds if len(events["start"])]
     first = min((float(events["start"].min()) for events in present), default=0.0)
     last = max(
         (float((events["start"] + events["length"]).max()) for events in present), default=0.0
     )
-    return steps.marked(numbers[marks], start, start + length, (first, last))
+    return steps.from_annotations(numbers[marks], start, start + length, (first, last))
 
 
-def _done(
+def _totals(
     batches: Iterable[Operators],
     launches: Launches,
     windows: Floats,
@@ -123,8 +126,8 @@ def _done(
     optimizing: Floats,
     *,
     on_device: bool,
-) -> Done:
-    """Bring together what all operators took, some at a time.
+) -> OperatorTotals:
+    """Sum up what all operators took, one batch at a time.
 
     Where a device computes, the time of operators that compute is left out.
     """
@@ -135,7 +138,7 @@ def _done(
     unknown = np.zeros(len(windows), np.int64)
     for operators in batches:
         launches.add(operators)
-        in_step = steps.place(operators.start, windows)
+        in_step = steps.locate(operators.start, windows)
         frames.append(_grouped(operators, in_step, optimizing))
         lost = (operators.flops == UNKNOWN) & (in_step != NONE)
         unknown += np.bincount(in_step[lost], minlength=len(windows))
@@ -143,13 +146,13 @@ def _done(
         chosen = (outside, computing[operators.name], communicating[operators.name])
         for spans, mask in zip(sets, chosen[: 1 if on_device else 3], strict=False):
             start = operators.start[mask]
-            spans.append(intervals.union(start, start + operators.length[mask]))
+            spans.append(intervals.merge(start, start + operators.length[mask]))
         if len(frames) > _FRAMES:
             frames = [pl.concat(frames).group_by("name", "optimizes", "step").sum()]
-    busy, computes, communicates = (intervals.any_of(spans) for spans in sets)
+    busy, computes, communicates = (intervals.union_all(spans) for spans in sets)
     keys = ("name", "optimizes", "step")
     rows = pl.concat(frames).group_by(keys).sum().sort(keys)
-    return Done(rows, busy, computes, communicates, unknown)
+    return OperatorTotals(rows, busy, computes, communicates, unknown)
 
 
 def _grouped(operators: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame:
@@ -160,7 +163,7 @@ def _grouped(operators: Operators, in_step: Ints, optimizing: Floats) -> pl.Data
     frame = pl.DataFrame(
         {
             "name": operators.name[account],
-            "optimizes": lie_in(operators.start[account], optimizing),
+            "optimizes": is_within(operators.start[account], optimizing),
             "step": in_step[inside],
             "calls": itself.astype(np.int64),
             "seconds": operators.self_time[inside] * MICRO,
@@ -174,14 +177,14 @@ def _grouped(operators: Operators, in_step: Ints, optimizing: Floats) -> pl.Data
     return frame.group_by("name", "optimizes", "step").sum()
 
 
-def lie_in(moment: Floats, windows: Floats) -> NDArray[np.bool_]:
+def is_within(moment: Floats, windows: Floats) -> NDArray[np.bool_]:
     """Return which moments lie in some windows."""
-    lies_in: NDArray[np.bool_] = steps.place(moment, windows) != NONE
-    return lies_in
+    inside: NDArray[np.bool_] = steps.locate(moment, windows) != NONE
+    return inside
 
 
-def under_way(names: Sequence[str], notes: Numbers, *starts: str) -> Floats:
+def annotated(names: Sequence[str], annotations: Numbers, *starts: str) -> Floats:
     """Return the time in annotations whose names begin so."""
-    chosen = np.array([name.startswith(starts) for name in names], bool)[notes["name"]]
-    start = notes["start"][chosen]
-    return intervals.union(start, start + notes["length"][chosen])
+    chosen = np.array([name.startswith(starts) for name in names], bool)[annotations["name"]]
+    start = annotations["start"][chosen]
+    return intervals.merge(start, start + annotations["length"][chosen])
