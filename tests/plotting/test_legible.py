@@ -65,8 +65,10 @@ def entries(of: Iterable[tuple[str, str, int, float]], **more: Any) -> pl.DataFr
 
 def side(name: str, factor: float) -> pl.DataFrame:
     """Return the runs of a submitter on three benchmarks and two kinds of accelerators."""
-    of = [(f"{name}/{entry.rsplit('/', maxsplit=1)[-1]}", *more[:2], more[2] * factor)
-          for entry, *more in V50[1:4]]  # fmt: skip
+    of = [
+        (f"{name}/{entry.rsplit('/', maxsplit=1)[-1]}", hardware, size, minutes * factor)
+        for entry, hardware, size, minutes in V50[1:4]
+    ]
     return pl.concat(entries(of, benchmark=name) for name in BENCHMARKS)
 
 

@@ -13,6 +13,7 @@ import re
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ttastats.output.plots import theme
 
@@ -59,8 +60,9 @@ def _advances() -> dict[int, float]:
     from fontTools.ttLib import TTFont  # costs start-up time
 
     with TTFont(folder() / f"SourceSansPro-{_FACES[400]}.ttf", lazy=True) as font:
-        widths, em = font["hmtx"], font["head"].unitsPerEm
-        return {code: widths[glyph][0] / em for code, glyph in font.getBestCmap().items()}
+        tables: Any = font
+        widths, em = tables["hmtx"], tables["head"].unitsPerEm
+        return {code: widths[glyph][0] / em for code, glyph in tables.getBestCmap().items()}
 
 
 @cache
