@@ -145,7 +145,7 @@ class TestRunsWithoutTime:
         titles = {one.kind: one.title for one in api.plots(losses(_A), losses(_B))}
         assert titles["tta"] == "Steps to target: lm"
         assert titles["quality-time"] == "Loss over steps: lm"
-        assert titles["solved"] == "Distribution of steps to target: lm"
+        assert titles["solved"] == "Fraction of runs at the target over steps: lm"
         assert "time" not in json.dumps([one.chart for one in tta.plot("tta", losses(_A))]).replace(
             "timeunit", ""
         )

@@ -228,7 +228,7 @@ def _row_6(name: str, reference: Sequence[float], dgx1: Sequence[float]) -> Line
         *(Text(digits.mean(*side)) for side in (reference, dgx1)),
         Text(digits.gap(gap.estimate, gap.low, gap.high)),
         PValue(gap.p_value),
-        Text(digits.of(detectable)),
+        Text(digits.text(detectable)),
     )
     return Line(cells, (_shown(gap, detectable),))
 

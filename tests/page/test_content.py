@@ -146,7 +146,7 @@ def test_of_more_profiles_than_colours_one_of_each_file_is_drawn() -> None:
 
 
 def test_of_many_rows_the_fastest_of_each_benchmark_are_shown_and_it_is_said() -> None:
-    report = api.summary(rows([f"e{n:02}" for n in range(20)], benchmarks=("x", "y")))
+    report = api.summary(rows([f"e{n:02}" for n in range(20)], benchmarks=("x", "y")), top=0)
     few = content.capped(report, most=10)
     names = [(row.cells[0], row.cells[1]) for row in few.tables[0].rows]
     assert names[:2] == [(Text("x"), Text("e00")), (Text("x"), Text("e01"))]

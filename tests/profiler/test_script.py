@@ -173,7 +173,7 @@ class TestCommand:
         monkeypatch.setenv("CXX", sys.executable)
         own, path = ROOT / "examples" / "workloads" / "diabetes.py", tmp_path / "p.parquet"
         words = ("--steps", "1", "--batch-size", "16", "--set", "hidden=8", "--compile")
-        result = run("profile", own, *words, "-o", path)
+        result = run("profile", own, *words, "-o", path, "-v")
         assert result.returncode == 0, result.stderr
         assert "clock of a recorded step: wall-clock" in result.stdout
         kinds = {row["name"] for row in tta.profiled(path).rows if row["section"] == "category"}
