@@ -60,8 +60,11 @@ def report(
     rows.sort(key=lambda row: grouping.unknown_last(*map(row.get, names)))
     every = options.verbose or len(rows) <= FEW
     shown, notes = _fields(rows, by, options), [*_notes(rows, options.confidence, every=every)]
+    # Of many entries, the columns say enough; one without an interval gets its reason.
     details = [
-        (*filter(None, (_official(row), _chances(row), _grid(row)) if every else ()), _verdict(row))
+        tuple(filter(None, (_official(row), _chances(row), _grid(row), _verdict(row))))
+        if every
+        else (() if row.low is not None else (_verdict(row),))
         for row in rows
     ]
     answer = grouping.answer("rcp", rows, shown, runs, by, notes, details=details)
@@ -86,12 +89,14 @@ def _sentence(rows: Sequence[RcpRow], by: Sequence[str], confidence: float) -> s
         f"{len(of):,} {verdict} ({units.listed(of, _NAMED)})" for verdict, of in unlike.items()
     )
     text = (
-        f"{sum(map(len, unlike.values())) or 'none'} of {len(judged):,} converge unlike the "
-        f"reference, at {percentages.text(confidence)} each{f': {how}' if how else ''}."
+        f"{sum(map(len, unlike.values())) or 'none'} of "
+        f"{units.plural(len(judged), 'entry', 'entries')} converge"
+        f"{'s' if len(judged) == 1 else ''} unlike the reference, at "
+        f"{percentages.text(confidence)} each{f': {how}' if how else ''}."
     )
     official = Counter(row.official_verdict for row in rows if row.official_verdict)
     words = units.listed([f"{number:,} {word}" for word, number in official.items()])
-    return f"Entries: {text}{f' Official check: {words}.' if words else ''}"
+    return f"{text[:1].upper()}{text[1:]}{f' Official check: {words}.' if words else ''}"
 
 
 def unanswered(answer: Report) -> int:
@@ -129,7 +134,7 @@ def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> l
             lambda row: Quantity(row.ratio, "ratio", row.low, row.high),
         ),
         Field(Column("converges"), _word),
-        Field(Column("official"), lambda row: Text(row.official_verdict or "–")),
+        Field(Column("official", rank=1), lambda row: Text(row.official_verdict or "–")),
         fields.words(
             "factor",
             lambda row: factor_text(

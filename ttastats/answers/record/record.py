@@ -19,7 +19,7 @@ from ttastats.stats.verdict import Tone
 _TONES: Mapping[Result, Tone] = {
     "passed": "good", "failed": "bad", "not known": "dim", "told": "plain",
 }  # fmt: skip
-_COLUMNS = (Column("check"), Column("result"), Column("figures"))
+_COLUMNS = (Column("check"), Column("result"), Column("figures", rank=1))
 #: What keeps nothing from being a record where logs do not tell it.
 _SETTLED = ("seeds", "machines", "order", "time", "same stop")
 
