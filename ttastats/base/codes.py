@@ -383,7 +383,7 @@ NOTES = (
     Row("no_length", "all", "Runs that ended at their start.",
         "{n:# run} ended at the start and counted as failed after {length}: {names:list 4}."),
     Row("no_stragglers", "compare", "‡: why further runs may fail or straggle, and at most how many.",
-        "holds if no further run fails or straggles ({reasons:join}). At most {most} of runs may fail or take three times as {much}.", short="holds if no further run fails", advice="So few runs cannot show that: add runs."),
+        "holds if no further run fails or straggles ({reasons:join}). At most {most} of runs may fail or take three times as {much}.", short="holds if no further run fails", advice="More runs would show how often runs fail."),
     Row("no_success", "compare", "A side without a success: the verdict compares the fractions of runs that reached the target.",
         "no run of a side reached the target ({names}; {spent}): there is no {number}; the verdict compares the fractions of runs that reached it."),
     Row("no_such_value", "all", "A condition names a value that no run has.",
