@@ -17,7 +17,7 @@ from tests.plotting import drawn, made
 from tests.plotting.test_profiled import profile
 from ttastats import api
 from ttastats.ingestion.ingest import Account
-from ttastats.output.plots import drawing, kinds, renderer
+from ttastats.output.plots import drawing, kinds, names, renderer
 from ttastats.output.plots.plot import Plot
 from ttastats.output.plots.profiled import kinds as of_profiles
 from ttastats.output.plots.profiled import shared
@@ -147,3 +147,9 @@ def test_a_plot_can_be_read(kind: str, width: float) -> None:
 def test_a_plot_of_a_round_can_be_read(kind: str, ingested_round: Callable[[str], Account]) -> None:
     table = ingested_round("v5.0").output
     assert faults(api.plot(kind, table, where=["benchmark=llama2_70b_lora"]), COLUMN) == []
+
+
+def test_hardware_is_named_by_its_model() -> None:
+    rows = plots_of("speedups")[0].data["speedups"].get_column("row")
+    sizes = {row.split(names.LINE)[1] for row in rows}
+    assert sizes == {"8 · B200", "16 · B200", "32 · H200"}

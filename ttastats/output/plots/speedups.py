@@ -16,6 +16,7 @@ from ttastats.output.plots import axes, charts, names, theme
 from ttastats.output.plots.material import Material, side_labels
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.report.grouping import shown_keys
+from ttastats.report.render import shortening
 from ttastats.report.row import of_kind
 from ttastats.stats.decision import MARKS
 from ttastats.stats.verdict import Verdict
@@ -117,10 +118,12 @@ def _table(rows: Sequence[TimesRow], by: Sequence[str], material: Material) -> p
     labels = dict(
         zip((side.label for side in material.sides), side_labels(material.sides), strict=True)
     )
+    models = shortening.models(row.get("hardware") for row in rows if row.get("hardware"))
     table = []
     for number, row in enumerate(rows):
-        first, *rest = ([row.get(key)] for key in keys)
-        lines = [names.label(first), *([names.label([word for [word] in rest])] if rest else [])]
+        values = [row.get(key) for key in keys]
+        first, *rest = (models.get(value, value) for value in values)
+        lines = [names.label([first]), *([names.label(rest)] if rest else [])]
         name = names.LINE.join([*lines, *([labels[row.b]] if several else [])])
         verdict = _verdict(row)
         table += [
