@@ -63,7 +63,8 @@ class Column:
     One of `names` may be shortened there. Where many rows in succession share the values of the
     first columns that are `heads`, a screen may say these once, above the rows. One that is `drawn`
     repeats another as a picture, and is left out without a word where it finds no room. A screen
-    shortens names of hardware to `models` where these tell the rows apart.
+    shortens names of hardware to `models` where these tell the rows apart. A column with a `narrow`
+    title has it, no spreads, and n alone where all runs reached, before any column is hidden.
     """
 
     title: str
@@ -73,6 +74,7 @@ class Column:
     heads: bool = False
     drawn: bool = False
     models: bool = False
+    narrow: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
         return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=marks(s.one))
 
     return _columns(
-        "CV", mean, Field(Column("reached", rank=1), reached),
+        "CV", mean, Field(Column("reached", rank=1, narrow="runs"), reached),
         Field(Column(f"{axis.ratio} [{level} CI]"), speedup), *(wide if view.wide else ()),
         verdict=partial(_verdict, view=view),
     )  # fmt: skip
@@ -80,9 +80,14 @@ def _columns(
     *middle: Field[Any],
     verdict: Callable[[Any], Cell],
 ) -> Sequence[Field[Any]]:
+    def of_side(side: str) -> Field[Any]:
+        title = f"{side.upper()}: mean"
+        column = Column(f"{title} ±{spread}", "right", rank=2, narrow=title * (spread == "CV"))
+        return Field(column, lambda s: mean(s, side))
+
     return (
-        Field(Column(f"A: mean ±{spread}", "right", rank=2), lambda s: mean(s, "a")),
-        Field(Column(f"B: mean ±{spread}", "right", rank=2), lambda s: mean(s, "b")),
+        of_side("a"),
+        of_side("b"),
         *middle,
         Field(Column("p", "right", rank=3), lambda s: PValue(s.row.p_adjusted)),
         Field(Column("verdict"), verdict),

@@ -276,6 +276,10 @@ def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:
     )
 
 
+#: Titles of keys on a narrow screen.
+_NARROW = {"accelerators": "×", "hardware": "model"}
+
+
 def _table(
     side: _Side,
     columns: Sequence[Field[Any]],
@@ -295,7 +299,10 @@ def _table(
         return fields.key(name, s.row)
 
     every = [
-        Field(Column(name, names=True, models=name == "hardware"), partial(key, name=name))
+        Field(
+            Column(name, names=True, models=name == "hardware", narrow=_NARROW.get(name, "")),
+            partial(key, name=name),
+        )
         for name in names
     ]
     every += columns

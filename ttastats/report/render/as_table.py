@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text as Line
 
 from ttastats.report import remarks
-from ttastats.report.cells import Cell, Printable, Quantity, Table, Text
+from ttastats.report.cells import Cell, Column, Printable, Quantity, Table, Text
 from ttastats.report.cells import Line as TableLine
 from ttastats.report.remarks import Remark
 from ttastats.report.render import fitting, words
@@ -170,33 +170,29 @@ def _brief(table: Table, width: int) -> Table:
         text = f"{len(aside)} more: {', '.join(dict.fromkeys(aside))} (-v lists them)"
         lines[-1] = replace(lines[-1], details=(*lines[-1].details, text))
     made = replace(table, rows=tuple(lines))
-    compares = any(column.title.endswith(" ±CV") for column in table.columns)
-    return _narrow(made) if compares and fitting.fit(made, width).hidden else made
+    narrows = any(column.narrow for column in table.columns)
+    return _narrow(made) if narrows and fitting.fit(made, width).hidden else made
 
 
-#: Titles on a narrow screen.
-_NARROW = {"accelerators": "×", "hardware": "model", "reached": "runs"}
 _ALL_REACHED = re.compile(r"\b(\d+)/\1\b")
 
 
 def _narrow(table: Table) -> Table:
-    """Return a table with short titles, no coefficients of variation, and n where all reached."""
-    titles = [column.title for column in table.columns]
+    """Return a table whose columns with a narrow title show no more than they must."""
 
-    def shown(title: str, cell: Cell) -> Cell:
-        if isinstance(cell, Quantity) and title.endswith(" ±CV"):
+    def shown(column: Column, cell: Cell) -> Cell:
+        if column.narrow and isinstance(cell, Quantity):
             return replace(cell, spread=None)
-        if isinstance(cell, Text) and title == "reached":
+        if column.narrow and isinstance(cell, Text):
             return replace(cell, text=_ALL_REACHED.sub(r"\1", cell.text))
         return cell
 
     return replace(
         table,
-        columns=tuple(
-            replace(column, title=_NARROW.get(column.title, column.title.removesuffix(" ±CV")))
-            for column in table.columns
+        columns=tuple(replace(each, title=each.narrow or each.title) for each in table.columns),
+        rows=tuple(
+            replace(row, cells=tuple(map(shown, table.columns, row.cells))) for row in table.rows
         ),
-        rows=tuple(replace(row, cells=tuple(map(shown, titles, row.cells))) for row in table.rows),
     )
 
 
