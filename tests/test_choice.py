@@ -221,7 +221,7 @@ def test_numbers_of_an_answer_choose_nothing_where_there_are_no_rows(name: str) 
 def test_an_unknown_column_of_an_answer_is_refused_with_the_nearest() -> None:
     assert refused(api.summary, "tta_mean_second>1") == (
         "--where: unknown column 'tta_mean_second'\n  Nearest: tta_mean_seconds, "
-        "tta_seconds, tta_std_seconds."
+        "tta_mean_seconds_low, tta_mean_seconds_high."
     )
     assert refused(api.summary, "n>100") == "--where: no row has n>100\n  n is one of 5, 6."
 

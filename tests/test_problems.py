@@ -309,7 +309,7 @@ class TestCommand:
 
     def test_nothing_wrong_is_said(self, two_systems: Path, tmp_path: Path) -> None:
         path = tta.ingest([two_systems / "one_gpu"], tmp_path / "x.parquet").output
-        assert run("problems", path) == (0, "\n No problems found.\n", "")
+        assert run("problems", path) == (0, " No problems found.\n", "")
 
     def test_an_ingest_points_to_them(self, logs: Path, tmp_path: Path) -> None:
         folder = logs / "one_gpu" / "digits"

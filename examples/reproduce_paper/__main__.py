@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
         except TtastatsError as error:
             print(f"reproduce_paper: {error}", file=sys.stderr)
             return 2
-    as_table.render(tables(runs, swept), Console(width=160))
+    as_table.render(tables(runs, swept), Console(width=160), verbose=True)
     return 0
 
 

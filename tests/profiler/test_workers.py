@@ -14,7 +14,7 @@ from tests.test_cli import run
 def test_two_workers_tell_how_long_they_communicate(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     words = ["--width", "4", "--batch-size", "16", "--workers", "2", "--steps", "2"]
-    done = run("profile", "digits", *words, "-o", path)
+    done = run("profile", "digits", *words, "-o", path, "-v")
     assert done.returncode == 0, done.stderr
     rows = tta.profiled(path).rows
     (workers,) = (row for row in rows if row["section"] == "workers")

@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int:
     except (TtastatsError, OSError) as error:
         print(f"utilization: {error}", file=sys.stderr)
         return 2
-    as_table.render(tables(folder), Console(width=130))
+    as_table.render(tables(folder), Console(width=130), verbose=True)
     print(f"plots: {folder}/*.svg")
     return 0
 

@@ -19,6 +19,7 @@ _UNITS = (
     ("seconds", 1.0, 180.0), ("minutes", 60.0, 180 * 60.0), ("hours", 3_600.0, 72 * 3_600.0),
     ("days", 86_400.0, math.inf),
 )  # fmt: skip
+_SHORT = {"seconds": "s", "minutes": "min", "hours": "h", "days": "d"}
 _ROUND = (
     1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200,
     1800, 3600, 7200, 18_000, 36_000, 72_000, 86_400, 172_800, 432_000, 864_000, 1_728_000,
@@ -110,8 +111,11 @@ def _log_ticks(low: float, high: float) -> dict[str, Any]:
     if len(values) > _MOST_TICKS:
         values = [value for value in _ROUNDER if low / 1.2 <= value <= high * 1.2]
     if len(values) < _FEWEST_TICKS:
-        unit = next(seconds for _, seconds, most in _UNITS if high <= most)
+        name, unit = next((name, seconds) for name, seconds, most in _UNITS if high <= most)
         values = [value * unit for value in ticks(low / unit, high / unit)]
+        # Few steps of a unit are labelled in it: 100 s would be 1.67 min.
+        words = f"format(datum.value / {unit:g}, '~g') + ' {_SHORT[name]}'"
+        return {"values": values, "labelExpr": words}
     return {"values": values, "labelExpr": duration("datum.value", "g")}
 
 

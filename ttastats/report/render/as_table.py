@@ -90,7 +90,7 @@ def _first(report: Printable, width: int | None) -> Iterator[Line]:
         yield from (first, *others)
     if report.sentence and not report.lead:
         yield from _wrapped(report.sentence, width)
-    if report.lead or report.sentence:
+    if (report.lead or report.sentence) and (report.tables or report.notes or report.gate):
         yield Line("")
 
 
