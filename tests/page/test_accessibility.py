@@ -32,8 +32,7 @@ def findings(page: Page, where: str = WITHOUT_PLOTS) -> list[str]:
     }}""")  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [375, 1600])
+@pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1600, "light")])
 @pytest.mark.parametrize("name", ["several", "profiled", "summarised"])
 def test_everybody_can_read_a_page(
     browser: Browser, name: str, width: int, scheme: str, request: pytest.FixtureRequest
