@@ -464,7 +464,8 @@ class TestRefusals:
         self, command: str, columns: str, one: Path
     ) -> None:
         *first, last = columns.split()
-        help_text = " ".join(run(command, "--help").stdout.split())
+        option = "--help" if command == "score" else "--help-all"  # it has few options
+        help_text = " ".join(run(command, option).stdout.split())
         assert f"such as {', '.join(first)} or {last};" in help_text
         for column in (*first, last):
             assert run(command, one, "--sort", f"-{column}").returncode == 0

@@ -29,7 +29,7 @@ def test_examples_stand_in_the_help_and_can_be_parsed(command: str) -> None:
 
 def sections(*words: str) -> dict[str, list[str]]:
     """Return the first words of the entries of a help, by section."""
-    parts = re.split(r"^(\S.*):\n", run(*words, "--help").stdout, flags=re.MULTILINE)[1:]
+    parts = re.split(r"^(\S.*):\n", run(*words).stdout, flags=re.MULTILINE)[1:]
     return {
         title: re.findall(r"^  (\S+)", text, re.MULTILINE)
         for title, text in zip(parts[::2], parts[1::2], strict=True)
@@ -37,7 +37,7 @@ def sections(*words: str) -> dict[str, list[str]]:
 
 
 def test_the_help_begins_with_the_five_commands_of_the_usual_way() -> None:
-    listed = sections()
+    listed = sections("--help")
     assert list(listed)[1] == "From logs to an answer"
     assert listed["From logs to an answer"] == ["guess", "ingest", "summary", "compare", "report"]
     assert [*chain(*list(listed.values())[1:])] == list(COMMANDS)
@@ -45,7 +45,8 @@ def test_the_help_begins_with_the_five_commands_of_the_usual_way() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_of_a_command_stands_in_one_section(command: str) -> None:
-    listed = [name.rstrip(",") for names in sections(command).values() for name in names]
+    whole = "--help-all" if "--help-all" in run(command, "--help").stdout else "--help"
+    listed = [name.rstrip(",") for names in sections(command, whole).values() for name in names]
     every = COMMANDS[command].get_params(COMMANDS[command].make_context(
         command, [], resilient_parsing=True))  # fmt: skip
     spelled = {each.name: each.opts for each in every if each.param_type_name == "option"}
@@ -55,14 +56,26 @@ def test_every_option_of_a_command_stands_in_one_section(command: str) -> None:
 
 
 def test_options_of_a_long_help_are_grouped_by_what_they_are_for() -> None:
-    listed = sections("compare")
+    listed = sections("compare", "--help-all")
     assert list(listed) == [
         "Arguments", "Sides and runs", "What counts", "Judgement", "Gate (exit code 3)", "Causes",
         "Output",
     ]  # fmt: skip
     assert listed["Sides and runs"][:3] == ["--a", "--b", "--label"]
     assert listed["Gate (exit code 3)"] == ["--fail-on", "--require"]
-    assert list(sections("filter")) == ["Arguments", "Options"]
+    assert list(sections("filter", "--help")) == ["Arguments", "Options"]
+
+
+def test_the_help_of_a_long_command_is_read_without_scrolling() -> None:
+    lines = run("compare", "--help").stdout.splitlines()
+    assert len(lines) <= 24
+    options = sections("compare", "--help")["Most used"]
+    assert {"--a", "--b", "--by", "--target", "--fail-on", "-f,"} <= set(options)
+    assert lines[-1].split() == ["--help-all", "Show", "all", "39", "options."]
+    claims = sections("claim", "--help")["Most used"]
+    assert {"--quality", "--seconds", "--steps"} <= set(claims), "options of the command itself"
+    (where,) = (line for line in lines if "--where" in line)
+    assert where.endswith("Filter runs: benchmark=bert,rgat."), "it is cut at a comma"
 
 
 @pytest.mark.parametrize(

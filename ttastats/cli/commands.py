@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_type_hints, is_typeddict
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from ttastats.base.errors import TtastatsError
 from ttastats.cli.options import READ, Output, declared, entries, fields_of
@@ -54,10 +54,15 @@ _OPTIONS = {
     "Causes": ("profile_a", "profile_b"),
     "Output": (
         "sort", "top", "wide", "verbose", "output_format", "no_pager", "no_cache", "help",
+        "help_all",
     ),
 }  # fmt: skip
-#: Commands with at most so many options list them without groups.
+#: Commands with at most so many options list all of them, without groups.
 _FEW = 12
+#: What most need of these, in a line each, so that `--help` is read without scrolling.
+_USUAL = (
+    "a", "b", "where", "by", "target", "margin", "fail_on", "top", "verbose", "output_format",
+)  # fmt: skip
 #: The option that takes a folder or none, and the folder where the command has no default.
 _LOGS, _FOLDER = "--emit-log", "logs"
 
@@ -104,9 +109,55 @@ class Command(TyperCommand):
     def format_options(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """Write examples, arguments and options."""
         super().format_epilog(ctx, formatter)
-        for title, records in self.sections(ctx).items():
+        whole = not self._is_long(super().get_params(ctx)) or ctx.meta.get("help_all")
+        sections = self.sections(ctx) if whole else self._usual(ctx, formatter.width)
+        for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+    def _usual(self, ctx: typer.Context, width: int) -> dict[str, list[tuple[str, str]]]:
+        """Return the arguments, the options of this command alone, and what most need of others."""
+        params = {str(each.name): each for each in self.get_params(ctx)}
+        shared = {name for names in _OPTIONS.values() for name in names}
+        alone = [name for name in params if name not in shared]
+        names = [*alone, *(name for name in _USUAL if name in params), "help_all"]
+        records = {name: params[name].get_help_record(ctx) for name in names}
+        options = {
+            n: each[0] for n, each in records.items() if params[n].param_type_name == "option"
+        }
+        room = width - 4 - max(map(len, options.values()))
+        short = [(head, _in_a_line(params[name].help, room)) for name, head in options.items()]
+        return {
+            "Arguments": [each for name, each in records.items() if name not in options],
+            "Most used": short,
+        }
+
+    @staticmethod
+    def _is_long(params: list[Any]) -> bool:
+        of_runs = any(each.name == "files" for each in params)
+        return of_runs and sum(each.param_type_name == "option" for each in params) > _FEW
+
+    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
+        """Return the parameters, with `--help-all` where `--help` is a selection."""
+        params = super().get_params(ctx)
+        if not self._is_long(params):
+            return params
+
+        def print_all(ctx: typer.Context, _: Any, value: bool) -> None:
+            if value and not ctx.resilient_parsing:
+                ctx.meta["help_all"] = True
+                typer.echo(ctx.get_help())
+                ctx.exit()
+
+        listed = sum(each.param_type_name == "option" for each in params) + 1
+        text = f"Show all {listed} options."
+        behaviour: dict[str, Any] = {
+            "is_flag": True,
+            "is_eager": True,
+            "expose_value": False,
+            "help": text,
+        }
+        return [*params, TyperOption(param_decls=["--help-all"], callback=print_all, **behaviour)]
 
     def sections(self, ctx: typer.Context) -> dict[str, list[tuple[str, str]]]:
         """Return arguments and options with their help; of many, those commands share by groups."""
@@ -116,7 +167,7 @@ class Command(TyperCommand):
             "Arguments": [n for n in rows if helps[n][0].param_type_name == "argument"],
             "Options": [n for n in rows if helps[n][0].param_type_name != "argument"],
         }
-        if len(sections["Options"]) > _FEW and "files" in rows:
+        if self._is_long(self.get_params(ctx)):
             grouped = {title: [n for n in names if n in rows] for title, names in _OPTIONS.items()}
             listed = {name for names in grouped.values() for name in names}
             sections["Options"] = [n for n in sections["Options"] if n not in listed]
@@ -154,7 +205,7 @@ class Command(TyperCommand):
             for each in self.params
             if each.required and words.get(str(each.name)) is None
         ]
-        if missing and "help" not in words:
+        if missing and not {"help", "help_all"} & words.keys():
             examples = "\n          ".join(str(self.epilog).splitlines()[2:])
             raise TtastatsError(
                 f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing",
@@ -172,6 +223,16 @@ def _function(name: str) -> Callable[..., Any]:
 def _help(function: Callable[..., Any]) -> str:
     """Return what the docstring of a command says before its options and examples."""
     return re.split(r"\n\n(?=\$ |-|[A-Z.]+: )", cleandoc(str(function.__doc__)))[0]
+
+
+def _in_a_line(text: str, room: int) -> str:
+    """Return the first sentence of a help, or as much of it as fits, up to a comma or the like."""
+    first = re.split(r"(?<=\.) ", text)[0]
+    if len(first) <= room:
+        return first
+    starts = [first[: each.start()] for each in re.finditer(r" \(|[:;,] ", first[:room])]
+    whole = [t for t in starts if t.count("(") == t.count(")") and not t.count("'") % 2]
+    return f"{whole[-1]}." if whole else text
 
 
 @cache

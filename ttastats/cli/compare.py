@@ -36,10 +36,9 @@ def compare(
     wide: bool = False,
     verbose: bool = False,
 ) -> Report:
-    """Compare B with A: speedup to the target with its causes, or quality at a budget.
+    """Compare B with A: speedup to the target with causes, or quality.
 
-    FILE...: Parquet files or logs: baseline A, then one or more B; a single one with --a and --b;
-        or two profiles.
+    FILE...: Parquet files or logs: A, then B; one, with --a, --b; or profiles.
     --profile-a PATH: Profile of A: which parts of a step explain the throughput? Repeatable;
         without runs, profiles alone are compared.
     --profile-b PATH: Profile of B. Repeatable.

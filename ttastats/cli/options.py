@@ -30,7 +30,7 @@ FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives,
     order.
 --top N: Show the first N rows of each benchmark; 0: all. [x>=0]
 --verbose, -v: Show all notes in full.
---format, -f: Output format.
+--format, -f FORMAT: table, json, csv or md.
 --no-pager: Do not page long output.
 --no-cache: Read all logs again, and keep no table of them.
 WORKLOAD: {", ".join(BUILT_IN)}, or your own workload file.

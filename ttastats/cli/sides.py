@@ -58,8 +58,8 @@ class Judging:
     --fdr: Adjust p by Benjamini-Hochberg instead of Holm.
     --sequential: Runs are added until the result is decided: valid at every look.
     --max-runs N: With --sequential: most runs per side, fixed in advance. [default: (20)]
-    --fail-on slower:PERCENT: Exit 3 if B is shown to be more than 2% slower or lacks a benchmark
-        of A: slower:2%; at a budget worse:0.001.
+    --fail-on slower:PERCENT: Exit 3 if B is shown to be more than 2% slower: slower:2%, or lacks a
+        benchmark of A; at a budget worse:0.001.
     --require not-slower:PERCENT: Exit 3 unless B is shown to be at most 2% slower: not-slower:2%;
         at a budget not-worse:0.001.
     """

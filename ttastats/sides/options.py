@@ -17,8 +17,8 @@ class Counted(TypedDict, total=False):
     """Keywords of a question about groups of runs.
 
     --by COLUMNS: Comma-separated columns to group by.
-    --where, -w CONDITION: Filter runs (benchmark=bert,rgat, accelerators>=8, entry=adam*,
-        reached=no) or rows of the answer (cv>10%). Repeatable.
+    --where, -w CONDITION: Filter runs: benchmark=bert,rgat, accelerators>=8, entry=adam*,
+        reached=no; or rows of the answer: cv>10%. Repeatable.
     --in UNIT: Count seconds, epochs, steps, samples, evaluations, cost, cpu-seconds or energy.
         [default: (seconds if logged)]
     --clock CLOCK: total, or training: seconds without evaluation. [default: (total)]
