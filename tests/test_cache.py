@@ -367,7 +367,10 @@ class TestNoLogs:
         (tmp_path / "my logs" / "x.txt").write_text("epoch 1 loss 0.5\n")
         message = failed(run("summary", "my logs", cwd=tmp_path))
         assert "my logs: no logs found: none of 1 file(s) is a log" in message
-        assert "`ttastats guess 'my logs'` proposes how to read other logs." in message
+        assert (
+            "`ttastats guess 'my logs'` proposes how to read other logs; --guess reads them so."
+            in message
+        )
         assert "`ttastats guess 'my logs/x.txt'`" in failed(
             run("summary", "my logs/x.txt", cwd=tmp_path)
         )

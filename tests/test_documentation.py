@@ -103,8 +103,9 @@ def test_the_way_from_csv_files_to_a_verdict_works(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples" / "own_logs" / "logs", tmp_path / "logs")
     way, by_options = text.split("\n    ttastats guess")[1].split("Instead of a file")
     commands = re.findall(r"^    ttastats (.*)$", f"    ttastats guess{way}", re.MULTILINE)
-    verdict = [program(*shlex.split(command), cwd=tmp_path) for command in commands][-1]
-    assert len(commands) == 3
+    *_, verdict, in_one_step = [program(*shlex.split(words), cwd=tmp_path) for words in commands]
+    assert len(commands) == 4
+    assert all(" FASTER " in each for each in (verdict, in_one_step))
     (by_options,) = re.findall(r"^    ttastats (ingest logs --files .*)$", by_options, re.MULTILINE)
     program(*shlex.split(by_options), "-o", "same.parquet", cwd=tmp_path)
     sides = ("--a", "entry=adam", "--b", "entry=muon")

@@ -228,6 +228,64 @@ class TestFolder:
         assert "a.csv: only the first" in kind.problems[-1]
 
 
+class TestReadAsGuessed:
+    def test_files_that_nobody_described_lead_to_a_verdict_in_one_command(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent / "cache"))
+        sides = [folder / "table" / side for side in ("adam", "muon")]
+        for _ in ("read", "kept"):
+            code, shown, said = run("compare", *sides, "--guess", "--target", "val_loss<=3.6")
+            assert code == 0
+            assert "3/3 3/3" in shown
+            assert said.count('    files   = "seed{seed}.csv"') == 2
+            assert "# seconds? elapsed: in s, guessed from the name" in said
+        assert run("summary", sides[0])[0] == 2  # the table of a guess is not that of no guess
+
+    def test_the_block_stands_in_the_table(self, folder: Path) -> None:
+        table = folder.parent / "x.parquet"
+        assert run("ingest", folder / "table", "--guess", "-o", table)[0] == 0
+        (kept,) = tta.problems(table, codes=["guessed_block"]).rows
+        assert tomllib.loads(kept.message)["logs"] == [
+            {"files": "{entry}/seed{seed}.csv", "metric": "val_loss", "seconds": "elapsed s",
+             "step": "step"}
+        ]  # fmt: skip
+        assert "guessed_block" in run("problems", table)[1]
+        again = tta.ingest([folder / "table"], table, guess=tta.guess)
+        assert [each.code for each in again.problems].count("guessed_block") == 1
+        assert not again.written
+
+    def test_a_file_with_an_open_question_is_rejected_and_the_others_are_read(
+        self, folder: Path
+    ) -> None:
+        table = folder.parent / "x.parquet"
+        code, _, said = run("ingest", folder, "--guess", "-o", table)
+        assert code == 1
+        assert "back/old.log:3: step decreases" in said
+        assert tta.runs(table).frame["entry"].value_counts().height == 6
+
+    def test_what_a_file_says_goes_before_what_is_guessed(self, folder: Path) -> None:
+        (folder / "ttastats.toml").write_text(
+            '[[logs]]\nfiles = "table/{system}/*.csv"\nmetric = "val_loss <= 3.6"\nentry = "mine"\n'
+        )
+        tta.ingest([folder], folder.parent / "x.parquet", guess=tta.guess)
+        rows = pl.read_parquet(folder.parent / "x.parquet")
+        assert set(rows.filter(pl.col("source").str.contains("/table/"))["entry"]) == {"mine"}
+        assert "keras/one" in set(rows["entry"])
+
+    def test_two_descriptions_are_refused(self, folder: Path) -> None:
+        for other in (("--metric", "val_loss"), ("--config", "x.toml")):
+            code, _, said = run("ingest", folder, "--guess", *other)
+            assert code == 2
+            assert f"{other[0]} and --guess both describe the logs" in said
+
+    def test_a_file_that_no_format_knows_ends_with_the_line_that_helps(self, folder: Path) -> None:
+        for path in (folder / "seeds.jsonl", folder / "table"):
+            code, _, said = run("ingest", path)
+            assert code == 2
+            assert f"`ttastats guess {path}` proposes how to read other logs; --guess reads" in said
+
+
 def guessed(text: str, path: str = "logs/a.log") -> dict[str, Any]:
     return dict(kinds.sketched(text.encode(), path).proposal.keys)
 

@@ -144,7 +144,7 @@ def _listings(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Table]:
             where = f"{row.source}{'' if row.line is None else f':{row.line}'}"
             if row.source is None:
                 where = " ".join(filter(None, (row.round, row.benchmark, row.entry)))
-            lines.append(Line((Text(where), Text(row.message))))
+            lines.append(Line((Text(where), Text(row.message.replace("\n", "; ")))))
         more = f", {_SHOWN} of {len(same):,}" if len(lines) < len(same) else ""
         yield Table((Column("where", names=True), Column("what")), tuple(lines), f"{code}{more}")
 

@@ -88,6 +88,7 @@ OWN_LOGS = (
     Row("deleted_run", "warning", "The run was deleted in MLflow and is excluded."),
     Row("duplicate_column", "warning", "Two columns have the same name. Rename one."),
     Row("epoch_back samples_back seconds_back step_back", "error", "The values of a column decrease within a run. Separate the runs with `new_run`, `carry` or a column."),
+    Row("guessed_block", "info", "The logs were read by this block, which `--guess` proposed. Write it with `ttastats guess PATH -o FILE` to change it."),
     Row("guessed_clock guessed_column guessed_direction guessed_metric", "info", "Guessed from column names. Confirm it with a block or an option of `ingest`."),
     Row("new_epoch", "info", "The step counter restarts in each epoch: steps are counted per epoch."),
     Row("no_clock", "error", "No time column, so seconds are unknown. Set one with `--seconds`."),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast, get_type_hints, is_typeddict
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+import ttastats as tta
 from ttastats.base.errors import TtastatsError
 from ttastats.cli.options import READ, Output, declared, entries, fields_of
 from ttastats.cli.output import progress, say, show
@@ -53,10 +54,12 @@ _OPTIONS = {
     "Gate (exit code 3)": ("fail_on", "require"),
     "Causes": ("profile_a", "profile_b"),
     "Output": (
-        "sort", "top", "wide", "verbose", "output_format", "no_pager", "no_cache", "help",
+        "sort", "top", "wide", "verbose", "output_format", "no_pager", "guess", "no_cache", "help",
         "help_all",
     ),
 }  # fmt: skip
+#: The options of every command that takes logs.
+_OF_LOGS = ("guess", "no_cache")
 #: Commands with at most so many options list all of them, without groups.
 _FEW = 12
 #: What most need of these, in a line each, so that `--help` is read without scrolling.
@@ -268,7 +271,7 @@ def _flat(function: Callable[..., Any]) -> Callable[..., None]:
     names = hints.keys() - groups.keys()
     takes_logs = "files" in options
     if takes_logs:
-        options["no_cache"] = declared("no_cache", bool, False, {})
+        options |= {n: declared(n, bool, False, {}) for n in _OF_LOGS if n not in options}
 
     def called(**words: Any) -> None:
         given = {
@@ -280,10 +283,11 @@ def _flat(function: Callable[..., Any]) -> Callable[..., None]:
             name: hints[name](**{each: given[each] for each in fields if each in given})
             for name, fields in groups.items()
         }
-        given = {name: given[name] for name in given if name in names or name == "no_cache"}
+        given = {name: given[name] for name in given if name in (*names, *_OF_LOGS)}
         given |= grouped
         output = given.pop("output") if answers else None
-        with _reading(given.pop("no_cache", False)) if takes_logs else nullcontext():
+        how = {name: given.pop(name) for name in _OF_LOGS if name in given.keys() - names}
+        with _reading(**how) if takes_logs else nullcontext():
             answer = function(**given)
             if output is not None:
                 _print(answer, output)
@@ -303,7 +307,7 @@ def _print(answer: Report | tuple[Report, int], output: Output) -> None:
 
 
 @contextmanager
-def _reading(no_cache: bool) -> Iterator[None]:
+def _reading(*, guess: bool = False, no_cache: bool = False) -> Iterator[None]:
     """Read logs that are given in place of tables; exit with 1 if some are rejected."""
     from ttastats.ingestion import given  # polars costs start-up time
 
@@ -314,7 +318,8 @@ def _reading(no_cache: bool) -> Iterator[None]:
             say(*each.lines)
         read.setdefault(each.logs, each)
 
-    how = given.Reading(not no_cache, partial(progress, "reading logs"), on_read)
+    proposing = tta.guess if guess else None
+    how = given.Reading(not no_cache, partial(progress, "reading logs"), on_read, proposing)
     earlier = given.READING.set(how)
     try:
         yield

@@ -14,6 +14,7 @@ import ttastats as tta
 from ttastats.base.errors import refuse_if
 from ttastats.base.units import plural
 from ttastats.cli.output import progress, say
+from ttastats.formats.own_logs import GUESSED
 
 if TYPE_CHECKING:
     from ttastats.ingestion.ingest import Account
@@ -85,6 +86,7 @@ def ingest(
     dask: str | None = None,
     own_logs: OwnLogs,
     config: str | None = None,
+    guess: bool = False,
     strict: bool = False,
 ) -> None:
     """Read logs of any known format into one tidy Parquet file.
@@ -101,15 +103,19 @@ def ingest(
     --workers N: Worker processes (default: all cores for large inputs, else 1). [x>=1]
     --dask ADDRESS: Read on a Dask cluster, given its scheduler's address.
     --config PATH: Use this ttastats.toml instead of those beside the logs or in parent folders.
+    --guess: Read logs that nobody described as `ttastats guess` proposes, and print the block.
     --strict: Exit 1 if the logs have any problem.
 
     $ ttastats ingest logs -o runs.parquet
+    $ ttastats ingest logs --guess
     $ ttastats ingest logs --metric 'val_loss <= 3.4' --seconds 'elapsed s'
     """
     block: dict[str, Any] = {key: value for key, value in asdict(own_logs).items() if value}
     option = f"--{next(iter(block), '').replace('_', '-')}"
     both = f"{option} and --config both describe the logs"
     refuse_if(block and config, both, option, "Move it to that file, or drop --config.")
+    also = f"{option if block else '--config'} and --guess both describe the logs"
+    refuse_if(guess and (block or config), also, "--guess", "Drop one of them.")
     from ttastats.ingestion.ingest import ingest as read_logs  # polars costs start-up time
     from ttastats.ingestion.workers import dask as cluster
 
@@ -124,6 +130,7 @@ def ingest(
                 metrics=metrics,
                 block=block or None,
                 config=config,
+                guess=tta.guess if guess else None,
                 workers=workers,
                 executor=executor,
                 on_progress=on_progress,
@@ -137,8 +144,12 @@ def ingest(
 
 
 def _print_account(account: Account) -> None:
-    say(account.counts())
+    from ttastats.ingestion.given import guessed_blocks  # polars costs start-up time
+
+    say(account.counts(), *guessed_blocks(account.problems))
     for code, number in account.problem_counts().items():
+        if code == GUESSED:
+            continue
         problems = [problem for problem in account.problems if problem.code == code]
         say(f"  {problems[0].severity}: {code} ({number:,})")
         listed = problems if problems[0].severity == "error" else problems[:_NAMED]

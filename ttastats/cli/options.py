@@ -32,6 +32,7 @@ FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives,
 --verbose, -v: Show all notes in full.
 --format, -f FORMAT: table, json, csv or md.
 --no-pager: Do not page long output.
+--guess: Read logs that nobody described as `ttastats guess` proposes, and print the block.
 --no-cache: Read all logs again, and keep no table of them.
 WORKLOAD: {", ".join(BUILT_IN)}, or your own workload file.
 --runs N: Number of runs of each setup. [x>=1]

@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 from ttastats.base.version import __version__
 from ttastats.formats.own_logs import FILE
-from ttastats.ingestion import sources
+from ttastats.ingestion import described, sources
 from ttastats.table import schema
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ _UNUSED = 30 * 24 * 3600
 _OUTDATED = 3600
 
 
-def table(paths: Sequence[str], *, keep: bool, watched: Watched) -> tuple[Path, Account | None]:
+def table(
+    paths: Sequence[str], *, keep: bool, watched: Watched, guess: described.Guess | None = None
+) -> tuple[Path, Account | None]:
     """Return the table of some logs, and the account of reading them where that was necessary.
 
     With `keep`, the table is kept for later questions if the cache folder can be written to. Files
@@ -54,22 +56,23 @@ def table(paths: Sequence[str], *, keep: bool, watched: Watched) -> tuple[Path, 
     TtastatsError
         As `ingest`, or there are only traces.
     """
+    reading = partial(_build, paths, watched=watched, guess=guess)
     keep = keep and not any("://" in path for path in paths)
-    key, state = _key(paths), _state(paths)
+    key, state = _key(paths, guessed=guess is not None), _state(paths)
     for folder in _folders(keep=keep):
         if (path := _cached(folder / key, state)) is not None:
             return path, None
     *users, temporary = _folders(keep=keep)
     for folder in users:
         try:
-            return _build(paths, folder / key, state, watched)
+            return reading(folder / key, state)
         except OSError:
             pass  # it is read-only, or full
         except TtastatsError as error:
             if error.__cause__ is None:
                 raise
     with atomic.naming(temporary):
-        return _build(paths, temporary / key, state, watched)
+        return reading(temporary / key, state)
 
 
 def is_cached(path: str) -> bool:
@@ -103,9 +106,9 @@ def _process_folder() -> Path:
     return Path(folder)
 
 
-def _key(paths: Sequence[str]) -> str:
+def _key(paths: Sequence[str], *, guessed: bool = False) -> str:
     """Return the name for some paths: as typed, since that is what the table calls them."""
-    named = [str(Path.cwd()), *paths]
+    named = [str(Path.cwd()), *paths, *(["--guess"] if guessed else [])]
     versioned = json.dumps([__version__, schema.RUNS.version, named])
     return xxhash.xxh3_128_hexdigest(versioned.encode())
 
@@ -161,7 +164,14 @@ def _is_whole(path: Path) -> bool:
         return False
 
 
-def _build(paths: Sequence[str], place: Path, state: str, watched: Watched) -> tuple[Path, Account]:
+def _build(
+    paths: Sequence[str],
+    place: Path,
+    state: str,
+    *,
+    watched: Watched,
+    guess: described.Guess | None,
+) -> tuple[Path, Account]:
     """Read logs into a new table; of those that have not changed since the last, take its rows."""
     from ttastats.ingestion.ingest import ingest  # the table is mostly there
 
@@ -172,7 +182,7 @@ def _build(paths: Sequence[str], place: Path, state: str, watched: Watched) -> t
         if last := next(filter(_is_whole, reversed(earlier)), None):
             shutil.copyfile(last, new)
         with watched() as on_progress:
-            account = ingest(paths, new, on_progress=on_progress)
+            account = ingest(paths, new, guess=guess, on_progress=on_progress)
         if account.traces:
             where = ", ".join(paths)
             raise TtastatsError(

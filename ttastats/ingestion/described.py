@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import xxhash
@@ -17,24 +17,64 @@ from ttastats.base import limits
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.base.streams import UnreadableError
-from ttastats.formats.own_logs import FILE, patterns
+from ttastats.formats.own_logs import FILE, GUESSED, patterns
 from ttastats.formats.own_logs.block import Block
 from ttastats.ingestion.containers import Archive, Disk, printable
 from ttastats.ingestion.sources import Source, matches
 
 
+class Proposed(Protocol):
+    """What is proposed for logs that nobody described: blocks whose patterns start at `root`."""
+
+    @property
+    def config(self) -> str:
+        """The blocks as a `ttastats.toml`, empty where none is needed."""
+        ...
+
+    @property
+    def root(self) -> str:
+        """The absolute place of the folder."""
+        ...
+
+
+#: Proposes blocks for the logs at a path.
+Guess = Callable[[str], Proposed]
+
+
 @dataclass(frozen=True, slots=True)
 class Description:
-    """How the user described the logs: options that make one block, or a file of blocks."""
+    """How the user described the logs: options that make one block, or a file of blocks.
+
+    What neither these nor a `ttastats.toml` describe is read as `guess` proposes, if it is given.
+    """
 
     options: Mapping[str, Any] | None = None
     config: str | Path | None = None
+    guess: Guess | None = None
+
+
+def proposed(propose: Guess | None, paths: Sequence[str]) -> tuple[list[Block], list[Problem]]:
+    """Return the blocks that are proposed for some paths, and a problem that holds each as text."""
+    if propose is None:
+        return [], []
+    from ttastats.formats.own_logs import config
+
+    blocks: list[Block] = []
+    problems: list[Problem] = []
+    for path in paths:
+        answer = propose(path)
+        blocks += config.blocks(answer.config, f"the blocks proposed for {path}", answer.root)
+        problems += [
+            Problem(GUESSED, f"[[logs]]\n{block.strip()}", "info", source=path)
+            for block in answer.config.split("[[logs]]\n")[1:]
+        ]
+    return blocks, problems
 
 
 def gathered(
     description: Description, paths: Sequence[str], sources: Sequence[Source]
 ) -> tuple[tuple[Block, ...], list[Source]]:
-    """Return the blocks that hold for some sources, the nearest first, and the sources to read.
+    """Return the blocks that users wrote for some sources, the nearest first, and what to read.
 
     The files that hold the blocks are no logs.
     """

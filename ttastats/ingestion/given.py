@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ import polars as pl
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Severity
+from ttastats.formats.own_logs import GUESSED
 from ttastats.outcomes import columns
 from ttastats.table import store, tables
 from ttastats.table.conform import conform
@@ -24,6 +25,7 @@ from ttastats.table.frames import Frame, as_polars, is_frame
 
 if TYPE_CHECKING:
     from ttastats.ingestion.cache import Watched
+    from ttastats.ingestion.described import Guess
     from ttastats.ingestion.ingest import Account
 
 #: Files, or a frame of polars or of any library that exchanges its columns.
@@ -64,7 +66,18 @@ class Read:
         lines += [f"  {problem.place}: {problem.message}" for problem in self.rejected[:_NAMED]]
         if (rest := len(self.rejected) - _NAMED) > 0:
             lines.append(f"  and {rest:,} more: {listing}")
-        return lines
+        return [*lines, *guessed_blocks(self.problems)]
+
+
+def guessed_blocks(problems: Iterable[Problem]) -> Iterator[str]:
+    """Yield the lines of the blocks that were guessed, under the path that they are for."""
+    shown = None
+    for problem in problems:
+        if problem.code == GUESSED:
+            if problem.source != shown:
+                shown = problem.source
+                yield f"  guessed; `ttastats guess {shlex.quote(shown or '')}` explains it:"
+            yield from (f"    {line}" for line in problem.message.split("\n"))
 
 
 def _warn(read: Read) -> None:
@@ -74,11 +87,12 @@ def _warn(read: Read) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How logs are read on the way to an answer: kept for later, watched, and reported."""
+    """How logs are read on the way to an answer: kept for later, watched, reported, guessed."""
 
     keep: bool = True
     watched: Watched = nullcontext
     on_read: Callable[[Read], None] = _warn
+    guess: Guess | None = None
 
 
 _USUAL = Reading()
@@ -123,7 +137,7 @@ def _tables(source: Source) -> list[Path]:
         from ttastats.ingestion import cache  # which tables do not need
 
         how = READING.get()
-        table, account = cache.table(logs, keep=how.keep, watched=how.watched)
+        table, account = cache.table(logs, keep=how.keep, watched=how.watched, guess=how.guess)
         how.on_read(Read(tuple(logs), store.problems_of(table), account))
         files.append(table)
     return files

@@ -20,7 +20,7 @@ from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
 from ttastats.ingestion import absent, described, manifest, registry, traces
 from ttastats.ingestion.described import Description
-from ttastats.ingestion.reading import Reading, Result, Spool
+from ttastats.ingestion.reading import NO_LOG, Reading, Result, Spool
 from ttastats.ingestion.sources import Source, find
 from ttastats.ingestion.workers import Workers
 from ttastats.table import schema, store, tables
@@ -90,6 +90,7 @@ def ingest(
     metrics: Metrics = "evaluations",
     block: Mapping[str, Any] | None = None,
     config: str | Path | None = None,
+    guess: described.Guess | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
     on_progress: Progress | None = None,
@@ -116,6 +117,8 @@ def ingest(
         `{"metric": "val_loss <= 3.28", "seconds": "time ms"}`. No such file is looked for then.
     config
         A `ttastats.toml` in the place of those beside the logs and in the folders above.
+    guess
+        `tta.guess` reads logs that nobody has described as it proposes; a problem holds each block.
     workers
         Processes; by default one, and every core where there is much to read.
     executor
@@ -137,7 +140,7 @@ def ingest(
     store.expect_place(target, in_parts=in_parts)
     reading = Reading(registry.named(dialect).name if dialect else None, round, metrics)
     # In this order: those who read have stopped when what they left behind is removed.
-    description = Description(block, config)
+    description = Description(block, config, guess)
     with atomic.folder_beside(target) as folder, Workers(workers, executor) as readers:
         spool = Spool(folder, target)
         return _ingest(paths, reading, description, spool, readers, on_progress, in_parts=in_parts)
@@ -173,7 +176,10 @@ def _ingest(
     output = str(target.resolve())
     by_name = {source.name: source for source in listed if not source.is_at(output)}
     sources = [by_name[name] for name in sorted(by_name)]
-    blocks, sources = described.gathered(description, [str(path) for path in paths], sources)
+    names = [str(path) for path in paths]
+    blocks, sources = described.gathered(description, names, sources)
+    more, guessed = described.proposed(description.guess, names)
+    blocks = (*blocks, *more)
     reading = replace(reading, blocks=blocks)
     words = (reading.dialect, reading.round, reading.metrics, described.digest(blocks))
     if (account := _unchanged_profile(sources, target, words)) is not None:
@@ -186,7 +192,7 @@ def _ingest(
     )
     known = store.problems_of(target) if unchanged else []
     problems = [each for each in known if each.source in unchanged or each.code in absent.CODES]
-    problems += described.unused(blocks, sources)
+    problems += [*guessed, *described.unused(blocks, sources)]
     if manifest.is_whole(before, fresh, unchanged):  # nothing to write, then
         runs = tables.heads(store.read([target]))
         account = _account(runs, sources, problems, others, parts, target, unchanged)
@@ -363,10 +369,11 @@ def _nothing(
     parts: Sequence[str],
 ) -> TtastatsError:
     where = ", ".join(str(path) for path in paths)
-    guess = f"`ttastats guess {shlex.quote(str(paths[0]))}` proposes how to read other logs."
+    path = shlex.quote(str(paths[0]))
+    guess = f"`ttastats guess {path}` proposes how to read other logs; --guess reads them so."
     if problems:
         first = min(problems, key=lambda problem: problem.severity != "error")
-        remedy = guess if first.code == "unknown_format" else None
+        remedy = guess if first.code in ("unknown_format", *NO_LOG) else None
         what = f"no run could be read: {first.message}"
         return TtastatsError(what, where=first.source, remedy=remedy)
     if parts:

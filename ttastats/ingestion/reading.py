@@ -266,7 +266,7 @@ def choose_dialect(
 #: What a file is called that may well have been meant, where a block names no files.
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 #: Problems that say of a file that it may be no log of a block at all.
-_NO_LOG = ("no_metric", "no_column", "no_line", "no_table", "no_header", "unreadable_file")
+NO_LOG = ("no_metric", "no_column", "no_line", "no_table", "no_header", "unreadable_file")
 
 
 def _no_log_of_the_block(source: Source, items: Sequence[Run | Problem]) -> Contents | None:
@@ -274,7 +274,7 @@ def _no_log_of_the_block(source: Source, items: Sequence[Run | Problem]) -> Cont
     last = items[-1] if items else None
     if not isinstance(last, Problem):
         return None
-    if source.named or last.code not in _NO_LOG:
+    if source.named or last.code not in NO_LOG:
         return [], [structs.replace(last, source=source.name)]
     if last.code in {"no_metric", "no_column"} and source.name.endswith(_TABLES):
         return [], [structs.replace(last, source=source.name, severity="info")]

@@ -56,7 +56,7 @@ class Guessed:
     """What the files of a folder are taken for; `left` names those that nothing suits, by reason.
 
     `config` is the proposed `ttastats.toml`, empty where no block is needed; its patterns start
-    from `folder`, or from that of `output`, where it was written.
+    from `folder`, whose absolute place is `root`, or from that of `output`, where it was written.
     """
 
     path: str
@@ -64,6 +64,7 @@ class Guessed:
     left: tuple[tuple[str, tuple[str, ...]], ...]
     config: str
     folder: str
+    root: str
     output: str | None = None
 
     def __str__(self) -> str:

@@ -89,7 +89,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
             atomic.write_text(Path(output), config)
     left = tuple((reason, tuple(names)) for reason, names in sorted(by_kind.left.items()))
     shown = None if output is None else str(output)
-    return Guessed(str(path), tuple(kind for kind, _ in tried), left, config, folder, shown)
+    return Guessed(str(path), tuple(kind for kind, _ in tried), left, config, folder, root, shown)
 
 
 def _root(path: str, sources: Sequence[Source]) -> tuple[str, str]:

@@ -2,3 +2,5 @@
 
 #: The file that is looked for beside logs and in the folders above.
 FILE = "ttastats.toml"
+#: The code of the problem that holds a block by which logs were read that nobody had described.
+GUESSED = "guessed_block"
