@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ttastats as tta
-from tests.conftest import matches_accepted
+from tests.conftest import ROOT, matches_accepted
 from tests.test_wild import KINDS, differences, order_of, read_runs, told
 from ttastats.answers.guessing import kinds, layout, lines
 from ttastats.answers.guessing.proposal import NoLogError, Proposal
@@ -230,12 +230,12 @@ class TestFolder:
 
 class TestReadAsGuessed:
     def test_files_that_nobody_described_lead_to_a_verdict_in_one_command(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent / "cache"))
-        sides = [folder / "table" / side for side in ("adam", "muon")]
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        sides = [ROOT / "examples" / "own_logs" / "logs" / side for side in ("adam", "muon")]
         for _ in ("read", "kept"):
-            code, shown, said = run("compare", *sides, "--guess", "--target", "val_loss<=3.6")
+            code, shown, said = run("compare", *sides, "--guess", "--target", "val_loss<=3.4")
             assert code == 0
             assert "3/3 3/3" in shown
             assert said.count('    files   = "seed{seed}.csv"') == 2
@@ -246,7 +246,7 @@ class TestReadAsGuessed:
         table = folder.parent / "x.parquet"
         assert run("ingest", folder / "table", "--guess", "-o", table)[0] == 0
         (kept,) = tta.problems(table, codes=["guessed_block"]).rows
-        assert tomllib.loads(kept.message)["logs"] == [
+        assert tomllib.loads(kept["message"])["logs"] == [
             {"files": "{entry}/seed{seed}.csv", "metric": "val_loss", "seconds": "elapsed s",
              "step": "step"}
         ]  # fmt: skip
@@ -262,7 +262,10 @@ class TestReadAsGuessed:
         code, _, said = run("ingest", folder, "--guess", "-o", table)
         assert code == 1
         assert "back/old.log:3: step decreases" in said
-        assert tta.runs(table).frame["entry"].value_counts().height == 6
+        entries = Counter(tta.runs(table).frame["entry"])
+        assert entries == {"adam": 3, "muon": 3, "text": 2, "keras/one": 1, "logs": 3}
+        status = tta.runs(table, where=["run_status=unreadable"]).rows
+        assert [Path(row["source"]).name for row in status] == ["old.log"]
 
     def test_what_a_file_says_goes_before_what_is_guessed(self, folder: Path) -> None:
         (folder / "ttastats.toml").write_text(

@@ -29,10 +29,11 @@ from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 from ttastats.base.version import __version__
 from ttastats.formats.own_logs import FILE
-from ttastats.ingestion import described, sources
+from ttastats.ingestion import sources
 from ttastats.table import schema
 
 if TYPE_CHECKING:
+    from ttastats.ingestion.described import Guess
     from ttastats.ingestion.ingest import Account, Progress
 
     #: What shows the progress of reading while it lasts.
@@ -44,7 +45,7 @@ _OUTDATED = 3600
 
 
 def table(
-    paths: Sequence[str], *, keep: bool, watched: Watched, guess: described.Guess | None = None
+    paths: Sequence[str], *, keep: bool, watched: Watched, guess: Guess | None = None
 ) -> tuple[Path, Account | None]:
     """Return the table of some logs, and the account of reading them where that was necessary.
 
@@ -170,7 +171,7 @@ def _build(
     state: str,
     *,
     watched: Watched,
-    guess: described.Guess | None,
+    guess: Guess | None,
 ) -> tuple[Path, Account]:
     """Read logs into a new table; of those that have not changed since the last, take its rows."""
     from ttastats.ingestion.ingest import ingest  # the table is mostly there
