@@ -49,6 +49,7 @@ SLOWER = TABLE.with_columns(
 ANSWERS: dict[str, Command] = {
     "summary": api.summary,
     "variance": api.variance,
+    "history": api.history,
     "power": api.power,
     "score": api.score,
     "scaling": api.scaling,

@@ -122,6 +122,7 @@ ingest {logs}/eight_gpus -o b.parquet
 runs a.parquet
 summary a.parquet
 variance a.parquet
+history a.parquet
 compare a.parquet b.parquet
 targets a.parquet b.parquet
 power a.parquet

@@ -18,6 +18,7 @@ from tests.test_cli import run
 from tests.wild_tables import nanogpt
 from ttastats.answers.claim import ClaimRow
 from ttastats.answers.compare.rows import QualitiesRow, TimesRow
+from ttastats.answers.history import HistoryRow
 from ttastats.answers.power import PowerRow
 from ttastats.answers.problems import ProblemRow
 from ttastats.answers.profile.profile import MemoryRow, OperatorRow, PartRow, RankRow, WorkRow
@@ -281,6 +282,7 @@ ANSWERS: dict[str, tuple[type[Row], ...]] = {
     "summary": (SummaryRow, QualityRow),
     "rank": (StandingRow,),
     "variance": (VarianceRow,),
+    "history": (HistoryRow,),
     "compare": (TimesRow, QualitiesRow, ChangeRow),
     "claim": (ClaimRow,),
     "targets": (TargetRow,),

@@ -35,6 +35,8 @@ COMMANDS = (
     "compare F --a seed=1000 --b seed!=1000 --also eval_accuracy",
     "summary F --by benchmark --ddof 0",
     "variance F",
+    "history F",
+    "history F --order seed --fail-on slower:2%",
     "compare F F",
     "compare F F --fail-on slower:2% --estimand geomean",
     "compare F --a seed=1000 --b seed!=1000",

@@ -24,6 +24,7 @@ OF_SIDES = (*SHARED, "labels", "pool", "options")
     [
         ("summary", SHARED),
         ("variance", SHARED),
+        ("history", SHARED),
         ("power", SHARED),
         ("scaling", SHARED),
         ("targets", ("by", "where", "unit", "price", "labels")),

@@ -92,6 +92,7 @@ CLAIMS: tuple[Asked, ...] = (
 COMMANDS: dict[str, Callable[[random.Random], Asked]] = {
     "summary": lambda draw: asked(draw, "target") | {"dots": draw.random() < 0.5},
     "variance": lambda draw: asked(draw, "target") | {"ddof": draw.choice([0, 1])},
+    "history": lambda draw: asked(draw, "target") | {"order": draw.choice(["date", "seed"])},
     "power": lambda draw: asked(draw, "target") | {"n": draw.choice([None, 3])},
     "scaling": lambda draw: asked(draw, "target"),
     "score": lambda draw: {"by": asked(draw).get("by", [])},

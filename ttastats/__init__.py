@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         filter,  # noqa: A004 - the name of the command
         from_frame,
         guess,
+        history,
         html_report,
         ingest,
         judge_record,
@@ -50,10 +51,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Account", "Options", "Question", "Report", "TtastatsError", "View", "__version__", "claim",
-    "compare", "compare_profiles", "export", "filter", "from_frame", "guess", "html_report",
-    "ingest", "judge_record", "plot", "plot_profiles", "plots", "power", "problems", "profile",
-    "profile_page", "profiled", "rank", "rcp", "read", "record", "runs", "scaling", "score",
-    "summary", "targets", "variance",
+    "compare", "compare_profiles", "export", "filter", "from_frame", "guess", "history",
+    "html_report", "ingest", "judge_record", "plot", "plot_profiles", "plots", "power", "problems",
+    "profile", "profile_page", "profiled", "rank", "rcp", "read", "record", "runs", "scaling",
+    "score", "summary", "targets", "variance",
 ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttastats.api.answers import (
     claim,
+    history,
     judge_record,
     power,
     rank,
@@ -45,9 +46,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Account", "Question", "Report", "Source", "claim", "compare", "compare_profiles", "export",
-    "filter", "from_frame", "guess", "html_report", "ingest", "judge_record", "material", "plot",
-    "plot_profiles", "plots", "power", "problems", "profile_page", "profiled", "rank", "rcp",
-    "read", "run_table", "runs", "scaling", "score", "summary", "targets", "variance",
+    "filter", "from_frame", "guess", "history", "html_report", "ingest", "judge_record", "material",
+    "plot", "plot_profiles", "plots", "power", "problems", "profile_page", "profiled", "rank",
+    "rcp", "read", "run_table", "runs", "scaling", "score", "summary", "targets", "variance",
 ]  # fmt: skip
 
 #: What reads logs, which most commands need not import.

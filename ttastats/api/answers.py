@@ -110,6 +110,31 @@ def variance(source: Source, *, ddof: int = 1, **keywords: Unpack[Judged]) -> Re
 
 
 @takes(Judged)
+def history(
+    source: Source, *, order: str = "date", fail_on: str = "", **keywords: Unpack[Judged]
+) -> Report:
+    """Report on which night the runs of a setup changed: time per epoch, epochs, or failures.
+
+    Parameters
+    ----------
+    order
+        `date`, or a column or recorded name such as `commit`, each value of which is a night.
+    fail_on
+        Such as `slower:2%`, for the latest segment; the result is in `Report.gate`.
+    keywords
+        Those of `Question`.
+    """
+    from ttastats.answers import history as history_report  # scipy costs start-up time
+    from ttastats.answers.compare import gate
+
+    gates = gate.conditions(fail_on, "")
+    setup = [name for name in history_report.SETUP if name != order]
+    side, keys = question.group(source, Question(**keywords), setup)
+    made, histories = history_report.report(side.runs, keys, order=order)
+    return answered(history_report.judged(made, histories, gates), side)
+
+
+@takes(Judged)
 def power(
     source: Source | None = None,
     *,

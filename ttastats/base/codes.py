@@ -409,6 +409,12 @@ NOTES = (
         "other_sizes.benchmarks": "of {n:# entry/entries}, the first of each size is shown: --where benchmark=NAME shows one benchmark, --top 0 all.",
         "other_sizes.mine": "{n:# benchmark and size/benchmarks and sizes} without an entry of --mine not shown.",
     }),
+    Row("promise unordered nights_alike few_nights", "history", "What an alarm promises, and for which nights it does not hold.", {
+        "promise": "an alarm is raised in at most 1 of 100 series of 100 unchanged nights, for all parts of a setup together; the first look is after {wait} nights.",
+        "unordered": "{n:# run} excluded: {what} unknown.",
+        "nights_alike": "{part}: a night resembles the night before (autocorrelation {r:.2f}), so false alarms are more frequent than promised (34% of series at .4). Order jobs at random, keep to one host, and give each night its mean.",
+        "few_nights": "{n:# night}: changes are looked for from {least} nights on.",
+    }),
     Row("official rcp interpolated smallest grids_differ slack scaled published no_reference", "rcp, score", "How references are selected, and the result by the official rules.", {
         "rcp": "RCP, reference convergence point: what the reference implementation needs at one batch size to reach the target. entry/reference: mean of the entry divided by the mean of the reference, below 1 if the entry needs less; the interval includes the variance of both.",
         "official": "official, factor: verdict and scaling factor of the MLPerf rules. They assume that the entry has the variance of the reference, and scale up the time of every passed entry whose mean is below that of the reference, even if the difference is chance.",
@@ -496,6 +502,15 @@ NOTES = (
 #: Texts that belong to no code, or to several.
 PHRASES = {
     "setup_differs": "A and B differ in {column}: {how}.",
+    "history_unseen": "With this noise, a change under {unseen} stays unseen for {nights} nights.",
+    "history_none": "No change in {nights} nights.",
+    "history_changes": "{n:# change} in {nights} nights.",
+    "history_step": "{part}: {size} after {after}, by {by}",
+    "history_drift": "{part}: drifts by {size} over {nights} nights.",
+    "history_run_next": "; run {run} again to halve them",
+    "history_alike": "; nights resemble the night before, so no gate judges by it",
+    "history_slower": "{part} {size} since {since}; +{limit} is allowed",
+    "history_fails_more": "failures {size} since {since}",
     "no_value": "{at}: {lost} of {n:# run}{of} {why} and are excluded from the mean: {names:list 4}.",
 }
 # fmt: on
@@ -546,7 +561,7 @@ CAUTIONS = (
     "no_target", "ends_differ", "not_evaluated", "looks_differ", "runs_missing", "several_claims",
     "these_blocks", "blocks_differ", "blocks_alone", "blocks_unknown", "grids_differ",
     "repeated_seeds", "parallel_runs", "stalled_runs", "profile_of_others", "clocks", "disturbed",
-    "mixed_curves", "no_length", "unreadable", "missing", "stopped", "other_metric", "no_position",
+    "nights_alike", "unordered", "mixed_curves", "no_length", "unreadable", "missing", "stopped", "other_metric", "no_position",
     "lengths_differ", "convergence_not_used", "no_reference", "run_count", "setup_differs",
     "not_asked", "also_missing", "no_such_value", "left_out_runs", "left_out", "more",
 )  # fmt: skip

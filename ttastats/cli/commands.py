@@ -32,8 +32,9 @@ GROUPS = {
         "report": "drawing",
     },
     "More questions": {
-        "runs": "tables", "rank": "tables", "variance": "tables", "targets": "compare",
-        "claim": "claims", "power": "tables", "scaling": "tables", "problems": "tables",
+        "runs": "tables", "rank": "tables", "variance": "tables", "history": "tables",
+        "targets": "compare", "claim": "claims", "power": "tables", "scaling": "tables",
+        "problems": "tables",
     },
     "Official rules and contests": {"score": "tables", "rcp": "claims", "record": "claims"},
     "Plots and files": {"plot": "drawing", "export": "ingest", "filter": "ingest"},

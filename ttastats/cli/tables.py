@@ -101,6 +101,21 @@ def variance(
     return arranged(tta.variance(files, ddof=ddof, **judged), sort, top)
 
 
+def history(
+    files: Sequence[str], *, judged: Judged, order: str = "date", fail_on: str = ""
+) -> Report:
+    """Find the night on which training changed: in time per epoch, epochs or failures.
+
+    --order ORDER: date, or a column or recorded name such as commit: a point for each value.
+    --fail-on slower:PERCENT: Exit 3 if the latest segment is shown to take more than 2% longer
+        than the one before it, or to fail more often: slower:2%.
+
+    $ ttastats history runs.parquet
+    $ ttastats history runs.parquet --order commit --fail-on slower:2%
+    """
+    return tta.history(files, order=order, fail_on=fail_on, **judged)
+
+
 def power(
     files: Sequence[str] = (),
     *,

@@ -1,0 +1,325 @@
+"""On which night did training change, in which part, and by how much?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import Annotated, Any
+
+import polars as pl
+
+from ttastats.answers import nights
+from ttastats.answers.compare.gate import Requirement
+from ttastats.answers.nights import FAILURES, Border, History, Night, Part
+from ttastats.base import units
+from ttastats.base.note import Note, note, wording
+from ttastats.outcomes import axis as axes
+from ttastats.outcomes import left_out
+from ttastats.report import fields, grouping
+from ttastats.report import keys as key
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, Finding, Gate, Outcome, Quantity, Table, Text
+from ttastats.report.fields import Field
+from ttastats.report.row import Key, Row, of_kind
+from ttastats.stats import changes
+
+#: What the runs of one setup have in common, whenever they were made.
+SETUP = ("suite", "benchmark", "entry")
+#: Commits that a line names; of more it says how many.
+_COMMITS = 4
+
+
+class HistoryRow(Row, frozen=True):
+    """One segment of one part of a history: the nights between two changes."""
+
+    part: Annotated[
+        str, Key("what changed or not: time per epoch, epochs, failures, or the time to the target")
+    ]
+    segment: Annotated[int, Key("number of the segment among those of its part, from 1")]
+    first_night: Annotated[str, Key("its first night")]
+    last_night: Annotated[str, Key("its last night")]
+    nights: Annotated[int, Key("nights of the segment", "nights")]
+    n: key.RunCount
+    reached: key.ReachedCount
+    mean: Annotated[
+        float | None, Key("geometric mean of its nights; of failures the mean share", "unit")
+    ]
+    unit: Annotated[str, Key("unit of the mean")]
+    change: Annotated[
+        str | None, Key("how it began: `step` or `drift`; null for the first of a part")
+    ]
+    size: Annotated[
+        float | None,
+        Key(
+            "relative change: 0.02 is 2 % more than before; of a drift, over all its nights; of "
+            "failures, the difference of their shares",
+            "fraction",
+        ),
+    ]
+    size_low: key.Low
+    size_high: key.High
+    after_night: Annotated[str | None, Key("last night before the change for sure (95 %)")]
+    by_night: Annotated[str | None, Key("first night after the change for sure (95 %)")]
+    commits: Annotated[
+        list[str], Key("commits of the nights in which it may have come, as recorded")
+    ]
+    run_next: Annotated[
+        str | None, Key("night or commit whose runs would halve these: before or after the change")
+    ]
+    alarm_night: Annotated[str | None, Key("night after which the alarm was raised")]
+    p_alarm: Annotated[float | None, Key("p of that look; an alarm is below a fixed limit")]
+    autocorrelation: Annotated[
+        float | None, Key("correlation of successive nights around the change")
+    ]
+    independent: Annotated[
+        bool | None, Key("whether the rate of false alarms holds, so that a gate judges by it")
+    ]
+    noise: Annotated[
+        float | None, Key("standard deviation from night to night, of its log", "fraction")
+    ]
+    unseen: Annotated[
+        float | None,
+        Key("of the last segment: a change under this stays unseen for 20 nights", "fraction"),
+    ]
+    axis: key.AxisName
+    left_out: key.LeftOutKeys = key.LeftOutKeys()
+
+
+def report(
+    runs: pl.DataFrame, by: Sequence[str], *, order: str = nights.BY_DATE
+) -> tuple[Report, tuple[History, ...]]:
+    """Return the report of each setup, and the histories behind it."""
+    groups = list(grouping.groups(runs, by))
+    histories = tuple(nights.history(group, order) for _, group in groups)
+    absent = left_out.rows(runs)
+    rows: list[HistoryRow] = []
+    details: list[tuple[str, ...]] = []
+    for (keys, group), history in zip(groups, histories, strict=True):
+        gone = left_out.group(runs, keys, absent)
+        of_group = [
+            _row(keys, history, part, number, axes.of(group).name, key.LeftOutKeys(*gone.counts))
+            for part in history.parts
+            for number in range(len(part.borders) + 1)
+        ]
+        rows += of_group
+        details += [()] * (len(of_group) - 1) + [grouping.with_line((), gone)]
+    names = _names(rows, histories, by)
+    every = (
+        *grouping.group_notes(runs, by),
+        *_notes(names, histories, order),
+    )
+    sentence = " ".join(
+        _sentence(name, history) for name, history in zip(names, histories, strict=True)
+    )
+    table = _table(rows, by, details)
+    made = Report(
+        "history", tuple(rows), (table,), every, sentence, by=grouping.row_keys(by, SETUP)
+    )
+    return made, histories
+
+
+def _names(
+    rows: Sequence[HistoryRow], histories: Sequence[History], by: Sequence[str]
+) -> list[str]:
+    """Return the name of each setup; none where there is one only."""
+    if len(histories) < 2:
+        return [""] * len(histories)
+    firsts, place = [], 0
+    for history in histories:
+        firsts.append(rows[place])
+        place += sum(len(part.borders) + 1 for part in history.parts)
+    return grouping.row_names(firsts, by)
+
+
+def _row(
+    keys: Mapping[str, Any],
+    history: History,
+    part: Part,
+    number: int,
+    axis: str,
+    gone: key.LeftOutKeys,
+) -> HistoryRow:
+    start, end = part.segments(len(history.nights))[number]
+    border = part.borders[number - 1] if number else None
+    of = history.nights[start:end]
+    sizes: tuple[float | None, ...] = (None, None, None)
+    if border is not None:
+        sizes = tuple(_relative(part, size) for size in (border.size, border.low, border.high))
+    return HistoryRow(
+        keys={name: keys.get(name) for name in grouping.row_keys(tuple(keys), SETUP)},
+        part=part.name,
+        segment=number + 1,
+        first_night=of[0].name,
+        last_night=of[-1].name,
+        nights=len(of),
+        n=sum(night.n for night in of),
+        reached=sum(night.reached for night in of),
+        mean=part.mean(start, end),
+        unit=part.unit,
+        change=None if border is None else "drift" if border.drift else "step",
+        size=sizes[0],
+        size_low=sizes[1],
+        size_high=sizes[2],
+        after_night=None if border is None else history.nights[border.first - 1].name,
+        by_night=None if border is None else history.nights[border.last].name,
+        commits=[] if border is None else _commits(history, border),
+        run_next=None if border is None else _run_next(history, border),
+        alarm_night=None
+        if not border or border.alarm is None
+        else history.nights[border.alarm - 1].name,
+        p_alarm=None if border is None else border.p_value,
+        autocorrelation=None if border is None else border.autocorrelation,
+        independent=None if border is None else border.independent,
+        noise=part.noise,
+        unseen=part.unseen if number == len(part.borders) else None,
+        axis=axis,
+        left_out=gone,
+    )
+
+
+def _relative(part: Part, size: float) -> float:
+    return size if part.name == FAILURES else math.expm1(size)
+
+
+def _commits(history: History, border: Border) -> list[str]:
+    between = history.nights[border.first : border.last + 1]
+    return list(dict.fromkeys(commit for night in between for commit in night.commits))
+
+
+def _run_next(history: History, border: Border) -> str | None:
+    """Return what to run again: a night that halves those of the change, or one of its commits."""
+    if border.middle is not None:
+        night: Night = history.nights[border.middle]
+        return night.commits[-1] if night.commits else night.name
+    of = _commits(history, border)
+    return of[(len(of) - 1) // 2] if border.alarm is not None and len(of) > 1 else None
+
+
+def _table(
+    rows: Sequence[HistoryRow], by: Sequence[str], details: Sequence[tuple[str, ...]]
+) -> Table:
+    shown: list[Field[HistoryRow]] = [
+        *fields.keys(grouping.shown_keys(rows, by)),
+        Field(Column("part", names=True), lambda row: Text(row.part)),
+        Field(Column("since"), lambda row: Text(row.first_night)),
+        *fields.of(HistoryRow, "nights"),
+        fields.reached(rank=2),
+        Field(Column("mean", "right"), lambda row: Quantity(row.mean, row.unit)),  # type: ignore[arg-type]
+        fields.words("change [95%]", _change),
+        Field(Column("after – by", rank=1), lambda row: Text(_between(row))),
+        Field(Column("run next", rank=2), lambda row: Text(row.run_next or "")),
+        fields.words("unseen below", lambda row: _percent(row.unseen), rank=1),
+    ]
+    return fields.table(rows, shown, grouping.common_title(rows, by), details)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else units.percent(share)
+
+
+def _change(row: HistoryRow) -> str:
+    if row.size is None or row.size_low is None or row.size_high is None:
+        return ""
+    drift = " drift" if row.change == "drift" else ""
+    return f"{_sized(row.size, row.size_low, row.size_high)}{drift}"
+
+
+def _sized(*sizes: float) -> str:
+    """Return a size and its limits: `+2.1% [+1.8%, +2.4%]`."""
+    value, *ends = (f"{'+' if size > 0 else ''}{units.percent(size)}" for size in sizes)
+    return f"{value} [{', '.join(ends)}]"
+
+
+def _size_of(part: Part, border: Border) -> str:
+    text = _sized(*(_relative(part, size) for size in (border.size, border.low, border.high)))
+    return f"{text} of the runs" if part.name == FAILURES else text
+
+
+def _between(row: HistoryRow) -> str:
+    return "" if row.after_night is None else f"{row.after_night} – {row.by_night}"
+
+
+def _sentence(name: str, history: History) -> str:
+    """Return the changes of a setup in order, and what stays unseen."""
+    of = f"{name}: " if name else ""
+    if len(history.nights) < changes.WAIT:
+        return of + wording("few_nights", n=len(history.nights), least=changes.WAIT)
+    every = [(border.split, part, border) for part in history.parts for border in part.borders
+             if border.alarm is not None]  # fmt: skip
+    texts = [
+        _in_words(history, part, border) for _, part, border in sorted(every, key=itemgetter(0))
+    ]
+    first = wording("history_changes" if texts else "history_none", n=len(texts),
+                    nights=len(history.nights))  # fmt: skip
+    unseen = units.listed([f"{units.percent(part.unseen)} in {part.name}" for part in history.parts
+                           if part.unseen is not None])  # fmt: skip
+    last = (
+        [wording("history_unseen", unseen=unseen, nights=changes.UNSEEN_NIGHTS)] if unseen else []
+    )
+    return of + " ".join([first, *texts, *last])
+
+
+def _in_words(history: History, part: Part, border: Border) -> str:
+    """Return a change in a sentence."""
+    size = _size_of(part, border)
+    if border.drift:
+        return wording("history_drift", part=part.name.capitalize(), size=size,
+                       nights=border.nights)  # fmt: skip
+    after, by = history.nights[border.first - 1].name, history.nights[border.last].name
+    commits, more = _commits(history, border), ""
+    if commits and commits != [by]:
+        listed = units.listed(commits, _COMMITS)
+        more = f" ({'commit' if len(commits) == 1 else 'commits'} {listed})"
+    if (run := _run_next(history, border)) is not None:
+        more += wording("history_run_next", run=run)
+    text = wording("history_step", part=part.name.capitalize(), size=size, after=after, by=by)
+    return f"{text}{more}{'' if border.independent else wording('history_alike')}."
+
+
+def _notes(names: Sequence[str], histories: Sequence[History], order: str) -> Iterator[Note]:
+    yield note("promise", wait=changes.WAIT)
+    if unordered := sum(history.unordered for history in histories):
+        what = "date" if order == nights.BY_DATE else order
+        yield note("unordered", n=unordered, what=what)
+    for name, history in zip(names, histories, strict=True):
+        for part in history.parts:
+            if part.alike is not None:
+                yield note("nights_alike", part=part.name, r=part.alike).prefixed(name)
+
+
+def judged(made: Report, histories: Sequence[History], gates: Sequence[Requirement]) -> Report:
+    """Return a report with the verdict of the gate on the latest segment of each setup."""
+    names = _names(of_kind(made.records, HistoryRow), histories, made.by)
+    findings = [
+        Finding(str(gate), name or "these runs", None, None, *finding)
+        for name, history in zip(names, histories, strict=True)
+        for gate in gates
+        for finding in _findings(history, gate)
+    ]
+    return replace(made, gate=Gate(tuple(map(str, gates)), tuple(findings))) if gates else made
+
+
+def _findings(history: History, gate: Requirement) -> Iterator[tuple[Outcome, str, str]]:
+    """Yield what keeps a setup from passing; a history too short to look at passes undecided."""
+    if len(history.nights) < changes.WAIT:
+        text = wording("few_nights", n=len(history.nights), least=changes.WAIT)
+        yield "undecided", "not_judged", text
+    for part, code, text, limit in (
+        (history.whole, "slower", "history_slower", gate.limit),
+        (history.failures, "fails_more", "history_fails_more", 0.0),
+    ):
+        if not part.borders:
+            continue
+        border = part.borders[-1]
+        low, high = (_relative(part, size) for size in (border.low, border.high))
+        since = history.nights[border.split].name
+        text = wording(text, size=_sized(_relative(part, border.size), low, high),
+                       since=since, limit=gate.written, part=part.name)  # fmt: skip
+        if low > limit and border.independent:
+            yield "failed", code, text
+        elif low > limit:
+            yield "undecided", "undecided", text + wording("history_alike")
+        elif high > limit and code == "slower":
+            yield "undecided", "undecided", text

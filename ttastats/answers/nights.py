@@ -1,0 +1,233 @@
+"""What is a history of runs: a point a night, its parts, and the changes of each part?"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ttastats.base.units import Amount
+from ttastats.outcomes import axis as axes
+from ttastats.outcomes.axis import Axis
+from ttastats.outcomes.time_to_target import common_progress
+from ttastats.sides import blocking
+from ttastats.stats import changes
+from ttastats.stats.results import Floats
+from ttastats.table.schema import recorded
+
+#: The order that needs no column.
+BY_DATE = "date"
+OPTION = "--order"
+FAILURES = "failures"
+#: Names under which logs record what was trained.
+_COMMIT = re.compile(r"(^|[_.-])(commit|revision|git_sha|sha)([_.-]|$)", re.IGNORECASE)
+#: A difference of logs that is rounding.
+_DECIMALS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """One point of a history: its name, the commits of its runs, and how many reached."""
+
+    name: str
+    commits: tuple[str, ...]
+    n: int
+    reached: int
+
+
+@dataclass(frozen=True, slots=True)
+class Border:
+    """A change of a part, by the numbers of nights from 0.
+
+    The night `split` is the first after it; at 95 % that is one of `first` to `last`. Runs of
+    `middle` halve these: the change is before or after it. The alarm came after `alarm` nights;
+    the rest is that of `changes.Change`.
+    """
+
+    split: int
+    first: int
+    last: int
+    middle: int | None
+    alarm: int | None
+    p_value: float | None
+    size: float
+    low: float
+    high: float
+    drift: bool
+    autocorrelation: float | None
+    independent: bool
+    nights: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One series of a history: the `values` (logs) of the nights that have one, and its borders.
+
+    Of failures the values are shares. `unit` is that of the mean. `alike` is the autocorrelation of
+    nights where there is one, `unseen` the change that stays unseen for some nights.
+    """
+
+    name: str
+    unit: Amount | str
+    places: tuple[int, ...]
+    values: Floats
+    borders: tuple[Border, ...]
+    noise: float | None = None
+    alike: float | None = None
+    unseen: float | None = None
+
+    def segments(self, nights: int) -> list[tuple[int, int]]:
+        """Return the first night of each segment, and that after its last."""
+        return list(pairwise([0, *(border.split for border in self.borders), nights]))
+
+    def mean(self, start: int, end: int) -> float | None:
+        """Return the mean of the nights of a segment; of logs, the geometric mean."""
+        of = self.values[bisect_left(self.places, start) : bisect_left(self.places, end)]
+        if not of.size:
+            return None
+        return float(of.mean()) if self.name == FAILURES else math.exp(float(of.mean()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """The nights of one setup, and the parts of their times, the time to the target last."""
+
+    nights: tuple[Night, ...]
+    parts: tuple[Part, ...]
+    unordered: int
+
+    @property
+    def whole(self) -> Part:
+        """Return the part that is the time to the target."""
+        return self.parts[-1]
+
+    @property
+    def failures(self) -> Part:
+        """Return the part that is the share of runs that fail."""
+        return self.parts[-2]
+
+
+def history(runs: pl.DataFrame, order: str) -> History:
+    """Return the history of runs of one setup, in order of date or of a recorded column."""
+    axis, (unit, _) = axes.of(runs), common_progress(runs)
+    label = _labels(runs, order)
+    logs = {"whole": pl.col("tta_seconds")}
+    if unit is not None and not axis.progress:
+        amount = pl.col(unit).cast(pl.Float64)
+        logs = {"speed": logs["whole"] / amount, "progress": amount, **logs}
+    points = (
+        runs.with_columns(night=label.cast(pl.String), commit=_commits(runs, order))
+        .filter(pl.col("night").is_not_null())
+        .group_by("night", maintain_order=True)
+        .agg(
+            pl.col("started_at").min(),
+            pl.col("commit").drop_nulls().unique(maintain_order=True),
+            pl.len().alias("n"),
+            pl.col("reached").sum(),
+            **{name: value.log().filter("reached").mean() for name, value in logs.items()},
+        )
+    )
+    numbers = [[int(digits) for digits in re.findall(r"\d+", name)] for name in points["night"]]
+    points = points.with_columns(number=pl.Series(numbers, dtype=pl.List(pl.Int64)))
+    dated = not points["started_at"].null_count()
+    rows = points.sort(["started_at", "night"] if dated else ["number", "night"]).to_dicts()
+    nights = tuple(
+        Night(row["night"], tuple(row["commit"]), row["n"], row["reached"]) for row in rows
+    )
+    parts = [_part(rows, name, *_named(name, unit, axis)) for name in logs if name != "whole"]
+    whole = _part(rows, "whole", *_named("whole", unit, axis), search=not parts)
+    failures = _failures(nights)
+    if parts:
+        whole = _summed(whole, [border for part in parts for border in part.borders])
+    unordered = runs.height - sum(night.n for night in nights)
+    return History(nights, (*parts, failures, whole), unordered)
+
+
+def _labels(runs: pl.DataFrame, order: str) -> pl.Series:
+    return blocking.labelled(runs, ["day" if order == BY_DATE else order], OPTION)
+
+
+def _commits(runs: pl.DataFrame, order: str) -> pl.Series:
+    """Return what each run trained: the column of the order, or what its log calls a commit."""
+    if order != BY_DATE:
+        return _labels(runs, order)
+    extras = [recorded(extra) for extra in runs["extra"]]
+    names = [next((name for name in extra if _COMMIT.search(name)), "") for extra in extras]
+    commits = [extra.get(name) for extra, name in zip(extras, names, strict=True)]
+    return pl.Series([str(each) if each else None for each in commits], dtype=pl.String)
+
+
+def _named(name: str, unit: str | None, axis: Axis) -> tuple[str, Amount | str]:
+    if name == "speed":
+        return f"{axis.noun} per {(unit or '').removesuffix('s')}", axis.unit
+    return (str(unit), str(unit)) if name == "progress" else (axis.to_target, axis.unit)
+
+
+def _part(
+    rows: Sequence[dict[str, Any]], column: str, name: str, unit: str, *, search: bool = True
+) -> Part:
+    places = tuple(place for place, row in enumerate(rows) if row[column] is not None)
+    values = np.round([rows[place][column] for place in places], _DECIMALS)
+    if not search or values.size < changes.WAIT:
+        return Part(name, unit, places, values, ())
+    every = [_border(places, *each) for each in changes.changes(values)]
+    splits = [bisect_left(places, border.split) for border in every]
+    noise = changes.noise(values, splits)
+    nights = values.size - (splits[-1] if splits else 0)
+    unseen = None if noise is None else math.expm1(changes.unseen(noise, max(nights, 2)))
+    alike = changes.resembles(values, splits)
+    return Part(name, unit, places, values, tuple(every), noise, alike, unseen)
+
+
+def _border(places: Sequence[int], alarm: changes.Alarm, change: changes.Change) -> Border:
+    """Return a change of a series by the nights that its values are of."""
+    first, last = places[change.first - 1] + 1, places[change.last]
+    middle = places[change.median - 1] if first < last else None
+    return Border(
+        places[change.split], first, last, middle, places[alarm.nights - 1] + 1, alarm.p_value,
+        change.size, change.low, change.high, change.drift, change.autocorrelation,
+        change.independent, change.nights,
+    )  # fmt: skip
+
+
+def _failures(nights: Sequence[Night]) -> Part:
+    failed, n = [night.n - night.reached for night in nights], [night.n for night in nights]
+    places = tuple(range(len(nights)))
+    borders = [_border(places, *each) for each in changes.changes_of_failures(failed, n)]
+    return Part(FAILURES, "fraction", places, np.divide(failed, n), tuple(borders))
+
+
+def _summed(whole: Part, of_parts: Sequence[Border]) -> Part:
+    """Return the time to the target with the changes of its parts, those at one time together."""
+    merged: list[list[Border]] = []
+    for border in sorted(of_parts, key=lambda each: each.split):
+        if merged and border.first <= max(each.last for each in merged[-1]):
+            merged[-1].append(border)
+        else:
+            merged.append([border])
+    borders = [
+        Border(
+            split=min(each, key=lambda border: border.last - border.first).split,
+            first=min(border.first for border in each),
+            last=max(border.last for border in each),
+            middle=None,
+            alarm=None,
+            p_value=None,
+            size=sum(border.size for border in each),
+            low=sum(border.low for border in each),
+            high=sum(border.high for border in each),
+            drift=any(border.drift for border in each),
+            autocorrelation=None,
+            independent=all(border.independent for border in each),
+            nights=max(border.nights for border in each),
+        )
+        for each in merged
+    ]
+    return Part(whole.name, whole.unit, whole.places, whole.values, tuple(borders))
