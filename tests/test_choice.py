@@ -50,6 +50,7 @@ ANSWERS: dict[str, Command] = {
     "summary": api.summary,
     "variance": api.variance,
     "history": api.history,
+    "effects": lambda source, **more: api.effects(source, on=["system"], **more),
     "power": api.power,
     "score": api.score,
     "scaling": api.scaling,

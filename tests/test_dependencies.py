@@ -123,6 +123,7 @@ runs a.parquet
 summary a.parquet
 variance a.parquet
 history a.parquet
+effects a.parquet --on seed
 compare a.parquet b.parquet
 targets a.parquet b.parquet
 power a.parquet

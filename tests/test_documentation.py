@@ -18,6 +18,7 @@ from tests.test_cli import run
 from tests.wild_tables import nanogpt
 from ttastats.answers.claim import ClaimRow
 from ttastats.answers.compare.rows import QualitiesRow, TimesRow
+from ttastats.answers.effects import EffectRow, LevelRow, ShareRow
 from ttastats.answers.history import HistoryRow
 from ttastats.answers.power import PowerRow
 from ttastats.answers.problems import ProblemRow
@@ -283,6 +284,7 @@ ANSWERS: dict[str, tuple[type[Row], ...]] = {
     "rank": (StandingRow,),
     "variance": (VarianceRow,),
     "history": (HistoryRow,),
+    "effects": (EffectRow, ShareRow, LevelRow),
     "compare": (TimesRow, QualitiesRow, ChangeRow),
     "claim": (ClaimRow,),
     "targets": (TargetRow,),

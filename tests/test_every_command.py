@@ -37,6 +37,8 @@ COMMANDS = (
     "variance F",
     "history F",
     "history F --order seed --fail-on slower:2%",
+    "effects F --on system,seed --interactions",
+    "effects F --on system=other --block day",
     "compare F F",
     "compare F F --fail-on slower:2% --estimand geomean",
     "compare F --a seed=1000 --b seed!=1000",

@@ -25,6 +25,7 @@ OF_SIDES = (*SHARED, "labels", "pool", "options")
         ("summary", SHARED),
         ("variance", SHARED),
         ("history", SHARED),
+        ("effects", SHARED),
         ("power", SHARED),
         ("scaling", SHARED),
         ("targets", ("by", "where", "unit", "price", "labels")),

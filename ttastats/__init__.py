@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         claim,
         compare,
         compare_profiles,
+        effects,
         export,
         filter,  # noqa: A004 - the name of the command
         from_frame,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Account", "Options", "Question", "Report", "TtastatsError", "View", "__version__", "claim",
-    "compare", "compare_profiles", "export", "filter", "from_frame", "guess", "history",
+    "compare", "compare_profiles", "effects", "export", "filter", "from_frame", "guess", "history",
     "html_report", "ingest", "judge_record", "plot", "plot_profiles", "plots", "power", "problems",
     "profile", "profile_page", "profiled", "rank", "rcp", "read", "record", "runs", "scaling",
     "score", "summary", "targets", "variance",

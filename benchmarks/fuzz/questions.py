@@ -70,6 +70,7 @@ def questions(
         ["runs", *ours, *chosen(rng, ("where", "target"))],
         ["summary", *ours, *chosen(rng, ("by", "where", "target", "ddof", "-v", "in"))],
         ["variance", *ours, *chosen(rng, ("by", "where", "target", "ddof", "in"))],
+        ["effects", *ours, "--on", "system,seed", *chosen(rng, ("by", "where", "target", "in"))],
         ["power", *ours, *chosen(rng, ("by", "where", "target", "power", "in"))],
         ["scaling", *ours, *chosen(rng, ("by", "where", "target", "in"))],
         ["score", *ours, *chosen(rng, ("by", "where"))],

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ttastats.api.answers import (
     claim,
+    effects,
     history,
     judge_record,
     power,
@@ -45,8 +46,9 @@ if TYPE_CHECKING:
     from ttastats.ingestion.ingest import Account, ingest
 
 __all__ = [
-    "Account", "Question", "Report", "Source", "claim", "compare", "compare_profiles", "export",
-    "filter", "from_frame", "guess", "history", "html_report", "ingest", "judge_record", "material",
+    "Account", "Question", "Report", "Source", "claim", "compare", "compare_profiles", "effects",
+    "export", "filter", "from_frame", "guess", "history", "html_report", "ingest", "judge_record",
+    "material",
     "plot", "plot_profiles", "plots", "power", "problems", "profile_page", "profiled", "rank",
     "rcp", "read", "run_table", "runs", "scaling", "score", "summary", "targets", "variance",
 ]  # fmt: skip

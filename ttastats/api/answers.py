@@ -135,6 +135,46 @@ def history(
 
 
 @takes(Judged)
+def effects(
+    source: Source,
+    *,
+    on: Sequence[str],
+    levels: Sequence[str] = (),
+    block: Sequence[str] = (),
+    interactions: bool = False,
+    confidence: float = 0.95,
+    **keywords: Unpack[Judged],
+) -> Report:
+    """Report what each of several settings does to the time to the target, and through what.
+
+    Parameters
+    ----------
+    on
+        Settings: columns, or names in `extra`; `precision=fp32` names the level to compare with.
+    levels
+        Settings whose numbers are levels; others of three values or more act by doublings.
+    block
+        What tells sessions apart: `day`, columns, or names in `extra`.
+    interactions
+        Also whether the effect of a setting depends on another.
+    confidence
+        Confidence level of the intervals.
+    keywords
+        Those of `Question`; runs of a benchmark are one group by default.
+    """
+    from ttastats.answers import effects as effects_report  # scipy costs start-up time
+    from ttastats.report.grouping import BENCHMARK
+
+    on, levels, block = (
+        (names,) if isinstance(names, str) else tuple(names) for names in (on, levels, block)
+    )
+    refuse_if(not on, "no setting given", "--on", "Add --on batch_size,lr.")
+    side, keys = question.group(source, Question(**keywords), BENCHMARK)
+    asked = effects_report.Asked(on, levels, block, interactions, confidence)
+    return answered(effects_report.report(side.runs, keys, asked), side)
+
+
+@takes(Judged)
 def power(
     source: Source | None = None,
     *,

@@ -267,6 +267,7 @@ NOTES = (
         "constant_epochs.safe": "all runs of a side needed the same number of epochs, so the interval ignores that epochs may vary. The epoch-safe CI allows for one evaluation interval more or less: {intervals:join}.",
         "constant_epochs.unlogged": "progress is not logged, so it is unknown whether epochs vary ({names}).",
         "constant_epochs.dagger": "† holds only if the number of epochs to the target is constant (--epochs-fixed).",
+        "constant_epochs.effects": "{part} are the same in all runs: no setting has an effect on them, and there is no p.",
         "constant_epochs.variance": "share –: epochs did not vary, so there is no variance to decompose.",
     }),
     Row("contended", "all", "CPU contention: other processes used the machine during the runs.", {
@@ -278,7 +279,9 @@ NOTES = (
         "{n:# duplicate run} excluded (`duplicate_of` names the original).", short="duplicates excluded"),
     Row("ddof", "summary", "Standard deviations divide by n.",
         "standard deviations divide by n (ddof 0), as in Coleman et al. (2019)."),
-    Row("definitions method slope", "scaling, variance, power, targets", "Definitions of the columns.", {
+    Row("definitions method slope", "scaling, variance, effects, power, targets", "Definitions of the columns.", {
+        "definitions.effects": "ratios of geometric means, of runs that reached the target{product}. p: Holm over the effects on one part. Shares are type II, corrected for chance (omega squared).",
+        "method.effects": "intervals: {how}.",
         "definitions.variance": "± is one standard deviation{ddof}; CV ratio = CV(epochs) / CV({per_epoch}); shares of Var(log {whole}) sum to 1. Only runs that reached the target are used.",
         "definitions.scaling": "efficiency = speedup / ratio of accelerators; throughput efficiency: from time per epoch; statistical efficiency: epochs of the base / epochs, the cost of larger batches. For geometric means the two multiply exactly.",
         "slope": "log-log slope, 1 is linear: {slopes:join}.",
@@ -316,6 +319,8 @@ NOTES = (
         "few_runs": "the permutation test (--wide) needs {runs} runs per side to reach p < {limit}.",
         "few_runs.cv": "no CV interval for {names:list 3}: it needs at least 3 runs that reached the target.",
         "few_runs.share": "no share for {names:list 3}: two runs give one part nearly all.",
+        "few_runs.effects": "no intervals: {n:# run} with {columns:# number/numbers} to estimate {df:? leaves/leave} {df:# degree/degrees} of freedom, and 4 are needed.",
+        "few_runs.sessions": "no intervals: a setting is constant within a session, and a level has fewer than 2 sessions.",
         "few_runs.interval": "no interval for {names:list 3}: it needs 10 runs.",
     }, short="few runs"),
     Row("plan_range plan_guess", "power", "What the CV of few runs leaves open: the runs needed at its limits; a plan without an interval of the CV.", {
@@ -335,6 +340,22 @@ NOTES = (
     }),
     Row("expected", "scaling", "Some runs failed: expected times to a success are compared.",
         "some runs failed: this compares the {expected} to a success (ERT), failed runs included, as `compare` does; so do the efficiency and the slope. Throughput and statistical efficiency are those of the runs that reached the target."),
+    Row("aliased", "effects", "Settings were changed together: only what they do together is known.",
+        "{names:join} were changed together in these runs: what they do together is shown, and which of them does it cannot be told.", short="changed together"),
+    Row("constant_setting level_left_out unknown_setting empty_cells", "effects", "What the runs cannot tell of a setting.", {
+        "constant_setting": "{names:list} {n:? has/have} the same value in all runs: nothing to compare.",
+        "level_left_out": "{names:list}: fewer than 2 runs reached the target, so times of {n:? this level are/these levels are} left out.",
+        "unknown_setting": "{n:# run} left out: a setting is not recorded.",
+        "empty_cells": "no interaction of {names:list}: combinations are missing.",
+    }),
+    Row("survivors", "effects", "Some runs failed: effects on times are those among runs that reached the target.", {
+        "survivors": "{failed:# run} of {n} did not reach the target: effects on times are those among runs that reached it.",
+        "survivors.differ": "{failed:# run} of {n} did not reach the target, and {names:list} {m:? changes/change} how many do: an effect on times is one among the runs that reached it, which are no longer alike.",
+    }, short="times of successful runs only"),
+    Row("not_straight", "effects", "A doubling does not have the same effect everywhere.",
+        "{names:list}: the effect of a doubling is not the same everywhere, so one number for it misleads; --levels {option} shows each value.", short="no straight line"),
+    Row("uneven_noise", "effects", "A level with fewer runs varies more than another: intervals are too short.",
+        "{names:list}: a level with fewer runs varies twice as much as another, and a 95% interval may hold the truth in 92% of such cases only.", short="uneven noise"),
     Row("few_successes", "power", "How many runs a plan needs where too few reached the target.", {
         "few_successes": "{of}no plan, since {reached} of {n:# run} reached the target; at least {needed} must{rate}.",
         "few_successes.rate": ", which takes about {total} runs at this failure rate",
@@ -561,7 +582,9 @@ CAUTIONS = (
     "no_target", "ends_differ", "not_evaluated", "looks_differ", "runs_missing", "several_claims",
     "these_blocks", "blocks_differ", "blocks_alone", "blocks_unknown", "grids_differ",
     "repeated_seeds", "parallel_runs", "stalled_runs", "profile_of_others", "clocks", "disturbed",
-    "nights_alike", "unordered", "mixed_curves", "no_length", "unreadable", "missing", "stopped", "other_metric", "no_position",
+    "nights_alike", "unordered", "aliased", "survivors", "not_straight", "empty_cells",
+    "level_left_out", "unknown_setting", "constant_setting", "uneven_noise", "mixed_curves",
+    "no_length", "unreadable", "missing", "stopped", "other_metric", "no_position",
     "lengths_differ", "convergence_not_used", "no_reference", "run_count", "setup_differs",
     "not_asked", "also_missing", "no_such_value", "left_out_runs", "left_out", "more",
 )  # fmt: skip

@@ -32,9 +32,9 @@ GROUPS = {
         "report": "drawing",
     },
     "More questions": {
-        "runs": "tables", "rank": "tables", "variance": "tables", "history": "tables",
-        "targets": "compare", "claim": "claims", "power": "tables", "scaling": "tables",
-        "problems": "tables",
+        "runs": "tables", "rank": "tables", "variance": "tables", "effects": "tables",
+        "history": "tables", "targets": "compare", "claim": "claims", "power": "tables",
+        "scaling": "tables", "problems": "tables",
     },
     "Official rules and contests": {"score": "tables", "rcp": "claims", "record": "claims"},
     "Plots and files": {"plot": "drawing", "export": "ingest", "filter": "ingest"},
@@ -43,14 +43,14 @@ GROUPS = {
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 #: The options that many commands share, by what they are for, in the order of use.
 _OPTIONS = {
-    "Sides and runs": ("a", "b", "labels", "where", "by", "pool"),
+    "Sides and runs": ("a", "b", "labels", "on", "levels", "where", "by", "pool"),
     "What counts": (
         "target", "unit", "clock", "price", "censor_stopped", "at_end", "at", "best",
         "interpolate", "metric", "also",
     ),
     "Judgement": (
-        "margin", "confidence", "same", "block", "sequential", "max_runs", "estimand", "ddof",
-        "fdr", "same_convergence", "epochs_fixed",
+        "margin", "confidence", "interactions", "same", "block", "sequential", "max_runs",
+        "estimand", "ddof", "fdr", "same_convergence", "epochs_fixed",
     ),
     "Gate (exit code 3)": ("fail_on", "require"),
     "Causes": ("profile_a", "profile_b"),

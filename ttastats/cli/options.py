@@ -66,6 +66,8 @@ READ: dict[str, Callable[[str], Any]] = {
     "by": columns,
     "also": columns,
     "block": columns,
+    "on": columns,
+    "levels": columns,
     # Half or less would make an interval meaningless.
     "confidence": lambda text: percentages.fraction(text, "--confidence", above=0.5),
 }

@@ -116,6 +116,39 @@ def history(
     return tta.history(files, order=order, fail_on=fail_on, **judged)
 
 
+def effects(
+    files: Sequence[str],
+    *,
+    on: Sequence[str] = (),
+    levels: Sequence[str] = (),
+    block: Sequence[str] = (),
+    interactions: bool = False,
+    judged: Judged,
+    confidence: float = 0.95,
+) -> Report:
+    """Show which of the settings of a sweep changes the time to the target, and through what.
+
+    --on COLUMNS: Settings, comma-separated: columns or names in `extra`. precision=fp32 names the
+        level to compare with.
+    --levels COLUMNS: Settings whose numbers are levels. Others of three values or more act by
+        doublings.
+    --block COLUMNS: What tells sessions apart: day, columns, or names in `extra`.
+    --interactions: Also show whether the effect of a setting depends on another.
+
+    $ ttastats effects runs.parquet --on batch_size,lr
+    $ ttastats effects runs.parquet --on precision=fp32,batch_size --block day
+    """
+    return tta.effects(
+        files,
+        on=on,
+        levels=levels,
+        block=block,
+        interactions=interactions,
+        confidence=confidence,
+        **judged,
+    )
+
+
 def power(
     files: Sequence[str] = (),
     *,

@@ -31,7 +31,7 @@ def labelled(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> 
 
     Null where one of them is unknown.
     """
-    parts = [_values(runs, name, option).cast(pl.String) for name in names]
+    parts = [values(runs, name, option).cast(pl.String) for name in names]
     for name, part in zip(names, parts, strict=True):
         if part.null_count() == part.len():
             raise TtastatsError(
@@ -47,7 +47,8 @@ def _joined(parts: Sequence[pl.Series]) -> pl.Series:
     return frame.select(pl.concat_str(pl.all(), separator=_APART)).to_series()
 
 
-def _values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
+def values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
+    """Return of each run its value of a column, its `day`, what `extra` tells, or a condition."""
     if name == "day":
         return runs["started_at"].dt.date()
     full = columns.full_name(name, [each for each in columns.of_runs() if each in runs.columns])
@@ -57,13 +58,22 @@ def _values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
         numbered = runs.with_row_index("place")
         places = select.where(numbered.lazy(), [name]).collect()["place"]
         return numbered["place"].is_in(places.implode())
-    recordings = [recorded(extra).get(name) for extra in runs["extra"]]
+    told = [_recorded(extra) for extra in runs["extra"]]
+    recordings = [each.get(name) for each in told]
     if all(value is None for value in recordings):
-        known = {key for extra in runs["extra"] for key in recorded(extra)}
+        known = {key for each in told for key in each}
         raise columns.unknown(name, [*columns.of_runs(), *DERIVED, *sorted(known)], option)
     return pl.Series(
         [None if value is None else str(value) for value in recordings], dtype=pl.String
     )
+
+
+def _recorded(extra: str | None) -> dict[str, Any]:
+    """Return what a run recorded, and the values of its recipe if it was trained here."""
+    fields = recorded(extra)
+    made = fields.get("settings")
+    recipe = made.get("values") if isinstance(made, dict) else None
+    return {**recipe, **fields} if isinstance(recipe, dict) else fields
 
 
 def in_turn(starts: pl.DataFrame) -> pl.Series:

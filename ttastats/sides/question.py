@@ -243,7 +243,7 @@ def _refuse(conditions: Sequence[Condition], also: Sequence[str]) -> None:
             raise error
         hint = (
             "Columns of an answer, such as cv or verdict, can be used with --where in summary, "
-            "variance, power, scaling, score, rcp and compare."
+            "variance, effects, power, scaling, score, rcp and compare."
         )
         raise TtastatsError(error.what, where=error.where, remedy=f"{hint}\n  {error.remedy}")
 

@@ -1,0 +1,307 @@
+"""Which of several settings changes a time, and by what factor, when they were varied together?
+
+Least squares of logs on one design for every part, so that the effect on a time is the sum of those
+on epochs and on time per epoch. A setting of levels has a residual variance per level, over what
+the fit leaves of its runs (Welch 1947 in a linear model; Satterthwaite's degrees of freedom), a
+number HC3 with Student's t (MacKinnon and White 1985). Where a setting is constant within a
+session, sessions and not runs are independent: CR2 with the degrees of freedom of Bell and
+McCaffrey (2002).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ttastats.stats.logratio import LogTerm, of_log
+from ttastats.stats.moments import is_constant
+from ttastats.stats.results import Floats, Ratio
+
+Labels = NDArray[np.intp]
+"""The number of the level, or of the session, of each run, from 0."""
+
+#: Residual degrees of freedom below which nothing has an interval.
+FEWEST_DF = 4
+_NOTHING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """The level of each run, 0 for the base; ``number`` is the log2 of it if that is a number."""
+
+    levels: Labels
+    number: Floats | None = None
+
+    @property
+    def columns(self) -> Floats:
+        """Return what the setting adds to a design, shape (n, k): a number about its mean."""
+        if self.number is not None:
+            return np.asarray(self.number - self.number.mean())[:, np.newaxis]
+        return _dummies(self.levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The ratio of a level to the base, or of a doubling, with the interval that decides.
+
+    ``plain`` is that of least squares with one variance. ``uneven`` says that a level with fewer
+    runs has at least twice the deviation of another: the interval may cover 92 instead of 95 %.
+    """
+
+    ratio: Ratio
+    plain: Ratio
+    uneven: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Of the variance of a part, what a term explains beside the others (type II).
+
+    ``share`` of a term without any effect is df / (n - 1) on average; ``omega2`` is 0.
+    """
+
+    share: float | None
+    omega2: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What each term does to one part: settings in their order, then pairs of settings.
+
+    ``shares`` are those of the terms, of the sessions if these are a block, and of the residuals.
+    """
+
+    effects: tuple[tuple[Effect, ...], ...]
+    shares: tuple[Share, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """Runs by settings, by pairs of them, and by sessions.
+
+    ``sessions`` are a block, that is a term, where they cross the settings (``nested`` is false).
+    """
+
+    settings: tuple[Setting, ...]
+    pairs: tuple[tuple[int, int], ...] = ()
+    sessions: Labels | None = None
+    nested: bool = False
+
+    @property
+    def terms(self) -> list[Floats]:
+        """Return the columns of each term: settings, pairs, and the block if there is one."""
+        single = [setting.columns for setting in self.settings]
+        blocks = [] if self.sessions is None or self.nested else [_dummies(self.sessions)]
+        return [*single, *(_product(single[a], single[b]) for a, b in self.pairs), *blocks]
+
+    @property
+    def df(self) -> int:
+        """Return the residual degrees of freedom."""
+        columns = sum(int(term.shape[1]) for term in self.terms)
+        return int(self.settings[0].levels.size) - 1 - columns
+
+
+def _dummies(levels: Labels) -> Floats:
+    return np.equal.outer(levels, np.arange(1, levels.max() + 1)).astype(np.float64)
+
+
+def _product(a: Floats, b: Floats) -> Floats:
+    every: Floats = np.einsum("ij,ik->ijk", a, b)
+    return every.reshape(len(a), -1)
+
+
+def _joined(terms: Sequence[Floats], n: int) -> Floats:
+    return np.column_stack([np.ones(n), *terms])
+
+
+def full_rank(terms: Sequence[Floats]) -> bool:
+    """Return whether some terms can be told from one another."""
+    matrix = _joined(terms, len(terms[0]))
+    return bool(np.linalg.matrix_rank(matrix) == matrix.shape[1])
+
+
+def aliased(settings: Sequence[Setting]) -> tuple[int, ...]:
+    """Return the fewest settings that were changed together, by their places; empty if none."""
+    columns = [setting.columns for setting in settings]
+    for size in range(2, len(settings) + 1):
+        for places in combinations(range(len(settings)), size):
+            if not full_rank([columns[place] for place in places]):
+                return places
+    return ()
+
+
+def part(y: Floats, design: Design, *, confidence: float = 0.95) -> Part:
+    """Fit the logs of one part, shape (n,), on a design of full rank with residuals."""
+    terms = design.terms
+    matrix = _joined(terms, y.size)
+    inverse = np.asarray(np.linalg.pinv(matrix), dtype=np.float64)
+    size = float(np.abs(y).max())
+    residuals = y - matrix @ (inverse @ y)
+    # What rounding leaves of a perfect fit is no spread.
+    residuals[np.abs(residuals) < _NOTHING * max(size, 1.0) * 1e-3] = 0.0
+    left = 1 - np.einsum("ij,ji->i", matrix, inverse)
+    mse = float(residuals @ residuals) / max(design.df, 1)
+    constant = is_constant(np.exp(y))
+    effects = []
+    for levels, numeric, contrasts, counts in _contrasts(design, matrix.shape[1]):
+        of_term = []
+        for contrast, (n_base, n) in zip(contrasts, counts, strict=True):
+            weights = inverse.T @ contrast
+            log = 0.0 if constant else float(weights @ y)
+            if constant:
+                none = Ratio(1.0, None, None, confidence, None, None, None, n_base, n)
+                of_term.append(Effect(none, none))
+                continue
+            if design.nested and design.sessions is not None:
+                spread = [_clustered(matrix, inverse, residuals, weights, design.sessions)]
+            elif numeric:
+                squares = (weights * residuals / np.maximum(left, _NOTHING)) ** 2
+                spread = [LogTerm(1.0, float(squares.sum()), design.df)]
+            else:
+                spread = _by_level(residuals, weights, left, levels)
+            plain = [LogTerm(1.0, mse * float(weights @ weights), design.df)]
+            of_term.append(
+                Effect(
+                    of_log(log, spread, confidence, n_base, n),
+                    of_log(log, plain, confidence, n_base, n),
+                    not numeric and not design.nested and _uneven(residuals, left, levels),
+                )
+            )
+        effects.append(tuple(of_term))
+    return Part(tuple(effects), tuple(_shares(y, design, terms, mse)))
+
+
+_Contrasts = tuple[Labels, bool, list[Floats], list[tuple[int, int]]]
+
+
+def _contrasts(design: Design, width: int) -> Iterator[_Contrasts]:
+    """Yield of each effect term its levels, whether it is a number, its contrasts and counts.
+
+    With interactions, the effect of a setting is its mean over the levels of the others.
+    """
+    place, places = 1, []
+    for term in design.terms:
+        places.append(np.arange(place, place + term.shape[1]))
+        place += term.shape[1]
+    of_pairs = list(zip(design.pairs, places[len(design.settings) :], strict=False))
+    for number, setting in enumerate(design.settings):
+        own = places[number]
+        contrasts = [_unit(width, column) for column in own]
+        for (a, b), columns in of_pairs:
+            other = design.settings[b if a == number else a]
+            if number not in (a, b) or other.number is not None:
+                continue
+            grid = columns.reshape(places[a].size, -1)
+            for k, contrast in enumerate(contrasts):
+                contrast[grid[k] if a == number else grid[:, k]] = 1 / (other.levels.max() + 1)
+        count = np.bincount(setting.levels)
+        counts = [(int(count[0]), int(each)) for each in count[1:]]
+        if setting.number is not None:
+            counts = [(setting.levels.size, setting.levels.size)]
+        yield setting.levels, setting.number is not None, contrasts, counts
+    for (a, b), columns in of_pairs:
+        first, second = design.settings[a], design.settings[b]
+        numeric = first.number is not None or second.number is not None
+        cells = first.levels * (second.levels.max() + 1) + second.levels
+        contrasts = [_unit(width, column) for column in columns]
+        yield cells, numeric, contrasts, [(cells.size, cells.size)] * columns.size
+
+
+def _unit(width: int, place: int) -> Floats:
+    unit = np.zeros(width)
+    unit[place] = 1.0
+    return unit
+
+
+def _by_level(residuals: Floats, weights: Floats, left: Floats, levels: Labels) -> list[LogTerm]:
+    """Return a term per level with runs in the contrast: its own variance, and df it leaves."""
+    terms = []
+    for level in np.unique(levels):
+        runs = levels == level
+        squares, df = float((weights[runs] ** 2).sum()), float(left[runs].sum())
+        if squares < _NOTHING**2:
+            continue
+        known = df > 1e-6
+        variance = float((residuals[runs] ** 2).sum()) / df * squares if known else None
+        terms.append(LogTerm(1.0, variance, df))
+    return terms
+
+
+def _uneven(residuals: Floats, left: Floats, levels: Labels) -> bool:
+    """Return whether a level with fewer runs deviates twice as much as another."""
+    count, df = np.bincount(levels), np.bincount(levels, weights=left)
+    used = (count > 0) & (df > 1e-6)
+    deviation = np.sqrt(np.bincount(levels, weights=residuals**2)[used] / df[used])
+    noisy = deviation[:, np.newaxis] > 2 * deviation
+    return bool((noisy & (count[used][:, np.newaxis] < count[used])).any())
+
+
+def _clustered(
+    matrix: Floats, inverse: Floats, residuals: Floats, weights: Floats, sessions: Labels
+) -> LogTerm:
+    """Return the CR2 variance of a contrast, with the degrees of freedom of Bell and McCaffrey."""
+    variance, projections = 0.0, []
+    for session in np.unique(sessions):
+        runs = sessions == session
+        within = np.eye(int(runs.sum())) - matrix[runs] @ inverse[:, runs]
+        values, vectors = np.linalg.eigh((within + within.T) / 2)
+        used = values > 1e-8
+        root = (vectors[:, used] / np.sqrt(values[used])) @ vectors[:, used].T
+        adjusted = root @ weights[runs]
+        variance += float(adjusted @ residuals[runs]) ** 2
+        projection = -matrix @ (inverse[:, runs] @ adjusted)
+        projection[runs] += adjusted
+        projections.append(projection)
+    products = np.array(projections) @ np.array(projections).T
+    return LogTerm(1.0, variance, float(np.trace(products) ** 2 / (products**2).sum()))
+
+
+def _shares(y: Floats, design: Design, terms: Sequence[Floats], mse: float) -> Iterator[Share]:
+    """Yield the share of each term and of the residuals; none where nothing varies."""
+    total = float(((y - y.mean()) ** 2).sum())
+    total = 0.0 if total < _NOTHING**2 * y.size else total
+    settings, last = len(design.settings), len(design.settings) + len(design.pairs)
+    for number, term in enumerate(terms):
+        others = [
+            other
+            for place, other in enumerate(terms)
+            if place != number
+            # Type II: beside what does not contain it.
+            and not (settings <= place < last and number in design.pairs[place - settings])
+        ]
+        squares = _rest(y, others) - _rest(y, [*others, term])
+        df = term.shape[1]
+        known = total > 0
+        yield Share(
+            squares / total if known else None,
+            (squares - df * mse) / (total + mse) if known else None,
+        )
+    yield Share(mse * design.df / total if total else None, None)
+
+
+def _rest(y: Floats, terms: Sequence[Floats]) -> float:
+    matrix = _joined(terms, y.size)
+    residuals = y - matrix @ np.linalg.lstsq(matrix, y, rcond=None)[0]
+    return float(residuals @ residuals)
+
+
+def bent(y: Floats, design: Design, number: int) -> float | None:
+    """Return the p of "a number acts by doublings", against a level of its own for each value.
+
+    None where nothing is left to test it by.
+    """
+    setting = design.settings[number]
+    free = int(setting.levels.max()) - 1
+    df = design.df - free
+    terms = design.terms
+    more = [*terms[:number], _dummies(setting.levels), *terms[number + 1 :]]
+    if free < 1 or df < FEWEST_DF or not full_rank(more):
+        return None
+    line, each = _rest(y, terms), _rest(y, more)
+    from scipy import special
+
+    return float(special.fdtrc(free, df, (line - each) / free / (each / df))) if each else None
