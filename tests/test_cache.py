@@ -419,7 +419,7 @@ def test_a_pattern_and_a_url_are_logs(logs: Path, own_cache: Path, reads: list[i
     assert "10 runs" in run("runs", "a/*/*.txt", cwd=logs).stderr
     kept = tables(own_cache)
     done = run("compare", "memory://logs", "b", cwd=logs)
-    assert "A = memory://logs   B = b" in done.stdout
+    assert "A = logs   B = b" in done.stdout
     assert len(tables(own_cache)) == len(kept) + 1
     assert reads == [10, 1, 10]
 

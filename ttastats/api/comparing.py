@@ -72,7 +72,7 @@ def compare(
     if same:
         return _of_one_setup(sources, what, (fail_on, require), view, also, block, profiles)
     judge = judge_of(what, (fail_on, require), also, block, profiles)
-    names = question.labels(sources, what.labels)
+    names = question.short_labels(sources, what.labels)
     choices = question.sides(sources, what, what.budget, of_answer=True)
     return answered(judge(question.labelled(choices, what, names), view), *choices)
 
@@ -150,7 +150,7 @@ def _of_one_setup(
     refuse_if(profiles, whole, "--same --profile-a", "Remove one of the two.")
     sets = replace(what, by=()) if len(sources) == 1 else what
     judge = judge_of(sets, gates, also)
-    names = question.labels(sources, what.labels if len(sources) > 1 else ())
+    names = question.short_labels(sources, what.labels if len(sources) > 1 else ())
     choices = question.sides(sources, sets, sets.budget, of_answer=True)
     if len(sources) == 1:
         names, choices = question.sets(choices[0], what.by, what.labels)

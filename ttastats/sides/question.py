@@ -490,5 +490,5 @@ def short_labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequen
     return long
 
 
-#: A condition on one column that is met by one value.
-_EQUAL = re.compile(r"(\w+)=([^=,<>]+)")
+#: A condition on one column that is met by one value; a number alone would not say what it counts.
+_EQUAL = re.compile(r"(\w+)=(?=.*[A-Za-z])([^=,<>]+)")
