@@ -96,6 +96,12 @@ def told(run: pl.DataFrame, truth: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def seen(truth: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a truth without a time that its reader sought only in the line of the value."""
+    is_elsewhere = truth["file"].startswith("parameter-golf/")
+    return {k: v for k, v in truth.items() if k != "last_eval_seconds" or not is_elsewhere}
+
+
 def differences(read: Mapping[str, Any], truth: Mapping[str, Any]) -> list[str]:
     return [
         f"{name}: {read[name]} instead of {truth[name]}"
@@ -169,7 +175,7 @@ def test_what_presets_read_without_a_word_is_what_an_independent_reader_reads(
         position = order_of(truth, key, runs, taken)
         if position is not None:
             number += 1
-            known = {name: value for name, value in truth.items() if name not in of_a_target}
+            known = {name: value for name, value in seen(truth).items() if name not in of_a_target}
             wrong += differences(told(runs[key][position], truth), known)
     assert wrong == []
     assert number == 283

@@ -29,6 +29,7 @@ class ChosenColumns(msgspec.Struct):
 
     metrics: tuple[Metric, ...]
     clock: TimeColumn | None
+    other_clocks: tuple[TimeColumn, ...]
     step: CountColumn | None
     epoch: CountColumn | None
     samples: CountColumn | None
@@ -60,7 +61,8 @@ def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
         problems.append(Problem("guessed_column", f"read as {'; '.join(guessed)}", "info"))
     for column in block.run:
         _expect(column, columns, "run")
-    return ChosenColumns(metrics, clock, **counts, problems=problems)
+    others = (each for each in block.seconds or () if each.column in columns and each != clock)
+    return ChosenColumns(metrics, clock, tuple(others), **counts, problems=problems)
 
 
 def _expect(column: str, columns: Sequence[str], key: str) -> None:

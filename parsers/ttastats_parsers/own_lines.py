@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from ttastats.formats.dialect import Log
@@ -29,6 +31,7 @@ def rows_of(log: Log, block: Block) -> Rows:
         frames.append(_matched(_lines(data, line), block))
         line += data.count(b"\n")
     frame = pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
+    frame = _joined(frame) if block.joined else frame
     if frame.is_empty():
         patterns = " or ".join(repr(pattern) for pattern in block.line)
         raise UnfitError("no_line", f"no line matches {patterns}")
@@ -37,6 +40,23 @@ def rows_of(log: Log, block: Block) -> Rows:
     named = frame.drop(_AT, _LINE, _BEGINS)
     known = [name for name in named.columns if not named[name].is_null().all()]
     return Rows(named.select(known), lines, begins, carried=True)
+
+
+def _joined(frame: pl.DataFrame) -> pl.DataFrame:
+    """Join lines into rows: one that tells anew what its row has told begins the next."""
+    rows: list[dict[str, Any]] = []
+    for row in frame.iter_rows(named=True):
+        told = {
+            name: cell
+            for name, cell in row.items()
+            if name not in {_AT, _LINE, _BEGINS} and cell is not None
+        }
+        is_new = not rows or row[_BEGINS]
+        if is_new or any(rows[-1][name] not in {None, cell} for name, cell in told.items()):
+            rows.append(row)
+        else:
+            rows[-1] |= told
+    return pl.DataFrame(rows, schema=frame.schema)
 
 
 def _lines(data: bytes, first: int) -> pl.DataFrame:

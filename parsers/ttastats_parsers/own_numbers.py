@@ -96,11 +96,26 @@ def _unit_slip(metric: Metric, values: Sequence[float]) -> str | None:
 
 
 def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
-    """Return the seconds that a column of a clock tells; those of stamps count from 1970."""
+    """Return the seconds that a column of a clock tells; those of stamps count from 1970.
+
+    A duration may be written `1:02:03`, or `02:03` for minutes and seconds.
+    """
     if clock.format is None or clock.format == "unix":
         seconds = numbers(cells).cast(pl.Float64) * clock.seconds
-        return pl.select(pl.when(seconds.is_finite()).then(seconds)).to_series()
+        seconds = pl.select(pl.when(seconds.is_finite()).then(seconds)).to_series()
+        if clock.format is None and not cells.dtype.is_numeric():
+            seconds = seconds.fill_null(_of_duration(texts(cells)))
+        return seconds
     return _seconds_since_1970(texts(cells), clock.format)
+
+
+_DURATION = r"^(?:(?P<d>\d+) days?, )?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d\d(?:\.\d+)?)$"
+
+
+def _of_duration(written: pl.Series) -> pl.Series:
+    parts = written.str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
+    days, hours = (parts[name].fill_null(0.0) for name in "dh")
+    return days * 86_400.0 + hours * 3600.0 + parts["m"] * 60.0 + parts["s"]
 
 
 def is_dated(clock: TimeColumn | None) -> bool:

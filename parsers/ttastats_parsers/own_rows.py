@@ -15,6 +15,8 @@ from ttastats.formats.own_logs.block import BACK, Block, CountColumn, TimeColumn
 from ttastats_parsers.own_choice import ChosenColumns, UnfitError
 from ttastats_parsers.own_numbers import not_numbers, numbers, texts, times
 
+#: A clock and time stamps that differ by more than this share, and a second, tell other times.
+_APART = 0.05
 #: Stamps of several processes may be written a little out of order.
 _STAMPS_APART = 1.0
 _COUNTS = ("step", "epoch", "samples")
@@ -43,6 +45,7 @@ def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
     frame = _timed(frame, chosen.clock, carried=rows.carried)
     frame = _counted(frame, chosen, carried=rows.carried)
     frame = _failed(rows, frame, block)
+    _compare_clocks(frame, chosen)
     if block.resume:
         frame = _resumed(frame, block.resume, chosen.problems)
     _expect_forward(frame, block, chosen)
@@ -61,6 +64,12 @@ def _numbers_in(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
         chosen.problems += not_numbers(cells[column], columns[name], rows.lines)
     if (clock := chosen.clock) is not None:
         columns["seconds"] = times(cells[clock.column], clock)
+        for other in chosen.other_clocks if _is_plain(clock) else ():
+            told = times(cells[other.column], other)
+            if other.format is not None:
+                columns["stamped"] = told
+            elif rows.carried and _is_plain(other):  # in ms here, and in minutes there
+                columns["seconds"] = columns["seconds"].fill_null(told)
         stamps = texts(cells[clock.column]).drop_nulls()
         if len(stamps) and columns["seconds"].is_null().all():
             what = f"time stamps with the format {clock.format!r}" if clock.format else "numbers"
@@ -72,6 +81,10 @@ def _numbers_in(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
             columns["of_one"] = numbers(cells[clock.per])
     frame = pl.DataFrame({name: column.rename(name) for name, column in columns.items()})
     return frame.with_row_index("row")
+
+
+def _is_plain(clock: TimeColumn) -> bool:
+    return clock.format is None and clock.per is None and not clock.summed
 
 
 def _runs(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.Series:
@@ -128,8 +141,12 @@ def _timed(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> p
     if clock is None:
         return frame.with_columns(seconds=none)
     seconds = pl.col("seconds")
-    if clock.per is not None:
+    if clock.alone:
+        frame = frame.with_columns(seconds=_sum_with_those_between())
+    elif clock.per is not None:
         frame = frame.with_columns(seconds=_sum_of_iterations())
+    elif clock.summed:
+        frame = frame.with_columns(seconds=_sum_of_parts())
     elif clock.format is not None:
         first = seconds.drop_nulls().first().over("run")
         if not any(part in clock.format for part in ("%d", "%j", "%s", "%F", "unix", "%e", "%c")):
@@ -141,6 +158,45 @@ def _timed(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> p
     if carried or clock.per is not None:
         frame = frame.with_columns(pl.col("seconds").forward_fill().over("run"))
     return frame
+
+
+def _compare_clocks(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
+    """Name time stamps by which a run lasts longer or shorter than by the clock of its log."""
+    if "stamped" not in frame.columns or chosen.clock is None:
+        return
+    both = frame.filter(pl.col("stamped").is_not_null() & pl.col("seconds").is_not_null())
+    spans = both.group_by("run", maintain_order=True).agg(
+        (pl.col(name).max() - pl.col(name).min()).alias(name) for name in ("seconds", "stamped")
+    )
+    apart = (pl.col("seconds") - pl.col("stamped")).abs()
+    longer = pl.max_horizontal("seconds", "stamped")
+    for own, stamped in (
+        spans.filter(apart > _APART * longer + 1.0).select("seconds", "stamped").iter_rows()
+    ):
+        name = chosen.clock.column
+        text = f"{own:,.6g} s by {name}, {stamped:,.6g} s by the time stamps: {name} is used"
+        chosen.problems.append(Problem("clocks_differ", text, "warning"))
+
+
+def _sum_of_parts() -> pl.Expr:
+    """Sum the times of parts; a bar that is drawn again as it ends tells the same part."""
+    seconds, line = pl.col("seconds"), pl.col("line")
+    again = (seconds == seconds.shift(1)) & (line - line.shift(1) <= 1)
+    return pl.when(~again.fill_null(value=False)).then(seconds).cum_sum().over("run")
+
+
+def _sum_with_those_between() -> pl.Expr:
+    """Sum the times of the iterations that are told, and the usual time of each between them.
+
+    A row that tells the time of iteration n is written after it, one without a time before it.
+    Usual is the median, which neither compilation nor an evaluation in a few of them moves.
+    """
+    own, number = pl.col("seconds"), pl.col("of_one").forward_fill()
+    done = number + own.is_not_null()
+    before = done.shift(1).fill_null(number)
+    between = (done - before - own.is_not_null()).clip(lower_bound=0)
+    usual = own.quantile(0.5, "lower")
+    return (own.fill_null(0.0) + between.fill_null(0) * usual).cum_sum().over("run")
 
 
 def _sum_of_iterations() -> pl.Expr:

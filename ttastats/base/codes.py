@@ -85,6 +85,7 @@ OWN_LOGS = (
     Row("bad_line", "error", "Lines that are not JSON objects, or not rows, are ignored."),
     Row("before_start", "warning", "An MLflow run ended, or logged, before it started: those times are unknown."),
     Row("before_the_runs", "info", "Evaluations before the first run are ignored."),
+    Row("clocks_differ", "warning", "A log's own clock and its time stamps tell different times. The clock is used; `seconds` selects the other."),
     Row("deleted_run", "warning", "The run was deleted in MLflow and is excluded."),
     Row("duplicate_column", "warning", "Two columns have the same name. Rename one."),
     Row("epoch_back samples_back seconds_back step_back", "error", "The values of a column decrease within a run. Separate the runs with `new_run`, `carry` or a column."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import polars as pl
@@ -12,9 +13,9 @@ from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
 from ttastats.base.metric_names import evaluated, higher_is_better
 from ttastats.base.units import listed
 from ttastats.formats.own_logs import names
-from ttastats.formats.own_logs.block import Metric
+from ttastats.formats.own_logs.block import Metric, TimeColumn
 from ttastats_parsers.own_choice import directions
-from ttastats_parsers.own_numbers import numbers, texts
+from ttastats_parsers.own_numbers import numbers, texts, times
 
 Value: TypeAlias = str | tuple[str, ...]
 
@@ -54,7 +55,7 @@ def proposal(frame: pl.DataFrame) -> Proposal:
         named = [name for name in words if _plain(name) != "seed"]
         if named:
             keys["entry"] = named[0]
-    seconds = _seconds(frame, numeric, runs, reasons)
+    seconds = _seconds(frame, numeric, runs, counts["epoch"], reasons)
     if seconds is not None:
         keys["seconds"] = seconds
     for key, column in counts.items():
@@ -118,7 +119,8 @@ def rank(name: str) -> int:
 
 def _of_training(frame: pl.DataFrame, numeric: Mapping[str, pl.Series]) -> tuple[list[str], str]:
     """Return what may do for a metric where nothing is evaluated."""
-    other = {*(_count(key, numeric) for key in COUNTS), *dict(_clocks(frame, numeric))}
+    clocks = _clocks(frame, numeric)
+    other = {*(_count(key, numeric) for key in COUNTS), *dict(clocks.own), *dict(clocks.stamps)}
     rest = [name for name in numeric if name not in other]
     known = [name for name in rest if higher_is_better(name) is not None]
     if known:
@@ -171,9 +173,18 @@ def _progress(
     return column
 
 
-def _clocks(frame: pl.DataFrame, numeric: Mapping[str, pl.Series]) -> list[tuple[str, str]]:
-    """Return what may be the clock, as a block says it: by names, then stamps by their look."""
-    clocks = [
+@dataclass(frozen=True, slots=True)
+class _Clocks:
+    """What may be a clock, as a block says it: those of the program, and time stamps."""
+
+    own: list[tuple[str, str]]
+    stamps: list[tuple[str, str]]
+    numbers: Mapping[str, pl.Series]
+
+
+def _clocks(frame: pl.DataFrame, numeric: Mapping[str, pl.Series]) -> _Clocks:
+    """Return what may be the clock: by names, then stamps by their look, then by words of time."""
+    own = [
         (name, names.UNITS[_CLOCKS[_plain(name)]])
         for name in numeric
         if _plain(name) in _CLOCKS and not _is_unix(numeric[name])
@@ -181,10 +192,19 @@ def _clocks(frame: pl.DataFrame, numeric: Mapping[str, pl.Series]) -> list[tuple
     stamps = [
         (name, "unix") for name in numeric if _plain(name) in _STAMPS and _is_unix(numeric[name])
     ]
-    if not clocks and not stamps:
+    if not stamps:
         likely = [name for name in frame.columns if name not in numeric and _plain(name) in _STAMPS]
         stamps = [(name, form) for name in likely if (form := form_of(frame[name]))]
-    return clocks or stamps or [(name, unit) for name in numeric if (unit := unit_of(name))]
+    written = {  # such as 1:02:03
+        name: seconds
+        for name in frame.columns
+        if name not in {*numeric, *dict(stamps)} and unit_of(name)
+        if (seconds := times(frame[name], TimeColumn(name))).is_not_null().any()
+    }
+    own = own or [(name, "s") for name in written]
+    if not own and not stamps:
+        own = [(name, unit) for name in numeric if (unit := unit_of(name))]
+    return _Clocks(own, stamps, {**numeric, **written})
 
 
 def unit_of(name: str) -> str | None:
@@ -241,17 +261,29 @@ def _seconds(
     frame: pl.DataFrame,
     numeric: Mapping[str, pl.Series],
     runs: Sequence[str],
+    epoch: str | None,
     reasons: list[Reason],
-) -> str | None:
+) -> Value | None:
     """Return the one clock that goes forward; an empty text says that there is none."""
     clocks = _clocks(frame, numeric)
-    forward = [
-        (name, unit)
-        for name, unit in clocks
-        if name not in numeric or _goes_forward(_steps(frame, numeric[name], runs))
-    ]
-    if len(forward) == 1:
-        name, unit = forward[0]
+
+    def forward(those: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        return [
+            (name, unit)
+            for name, unit in those
+            if name not in clocks.numbers
+            or _goes_forward(_steps(frame, clocks.numbers[name], runs))
+        ]
+
+    parts = [(name, unit) for name, unit in clocks.own if name == names.OF_A_BAR]
+    if parts:
+        text = f"{names.OF_A_BAR}: bars of tqdm, added up; the time between them is not known"
+        reasons.append(Reason("seconds", text, sure=False))
+        return f"sum {names.OF_A_BAR} s"
+    own = forward(clocks.own)
+    every = own or forward(clocks.stamps)
+    if len(every) == 1:
+        name, unit = every[0]
         what = f"in {unit}, guessed from the name"
         if unit == "unix":
             what = "time stamps, seconds since 1970"
@@ -259,23 +291,38 @@ def _seconds(
             what = f"time stamps with the format {unit}"
         sure = unit != "s" or bool(re.search(r"sec|_s$|_ms$|min|hour", name.lower()))
         reasons.append(Reason("seconds", f"{name}: {what}", sure))
-        return f"{name} {unit}"
-    if forward:
-        written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in forward)
+        stamps = clocks.stamps[:1] if own else []
+        compared = tuple(f"{name} {form}" for name, form in stamps)
+        return (f"{name} {unit}", *compared) if compared else f"{name} {unit}"
+    if every:
+        written = " or ".join(f"seconds = '{name} {unit}'" for name, unit in every)
         reasons.append(
             Reason("seconds", f"several columns may be the clock: {written}", sure=False)
         )
         return ""
-    if clocks:
-        name, unit = clocks[0]
+    if clocks.own:
+        name, unit = clocks.own[0]
+        if epoch and not runs and _by_one(frame, epoch, clocks.numbers[name]):
+            text = f"{name} does not increase: read as the time of each epoch, and added up"
+            reasons.append(Reason("seconds", text, sure=False))
+            return f"sum {name} {unit}"
         text = (
             f"{name} does not increase: is it the time of one step or epoch? If a column counts "
             f"those, write seconds = '{name} {unit} per COLUMN'"
         )
         reasons.append(Reason("seconds", text, sure=False))
         return ""
-    reasons.append(Reason("seconds", "no column looks like a clock: no time is known"))
+    text = (
+        "no column looks like a clock: no time is known. Log the seconds since the start, such as"
+    )
+    reasons.append(Reason("seconds", f"{text} elapsed=12.3s, with each evaluation"))
     return None
+
+
+def _by_one(frame: pl.DataFrame, epoch: str, seconds: pl.Series) -> bool:
+    """Return whether a time is told once for each epoch."""
+    known = numbers(frame[epoch]).forward_fill().filter(seconds.is_not_null())
+    return len(known) > 1 and bool((known.diff().drop_nulls() == 1).all())
 
 
 def _goes_forward(steps: pl.Series) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from ttastats.answers.guessing import columns
 from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
@@ -17,10 +18,11 @@ from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_lines import rows_of
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b"
+_UNIT = "ms|seconds|sec|s|minutes|min|hours|h"
 _PAIR = re.compile(
     r"(?<![\w/.-])(?P<key>[A-Za-z][\w/@.-]*?(?:\([A-Za-z]\))?(?: [A-Za-z][\w/@.-]*?){0,3})"
     rf"(?P<mark>['\"]?[ \t]{{0,8}}(?:[:=][ \t]{{0,8}})?[\[(]?[ \t]{{0,2}})(?P<number>{_NUMBER})"
-    r"(?P<unit>\s?(?:ms|seconds|sec|s|minutes|min|hours|h)\b)?(?![\w.]*[A-Za-z:-]\d)"
+    rf"(?P<unit>\s?(?:{_UNIT})\b)?(?![\w.]*[A-Za-z:-]\d)"
 )
 #: Colours and the rank in front, which are taken away before an expression is tried.
 _DRESS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|^\[(?:(?:default|rank)\d+|\d+,\d+)\](?:<std\w+>)?:\s?")
@@ -44,8 +46,11 @@ class _Named:
     mark: str
     group: str
     part: str
+    written: str = ""
 
     def expression(self) -> str:
+        if self.written:
+            return self.written
         key = re.escape(self.literal).replace("\\ ", " ").replace("\\-", "-").replace("\\/", "/")
         value = r"\d+" if self.part in {"step", "samples"} else _VALUE
         value = r"\d+(?:\.\d+)?" if self.part in {"epoch", "clock"} else value
@@ -103,6 +108,7 @@ def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
         parts |= {each.part for each in numbers}
     if not expressions:
         return
+    of_metrics = tuple(expressions)
     if not parts & {"step", "epoch", "samples"}:
         for named, _ in kinds.most_common():
             counted = [each for each in named if each.part in {"step", "epoch", "samples"}]
@@ -110,9 +116,37 @@ def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
                 expressions.setdefault(_joined(counted), examples[named])
                 break
     if "clock" not in parts:
-        stamped = _stamped(lines, expressions)
-        expressions = {_stamp(stamped): stamped, **expressions} if stamped else expressions
+        expressions = {**dict(_clock(lines, of_metrics)), **expressions}
+    stamped = _line_before(lines, of_metrics, _shape_of_stamp)
+    expressions = {_stamp(stamped): stamped, **expressions} if stamped else expressions
     yield from expressions.items()
+
+
+def _clock(lines: Sequence[str], expressions: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the expression of a clock that other lines tell: they count on, or bars that ended."""
+    for clock_of in (_clock_of, _ended_bar):
+        line = _line_before(lines, expressions, clock_of)
+        if line is not None:
+            yield clock_of(line), line
+            return
+
+
+def _clock_of(line: str) -> str:
+    """Return the expression of the clock in a line, or an empty text."""
+    numbers = _named_numbers(line) if _DIGIT.search(line) else ()
+    clocks = [each for each in numbers if each.part == "clock" and each.group != _BAR]
+    return _joined(clocks[:1]) if clocks else ""
+
+
+def _ended_bar(line: str) -> str:
+    """Return the expression of the time of a bar of tqdm that came to its end, as it stays."""
+    ended = re.search(r"100%\|.*\[\d[\d:]+<", line)
+    return rf"100%\|.*\[(?P<{names.OF_A_BAR}>\d[\d:]+)<" if ended else ""
+
+
+#: The group of the time that a bar of tqdm shows, `[00:12<00:34, 5.2it/s]`.
+_BAR = "elapsed_bar"
+_BAR_TIME = rf"\[(?P<{_BAR}>\d[\d:]+)<"
 
 
 def _metrics(kinds: Counter[tuple[_Named, ...]]) -> frozenset[str]:
@@ -121,26 +155,33 @@ def _metrics(kinds: Counter[tuple[_Named, ...]]) -> frozenset[str]:
     return frozenset(names.metrics(groups) or of_training)
 
 
-def _stamped(lines: Sequence[str], expressions: Iterable[str]) -> str | None:
-    """Return a line with a stamp where nearly all evaluations have one since the last of them."""
+def _line_before(
+    lines: Sequence[str], expressions: Iterable[str], kind_of: Callable[[str], str]
+) -> str | None:
+    """Return a line of a kind that nearly all evaluations have since the last of them."""
     evaluated = [re.compile(pattern) for pattern in expressions]
     examples: dict[str, str] = {}
     since: set[str] = set()
     fresh: Counter[str] = Counter()
     number = 0
     for line in lines:
-        if stamp := _STAMP.match(line):
-            since.add(_shape(stamp[0]))
-            examples.setdefault(_shape(stamp[0]), line)
+        if kind := kind_of(line):
+            since.add(kind)
+            examples.setdefault(kind, line)
         if any(pattern.search(line) for pattern in evaluated):
             number += 1
             fresh.update(since)
             since.clear()
-    return next((examples[shape] for shape, n in fresh.most_common(1) if n >= 0.9 * number), None)
+    most = fresh.most_common(1)
+    # Of a model that is evaluated before it is trained no time has passed.
+    enough = min(0.9 * number, number - 1) if number > 2 else number
+    return next((examples[kind] for kind, n in most if n >= enough), None)
 
 
-def _shape(stamp: str) -> str:
-    return re.sub(r"\d+", "0", stamp)
+def _shape_of_stamp(line: str) -> str:
+    """Return the shape of the stamp that a line begins with, or an empty text."""
+    stamp = _STAMP.match(line)
+    return re.sub(r"\d+", "0", stamp[0]) if stamp else ""
 
 
 def _common(
@@ -163,9 +204,10 @@ def _common(
 
 
 def _joined(named: Sequence[_Named]) -> str:
-    first, *rest = named
-    start = r"\b" if first.literal[0].isalpha() else ""
-    return start + first.expression() + "".join(rf".*?\b{each.expression()}" for each in rest)
+    """Return one expression for what a line tells, in its order."""
+    expressions = [each.expression() for each in named]
+    words = [rf"\b{text}" if text[0].isalpha() else text for text in expressions]
+    return ".*?".join(words)
 
 
 def _stamp(line: str) -> str:
@@ -178,13 +220,30 @@ def _stamp(line: str) -> str:
 
 
 def _named_numbers(line: str) -> tuple[_Named, ...]:
-    """Return the numbers that a line calls by a name, once each."""
-    numbers: dict[str, _Named] = {}
+    """Return the numbers that a line calls by a name, once each, in its order."""
+    numbers: dict[str, tuple[int, _Named]] = {}
     for match in _PAIR.finditer(line):
         number = _named_number(match)
-        if number is not None and number.group not in numbers:
-            numbers[number.group] = number
-    return tuple(numbers.values())
+        if number is not None:
+            numbers.setdefault(number.group, (match.start("number"), number))
+    for at, number in _durations(line):
+        numbers.setdefault(number.group, (at, number))
+    return tuple(number for _, number in sorted(numbers.values(), key=itemgetter(0)))
+
+
+def _durations(line: str) -> Iterator[tuple[int, _Named]]:
+    """Yield the times that a line tells otherwise: `0.3s elapsed`, `elapsed 0:12:34`, of tqdm."""
+    if match := re.search(rf"(?<![\w.:])({_NUMBER})(\s?)({_UNIT})\s+(elapsed|total)\b", line):
+        group = f"time_{names.UNITS[names.SECONDS[match[3]]]}"
+        written = rf"(?P<{group}>\d+(?:\.\d+)?){match[2] and ' '}{match[3]}\s+{match[4]}"
+        yield match.start(1), _Named("", "", group, "clock", written)
+    if match := re.search(
+        r"\b([Ee]lapsed|[Tt]ime)([:=]?)\s{0,3}((?:\d+:)?\d+:\d\d(?:\.\d+)?)\b", line
+    ):
+        written = rf"{match[1]}{match[2]}\s*(?P<elapsed>\d[\d:.]+)"
+        yield match.start(3), _Named("", "", "elapsed", "clock", written)
+    if match := re.search(r"\[(\d+:[\d:]+)<", line):
+        yield match.start(1), _Named("", "", _BAR, "clock", _BAR_TIME)
 
 
 def _named_number(match: re.Match[str]) -> _Named | None:

@@ -47,13 +47,17 @@ class TimeColumn(msgspec.Struct, frozen=True):
     """A column that tells the time.
 
     It holds units of `seconds`, or stamps of a `format` (`unix`: seconds since 1970), of which the
-    first is zero. With `per`, it holds the time of one iteration, and that column counts them.
+    first is zero. With `per`, it holds the time of one iteration, and that column counts them: the
+    mean of all since the row before, or `alone` of the last of them. If it is `summed`, a row tells
+    the time of its own part.
     """
 
     column: str
     seconds: float = 1.0
     format: str | None = None
     per: str | None = None
+    alone: bool = False
+    summed: bool = False
 
 
 class CountColumn(msgspec.Struct, frozen=True):
@@ -75,8 +79,10 @@ class Block(msgspec.Struct, frozen=True):
     """How some logs are read. None or empty is: not given.
 
     Of several clocks and counts, the first that a file has is taken. It must have one, unless the
-    key stands in `may_lack`, as where an empty text is among them. `carry` says that a cell that is
-    empty holds what stood there before, as is always so with lines. `quiet` blocks name no files: a
+    key stands in `may_lack`, as where an empty text is among them. Of lines, a row takes the first
+    that it tells. `carry` says that a cell that is empty holds what stood there before, as is
+    always so with lines; `joined`, that lines are one row until one tells anew what another has
+    told. `quiet` blocks name no files: a
     file without their columns is no log of theirs, and no error. `recognised` ones are presets
     whose signs a file bears; `refined_by` are the keys that the user gave beside.
     """
@@ -97,6 +103,7 @@ class Block(msgspec.Struct, frozen=True):
     new_epoch: str | None = None
     clock: str | None = None
     carry: bool = False
+    joined: bool = False
     failed: CellCondition | None = None
     may_lack: tuple[str, ...] = ()
     target_source: str = "user"
@@ -130,7 +137,7 @@ def _whole(text: str) -> int | None:
 
 #: What says how the rows of a file become runs: of these, what a block says replaces all.
 _APART = ("run", "new_run", "resume", "new_epoch")
-_ROWS = ("seconds", "step", "epoch", "samples", *_APART, "carry", "failed")
+_ROWS = ("seconds", "step", "epoch", "samples", *_APART, "carry", "joined", "failed")
 
 
 def is_layout(block: Block) -> bool:
@@ -163,7 +170,7 @@ def refined(preset: Block, block: Block) -> Block:
 
 KEYS = (
     "files", "preset", "line", "metric", "seconds", "step", "epoch", "samples", "run", "new_run",
-    "resume", "new_epoch", "clock", "carry", "failed", *FIELDS,
+    "resume", "new_epoch", "clock", "carry", "joined", "failed", *FIELDS,
 )  # fmt: skip
 
 #: What `ttastats.toml` or an option says, before it is read.
@@ -194,6 +201,7 @@ def block_of(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
         new_epoch=reader.one_of("new_epoch", BACK[:1]),
         clock=reader.text("clock"),
         carry=reader.truth("carry"),
+        joined=reader.truth("joined"),
         may_lack=tuple(key for key in keys if isinstance(keys[key], list) and "" in keys[key]),
         failed=_condition(reader),
         fields={name: reader.words(name) for name in FIELDS if name in keys},
@@ -308,16 +316,22 @@ def metric_of(text: str) -> Metric:
     return Metric(name, higher_is_better(name), guessed=True)
 
 
-_PER = re.compile(rf"(?P<column>.+)\s(?P<unit>{'|'.join(SECONDS)})\s+per\s+(?P<per>.+?)\s*")
+_PER = re.compile(
+    rf"(?P<column>.+)\s(?P<unit>{'|'.join(SECONDS)})\s+(?P<which>per|of)\s+(?P<per>.+?)\s*"
+)
+_SUM = re.compile(rf"\s*sum\s+(?P<column>.+)\s(?P<unit>{'|'.join(SECONDS)})\s*")
 _STAMP = re.compile(r"\s*(?P<column>\S(?:[^%]*\S)?)\s+(?P<format>\S*%.*)")
 _PROGRESS = re.compile(r"\s*(?P<sum>sum\s+)?(?P<column>.*?\S)(?:\s*\+\s*(?P<plus>\d+))?\s*")
 
 
 def _clock(text: str) -> TimeColumn:
-    """Read `time ms`, `stamp %Y-%m-%d %H:%M:%S`, `_timestamp unix`, `time s per iter`."""
+    """Read `time ms`, `stamp %H:%M:%S`, `_timestamp unix`, `time s per iter`, `sum time s`."""
     per = _PER.fullmatch(text)
     if per:
-        return TimeColumn(per["column"].strip(), SECONDS[per["unit"]], per=per["per"])
+        of_one = TimeColumn(per["column"].strip(), SECONDS[per["unit"]], per=per["per"])
+        return msgspec.structs.replace(of_one, alone=per["which"] == "of")
+    if part := _SUM.fullmatch(text):
+        return TimeColumn(part["column"].strip(), SECONDS[part["unit"]], summed=True)
     stamp = _STAMP.fullmatch(text)
     if stamp:
         return TimeColumn(stamp["column"], format=stamp["format"].strip())
@@ -328,8 +342,8 @@ def _clock(text: str) -> TimeColumn:
         return TimeColumn(column.strip(), SECONDS[unit])
     raise ValueError(
         f"seconds = {text!r} names no unit\nWrite a column and ms, s, min, h, unix or a form of "
-        "stamps: 'time ms', 'stamp %Y-%m-%d %H:%M:%S'; 'time s per iter' for the time of one "
-        "iteration."
+        "stamps: 'time ms', 'stamp %Y-%m-%d %H:%M:%S'; 'time s per iter' for the mean time of an "
+        "iteration, 'time s of iter' for that of each printed one; 'sum time s' adds up."
     )
 
 

@@ -34,6 +34,8 @@ _CLOCKS = {
     60.0: ("minutes", "time_min", "elapsed_minutes"),
     3600.0: ("hours", "time_h"),
 }  # fmt: skip
+#: What `guess` calls the time of a bar of tqdm that came to its end.
+OF_A_BAR = "elapsed_of_bar"
 #: Clocks by name, with the seconds of one unit.
 CLOCKS = {name: seconds for seconds, names in _CLOCKS.items() for name in names}
 
