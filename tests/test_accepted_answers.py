@@ -40,15 +40,16 @@ from ttastats.traces import table as profiles
 def told(report: Report) -> Iterator[tuple[str, Any]]:
     for row in report.rows:
         yield "row", known(row)
-    for table in report.tables:
+    seen = report.seen
+    for table in seen.tables:
         yield "table", table.title
         for column in table.columns:
             yield "column", column
         for row in table.rows:
             yield "of all" if row.of_all else "cells", [*row.cells, *row.details, *row.more]
-    for note in report.notes:
+    for note in seen.notes:
         yield "note", [note.code, note.text, note.mark]
-    yield "sentence", report.sentence
+    yield "sentence", seen.sentence
     yield "only a, by", [report.only_a, report.by]
     if report.gate:
         yield "gate", report.gate
@@ -78,7 +79,7 @@ def lines(report: Report) -> list[str]:
 def screen(report: Report) -> str:
     """Return what is printed on a screen of 100 columns."""
     stream = io.StringIO()
-    as_table.render(report, Console(file=stream, color_system=None), width=100)
+    as_table.render(report.seen, Console(file=stream, color_system=None), width=100)
     return stream.getvalue().rstrip()
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import polars as pl
 from msgspec import UNSET, UnsetType, structs
 
-from ttastats.answers.summary import row_of
+from ttastats.answers.summary import rows_of
 from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import SECONDS, Axis
@@ -117,7 +117,7 @@ def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | No
     time to a success: failures are what so many runs must outweigh.
     """
     if group["reached"].all():
-        row = row_of({}, group)
+        (row,) = rows_of(grouping.groups(group, ()))
         return row.cv, row.cv_low, row.cv_high
     timed = group.filter(pl.col("observed_seconds").is_not_null())
     expected = expected_time(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())

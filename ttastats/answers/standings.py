@@ -34,22 +34,30 @@ _Size = tuple[League, Sequence[StandingRow]]
 
 
 def shown(report: Report, *, sort: str = "", top: int | None = None, confidence: float) -> Report:
-    """Return a summary as people see it; its rows for programs are all unless `top` says less.
+    """Return a summary whose rows, for programs, are all unless `top` says less.
 
     `sort` is a key of the rows, `top` the rows of each table, 0 for all; see `ordering.arranged`.
+    People see the first, and which of these are shown to be faster.
     """
     whole = ordering.arranged(report, sort=sort)
+    rows = whole if top is None else ordering.arranged(whole, top=top)
+    return replace(rows, people=lambda: _seen(report, whole, rows, sort, top, confidence))
+
+
+def _seen(
+    report: Report, whole: Report, rows: Report, sort: str, top: int | None, confidence: float
+) -> Report:
+    """Return what people see: the first `rows`, or sizes and the fastest of one."""
     first = TOP if top is None else top
     part = ordering.arranged(whole, top=first)
-    records = whole.records if top is None else part.records
     if sort or not first or not _of_times(report):
-        return replace(part, records=records)
+        return replace(part, records=rows.records)
     hidden = len(part.records) < len(whole.records)
     if not hidden and len(whole.records) <= _FEW:
         return replace(whole, sentence=_sentence(league.leagues(report, confidence)))
     sizes = [(one, rank.standing(one)) for one in
              league.leagues(report, confidence, most=max(league.MOST, first))]  # fmt: skip
-    notes = list(report.notes if top is None else part.notes)
+    notes = list(rows.notes)
     tables, listed = [], sizes
     if len(sizes) > _SEVERAL:
         tables.append(_of_sizes(sizes, grouping.common_title(report.records, report.by)))
@@ -63,7 +71,7 @@ def shown(report: Report, *, sort: str = "", top: int | None = None, confidence:
     notes += rank.tie_notes(one for one, _ in listed)
     sentence = _sentence([one for one, _ in sizes])
     return replace(
-        report, records=records, tables=tuple(tables), notes=tuple(notes), sentence=sentence
+        report, records=rows.records, tables=tuple(tables), notes=tuple(notes), sentence=sentence
     )
 
 

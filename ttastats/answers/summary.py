@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ttastats.base import percentages, units
+from ttastats.base.lazy import picked
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.counted import counted
-from ttastats.outcomes.time_to_target import evaluation_interval, solved
+from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.report import fields, grouping, strips
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Text
 from ttastats.report.fields import Field
+from ttastats.report.grouping import Groups
 from ttastats.report.row import Key, Row
-from ttastats.sides.design.side import two_speeds
-from ttastats.sides.numbers import expected_seconds
-from ttastats.stats.means import RUNS_FOR_INTERVAL, mean_interval
-from ttastats.stats.moments import mean, standard_deviation
-from ttastats.stats.results import Floats
-from ttastats.stats.variation import RUNS_FOR_MOMENTS, cv_interval
+from ttastats.sides.design.side import may_differ, two_speeds
+from ttastats.stats.batches import by_size, counts
+from ttastats.stats.means import mean_limits
+from ttastats.stats.moments import deviations, means
+from ttastats.stats.outcomes import expected_times
+from ttastats.stats.results import Floats, Withheld, known
+from ttastats.stats.variation import RUNS_FOR_MOMENTS, cv_intervals
 
 #: Intervals from which on they are also drawn.
 _DRAWN = 2
@@ -67,14 +72,16 @@ def report(
     `ddof` is 1 for the sample standard deviation, 0 for the population's (Coleman et al. 2019).
     With `dots` every run is shown as one, below its row.
     """
-    entries = [
-        (row_of(keys, group, ddof=ddof, confidence=confidence), group)
-        for keys, group in grouping.groups(runs, by)
-    ]
-    entries.sort(
-        key=lambda entry: grouping.unknown_last(*_benchmark(entry[0]), entry[0].tta_mean_seconds)
+    groups = grouping.groups(runs, by)
+    unsorted = rows_of(groups, ddof=ddof, confidence=confidence)
+    order = sorted(
+        range(len(unsorted)),
+        key=lambda place: grouping.unknown_last(
+            *_benchmark(unsorted[place]), unsorted[place].tta_mean_seconds
+        ),
     )
-    rows = [row for row, _ in entries]
+    rows = [unsorted[place] for place in order]
+    parts = picked(groups.parts, order)
     axis = axes.of(runs)
     shown = [
         *fields.keys(grouping.shown_keys(rows, by)),
@@ -84,18 +91,16 @@ def report(
         *more_fields(axis, confidence),
         *fields.expected(rows, axis),
     ]
-    notes = (*grouping.failed_notes(counted(runs, by)), *_notes(entries, by, ddof))
-    details = [*_strips(entries)] if dots else ()
+    notes = (*grouping.failed_notes(counted(runs, by)), *_notes(rows, parts, by, ddof))
+    details = [*_strips(list(zip(rows, parts, strict=True)))] if dots else ()
     answer = grouping.answer("summary", rows, shown, runs, by, notes, details=details)
-    return replace(answer, groups=tuple(group for _, group in entries))
+    return replace(answer, groups=parts)
 
 
 def limits_of(times: Floats, confidence: float) -> tuple[float | None, float | None]:
     """Return the interval of a mean; none of equal times, which hide how much others differ."""
-    if times.size < RUNS_FOR_INTERVAL or not standard_deviation(times):
-        return None, None
-    around = mean_interval(times, confidence=confidence)
-    return around.low, around.high
+    (low,), (high,) = map(known, mean_limits(times[None], confidence=confidence))
+    return low, high
 
 
 def mean_field(axis: axes.Axis, confidence: float, *, rank: int = 0) -> Field[SummaryRow]:
@@ -132,39 +137,101 @@ def more_fields(axis: axes.Axis, confidence: float, *, rank: int = 0) -> list[Fi
     return shown
 
 
-def row_of(
-    keys: Mapping[str, Any], group: pl.DataFrame, *, ddof: int = 1, confidence: float = 0.95
-) -> SummaryRow:
-    """Return the numbers of one group of runs."""
-    times = solved(group, "tta_seconds").to_numpy()
-    low, high = limits_of(times, confidence)
-    axis, (unit, column) = axes.of(group), axes.progress_of(group)
-    spread = cv_interval(
-        times,
-        epochs=solved(group, unit).to_numpy() if unit else None,
-        evaluation_interval=evaluation_interval(group, column) if column else None,
-        confidence=confidence,
-        ddof=ddof,
+def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[SummaryRow]:
+    """Return the numbers of each group of runs."""
+    runs, sizes = groups.runs, groups.sizes
+    reached, axis = runs["reached"].to_numpy(), axes.of(runs)
+    there = runs.filter("reached")
+    solved = counts(reached, sizes)
+    times = there["tta_seconds"].to_numpy()
+    progress, interval = _progress(there, solved, axis)
+    numbers = {name: np.full(sizes.size, np.nan) for name in _NUMBERS}
+    withheld: list[Withheld | None] = ["few_runs"] * sizes.size
+    for places, of_runs in by_size(solved):
+        some = times[of_runs]
+        spread = cv_intervals(
+            some, progress[of_runs], interval[places], confidence=confidence, ddof=ddof
+        )
+        low, high = mean_limits(some, confidence=confidence)
+        for name, values in zip(
+            _NUMBERS,
+            (
+                means(some),
+                low,
+                high,
+                deviations(some, ddof),
+                spread.estimate,
+                spread.low,
+                spread.high,
+            ),
+            strict=False,
+        ):
+            numbers[name][places] = values
+        for place, code in zip(places, spread.withheld, strict=True):
+            withheld[place] = code
+    observed = runs["observed_seconds"].to_numpy()
+    for places, of_runs in by_size(sizes):
+        numbers["ert_seconds"][places] = expected_times(observed[of_runs], reached[of_runs])
+    columns: dict[str, Any] = {name: known(values) for name, values in numbers.items()}
+    columns["epochs_mean"] = _means_of(there, "epochs", solved)
+    columns["epoch_seconds_mean"] = (
+        [None] * sizes.size if axis.progress else _means_of(there, "epoch_seconds", solved)
     )
-    epoch_seconds = None if axis.progress else grouping.mean_of(solved(group, "epoch_seconds"))
-    return SummaryRow(
-        keys=grouping.key_row(keys),
-        n=group.height,
-        reached=times.size,
-        tta_mean_seconds=mean(times) if times.size else None,
-        tta_mean_seconds_low=low,
-        tta_mean_seconds_high=high,
-        tta_std_seconds=standard_deviation(times, ddof),
-        cv=spread.estimate,
-        cv_low=spread.low,
-        cv_high=spread.high,
-        cv_withheld=spread.withheld,
-        ert_seconds=expected_seconds(group),
-        epochs_mean=grouping.mean_of(solved(group, "epochs")),
-        epoch_seconds_mean=epoch_seconds,
-        axis=axis.name,
-        flags=["mixed_speeds"] if two_speeds(group) else [],
+    mixed = may_differ(runs, sizes)
+    every = zip(
+        groups.keys.rows(named=True), sizes.tolist(), solved.tolist(), withheld, strict=True
     )
+    return [
+        SummaryRow(
+            keys=grouping.key_row(keys),
+            n=n,
+            reached=n_reached,
+            cv_withheld=code,
+            axis=axis.name,
+            flags=["mixed_speeds"] if mixed[place] and two_speeds(groups.parts[place]) else [],
+            **{name: values[place] for name, values in columns.items()},
+        )
+        for place, (keys, n, n_reached, code) in enumerate(every)
+    ]
+
+
+#: Numbers of a row that are computed for all groups of one size together.
+_NUMBERS = (
+    "tta_mean_seconds", "tta_mean_seconds_low", "tta_mean_seconds_high", "tta_std_seconds",
+    "cv", "cv_low", "cv_high", "ert_seconds",
+)  # fmt: skip
+
+
+def _progress(
+    solved: pl.DataFrame, sizes: NDArray[np.int64], axis: axes.Axis
+) -> tuple[Floats, Floats]:
+    """Return how far each run trained, in the best unit that its group tells, and the intervals.
+
+    The interval of a group is the widest between two evaluations, if every run tells its own.
+    """
+    numbers = np.repeat(np.arange(sizes.size), sizes)
+    progress, interval = np.full(solved.height, np.nan), np.full(sizes.size, np.nan)
+    settled = np.zeros(sizes.size, dtype=bool)
+    for unit, column in [axis.progress] if axis.progress else PROGRESS:
+        amounts = solved[unit].cast(pl.Float64).to_numpy()  # unknown: NaN
+        suits = (counts(np.isnan(amounts), sizes) == 0) & ~settled
+        here = suits[numbers]
+        progress[here] = amounts[here]
+        settled |= suits
+        if column is not None:
+            widest = np.full(sizes.size, -np.inf)
+            with np.errstate(invalid="ignore"):  # NaN stays
+                np.maximum.at(widest, numbers, solved[column].cast(pl.Float64).to_numpy())
+            interval[suits] = np.where(np.isinf(widest), np.nan, widest)[suits]
+    return progress, interval
+
+
+def _means_of(solved: pl.DataFrame, name: str, sizes: NDArray[np.int64]) -> list[float | None]:
+    """Return the mean of a column in each group, None of groups without a value."""
+    numbers = np.repeat(np.arange(sizes.size), sizes)
+    of_group = solved.select(pl.Series("group", numbers), name).group_by("group").agg(pl.mean(name))
+    column = dict(of_group.iter_rows())
+    return [column.get(number) for number in range(sizes.size)]
 
 
 def _strips(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[tuple[str, ...]]:
@@ -204,9 +271,8 @@ _WITHHELD = ("few_runs", "repeated_times", "unusual_run")
 
 
 def _notes(
-    entries: Sequence[tuple[SummaryRow, pl.DataFrame]], by: Sequence[str], ddof: int
+    rows: Sequence[SummaryRow], parts: Sequence[pl.DataFrame], by: Sequence[str], ddof: int
 ) -> Iterator[Note]:
-    rows = [row for row, _ in entries]
     names = grouping.row_names(rows, by)
     for code in _WITHHELD:
         without = [
@@ -220,6 +286,7 @@ def _notes(
         yield note("like_those_seen")
     if ddof == 0:
         yield note("ddof")
-    for name, (row, group) in zip(names, entries, strict=True):
+    for place, row in enumerate(rows):
         if "mixed_speeds" in row.flags:
-            yield note("mixed_speeds.summary", name=name, speeds=two_speeds(group))
+            speeds = two_speeds(parts[place])
+            yield note("mixed_speeds.summary", name=names[place], speeds=speeds)

@@ -110,7 +110,7 @@ def rcp(
     draws: int = 10_000,
     seed: int = 1,
     sort: str = "",
-    top: int = 0,
+    top: int | None = None,
     verbose: bool = False,
 ) -> tuple[Report, int]:
     """Check convergence against the official reference convergence points (RCP).

@@ -28,7 +28,7 @@ FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives,
 --confidence LEVEL: Confidence level of intervals and verdicts, such as 80%. [default: (95%)]
 --sort COLUMN: Sort the rows of each benchmark by a column such as {{}}; -COLUMN sorts in descending
     order.
---top N: Show the first N rows of each benchmark; 0: all. [x>=0]
+--top N: Show the first N rows of each benchmark; 0: all. [default: (200 in all); x>=0]
 --verbose, -v: Show all notes in full.
 --format, -f FORMAT: table, json, csv or md.
 --no-pager: Do not page long output.

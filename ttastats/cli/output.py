@@ -34,12 +34,13 @@ def show(report: Report, output: Output) -> None:
     """Print a report in the format asked for; a table taller than the screen is paged."""
     output_format = output.output_format
     if output_format == "table":
-        _print_table(report, output)
+        _print_table(report.seen, output)
     else:
         from ttastats.report.render import as_csv, as_json, as_markdown
 
         renders = {"json": as_json.render, "csv": as_csv.render, "md": as_markdown.render}
-        typer.echo(renders[output_format](report).rstrip("\n"))
+        shown = report.seen if output_format == "md" else report
+        typer.echo(renders[output_format](shown).rstrip("\n"))
     if output_format == "csv":
         for note in report.notes:
             say(f"{note.mark} {note.text}".strip())

@@ -24,7 +24,7 @@ def runs(
     target: Sequence[str] = (),
     budget: AtBudget,
     sort: str = "",
-    top: int = 0,
+    top: int | None = None,
 ) -> Report:
     """Show one row per run: whether and when it reached the target, epochs, time per epoch.
 
@@ -89,7 +89,7 @@ def rank(
 
 
 def variance(
-    files: Sequence[str], *, judged: Judged, ddof: int = 1, sort: str = "", top: int = 0
+    files: Sequence[str], *, judged: Judged, ddof: int = 1, sort: str = "", top: int | None = None
 ) -> Report:
     """Decompose the variance of runs into epochs to the target and time per epoch.
 
@@ -198,7 +198,7 @@ def score(
     by: Sequence[str] = (),
     where: Sequence[str] = (),
     sort: str = "",
-    top: int = 0,
+    top: int | None = None,
 ) -> Report:
     """Compute the official MLPerf score of each entry.
 
@@ -223,8 +223,9 @@ def problems(
     return tta.problems(*files, where=where, codes=code)
 
 
-def arranged(report: Report, sort: str, top: int) -> Report:
+def arranged(report: Report, sort: str, top: int | None) -> Report:
     """Return a report with the rows of each benchmark sorted, and only the first of them."""
     from ttastats.report import ordering  # polars costs start-up time
 
-    return ordering.arranged(report, sort=sort, top=top)
+    made = ordering.arranged(report, sort=sort, top=top or 0)
+    return ordering.first_rows(made) if top is None else made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ class Report:
     the groups of the baseline that another table lacks, with the label of that table if there are
     several. `gate` is the result of a CI condition, if one was given. `by` names the keys of the
     rows that identify their group. `against` is set if times were compared, by table; `groups` are
-    the runs behind each row of a summary.
+    the runs behind each row of a summary. `people` makes what they see, where that is not all.
     """
 
     command: str
@@ -52,7 +52,8 @@ class Report:
     by: tuple[str, ...] = ()
     against: tuple[Against, ...] = ()
     lead: tuple[Lead, ...] = ()
-    groups: tuple[pl.DataFrame, ...] = field(default=(), repr=False, compare=False)
+    groups: Sequence[pl.DataFrame] = field(default=(), repr=False, compare=False)
+    people: Callable[[], Report] | None = field(default=None, repr=False, compare=False)
 
     @property
     def rows(self) -> tuple[Mapping[str, Any], ...]:
@@ -64,6 +65,11 @@ class Report:
         """Return the rows, made when they are first read: not every format shows them."""
         return tuple(row.numbers() for row in self.records)
 
+    @cached_property
+    def seen(self) -> Report:
+        """Return the report as people see it: what they do not see is never formatted."""
+        return self if self.people is None else self.people()
+
     @property
     def frame(self) -> pl.DataFrame:
         """Return the rows as a DataFrame."""
@@ -73,7 +79,7 @@ class Report:
         """Return the report as the command line prints it into a pipe: 100 columns, no colour."""
         from ttastats.report.render import as_table  # costs start-up time
 
-        return as_table.text(self)
+        return as_table.text(self.seen)
 
     __repr__ = __str__
 
@@ -81,4 +87,4 @@ class Report:
         """Show the report in a notebook as tables with its notes and its sentence."""
         from ttastats.report.render import as_html
 
-        return as_html.alone(self)
+        return as_html.alone(self.seen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -99,7 +99,7 @@ class Table:
     """A table for people."""
 
     columns: tuple[Column, ...]
-    rows: tuple[Line, ...]
+    rows: Sequence[Line]
     title: str = ""
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from ttastats.base.lazy import Lazy
 from ttastats.outcomes.axis import Axis
 from ttastats.report.cells import Cell, Column, Line, Quantity, Reached, Table, Text, Unit
 from ttastats.report.row import Row, described
@@ -30,11 +31,12 @@ def table(
     details: Sequence[tuple[str, ...]] = (),
 ) -> Table:
     """Return the table of some rows, with lines of detail below each if there are any."""
-    body = [
-        Line(tuple(field.cell(row) for field in fields), below)
-        for row, below in zip(rows, details or [()] * len(rows), strict=True)
-    ]
-    return Table(tuple(field.column for field in fields), tuple(body), title)
+
+    def line(place: int) -> Line:
+        cells = tuple(field.cell(rows[place]) for field in fields)
+        return Line(cells, details[place] if details else ())
+
+    return Table(tuple(field.column for field in fields), Lazy(line, len(rows)), title)
 
 
 def keys(names: Sequence[str], *, heads: bool = True) -> list[Field[Any]]:

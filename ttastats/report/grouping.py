@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import numpy as np
 import polars as pl
 from msgspec import structs
+from numpy.typing import NDArray
 
 from ttastats.base import units
+from ttastats.base.lazy import Lazy
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis, left_out, varying
 from ttastats.outcomes.counted import counted, standing
@@ -29,20 +32,40 @@ def in_order(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     return counted(runs, by).sort(by, nulls_last=True, maintain_order=True)
 
 
-def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    """Yield each group's keys and runs, sorted by the keys; unknown keys come last.
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Runs in the order of their groups: the keys of each group, how many runs it has, from where.
+
+    `starts` and `sizes` have shape (groups,).
+    """
+
+    runs: pl.DataFrame
+    keys: pl.DataFrame
+    starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+        """Yield the keys and the runs of each group."""
+        return zip(self.keys.rows(named=True), self.parts, strict=True)
+
+    @property
+    def parts(self) -> Sequence[pl.DataFrame]:
+        """Return the runs of each group; to gather their rows would take far longer."""
+        return Lazy(lambda n: self.runs.slice(self.starts[n], self.sizes[n]), self.starts.size)
+
+
+def groups(runs: pl.DataFrame, by: Sequence[str]) -> Groups:
+    """Return the groups of runs, sorted by their keys; unknown keys come last.
 
     Only runs that count are in it: a run that a group holds several times is there once.
     """
     if not by:
-        yield {}, counted(runs, by)
-        return
+        every = counted(runs, by)
+        return Groups(every, pl.DataFrame(height=1), np.zeros(1, int), np.array([every.height]))
     ordered = in_order(runs, by)
     sizes = ordered.group_by(by, maintain_order=True).len(name="runs of a group")
-    start = 0
-    for *keys, size in sizes.iter_rows():  # to gather each group's rows would take far longer
-        yield dict(zip(by, keys, strict=True)), ordered.slice(start, size)
-        start += size
+    counts = sizes["runs of a group"].to_numpy().astype(np.int64)
+    return Groups(ordered, sizes.select(by), np.cumsum(counts) - counts, counts)
 
 
 def answer(
@@ -70,6 +93,8 @@ def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Repo
     Its one table has a line for each row.
     """
     absent = left_out.rows(runs)
+    if absent.is_empty() and all(row.get("left_out") == LeftOutKeys() for row in report.records):
+        return report
     each = [
         left_out.group(runs, {name: row.get(name) for name in by}, absent) for row in report.records
     ]

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ttastats.base.lazy import picked
 from ttastats.base.note import note
 from ttastats.outcomes import columns, select
 from ttastats.outcomes.conditions import Condition
 from ttastats.report.answer import Report
-from ttastats.report.cells import Line
+from ttastats.report.cells import Table
 from ttastats.report.grouping import BENCHMARK
-from ttastats.report.row import Row
 
-#: The numbers of a row, the row itself, and its line of the table.
-_Pair = tuple[Mapping[str, Any], Row, Line]
+#: Rows of a table that people see who did not say how many.
+_MOST = 200
 
 
 def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
@@ -58,8 +58,9 @@ def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
             )
             for table in report.tables
         ),
-        groups=tuple(group for number, group in enumerate(report.groups) if number in kept),
+        groups=picked(report.groups, sorted(kept)) if report.groups else (),
         notes=notes,
+        people=None,
     )
 
 
@@ -81,19 +82,20 @@ def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
     TtastatsError
         `sort` names no column.
     """
+    if not sort and not top:
+        return report
     (table,) = report.tables
-    pairs = list(zip(report.rows, report.records, table.rows, strict=True))
-    if sort:
-        pairs = _sorted(pairs, sort)
-    shown, notes = pairs, report.notes
+    order = _sorted(report.rows, sort) if sort else list(range(len(report.rows)))
+    notes = report.notes
     if top:
         seen: Counter[Any] = Counter()
         shown = []
-        for pair in pairs:
-            place = _place(pair[0])
+        for number in order:
+            place = _place(report.rows[number])
             seen[place] += 1
             if seen[place] <= top:
-                shown.append(pair)
+                shown.append(number)
+        order = shown
         more = {place: number - top for place, number in seen.items() if number > top}
         if more:
             names = [place[-1][1] or "unknown benchmark" for place in more]
@@ -103,27 +105,42 @@ def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
             notes = (*notes, note("top", top=top, hidden=sum(more.values()), each=each))
     return replace(
         report,
-        records=tuple(record for _, record, _ in shown),
-        tables=(replace(table, rows=tuple(cells for *_, cells in shown)),),
+        records=tuple(report.records[number] for number in order),
+        tables=(replace(table, rows=picked(table.rows, order)),),
         notes=notes,
+        people=None,
     )
 
 
-def _sorted(pairs: Sequence[_Pair], sort: str) -> list[_Pair]:
+def first_rows(report: Report) -> Report:
+    """Return a report as people see it who did not say how many rows they want."""
+
+    def cut(table: Table) -> Table:
+        if (hidden := len(table.rows) - _MOST) <= 0:
+            return table
+        *first, last = table.rows[:_MOST]
+        more = f"{hidden:,} more rows not shown: --top 0 shows all"
+        return replace(table, rows=(*first, replace(last, details=(*last.details, more))))
+
+    tables = tuple(map(cut, report.tables))
+    return replace(report, people=lambda: replace(report, tables=tables))
+
+
+def _sorted(rows: Sequence[Mapping[str, Any]], sort: str) -> list[int]:
     """Sort inside each benchmark: times of different benchmarks have nothing in common."""
-    name, row = sort.removeprefix("-"), pairs[0][0] if pairs else {}
+    name = sort.removeprefix("-")
     ordered = {
         each: value
-        for each, value in row.items()
-        if not any(isinstance(other[each], dict | list) for other, *_ in pairs)
+        for each, value in (rows[0] if rows else {}).items()
+        if not any(isinstance(other[each], dict | list) for other in rows)
     }
     key = columns.full_name(name, tuple(ordered))
     if key is None:
         raise columns.unknown(name, columns.spoken(ordered), "--sort")
-    known = [pair for pair in pairs if pair[0][key] is not None]
-    unknown = [pair for pair in pairs if pair[0][key] is None]
-    known.sort(key=lambda pair: pair[0][key], reverse=sort.startswith("-"))
-    return sorted([*known, *unknown], key=lambda pair: _place(pair[0]))
+    known = [number for number, row in enumerate(rows) if row[key] is not None]
+    unknown = [number for number, row in enumerate(rows) if row[key] is None]
+    known.sort(key=lambda number: rows[number][key], reverse=sort.startswith("-"))
+    return sorted([*known, *unknown], key=lambda number: _place(rows[number]))
 
 
 def _place(row: Mapping[str, Any]) -> tuple[tuple[bool, str], ...]:

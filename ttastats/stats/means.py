@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ttastats.stats.blocks import Labels, of_values
 from ttastats.stats.logratio import satterthwaite, too_few, unbalanced
-from ttastats.stats.moments import as_sample, mean, standard_deviation
+from ttastats.stats.moments import as_sample, deviations, mean, means, standard_deviation
 from ttastats.stats.outcomes import numbered, variance_of_mean
 from ttastats.stats.permutation import smallest_p
 from ttastats.stats.power import runs_for_mean
@@ -130,6 +130,20 @@ def mean_interval(
         se = math.sqrt(variance or 0.0)
     half = two_sided_t(df, confidence) * se
     return Estimate(centre, centre - half, centre + half, confidence, n)
+
+
+def mean_limits(values: Floats, *, confidence: float = 0.95) -> tuple[Floats, Floats]:
+    """Student's t limits of the mean of each group, shape (groups, n).
+
+    NaN below 3 runs, and of equal values, which hide how much others differ.
+    """
+    n = values.shape[-1]
+    spread = deviations(values)
+    if n < RUNS_FOR_INTERVAL:
+        return np.full(spread.shape, np.nan), np.full(spread.shape, np.nan)
+    half = two_sided_t(n - 1.0, confidence) * (spread / math.sqrt(n))
+    half[spread == 0.0] = np.nan
+    return means(values) - half, means(values) + half
 
 
 def olympic_mean(times: ArrayLike, *, n_failed: int = 0, drop: int = 1) -> float | None:

@@ -66,10 +66,28 @@ ROUNDING = 1e-14
 
 def is_constant(values: Floats) -> bool:
     """Whether all values are the same but for rounding (true of one value, false of none)."""
-    if values.size == 0:
-        return False
-    low, high = float(values.min()), float(values.max())
-    return high - low <= ROUNDING * max(abs(low), abs(high))
+    return bool(constant(values))
+
+
+def constant(values: Floats) -> Bools:
+    """Which groups of values, shape (..., n), are the same but for rounding; none that is empty."""
+    if values.shape[-1] == 0:
+        return np.zeros(values.shape[:-1], dtype=np.bool_)
+    low, high = values.min(axis=-1), values.max(axis=-1)
+    same: Bools = high - low <= ROUNDING * np.maximum(np.abs(low), np.abs(high))
+    return same
+
+
+def means(values: Floats) -> Floats:
+    """Arithmetic mean of groups, shape (..., n); the common value where all are equal."""
+    return np.where(constant(values), values[..., 0], values.mean(axis=-1))
+
+
+def deviations(values: Floats, ddof: int = 1) -> Floats:
+    """Spread of groups, shape (..., n): exactly 0 where all are equal, NaN of too few values."""
+    if values.shape[-1] <= max(ddof, 1):
+        return np.full(values.shape[:-1], np.nan)
+    return np.where(constant(values), 0.0, values.std(axis=-1, ddof=ddof))
 
 
 def mean(values: Floats) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ttastats.stats.logratio import LogTerm
-from ttastats.stats.moments import as_outcomes, geometric_mean, is_constant, mean
+from ttastats.stats.moments import as_outcomes, geometric_mean, is_constant, mean, means
 from ttastats.stats.results import Bools, Floats
 
 Estimand = Literal["mean", "geomean"]
@@ -141,6 +141,17 @@ def expected_time(times: ArrayLike, reached: ArrayLike) -> ExpectedTime:
         return ExpectedTime(math.inf if side.n else None, side.n, None)
     term = time_term(side)
     return ExpectedTime(term.estimate, side.n, term.variance)
+
+
+def expected_times(times: Floats, reached: Bools) -> Floats:
+    """Return that time of each group, shape (groups, n): infinite without a success.
+
+    NaN of a group of which a time is unknown.
+    """
+    hits = means(reached.astype(np.float64))
+    infinite = np.where(np.isnan(times).any(axis=-1), np.nan, np.inf)
+    expected: Floats = np.divide(means(times), hits, out=infinite, where=hits > 0)
+    return expected
 
 
 def variance_of_mean(

@@ -63,24 +63,34 @@ def mixed_speeds(times: NDArray[np.float64]) -> int | None:
     the next: of 201 entries of MLPerf v5.0, 38 have two groups of run times, and none has two of
     times per epoch or sample.
     """
-    n = times.size
-    if n < 2 * _LEAST_OF_A_SPEED or not np.all(np.isfinite(times) & (times > 0.0)):
-        return None
-    logs = np.sort(np.log(times))
+    return int(speed_splits(times[None])[0]) or None
+
+
+def speed_splits(times: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return how many times of each group, (groups, n), are of the faster of two; 0 of one."""
+    n = times.shape[1]
+    found = np.zeros(len(times), dtype=np.intp)
+    if n < 2 * _LEAST_OF_A_SPEED:
+        return found
+    places = np.flatnonzero(np.all(np.isfinite(times) & (times > 0.0), axis=1))
+    logs = np.sort(np.log(times[places]), axis=1)
     splits = np.arange(_LEAST_OF_A_SPEED, n - _LEAST_OF_A_SPEED + 1)
-    gaps = logs[splits] - logs[splits - 1]
-    if gaps.max() < np.log(_LEAST_GAP):
-        return None
-    away = logs - logs.mean()
-    sums = np.cumsum(away)[splits - 1]  # of the faster part; that of the slower is its negative
+    far = (logs[:, splits] - logs[:, splits - 1]).max(axis=1) >= np.log(_LEAST_GAP)
+    places, logs = places[far], logs[far]
+    gaps = logs[:, splits] - logs[:, splits - 1]
+    away = logs - logs.mean(axis=1, keepdims=True)
+    sums = np.cumsum(away, axis=1)[:, splits - 1]  # of the faster part: the slower's negative
     between = sums**2 * (1 / splits + 1 / (n - splits))
-    spread = np.sqrt(np.maximum(np.sum(away**2) - between, 0.0) / (n - 2))
+    squares = np.sum(away**2, axis=1, keepdims=True)
+    spread = np.sqrt(np.maximum(squares - between, 0.0) / (n - 2))
     with np.errstate(divide="ignore", invalid="ignore"):  # of times that agree exactly
         ratios = np.where(gaps > 0.0, gaps / spread, 0.0)
-    best = int(np.argmax(ratios))
-    if ratios[best] <= max(3.0, 32.0 / (n - 2)) or gaps[best] < np.log(_LEAST_GAP):
-        return None
-    return int(splits[best])
+    best, rows = np.argmax(ratios, axis=1), np.arange(len(logs))
+    clear = (ratios[rows, best] > max(3.0, 32.0 / (n - 2))) & (
+        gaps[rows, best] >= np.log(_LEAST_GAP)
+    )
+    found[places[clear]] = splits[best[clear]]
+    return found
 
 
 #: A sample without stragglers is taken to have one in so many cases of a hundred.

@@ -26,6 +26,11 @@ FlagCode = Literal[
 ]  # fmt: skip
 
 
+def known(values: Floats) -> list[float | None]:
+    """Return numbers that were computed together, shape (groups,); NaN is unknown there."""
+    return [None if value != value else value for value in values.tolist()]
+
+
 @dataclass(frozen=True, slots=True)
 class Flag:
     """A warning beside a result: a code for programs, advice for people."""

@@ -15,13 +15,16 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from ttastats.stats.fraction import reached_at_least
 from ttastats.stats.logratio import LogTerm, unbalanced
 from ttastats.stats.moments import is_constant, mean
 from ttastats.stats.outcomes import Outcomes
 from ttastats.stats.outliers import has_straggler
 from ttastats.stats.quantiles import check_confidence, two_sided_t
-from ttastats.stats.results import Flag, FlagCode
+from ttastats.stats.results import Flag, FlagCode, Floats
 
 STRAGGLER = 3.0
 """An unseen straggler takes this many times as long as the mean run.
@@ -138,18 +141,18 @@ def share_of_successes(side: Outcomes) -> float:
 
 
 def cv_epochs_high(
-    epochs: float, n: int, evaluation_interval: float, confidence: float = 0.95
-) -> float:
-    """Largest CV of epochs to target that is compatible with ``n`` equal values.
+    epochs: ArrayLike, n: int, evaluation_interval: ArrayLike, confidence: float = 0.95
+) -> Floats:
+    """Largest CV of epochs to target that is compatible with ``n`` equal values, by group.
 
     The deviating runs, at most half of all, are placed one evaluation interval earlier, which
     makes the CV largest, unless nothing can be earlier (``epochs <= evaluation_interval``).
     """
-    earlier = epochs > evaluation_interval
+    epochs, interval = np.asarray(epochs), np.asarray(evaluation_interval)
+    earlier = epochs > interval
     # Later runs raise the mean too, so that fewer than half of them make the CV largest.
-    worst = 0.5 if earlier else epochs / (2 * epochs + evaluation_interval)
-    share = min(unseen_share(n, confidence), worst)
-    mean_epochs = (
-        epochs - share * evaluation_interval if earlier else epochs + share * evaluation_interval
-    )
-    return math.sqrt(share * (1 - share)) * evaluation_interval / mean_epochs
+    worst = np.where(earlier, 0.5, epochs / (2 * epochs + interval))
+    share = np.minimum(unseen_share(n, confidence), worst)
+    mean_epochs = np.where(earlier, epochs - share * interval, epochs + share * interval)
+    high: Floats = np.sqrt(share * (1 - share)) * interval / mean_epochs
+    return high

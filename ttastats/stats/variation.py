@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ttastats.stats.means import RUNS_FOR_INTERVAL
-from ttastats.stats.moments import as_pair, as_sample, coefficient_of_variation, is_constant
+from ttastats.stats.moments import as_pair, as_sample, constant, deviations, means
 from ttastats.stats.quantiles import check_confidence, chi2_quantile, two_sided_t
-from ttastats.stats.results import Estimate, Floats, Withheld
+from ttastats.stats.results import Bools, Estimate, Floats, Withheld, known
 from ttastats.stats.unseen import cv_epochs_high
 
 RUNS_FOR_MOMENTS = 10
@@ -43,109 +43,145 @@ def cv_interval(
     all equal, and of fewer than 10 runs of which one is unlike the others: how often such a run
     comes is then unknown.
     """
-    check_confidence(confidence)
     sample = as_sample(times)
-    estimate = coefficient_of_variation(sample, ddof)
-    progress = None if epochs is None else as_pair(sample, epochs)[1]
-    withheld = _withheld(sample, progress, evaluation_interval)
-    if withheld is not None:
-        return Estimate(estimate, None, None, confidence, sample.size, withheld)
-    cv = _cv(sample) if estimate is None or ddof != 1 else estimate
-    low, high = vangel_limits(cv, sample.size, confidence)
-    plain = Estimate(estimate, low, high, confidence, sample.size)
-    if sample.size >= RUNS_FOR_MOMENTS:
-        lows, highs = zip(
-            (low, high),
-            delta_limits(sample, confidence),
-            bonett_limits(sample, confidence),
-            strict=True,
-        )
-        plain = replace(plain, low=min(lows), high=max(highs))
-    if progress is None or evaluation_interval is None or not is_constant(progress):
-        return plain
-    unseen = cv_epochs_high(float(progress[0]), plain.n, evaluation_interval, confidence)
-    # Time is epochs times time per epoch, independent: 1 + CV^2 multiplies (Goodman 1960).
-    safe = math.sqrt((1 + unseen**2) * (1 + high**2) - 1)
-    return replace(plain, high=max(plain.high or 0.0, safe))
+    progress = None if epochs is None else as_pair(sample, epochs)[1][None]
+    step = math.nan if evaluation_interval is None else float(evaluation_interval)
+    of_one = cv_intervals(
+        sample[None], progress, np.array([step]), confidence=confidence, ddof=ddof
+    )
+    (estimate,), (low,), (high,) = map(known, (of_one.estimate, of_one.low, of_one.high))
+    return Estimate(estimate, low, high, confidence, sample.size, of_one.withheld[0])
 
 
-def _withheld(
-    times: Floats, epochs: Floats | None, evaluation_interval: float | None
-) -> Withheld | None:
-    """Return why the CV of these runs has no interval, None where it has."""
-    if times.size < RUNS_FOR_INTERVAL:
-        return "few_runs"
-    # Unseen epochs bound what equal times hide where the epochs are equal too.
-    bounded = epochs is not None and is_constant(epochs) and evaluation_interval is not None
-    repeats = times.size < RUNS_FOR_REPEATS and np.unique(times).size < times.size
-    if not bounded and (repeats or is_constant(times)):
-        return "repeated_times"
-    if RUNS_FOR_REPEATS <= times.size < RUNS_FOR_MOMENTS:
+@dataclass(frozen=True, slots=True, eq=False)
+class Spreads:
+    """Coefficients of variation of groups with their intervals, shape (groups,); NaN is unknown."""
+
+    estimate: Floats
+    low: Floats
+    high: Floats
+    withheld: tuple[Withheld | None, ...]
+
+
+def cv_intervals(
+    times: Floats,
+    epochs: Floats | None,
+    evaluation_interval: Floats,
+    *,
+    confidence: float = 0.95,
+    ddof: int = 1,
+) -> Spreads:
+    """Return what `cv_interval` says of each group of times, all positive, shape (groups, n).
+
+    ``epochs``, of that shape, and ``evaluation_interval``, shape (groups,), are NaN where unknown.
+    """
+    check_confidence(confidence)
+    n = times.shape[1]
+    progress = np.full(times.shape, np.nan) if epochs is None else epochs
+    bounded = constant(progress) & ~np.isnan(evaluation_interval)
+    estimate = deviations(times, ddof) / means(times) if n else np.full(len(times), np.nan)
+    if n < RUNS_FOR_INTERVAL:
+        nothing = np.full(len(times), np.nan)
+        few: list[Withheld | None] = ["few_runs"] * len(times)
+        return Spreads(estimate, nothing, nothing, tuple(few))
+    repeated = ~bounded & constant(times)
+    if n < RUNS_FOR_REPEATS:
+        repeated |= ~bounded & np.any(np.diff(np.sort(times, axis=1), axis=1) == 0.0, axis=1)
+    unusual = np.zeros(len(times), dtype=np.bool_)
+    if RUNS_FOR_REPEATS <= n < RUNS_FOR_MOMENTS:
         # One evaluation interval is the least by which epochs differ.
-        near = epochs is not None and np.ptp(epochs) <= (evaluation_interval or 0.0) * (1 + 1e-9)
-        if has_outlier(times / epochs if epochs is not None and near else times):
-            return "unusual_run"
-    return None
+        near = np.ptp(progress, axis=1) <= np.nan_to_num(evaluation_interval) * (1 + 1e-9)
+        unusual = has_outlier(np.where(near[:, None], times / progress, times))
+    low, plain = vangel_limits(deviations(times) / means(times), n, confidence)
+    unseen = cv_epochs_high(progress[:, 0], n, evaluation_interval, confidence)
+    # Time is epochs times time per epoch, independent: 1 + CV^2 multiplies (Goodman 1960).
+    safe = np.sqrt((1 + unseen**2) * (1 + plain**2) - 1)
+    high = np.where(bounded, np.maximum(plain, safe), plain)
+    if n >= RUNS_FOR_MOMENTS:
+        for other in (delta_limits(times, confidence), bonett_limits(times, confidence)):
+            low, high = np.minimum(low, other[0]), np.maximum(high, other[1])
+    hidden = repeated | unusual
+    withheld: list[Withheld | None] = [
+        "repeated_times" if same else "unusual_run" if odd else None
+        for same, odd in zip(repeated.tolist(), unusual.tolist(), strict=True)
+    ]
+    return Spreads(
+        estimate, np.where(hidden, np.nan, low), np.where(hidden, np.nan, high), tuple(withheld)
+    )
 
 
-def has_outlier(values: Floats) -> bool:
-    """Return whether one positive value is an outlier, by Grubbs' test (1950) of the logs."""
-    logs, n = np.log(values), values.size
-    if is_constant(values):
-        return False
-    furthest = float(np.max(np.abs(logs - logs.mean())) / np.std(logs, ddof=1))
+def has_outlier(values: Floats) -> Bools:
+    """Return whether one positive value is an outlier, by Grubbs' test (1950) of the logs.
+
+    ``values``: shape (n,), or (groups, n) for an answer of each group.
+    """
+    logs, n = np.log(values), values.shape[-1]
+    with np.errstate(divide="ignore", invalid="ignore"):  # of equal values
+        away = np.abs(logs - logs.mean(axis=-1, keepdims=True)).max(axis=-1)
+        furthest = away / logs.std(axis=-1, ddof=1)
     t = two_sided_t(n - 2, 1 - _UNUSUAL / n)
-    return furthest > (n - 1) / math.sqrt(n) * math.sqrt(t**2 / (n - 2 + t**2))
+    limit = (n - 1) / math.sqrt(n) * math.sqrt(t**2 / (n - 2 + t**2))
+    odd: Bools = ~constant(values) & (furthest > limit)
+    return odd
 
 
-def _cv(sample: Floats) -> float:
-    cv = coefficient_of_variation(sample)
-    if cv is None:
+def _cvs(times: Floats) -> Floats:
+    if times.shape[-1] < 2:
         raise ValueError("2 runs needed for a coefficient of variation")
-    return cv
+    return deviations(times) / means(times)
 
 
-def vangel_limits(cv: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Limits of a CV (ddof=1) by the modified McKay method (Vangel 1996); high may be inf."""
-    tail = (1 - check_confidence(confidence)) / 2
+def vangel_limits(cv: ArrayLike, n: int, confidence: float = 0.95) -> tuple[Floats, Floats]:
+    """Limits of CVs (ddof=1) by the modified McKay method (Vangel 1996); high may be inf."""
+    tail, cv = (1 - check_confidence(confidence)) / 2, np.asarray(cv, dtype=np.float64)
 
-    def limit(chi2: float) -> float:
+    def limit(chi2: float) -> Floats:
         radicand = ((chi2 + 2) / n - 1) * cv**2 + chi2 / (n - 1)
-        return math.inf if radicand <= 0 else cv / math.sqrt(radicand)
+        roots = np.sqrt(np.maximum(radicand, 0.0))
+        infinite = np.full(cv.shape, np.inf)
+        limits: Floats = np.divide(cv, roots, out=infinite, where=radicand > 0)
+        return limits
 
     return limit(chi2_quantile(1 - tail, n - 1)), limit(chi2_quantile(tail, n - 1))
 
 
-def delta_limits(times: Floats, confidence: float = 0.95) -> tuple[float, float]:
-    """Limits of the CV from the influence function of its log (delta method, t quantile)."""
-    cv = _cv(times)
-    if cv == 0.0:
-        return 0.0, 0.0
-    deviation = times - np.mean(times)
-    second = np.mean(deviation**2)
-    influence = (deviation**2 / second - 1) / 2 - deviation / np.mean(times)
-    se = math.sqrt(float(np.mean(influence**2)) / times.size)
-    half = two_sided_t(times.size - 1, confidence) * se
-    return cv * math.exp(-half), cv * math.exp(half)
+def delta_limits(times: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
+    """Limits of the CV from the influence function of its log (delta method, t quantile).
+
+    ``times``: shape (n,), or (groups, n).
+    """
+    cv, n = _cvs(times), times.shape[-1]
+    centre = times.mean(axis=-1, keepdims=True)
+    deviation = times - centre
+    second = np.mean(deviation**2, axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of equal times
+        influence = (deviation**2 / second - 1) / 2 - deviation / centre
+    se = np.sqrt(np.mean(influence**2, axis=-1) / n)
+    half = two_sided_t(n - 1, confidence) * se
+    return _around(cv, cv, half)
 
 
-def bonett_limits(times: Floats, confidence: float = 0.95) -> tuple[float, float]:
-    """Limits of the CV of 5 or more times whose tails may be heavy.
+def bonett_limits(times: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
+    """Limits of the CV of 5 or more times whose tails may be heavy, of shape (n,) or (groups, n).
 
     Bonett's limits of a standard deviation (2006, Comput. Stat. Data Anal. 50, 775), with a t
     quantile in place of the normal one and the variance of the log mean added.
     """
-    n, cv = times.size, _cv(times)
-    if cv == 0.0:
-        return 0.0, 0.0
+    n, cv = times.shape[-1], _cvs(times)
     # About a trimmed mean the kurtosis of skewed times is less underestimated.
     cut = int(n / (2 * math.sqrt(n - 4)))
-    centre = float(np.mean(np.sort(times)[cut : n - cut]))
-    second = float(np.sum((times - times.mean()) ** 2))
-    kurtosis = n * float(np.sum((times - centre) ** 4)) / second**2
+    centre = np.sort(times, axis=-1)[..., cut : n - cut].mean(axis=-1, keepdims=True)
+    second = np.sum((times - times.mean(axis=-1, keepdims=True)) ** 2, axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of equal times
+        kurtosis = n * np.sum((times - centre) ** 4, axis=-1) / second**2
     correction = n / (n - two_sided_t(math.inf, confidence))
-    variance = max(kurtosis - (n - 3) / n, 0.0) / (n - 1)
-    se = math.hypot(correction * math.sqrt(variance) / 2, cv / math.sqrt(n))
+    variance = np.maximum(kurtosis - (n - 3) / n, 0.0) / (n - 1)
+    se = np.hypot(correction * np.sqrt(variance) / 2, cv / math.sqrt(n))
     half = two_sided_t(n - 1, confidence) * se
-    middle = cv * math.sqrt(correction)
-    return middle * math.exp(-half), middle * math.exp(half)
+    return _around(cv, cv * math.sqrt(correction), half)
+
+
+def _around(cv: Floats, middle: Floats, half: Floats) -> tuple[Floats, Floats]:
+    """Return the limits of CVs on the log scale; those of equal times are 0."""
+    low, high = middle * np.exp(-half), middle * np.exp(half)
+    return np.where(cv == 0.0, 0.0, low), np.where(cv == 0.0, 0.0, high)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from ttastats.base import units
 from ttastats.outcomes.time_to_target import PROGRESS, solved
+from ttastats.stats.batches import by_size, counts
 from ttastats.stats.outcomes import numbered
-from ttastats.stats.outliers import mixed_speeds
+from ttastats.stats.outliers import mixed_speeds, speed_splits
 
 #: The column of runs that are compared within blocks (`blocking`): its number, alike on both sides.
 BLOCK = "block"
@@ -147,6 +148,31 @@ def speeds(runs: pl.DataFrame) -> str:
         f"{split} runs of about {units.seconds(fast_mean)} and {slow.size} of about "
         f"{units.seconds(slow_mean)} per {_PER[progress] if progress else 'run'}"
     )
+
+
+def may_differ(runs: pl.DataFrame, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which groups of runs, one behind the other, have two speeds by their times alone.
+
+    `speeds` names them, and whether one of the two only trained longer.
+    """
+    reached, every = runs["reached"].to_numpy(), np.ones(runs.height, dtype=bool)
+    numbers = np.repeat(np.arange(sizes.size), sizes)
+    amount, timed = np.ones(runs.height), reached.copy()
+    settled = np.zeros(sizes.size, dtype=bool)
+    for counted in (every, reached):
+        for unit in _PER:
+            logged = runs[unit].cast(pl.Float64).to_numpy()  # unknown: NaN
+            suits = counts(counted & ~(logged > 0), sizes) == 0
+            here = (suits & ~settled)[numbers]
+            amount[here], timed[here] = logged[here], counted[here]
+            settled |= suits
+    with np.errstate(divide="ignore", invalid="ignore"):  # of what is not timed
+        per = runs["observed_seconds"].to_numpy() / amount
+    known = timed & ~np.isnan(per)
+    found = np.zeros(sizes.size, dtype=bool)
+    for groups, places in by_size(counts(known, sizes)):
+        found[groups] = speed_splits(per[known][places]) > 0
+    return found
 
 
 def starts(runs: pl.DataFrame) -> Starts | None:
