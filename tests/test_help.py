@@ -61,7 +61,7 @@ def test_options_of_a_long_help_are_grouped_by_what_they_are_for() -> None:
         "Arguments", "Sides and runs", "What counts", "Judgement", "Gate (exit code 3)", "Causes",
         "Output",
     ]  # fmt: skip
-    assert listed["Sides and runs"][:3] == ["--a", "--b", "--label"]
+    assert listed["Sides and runs"][:3] == ["--a", "--b", "--baseline"]
     assert listed["Gate (exit code 3)"] == ["--fail-on", "--require"]
     assert list(sections("filter", "--help")) == ["Arguments", "Options"]
 
@@ -71,7 +71,7 @@ def test_the_help_of_a_long_command_is_read_without_scrolling() -> None:
     assert len(lines) <= 24
     options = sections("compare", "--help")["Most used"]
     assert {"--a", "--b", "--by", "--target", "--fail-on", "-f,"} <= set(options)
-    assert lines[-1].split() == ["--help-all", "Show", "all", "40", "options."]
+    assert lines[-1].split() == ["--help-all", "Show", "all", "41", "options."]
     claims = sections("claim", "--help")["Most used"]
     assert {"--quality", "--seconds", "--steps"} <= set(claims), "options of the command itself"
     (where,) = (line for line in lines if "--where" in line)

@@ -168,3 +168,34 @@ def test_the_command_sets_the_exit_code(changed: pl.DataFrame, tmp_path: Path) -
     assert failed.returncode == 3
     assert "failures +87.5%" in failed.stdout + failed.stderr
     assert run("history", table, "--fail-on", "faster:5%").returncode == 2
+
+
+def test_the_plot_has_the_nights_segments_and_changes_of_the_answer(changed: pl.DataFrame) -> None:
+    times, failures = api.plot("history", changed)
+    (table,) = times.data.values()
+    counts = dict(
+        table.group_by("what", "part").len().select(pl.concat_str("what", "part"), "len").rows()
+    )
+    assert counts["segmenttime per epoch"] == counts["segmentepochs"] == 2
+    (speed,) = table.filter(what="change", part="time per epoch")["split"]
+    assert speed == 30.5
+    assert "time per epoch +1.9%" in times.caption
+    (shares,) = failures.data.values()
+    assert shares.filter(what="night")["value"].sum() == len(FAILED)
+    with pytest.raises(TtastatsError, match="no setup was run on 10 days or more"):
+        api.plot("history", nights(9))
+
+
+def test_a_baseline_is_the_runs_since_the_last_change(
+    changed: pl.DataFrame, tmp_path: Path
+) -> None:
+    calm = changed.filter(pl.col("started_at") < pl.datetime(2026, 2, 14, time_zone="UTC"))
+    store.write(calm, tmp_path / "nights.parquet")
+    store.write(nights(3, lambda _: 61.2, runs=3, seed=9), tmp_path / "branch.parquet")
+    report = run("compare", tmp_path / "branch.parquet", "--baseline", tmp_path / "nights.parquet",
+                 "--format", "json")  # fmt: skip
+    assert report.returncode == 0, report.stderr
+    assert '"n_a": 28' in report.stdout  # the nights since the slower step of January 31
+    both = pl.concat([calm, nights(12, entry="other")])
+    with pytest.raises(TtastatsError, match="2 setups"):
+        api.latest_segment(both)

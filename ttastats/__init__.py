@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         html_report,
         ingest,
         judge_record,
+        latest_segment,
         plot,
         plot_profiles,
         plots,
@@ -52,10 +53,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Account", "Options", "Question", "Report", "TtastatsError", "View", "__version__", "claim",
-    "compare", "compare_profiles", "effects", "export", "filter", "from_frame", "guess", "history",
-    "html_report", "ingest", "judge_record", "plot", "plot_profiles", "plots", "power", "problems",
-    "profile", "profile_page", "profiled", "rank", "rcp", "read", "record", "runs", "scaling",
-    "score", "summary", "targets", "variance",
+    "compare", "compare_profiles", "effects", "export", "filter", "from_frame", "guess",
+    "history", "html_report", "ingest", "judge_record", "latest_segment", "plot",
+    "plot_profiles", "plots", "power", "problems", "profile", "profile_page", "profiled",
+    "rank", "rcp", "read", "record", "runs", "scaling", "score", "summary", "targets",
+    "variance",
 ]  # fmt: skip
 
 

@@ -21,8 +21,8 @@ LINK = re.compile(
 GROUPS = {
     "Read logs": ("ingest", "read", "from_frame", "guess", "filter", "export", "Account"),
     "Ask": (
-        "compare", "summary", "rank", "runs", "variance", "effects", "history", "power", "scaling",
-        "targets", "problems",
+        "compare", "summary", "rank", "runs", "variance", "effects", "history", "latest_segment",
+        "power", "scaling", "targets", "problems",
     ),
     "What an answer is": ("Report", "Question", "Options", "View", "TtastatsError"),
     "Draw": ("html_report", "plot", "plots"),

@@ -70,6 +70,19 @@ def many_kinds() -> pl.DataFrame:
     )  # fmt: skip
 
 
+def nightly() -> pl.DataFrame:
+    """Return runs of twenty nights, slower from the eleventh on, some of which failed."""
+    from datetime import UTC, datetime
+
+    outcomes = [
+        (100.0 + night % 3 + 9 * (night > 9), None if night in {4, 15} else 4 + night % 2)
+        for night in range(20)
+    ]
+    night = pl.lit(datetime(2026, 3, 1, tzinfo=UTC)) + pl.duration(days="seed")
+    made = rows(outcomes, entry="lab/nightly").with_columns(started_at=night)
+    return made.cast({"started_at": pl.Datetime("us", "UTC")})
+
+
 def leaders() -> pl.DataFrame:
     """Return five entries of one run each over two years, with their prices."""
     from datetime import UTC, datetime

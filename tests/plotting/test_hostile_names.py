@@ -55,6 +55,8 @@ def sources(kind: str, name: str = ALL) -> tuple[list[pl.DataFrame], dict[str, A
     if kind in {"speedups", "targets"}:
         sides = [made.rows(made.SLOW, entry="lab/slow"), made.rows(made.FAST, entry="lab/fast")]
         return [named(one, name) for one in sides], {"labels": [f"{name}1", f"{name}2"]}
+    if kind == "history":
+        return [named(made.nightly(), name)], {}
     if kind in {"leaderboard", "record"}:
         return [named(made.leaders(), name)], {}
     if kind in {"profile", "scaling"}:

@@ -103,6 +103,8 @@ def plots_of(kind: str) -> tuple[Plot, ...]:
     if kind == "targets":
         a, b = (entries(V50[n : n + 1]) for n in (0, 2))
         return *api.plot(kind, a, b), *api.plot(kind, a)
+    if kind == "history":
+        return api.plot(kind, made.nightly())
     if kind in {"leaderboard", "record"}:
         return api.plot(kind, leaders())
     if kind == "profile":

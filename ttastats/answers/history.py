@@ -232,7 +232,8 @@ def _sized(*sizes: float) -> str:
     return f"{value} [{', '.join(ends)}]"
 
 
-def _size_of(part: Part, border: Border) -> str:
+def size_of(part: Part, border: Border) -> str:
+    """Return the size of a change with its limits, and of what it is a share."""
     text = _sized(*(_relative(part, size) for size in (border.size, border.low, border.high)))
     return f"{text} of the runs" if part.name == FAILURES else text
 
@@ -263,7 +264,7 @@ def _sentence(name: str, history: History) -> str:
 
 def _in_words(history: History, part: Part, border: Border) -> str:
     """Return a change in a sentence."""
-    size = _size_of(part, border)
+    size = size_of(part, border)
     if border.drift:
         return wording("history_drift", part=part.name.capitalize(), size=size,
                        nights=border.nights)  # fmt: skip

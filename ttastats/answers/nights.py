@@ -109,6 +109,12 @@ class History:
         return self.parts[-1]
 
     @property
+    def latest(self) -> Night:
+        """Return the first night that lies after all changes for sure."""
+        borders = [border.last for part in self.parts for border in part.borders]
+        return self.nights[max(borders, default=0)]
+
+    @property
     def failures(self) -> Part:
         """Return the part that is the share of runs that fail."""
         return self.parts[-2]

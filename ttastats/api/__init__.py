@@ -17,6 +17,7 @@ from ttastats.api.answers import (
     effects,
     history,
     judge_record,
+    latest_segment,
     power,
     rank,
     rcp,
@@ -46,11 +47,11 @@ if TYPE_CHECKING:
     from ttastats.ingestion.ingest import Account, ingest
 
 __all__ = [
-    "Account", "Question", "Report", "Source", "claim", "compare", "compare_profiles", "effects",
-    "export", "filter", "from_frame", "guess", "history", "html_report", "ingest", "judge_record",
-    "material",
-    "plot", "plot_profiles", "plots", "power", "problems", "profile_page", "profiled", "rank",
-    "rcp", "read", "run_table", "runs", "scaling", "score", "summary", "targets", "variance",
+    "Account", "Question", "Report", "Source", "claim", "compare", "compare_profiles",
+    "effects", "export", "filter", "from_frame", "guess", "history", "html_report", "ingest",
+    "judge_record", "latest_segment", "material", "plot", "plot_profiles", "plots", "power",
+    "problems", "profile_page", "profiled", "rank", "rcp", "read", "run_table", "runs",
+    "scaling", "score", "summary", "targets", "variance",
 ]  # fmt: skip
 
 #: What reads logs, which most commands need not import.

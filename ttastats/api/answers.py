@@ -13,7 +13,7 @@ from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
 from ttastats.sides import question
 from ttastats.sides.options import Counted, Judged, JudgedAt
-from ttastats.sides.question import Chosen, Question, Source, chosen, takes
+from ttastats.sides.question import Chosen, Question, Selection, Source, chosen, takes
 
 
 @takes(JudgedAt)
@@ -172,6 +172,25 @@ def effects(
     side, keys = question.group(source, Question(**keywords), BENCHMARK)
     asked = effects_report.Asked(on, levels, block, interactions, confidence)
     return answered(effects_report.report(side.runs, keys, asked), side)
+
+
+@takes(Judged)
+def latest_segment(source: Source, **keywords: Unpack[Judged]) -> Source:
+    """Return the runs of a setup since its last change, by date: a baseline for `compare`.
+
+    `keywords`: those of `Question`.
+    """
+    from ttastats.answers import history as history_report  # scipy costs start-up time
+    from ttastats.outcomes.conditions import parse_all
+
+    side, keys = question.group(source, Question(**keywords), history_report.SETUP)
+    _, histories = history_report.report(side.runs, keys)
+    several = f"{len(histories)} setups, each with changes of its own"
+    refuse_if(len(histories) != 1, several, "--baseline", "Select one with --where.")
+    conditions = parse_all([f"started_at>={histories[0].latest.name}"], "--baseline")
+    if isinstance(source, Selection):
+        return Selection(source.table, (*source.conditions, *conditions))
+    return Selection(source, conditions)
 
 
 @takes(Judged)

@@ -33,6 +33,7 @@ def compare(
     also: Sequence[str] = (),
     block: Sequence[str] = (),
     same: bool = False,
+    baseline: str = "",
     wide: bool = False,
     verbose: bool = False,
 ) -> Report:
@@ -45,6 +46,7 @@ def compare(
     --block COLUMN: Compare within sessions: day, order (alternating runs), a column, a name in
         extra, or a condition. Comma-separated.
     --same: The files, or the groups of --by, are one setup: which difference is worth claiming?
+    --baseline FILE: Side A: the runs since the last change of this history (see `history`).
     --wide: Show more columns.
     --verbose, -v: Show all notes in full, the causes of each row, and each run as a dot.
 
@@ -75,8 +77,13 @@ def compare(
             f"--same {file}",
             f"To test equality within a margin: --same --margin {file}.",
         )
+    sides_of = sources(files, parts, one_will_do=same or bool(baseline))
+    if baseline:
+        whole = "--same has no baseline"
+        refuse_if(same, whole, f"--baseline {baseline}", "Remove one of the two.")
+        sides_of = [tta.latest_segment([baseline], **judged), *sides_of]
     return tta.compare(
-        *sources(files, parts, one_will_do=same),
+        *sides_of,
         view=View(wide, verbose, margin_claims=bool(judging.margin), named="labels" in sides),
         also=also,
         profiles=profiles,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note, note
 from ttastats.output.plots import (
+    history,
     leaderboard,
     profile,
     quality,
@@ -45,6 +46,7 @@ _KINDS: Mapping[str, tuple[Draw, str]] = {
         variance.plots,
         "Do runs of one setup differ by epochs or by time per epoch?",
     ),
+    history.KIND: (history.plots, "On which night did training change, and in which part?"),
     speedups.KIND: (speedups.plots, "By how much is B faster, and why?"),
     profile.KIND: (profile.plots, "Which system of a size is fast on many benchmarks?"),
 }

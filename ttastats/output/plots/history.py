@@ -1,0 +1,146 @@
+"""On which night did training change, and in which part? Nights, segments and changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from ttastats.answers import history as history_report
+from ttastats.answers import nights
+from ttastats.answers.nights import FAILURES, History, Part
+from ttastats.base import units
+from ttastats.output.plots import axes, charts, names
+from ttastats.output.plots.material import Material
+from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.report import grouping
+from ttastats.stats.changes import WAIT
+
+KIND = "history"
+_HEIGHT = 220.0
+#: Setups that are drawn, those of the most nights.
+_MOST = 12
+
+
+def plots(material: Material) -> tuple[Plot, ...]:
+    """Return a plot for each setup with so many nights that a change is looked for."""
+    if material.compares:
+        raise NothingToDrawError("the history plot takes one file", remedy="Give one file.")
+    runs = material.sides[0].runs
+    by = tuple(name for name in (material.by or history_report.SETUP) if name in runs.columns)
+    days = pl.col("started_at").dt.date().drop_nulls().n_unique()
+    # A page tries this of thousands of entries, of which hardly any was run every night.
+    long = runs.group_by(by).agg(days=days).filter(pl.col("days") >= WAIT).sort("days")
+    chosen = runs.join(long.tail(_MOST).select(by), on=by, how="semi", nulls_equal=True)
+    drawn = [
+        plot
+        for keys, group in (grouping.groups(chosen, by) if chosen.height else ())
+        for plot in _plots(keys, nights.history(group, nights.BY_DATE))
+    ]
+    if not drawn:
+        raise NothingToDrawError(
+            f"no setup was run on {WAIT} days or more",
+            remedy="`ttastats history FILE --order COLUMN` takes another order.",
+        )
+    return tuple(drawn)
+
+
+def _plots(keys: dict[str, Any], history: History) -> Iterator[Plot]:
+    """Yield the plot of the parts of the times, and that of failures if there are any."""
+    parts = [part for part in history.parts[:-1] if part.name != FAILURES] or [history.whole]
+    if all(part.values.size for part in parts):
+        yield _plot(keys, history, parts)
+    if history.failures.values.any():
+        yield _plot(keys, history, [history.failures])
+
+
+def _rows(history: History, part: Part) -> Iterator[dict[str, Any]]:
+    """Yield the nights, segments and changes of a part; times are ratios to its first segment."""
+    end = len(history.nights)
+    first = part.mean(*part.segments(end)[0])
+    for place, value in zip(part.places, part.values, strict=True):
+        night = history.nights[place]
+        share = part.name == FAILURES
+        yield {
+            "what": "night", "part": part.name, "at": place + 1.0,
+            "value": float(value) if share else math.exp(value) / (first or 1.0),
+            "name": night.name, "commits": ", ".join(night.commits),
+            "reached": f"{night.reached}/{night.n}",
+        }  # fmt: skip
+    for start, stop in part.segments(end):
+        level = part.mean(start, stop)
+        if level is not None:
+            value = level if part.name == FAILURES else level / (first or 1.0)
+            yield {"what": "segment", "part": part.name, "at": start + 0.6, "to": stop + 0.4,
+                   "value": value}  # fmt: skip
+    for border in part.borders:
+        name = f"{history.nights[border.first - 1].name} to {history.nights[border.last].name}"
+        yield {"what": "change", "part": part.name, "at": border.first + 0.5,
+               "to": border.last + 0.5, "split": border.split + 0.5, "name": name,
+               "size": history_report.size_of(part, border)}  # fmt: skip
+
+
+_COLUMNS = {
+    "benchmark": pl.String, "entry": pl.String, "what": pl.String, "part": pl.String,
+    "at": pl.Float64, "to": pl.Float64, "split": pl.Float64, "value": pl.Float64,
+    "name": pl.String, "commits": pl.String, "reached": pl.String, "size": pl.String,
+}  # fmt: skip
+
+
+def _plot(keys: dict[str, Any], history: History, parts: Sequence[Part]) -> Plot:
+    of = {name: keys.get(name) for name in ("benchmark", "entry")}
+    table = pl.DataFrame([of | row for part in parts for row in _rows(history, part)], _COLUMNS)
+    shares = parts[0].name == FAILURES
+    setup = names.label([value for value in keys.values() if value is not None] or ["these runs"])
+    changed = [f"{part.name} {history_report.size_of(part, border)}"
+               for part in parts for border in part.borders]  # fmt: skip
+    runs = sum(night.n for night in history.nights)
+    first, last = history.nights[0].name, history.nights[-1].name
+    caption = (
+        f"{units.plural(runs, 'run')} of {units.plural(len(history.nights), 'night')}, {first} to "
+        f"{last}; {sum(night.reached for night in history.nights):,} reached the target.",
+        "A point is the share of a night's runs that failed." if shares else
+        "A point is the mean of a night's runs, as a ratio to the first segment.",
+        "Lines are the means of segments; a change lies between the nights of its band (95%).",
+        f"Changes: {units.listed(changed)}." if changed else "No change.",
+    )  # fmt: skip
+    known = " ".join(str(value) for value in keys.values() if value is not None)
+    name = f"history of {'failures' if shares else 'times'}: {known}"
+    title = f"{'Failures' if shares else 'Times'} by night: {setup}"
+    return charts.plot(
+        KIND, of["benchmark"], title, caption, _chart(name, table, parts, shares=shares),
+        {name: table}, height=_HEIGHT, described=caption[-1],
+    )  # fmt: skip
+
+
+def _chart(name: str, table: pl.DataFrame, parts: Sequence[Part], *, shares: bool) -> charts.Drawn:
+    ratios = table.get_column("value").drop_nulls()
+    if shares:
+        y = charts.position("y", "value", "runs that failed", {"domain": [-0.04, 1.04]},
+                            {"format": ".0%", "tickCount": 5})  # fmt: skip
+    else:
+        y = charts.position(
+            "y", "value", "ratio, log scale", **axes.rounded(axes.ratio_axis(ratios))
+        )
+    last = max(table.get_column("to").drop_nulls())
+    x = charts.position("x", "at", "night", {"domain": [0.5, last + 0.1], "nice": False},
+                        {"grid": False, "tickMinStep": 1})  # fmt: skip
+    color, shape, _ = charts.series([part.name for part in parts], "part")
+    tooltip = charts.tooltips(
+        ("name:N", "night"), "part:N", ("value:Q", "", ".4~g"), "reached:N", "commits:N"
+    )
+    night, segment, change = (
+        charts.rows(name, f"datum.what == '{what}'") for what in ("night", "segment", "change")
+    )
+    of_change = charts.tooltips("part:N", ("size:N", "change"), ("name:N", "between"))
+    return (
+        change.mark_rect(opacity=0.18).encode(x=x, x2="to:Q", color=color, tooltip=of_change),
+        change.mark_rule(strokeDash=[4, 3]).encode(
+            x=alt.X("split:Q", title="night"), color=color, tooltip=of_change
+        ),
+        charts.points(night.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip), 22),
+        segment.mark_rule(strokeWidth=2.2).encode(x=x, x2="to:Q", y=y, color=color),
+    )
