@@ -19,6 +19,7 @@ import polars as pl
 from tests import made_stores as stores
 from tests.accepted import Case, cases
 from ttastats.base.errors import TtastatsError
+from ttastats.formats.own_logs import setups
 from ttastats.formats.own_logs.block import Metric, TimeColumn
 from ttastats.outcomes import target
 from ttastats_parsers import (
@@ -31,7 +32,6 @@ from ttastats_parsers import (
     plain_yaml,
     protobuf,
     record_files,
-    settings,
 )
 from ttastats_parsers.own_choice import UnfitError
 
@@ -91,9 +91,9 @@ def of_settings() -> Pieces:
                 {"x" * n: n for n in range(30, 60)}, {"a": "b" * 118}, {"a": "b" * 119}, deep,
                 {"random_seed": "7", "train.seed": 8}, {"SEED": "x", "train.seed": 8.0},
                 {"rank": 1, "ranking": 2, "date-of": 3, "myseed": 4}):  # fmt: skip
-        yield of(settings.entry_of, one)
-        yield of(settings.seed_of, one)
-        yield of(settings.flat, one)
+        yield of(setups.entry_of, one)
+        yield of(setups.seed_of, one)
+        yield of(setups.flat, one)
 
 
 YAML = r"""

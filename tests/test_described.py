@@ -146,7 +146,7 @@ class TestOptions:
     def test_without_files_mean_all_that_have_the_metric(self, logs: Path) -> None:
         code, said, rows = ingested(logs, "--metric", "val_loss", "--seconds", "time s")
         assert code == 0
-        assert runs(rows) == {("old", None), ("new", None)}
+        assert runs(rows) == ALL
         assert "4 logs read, 1 other files" in said
 
     @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ class TestPreset:
         assert code == 0
         assert rows is not None
         assert set(rows["target_source"]) == {"rules"}
-        assert set(rows["entry"]) == {"logs"}
+        assert set(rows["entry"]) == {"a", "b"}
 
     def test_is_not_taken_for_a_document_that_quotes_a_log(self, logs: Path) -> None:
         (logs / "README.md").write_text("step:0/9 val_loss:10.8 train_time:0ms\n")

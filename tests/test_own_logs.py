@@ -207,19 +207,6 @@ def test_metrics_are_those_of_a_validation_before_all_others() -> None:
     assert names.metrics(["eval_steps_per_second", "eval_loss"]) == ("eval_loss",)
 
 
-@pytest.mark.parametrize(
-    ("path", "entry"),
-    [
-        ("/home/mnist/lightning_logs/version_3/metrics.csv", "mnist"),
-        ("/home/logs/adam/version_0/metrics.csv", "adam"),
-        ("/home/2024-05-01_10-00-00/csv/version_0/metrics.csv", "2024-05-01_10-00-00"),
-    ],
-)
-def test_the_entry_of_a_lightning_run_is_what_its_logger_is_called(path: str, entry: str) -> None:
-    found = presets.recognised(b"epoch,step,val_loss\n0,1,0.5\n", path)
-    assert found["lightning"]["entry"] == entry
-
-
 def test_the_entry_of_a_run_of_mmengine_is_its_folder_of_work() -> None:
     head = b'{"lr": 0.1, "data_time": 0.1, "time": 0.4, "iter": 50, "step": 50}\n'
     found = presets.recognised(head, "/work_dirs/rtmdet/20240501_100000/vis_data/scalars.json")

@@ -95,7 +95,7 @@ def test_a_block_chooses_the_metric_of_a_known_store(states: Path, files: str | 
     ]  # fractions, as is said beside: no target is taken
     rows, _ = read(states, block={"metric": "eval_accuracy >= 0.8"} | _pattern(files))
     assert rows["target_value"].to_list() == [0.8, 0.8]
-    assert rows["entry"].unique().to_list() == ["bert" if files else "bert/seed1"]
+    assert rows["entry"].unique().to_list() == ["bert"]
 
 
 def _pattern(files: str | None) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, PART_OF_A_RUN, Log
+from ttastats_parsers import settings_files
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, storable
 
@@ -25,6 +26,8 @@ _KEYS = (b'"log_history"', b'"global_step"')
 _CHECKPOINT = re.compile(r"(?:checkpoint-(\d+)|last-checkpoint)")
 #: Keys of an entry that say where it stands; of the last one, what the whole training took.
 _PLACE = frozenset({"step", "epoch"})
+#: What a state knows of the arguments of its run.
+_ARGUMENTS = ("max_steps", "num_train_epochs", "train_batch_size", "trial_params")
 _WHOLE = ("train_runtime", "train_loss", "total_flos")
 _ABOUT = (
     "best_metric", "best_global_step", "best_model_checkpoint", "global_step", "max_steps",
@@ -150,5 +153,7 @@ def _extra(
         for key, value in as_mapping(entry).items()
         if key.startswith("eval_") and key.endswith("_runtime")
     ]
+    arguments = {key: state[key] for key in _ARGUMENTS if state.get(key) is not None}
+    extra |= {"settings": settings} if (settings := settings_files.of_mapping(arguments)) else {}
     spent = [each for each in seconds if each is not None]
     return extra | ({"eval_runtime": round(sum(spent), 6)} if spent else {})

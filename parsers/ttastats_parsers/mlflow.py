@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, Log
+from ttastats.formats.own_logs.setups import entry_of, seed_of
 from ttastats_parsers import plain_yaml
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float, as_int, date_of, shown, storable
-from ttastats_parsers.settings import entry_of, seed_of
 
 name = "mlflow"
 

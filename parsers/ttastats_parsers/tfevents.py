@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
-from ttastats_parsers import protobuf
+from ttastats_parsers import protobuf, settings_files
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float, date_of, since
 from ttastats_parsers.record_files import tf_records
@@ -27,6 +28,13 @@ _NO_EVENTS = (".json", ".csv", ".txt")
 #: What the first record of a file says, behind the 12 bytes that tell its length.
 _VERSION = b"brain.Event:"
 _SETTINGS = b"_hparams_/session_start_info"
+#: What a summary of the plugin for texts bears, and what texts of settings are called.
+_TEXT = b"\n\x04text"
+_TEXTS = re.compile(
+    r"(?:^|[/_])(?:config|args|hparams|hyperparameters|params|settings)(?:[/_]|$)", re.IGNORECASE
+)
+#: How `add_hparams` calls a folder of its own: the time.
+_HPARAMS_FOLDER = re.compile(r"\d{9,10}\.\d+/")
 #: Folders that hold the halves of one run beside each other.
 _HALVES = frozenset({"train", "training", "validation", "val", "valid", "eval", "test"})
 _FLOAT, _DOUBLE, _INT, _LONG = 1, 2, 3, 9
@@ -47,7 +55,7 @@ class Scalar(NamedTuple):
 class EventFile(NamedTuple):
     """What a file tells: its scalars, the first and the last time of any event, what is wrong.
 
-    `settings` says that it was written to hold hyperparameters.
+    `holds_settings` says that it was written to hold hyperparameters, `settings` which it tells.
     """
 
     path: PurePosixPath
@@ -55,7 +63,8 @@ class EventFile(NamedTuple):
     begun: float | None
     ended: float | None
     problems: list[Problem]
-    settings: bool
+    holds_settings: bool
+    settings: dict[str, Any]
 
 
 def recognises(head: bytes, path: str) -> bool:
@@ -82,7 +91,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
             for problem in file.problems
         ]
     # `add_hparams` makes a folder of its own, which repeats a run's last values.
-    is_of_settings = all(file.settings for file in files)
+    is_of_settings = all(file.holds_settings for file in files)
     if is_of_settings and _event_files(log, log.folder.parent):
         yield from problems or [_NOT_A_RUN]
         return
@@ -144,8 +153,62 @@ def _read(path: PurePosixPath, content: bytes) -> EventFile:
         text = f"{strange:,} record(s) are not events"
         problems.append(Problem("unreadable_record", text, "warning"))
     begun, ended = min(times, default=None), max(times, default=None)
-    settings = any(_SETTINGS in record for record in records.data)
-    return EventFile(path, scalars, begun, ended, problems, settings)
+    holds_settings = any(_SETTINGS in record for record in records.data)
+    return EventFile(path, scalars, begun, ended, problems, holds_settings, _settings(records.data))
+
+
+def _settings(records: Sequence[bytes]) -> dict[str, Any]:
+    """Return what the plugin for hyperparameters tells, and texts such as `config` or `args`."""
+    settings: dict[str, Any] = {}
+    for record in records:
+        if _SETTINGS in record or _TEXT in record:
+            with suppress(ValueError):
+                for _, values in _numbered(record, 5):
+                    for _, value in _numbered(values, 1):
+                        settings |= _settings_in(value)
+    return settings
+
+
+def _numbered(message: bytes, wanted: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the messages in a field of a message."""
+    for number, value in protobuf.fields(message):
+        if number == wanted:
+            yield number, protobuf.block(value)
+
+
+def _settings_in(value: bytes) -> dict[str, Any]:
+    tag = "".join(text.decode("utf-8", "replace") for _, text in _numbered(value, 1))
+    if not tag.startswith("_hparams_/"):
+        if not _TEXTS.search(tag.removesuffix("/text_summary")):
+            return {}
+        texts = [text for _, tensor in _numbered(value, 8) for _, text in _numbered(tensor, 8)]
+        return settings_files.of_text(texts[0].decode("utf-8", "replace")) if texts else {}
+    settings: dict[str, Any] = {}
+    for _, metadata in _numbered(value, 9):
+        for _, plugin in _numbered(metadata, 1):
+            for _, content in _numbered(plugin, 2):
+                for _, started in _numbered(content, 3):
+                    settings |= dict(_hparam(entry) for _, entry in _numbered(started, 1))
+    return settings
+
+
+def _hparam(entry: bytes) -> tuple[str, Any]:
+    """Return an item of a map from names to `google.protobuf.Value`."""
+    key = ""
+    value: Any = None
+    for number, content in protobuf.fields(entry):
+        if number == 1:
+            key = protobuf.text(content)
+            continue
+        for kind, inner in protobuf.fields(protobuf.block(content)):
+            if kind == 2:
+                value = protobuf.double(inner)
+                value = int(value) if value.is_integer() and abs(value) < 2**53 else value
+            elif kind == 3:
+                value = protobuf.text(inner)
+            elif kind == 4:
+                value = bool(inner)
+    return key, value
 
 
 def _event(record: bytes) -> tuple[float | None, list[Scalar]]:
@@ -252,6 +315,9 @@ def _run(
         for scalar in scalars
     ]
     evaluations, remarks = evaluations_of(measured, log)
+    settings = _settings_beside(log, top or log.folder)
+    for file in files:
+        settings |= file.settings
     return Run(
         entry=top.name if top else None,
         started_at=date_of(begun),
@@ -260,5 +326,16 @@ def _run(
         run_seconds=since(ended, begun),
         evaluations=evaluations,
         problems=(*problems, *remarks),
-        extra={"event_files": len(files)} if len(files) > 1 else {},
+        extra=({"event_files": len(files)} if len(files) > 1 else {})
+        | ({"settings": settings} if settings else {}),
     )
+
+
+def _settings_beside(log: Log, folder: PurePosixPath) -> dict[str, Any]:
+    """Return what files tell that `add_hparams` wrote into folders of their own."""
+    settings: dict[str, Any] = {}
+    for word in log.listing(folder):
+        if _HPARAMS_FOLDER.fullmatch(word):
+            for path in _event_files(log, folder / word[:-1]):
+                settings |= _settings(tf_records(log.companion(path) or b"").data)
+    return settings

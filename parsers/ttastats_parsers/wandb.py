@@ -17,11 +17,11 @@ import msgspec
 
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, PART_OF_A_RUN, Log
+from ttastats.formats.own_logs.setups import entry_of, flat, seed_of
 from ttastats_parsers import plain_yaml, protobuf
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, storable
 from ttastats_parsers.record_files import leveldb_records
-from ttastats_parsers.settings import entry_of, flat, seed_of
 
 name = "wandb"
 

@@ -91,6 +91,7 @@ OWN_LOGS = (
     Row("epoch_back samples_back seconds_back step_back", "error", "The values of a column decrease within a run. Separate the runs with `new_run`, `carry` or a column."),
     Row("guessed_block", "info", "The logs were read by this block, which `--guess` proposed. Write it with `ttastats guess PATH -o FILE` to change it."),
     Row("guessed_clock guessed_column guessed_direction guessed_metric", "info", "Guessed from column names. Confirm it with a block or an option of `ingest`."),
+    Row("inferred_setup", "info", "Entry and seed are inferred from recorded settings and from the names of folders and files. A block with `entry` or `seed`, or a pattern that names them, overrides that."),
     Row("new_epoch", "info", "The step counter restarts in each epoch: steps are counted per epoch."),
     Row("no_clock", "error", "No time column, so seconds are unknown. Set one with `--seconds`."),
     Row("no_column", "error", "A given column does not exist."),
@@ -111,6 +112,7 @@ OWN_LOGS = (
     Row("two_clocks", "warning", "Two columns could be the time; the text says which is used."),
     Row("unknown_direction", "warning", "It is unknown whether higher or lower is better. Set it with `--metric 'NAME higher'`."),
     Row("unreadable_record", "warning", "Unreadable records of the store are skipped."),
+    Row("unread_settings", "warning", "A file of settings beside the log is damaged, or has YAML tags: these values are refused and left out."),
     Row("write_ahead_log", "warning", "The `-wal` file of the MLflow database is not read. Stop the server first."),
     Row("wrong_checksum", "error", "A record does not match its checksum: reading ends there."),
 )

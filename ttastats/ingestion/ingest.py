@@ -18,7 +18,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
-from ttastats.ingestion import absent, described, manifest, registry, traces
+from ttastats.ingestion import absent, described, inferred, manifest, registry, traces
 from ttastats.ingestion.described import Description
 from ttastats.ingestion.reading import NO_LOG, Reading, Result, Spool
 from ttastats.ingestion.sources import Source, find
@@ -197,7 +197,9 @@ def _ingest(
         runs = tables.heads(store.read([target]))
         account = _account(runs, sources, problems, others, parts, target, unchanged)
         return replace(account, written=False)
-    problems = [problem for problem in problems if problem.code not in absent.CODES]
+    derived = (*absent.CODES, inferred.CODE)
+    problems = [problem for problem in problems if problem.code not in derived]
+    marked: list[inferred.Inferred] = []
     # Rows wait in files until all are read: a run that is missing has a row among them, by its
     # name, which is known from the runs behind it.
     files: list[Path] = []
@@ -208,9 +210,14 @@ def _ingest(
         others += result.others
         parts += result.parts
         together += result.together
+        marked += result.inferred
     rows = pl.scan_ipc(files) if files else pl.LazyFrame(schema=schema.POLARS)
     if unchanged:
-        rows = tables.merged(rows, store.rows_of(target, unchanged).filter(schema.of_runs()))
+        kept = store.rows_of(target, unchanged).filter(schema.of_runs())
+        marked += inferred.of_runs(kept.select(inferred.COLUMNS).unique(schema.RUN).collect())
+        rows = tables.merged(rows, kept)
+    renamed, taken_for = inferred.settled(sorted(marked, key=lambda run: (run.source, run.run_id)))
+    rows, problems = inferred.renamed(rows, renamed), [*problems, *taken_for]
     runs = tables.heads(rows, absent.COLUMNS)
     if runs.is_empty():
         profiled = {problem.source for problem in problems if problem.code == traces.CODE}

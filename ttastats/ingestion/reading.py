@@ -21,7 +21,7 @@ from ttastats.base.streams import UnreadableError
 from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.formats.own_logs import patterns
 from ttastats.formats.own_logs.block import FIELDS, Block, fields_of, is_layout, refined
-from ttastats.ingestion import registry, traces
+from ttastats.ingestion import inferred, registry, traces
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for
 from ttastats.ingestion.sources import Source, reason_of
@@ -78,6 +78,7 @@ class Result:
     others: tuple[str, ...]
     parts: tuple[str, ...] = ()
     together: tuple[str, ...] = ()
+    inferred: tuple[inferred.Inferred, ...] = ()
 
 
 def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = None) -> Result:
@@ -110,6 +111,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
         tuple(others),
         tuple(parts),
         surroundings.listed_for(),
+        tuple(inferred.of_runs(rows)),
     )
 
 
@@ -178,6 +180,7 @@ def _read(
         is_part = not is_chosen and _lies_beside_its_table(dialect, log, reading)
         items = [_READ_FROM_A_TABLE] if is_part else dialect.parse(log)
         items = [item if driving else _with_names(item, log) for item in items]
+        items = inferred.with_settings(items, log, source, dialect, surroundings.settings, head)
         digest = bytes_of.digest()
     except (UnreadableError, limits.TooLargeError, MemoryError) as error:
         return _damaged(source, reason_of(error))
@@ -285,6 +288,7 @@ class _Surroundings:
     """What lies beside logs, looked at once for a unit of work and not kept any longer."""
 
     def __init__(self) -> None:
+        self.settings = inferred.Beside()
         self._ways: dict[Container, tuple[Companion, Listing]] = {}
         self._listed_for: dict[str, None] = {}
         self._too_large: dict[PurePosixPath, str] = {}

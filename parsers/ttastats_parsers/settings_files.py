@@ -1,0 +1,233 @@
+"""Which settings does a file beside a log record, the head of a log, or a text inside it?
+
+YAML, JSON and TOML as programs write them, Hydra's overrides, `Namespace(...)`, and tables of
+Markdown. Nothing is ever constructed from a file: what has a YAML tag is refused, and pickles are
+not opened.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ttastats.formats.own_logs.setups import flat
+from ttastats_parsers.payloads import decode, storable
+
+#: Files that hold the settings of what lies beside them, those of Hydra in a hidden folder.
+NAMES = tuple(
+    f"{stem}{ending}"
+    for stem in ("params", "config", "args", "training_args", "hparams")
+    for ending in (".json", ".yaml", ".yml", ".toml")
+)
+HYDRA = (".hydra/config.yaml", ".hydra/overrides.yaml")
+#: Larger files hold data.
+LARGEST = 1024 * 1024
+_MOST, _DEEPEST, _NODES = 1_000, 40, 20_000
+_HEAD = 64 * 1024
+_NAMESPACE = re.compile(r"\bNamespace\((.*)\)", re.DOTALL)
+_ARGUMENT = re.compile(
+    r"""(\w+)=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\[[^\]]*\]|\{[^}]*\}|\([^)]*\)"""
+    r"""|[^,()'"\[{]+(?:\([^)]*\))?)(?:,\s*|$)"""
+)
+_ROW = re.compile(r"^\|?\s*`?([\w./-]+)`?\s*\|\s*(.*?)\s*\|?\s*$", re.MULTILINE)
+_NUMBER = re.compile(r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL", "None"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+
+class UnreadError(Exception):
+    """A file of settings that cannot be read, or part of which is refused, with the reason."""
+
+    def __init__(self, reason: str, settings: Mapping[str, Any] | None = None) -> None:
+        super().__init__(reason)
+        self.settings = settings or {}
+
+
+def of_file(name: str, content: bytes) -> dict[str, Any]:
+    """Return the settings of a file, flat.
+
+    Raises
+    ------
+    UnreadError
+        It is damaged, is no mapping, or some of its values are refused; it has the other ones.
+    """
+    if len(content) > LARGEST:
+        raise UnreadError(f"larger than {LARGEST // 1024:,} KiB")
+    try:
+        if name.endswith((".yaml", ".yml")):
+            return _yaml(content)
+        text = content.decode("utf-8-sig")
+        fields = tomllib.loads(text) if name.endswith(".toml") else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadError(str(error).partition("\n")[0]) from error
+    if not isinstance(fields, dict):
+        raise UnreadError("not a mapping of settings")
+    return of_mapping(fields)
+
+
+def of_head(head: bytes) -> dict[str, Any]:
+    """Return the settings that the first lines of a text log print."""
+    if not (b"Namespace(" in head[:_HEAD] or b"{" in head[:_HEAD]):
+        return {}
+    text = head[:_HEAD].decode("utf-8", "replace")
+    lines = text.split("\n")
+    if settings := next((own for line in lines if (own := _namespace(line))), None):
+        return settings
+    objects = [own for line in lines[:200] if (own := _json_line(line))]
+    # What comes again is what the log tells, no setting.
+    alone = [own for own in objects if sum(own.keys() == other.keys() for other in objects) == 1]
+    return alone[0] if alone and alone[0] == objects[0] else {}
+
+
+def of_text(text: str) -> dict[str, Any]:
+    """Return the settings of a text as programs add it to event files."""
+    text = text[:LARGEST].strip()
+    if settings := _namespace(text):
+        return settings
+    plain = re.sub(r"^```\w*|```$", "", text).strip()
+    try:
+        fields = json.loads(re.sub(r"^(?: {4}|\t)", "", plain, flags=re.MULTILINE))
+    except (ValueError, RecursionError):
+        fields = None
+    if isinstance(fields, dict):
+        return of_mapping(fields)
+    rows = {key: _scalar(value) for key, value in _ROW.findall(text) if value.strip("-: |")}
+    if rows:
+        return of_mapping({key: rows[key] for key in list(rows)[1:]} if len(rows) > 1 else rows)
+    try:
+        return of_file("text.yaml", plain.encode())
+    except UnreadError:
+        return {}
+
+
+def _namespace(text: str) -> dict[str, Any]:
+    match = _NAMESPACE.search(text)
+    if match is None:
+        return {}
+    return of_mapping({key: _literal(value) for key, value in _ARGUMENT.findall(match[1])})
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text.strip()) if len(text) < 1_000 else text
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text.strip()
+
+
+def _json_line(line: str) -> dict[str, Any]:
+    start = line.find("{")
+    if start < 0 or not line.rstrip().endswith("}"):
+        return {}
+    try:
+        fields = decode(line[start:].encode())
+    except ValueError:
+        return {}
+    return of_mapping(fields) if isinstance(fields, dict) and len(fields) > 1 else {}
+
+
+def of_mapping(fields: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return settings flat, as a table can keep them."""
+    named = flat({str(key): value for key, value in fields.items()})
+    return {key: storable(named[key]) for key in list(named)[:_MOST]}
+
+
+def _yaml(content: bytes) -> dict[str, Any]:
+    import yaml  # only settings need it
+
+    reader = _Yaml(yaml.parse(content, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)))
+    try:
+        value = reader.document()
+    except (yaml.YAMLError, ValueError) as error:
+        where = getattr(error, "problem", None) or error
+        raise UnreadError(f"invalid YAML: {where}".partition("\n")[0]) from error
+    if isinstance(value, list):  # overrides of Hydra: lines of `key=value`
+        value = {
+            key.lstrip("+~"): _scalar(text)
+            for key, sign, text in (str(each).partition("=") for each in value)
+            if sign
+        }
+    settings = of_mapping(value) if isinstance(value, dict) else {}
+    if reader.refused:
+        named = [f"{key or 'the file'} ({tag})" for key, tag in reader.refused.items()]
+        raise UnreadError(f"YAML tags are refused: {'; '.join(named[:5])}", settings)
+    if value is not None and not isinstance(value, dict):
+        raise UnreadError("not a mapping of settings")
+    return settings
+
+
+class _Yaml:
+    """Reads values from the events of a parser, which makes nothing of tags.
+
+    A loader of nodes would recurse in C as deep as a file is nested, and end the process.
+    """
+
+    def __init__(self, events: Iterator[Any]) -> None:
+        self._events = events
+        self._room = _NODES
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self.refused: dict[str, str] = {}
+
+    def document(self) -> Any:
+        """Return the value of the first document."""
+        for event in self._events:
+            if hasattr(event, "anchor"):
+                return self._value(event, "", 0)
+        return None
+
+    def _value(self, event: Any, key: str, depth: int) -> Any:
+        """Return the value that an event begins; one with a tag is refused, and named."""
+        kind = type(event).__name__
+        if kind == "AliasEvent":
+            value, size = self._anchors.get(event.anchor, (None, 1))
+            self._use(size, depth)
+            return value
+        before = self._room
+        self._use(1, depth)
+        if kind == "ScalarEvent":
+            is_text = event.style in {"'", '"', "|", ">"}
+            value = event.value if is_text else _scalar(event.value)
+        elif kind == "SequenceStartEvent":
+            value = [
+                self._value(each, f"{key}[{at}]", depth + 1)
+                for at, each in enumerate(self._until("SequenceEndEvent"))
+            ]
+        else:
+            value = {}
+            for name in self._until("MappingEndEvent"):
+                word = str(self._value(name, key, depth + 1))
+                inner = self._value(next(self._events), f"{key}.{word}".lstrip("."), depth + 1)
+                is_merged = word == "<<" and isinstance(inner, dict)
+                value = {**inner, **value} if is_merged else value | {word: inner}
+        if event.tag is not None:
+            self.refused[key] = event.tag.replace("tag:yaml.org,2002:", "!!")
+            value = None
+        if event.anchor is not None:
+            self._anchors[event.anchor] = (value, before - self._room)
+        return value
+
+    def _until(self, end: str) -> Iterator[Any]:
+        for event in self._events:
+            if type(event).__name__ == end:
+                return
+            yield event
+
+    def _use(self, size: int, depth: int) -> None:
+        self._room -= size
+        if self._room < 0 or depth > _DEEPEST:
+            raise UnreadError("nested too deeply, or too large")
+
+
+def _scalar(text: str) -> Any:
+    """Return the value of plain text: a word, a number, or the text."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if len(text) < 40 and _NUMBER.fullmatch(text) and "_" not in text:
+        return int(text) if text.lstrip("+-").isdecimal() and len(text) < 19 else float(text)
+    return text

@@ -1,0 +1,251 @@
+"""Which setup, which seed and which repetition is a run, by what it records and where it lies?
+
+Settings and names that vary between runs make the entry. What only numbers runs does not: a seed,
+the name or the number of a run, a version, a trial, a date. Everything here is inferred; what a
+block says of a run stands above it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import xxhash
+
+#: Where a run's record (`extra`) keeps the settings of W&B, of MLflow and of files beside logs.
+RECORDED = ("settings", "config", "params")
+#: Where it keeps of what its entry was inferred.
+MARK = "setup"
+#: Settings that name, number or place a run. `optimizer.name` and `lora_rank` are none of them.
+_OF_ONE_RUN = re.compile(
+    r"(?i)^(?:name|id|rank|tags|group|project)$|(?:^|[._/-])(?:(?:run|exp|experiment|job|trial|"
+    r"session|project|display|process|host|task)[_-]?(?:name|id|number|num|no|idx|index)|hostname|"
+    r"host|(?:local|global|node|world|process)_rank|(?:main_process_|master_)?port|master_addr|pid|"
+    r"uuid|run|rep|repeat|trial|timestamp|date|notes|comment|description|resume(?:_\w+)?|_wandb|"
+    r"(?:(?:output|out|logs?|logging|save|run|work|results?|checkpoints?|ckpt|cache|tmp|temp|home|"
+    r"root|default_root|exp|experiment|tensorboard|data|dataset|hub|overwrite_output)[_-]?)?"
+    r"(?:dir|path|folder|directory))$|seed$"
+)
+#: A longer name of an entry cannot be read in a table.
+_LONGEST = 120
+_SEEDS = ("seed", "random_seed", "SEED", "train.seed")
+_SEED_KEY = re.compile(r"(?:^|[._/-])(?:random_|global_|manual_|rng_)?seed$", re.IGNORECASE)
+
+#: Numbers that count runs wherever they stand in a name, by the word before them.
+_COUNTED = re.compile(
+    r"(?i)(?:^|(?<=[-_. =,+]))"
+    r"(?:(?P<seed>(?:random[-_]?)?seed)|repeat|rep|run|trial|try|version|job)"
+    r"[-_=. ]?(?P<number>\d{1,10})(?=$|[-_. =,+])"
+)
+#: Names that a program makes up for each run, and places that are the same for all.
+_MADE_UP = re.compile(
+    r"(?:offline-)?run-\d{8}_\d{6}-\w+|\d{6,}|\d{9,10}\.\d+"
+    r"|(?=[a-f]*\d)[0-9a-f]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|\d{4}[-_.]?\d\d[-_.]?\d\d(?:[-_T ]?\d\d[-_:.h]?\d\d(?:[-_:.m]?\d\d)?(?:[.,]\d+)?)?"
+    r"|\d\d[-_:]\d\d[-_:]\d\d|(?:last-)?checkpoint(?:-\d+)?|latest",
+    re.IGNORECASE,
+)
+#: A date and a time inside a name, as TensorBoard's writers and many scripts add them.
+_STAMP = re.compile(
+    r"(?:^|(?<=[-_. ]))(?:[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d"
+    r"|\d{4}-?\d\d-?\d\d[-_T]\d\d[-_:]?\d\d(?:[-_:]?\d\d)?)(?=$|[-_. ])"
+)
+_PLACES = frozenset(
+    {
+        "log", "logs", "run", "runs", "lightning_logs", "csv_logs", "csv", "tb", "tb_logs",
+        "tensorboard", "output", "outputs", "multirun", "result", "results", "files", "wandb",
+        "mlruns", "checkpoints", "events", "metrics", "progress", "history", "train",
+    }
+)  # fmt: skip
+#: A number at the end of a name, which counts runs only if the numbers beside it say so.
+_AT_END = re.compile(
+    r"(?P<before>|.*?[^-_. =])(?P<mark>(?:(?:(?<=^)|[-_. =])s[-_=]?|[-_. =]?))(?P<number>\d{1,5})"
+)
+
+
+class Seen(NamedTuple):
+    """What is known of a run that has no name yet.
+
+    `place` is the folders it lies in below what was given, and `file` the name of its file without
+    ending, where several may lie in a folder. `scope` is what is compared at all: the format and
+    the benchmark. `fallback` names the entry if nothing else does.
+    """
+
+    scope: tuple[str | None, ...]
+    place: tuple[str, ...]
+    file: str
+    settings: Mapping[str, Any]
+    seed: int | None
+    fallback: str
+
+
+class Setup(NamedTuple):
+    """What a run was taken for."""
+
+    entry: str
+    seed: int | None
+
+
+def flat(settings: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
+    """Return nested settings with their keys joined by points."""
+    joined: dict[str, Any] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict) and depth < 8:
+            joined |= flat(value, f"{prefix}{key}.", depth + 1)
+        else:
+            joined[f"{prefix}{key}"] = value
+    return joined
+
+
+def recorded(extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a run's record holds, by their names."""
+    settings: dict[str, Any] = {}
+    for key in reversed(RECORDED):
+        if isinstance(more := extra.get(key), Mapping):
+            settings |= flat(more)
+    return settings
+
+
+def shared(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return as text what repeated runs share of flat settings, in the order of their names."""
+    return {
+        key: _without_numbers(value)
+        for key, value in sorted(settings.items())
+        if value is not None and not _OF_ONE_RUN.search(key)
+    }
+
+
+def varying(several: Iterable[Mapping[str, str]]) -> list[str]:
+    """Return the names of settings (`shared`) in which runs that record any differ."""
+    known = [each for each in several if each]
+    names = dict.fromkeys(name for each in known for name in each)
+    return sorted(name for name in names if len({each.get(name) for each in known}) > 1)
+
+
+def entry_of(settings: Mapping[str, Any]) -> str | None:
+    """Return the name of what runs with these settings share: the settings, or a digest of many."""
+    return _named(shared(flat(settings)))
+
+
+def _named(settings: Mapping[str, str]) -> str | None:
+    text = " ".join(f"{key}={value}" for key, value in settings.items())
+    if len(text) <= _LONGEST:
+        return text or None
+    return f"settings {xxhash.xxh3_64_hexdigest(text.encode('utf-8', 'replace'))[:8]}"
+
+
+def seed_of(settings: Mapping[str, Any]) -> int | None:
+    """Return the seed that some flat settings name."""
+    names = [*_SEEDS, *sorted(name for name in settings if _SEED_KEY.search(name))]
+    return next((seed for name in names if (seed := _whole(settings.get(name))) is not None), None)
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}\s*", value):
+        return int(value)
+    is_whole = (
+        isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
+    )
+    return int(value) if is_whole and abs(value) < 2.0**62 else None
+
+
+def _without_numbers(value: Any) -> str:
+    """Return a value as text, without what numbers runs in a name such as `adam-s0`."""
+    if not isinstance(value, str):
+        try:
+            return repr(value)
+        except RecursionError:
+            return type(value).__name__
+    return "/".join(split(part)[0] for part in value.split("/")) or value
+
+
+def split(name: str) -> tuple[str, int | None]:
+    """Return a name without what numbers runs in it, and the seed it tells."""
+    if _MADE_UP.fullmatch(name):
+        return "", None
+    seeds = [int(match["number"]) for match in _COUNTED.finditer(name) if match["seed"]]
+    rest = _STAMP.sub("", _COUNTED.sub("", name))
+    if rest != name:
+        rest = re.sub(r"([-_. =,+])[-_. =,+]+", r"\1", rest).strip("-_. =,+")
+    return rest, seeds[0] if seeds else None
+
+
+def settled(runs: Sequence[Seen]) -> list[Setup]:
+    """Return the entry and the seed of each run, as all of them together tell."""
+    paths, seeds = _paths(runs)
+    shares = [shared(run.settings) for run in runs]
+    groups: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for number, (run, path) in enumerate(zip(runs, paths, strict=True)):
+        groups[run.scope, path].append(number)
+    stems: defaultdict[tuple[Any, ...], set[str]] = defaultdict(set)
+    for scope, path in groups:
+        stems[scope].add(path)
+    entries = [""] * len(runs)
+    for (scope, path), numbers in groups.items():
+        names = varying(shares[number] for number in numbers)
+        for number in numbers:
+            own = {name: shares[number][name] for name in names if name in shares[number]}
+            words = [path] if path and (not own or len(stems[scope]) > 1) else []
+            words += [text] if (text := _named(own)) else []
+            entries[number] = " ".join(words) or _named(shares[number]) or runs[number].fallback
+    return [Setup(entry, seed) for entry, seed in zip(entries, seeds, strict=True)]
+
+
+def _paths(runs: Sequence[Seen]) -> tuple[list[str], list[int | None]]:
+    """Return of each run the names around it without numbers of runs, and its seed."""
+    files: defaultdict[tuple[Any, ...], set[str]] = defaultdict(set)
+    for run in runs:
+        files[run.scope, run.place].add(split(run.file)[0])
+    every: list[list[str]] = []
+    seeds: list[int | None] = []
+    for run in runs:
+        # The name of a file tells runs apart only where others lie beside it.
+        of_file = len(files[run.scope, run.place]) > 1
+        halves = [split(part) for part in (*run.place, run.file)]
+        every.append(_telling(stem for stem, _ in (halves if of_file else halves[:-1])))
+        told = [seed for _, seed in reversed(halves) if seed is not None]
+        seeds.append(run.seed if run.seed is not None else next(iter(told), None))
+    _leave_out_numbers(runs, every, seeds)
+    return ["/".join(_telling(parts)) for parts in every], seeds
+
+
+def _telling(parts: Iterable[str]) -> list[str]:
+    """Return the parts of a path that are not the same for all runs of a program."""
+    known = [part for part in parts if part]
+    return [part for part in known if part.lower() not in _PLACES] or known[-1:]
+
+
+def _leave_out_numbers(
+    runs: Sequence[Seen], every: list[list[str]], seeds: list[int | None]
+) -> None:
+    """Leave out numbers at the end of names that count runs; those behind an s are seeds."""
+    matches = [_AT_END.fullmatch(parts[-1]) if parts else None for parts in every]
+    numbers: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
+    is_recorded: defaultdict[tuple[Any, ...], list[bool]] = defaultdict(list)
+    keys: list[tuple[Any, ...]] = []
+    for run, parts, match in zip(runs, every, matches, strict=True):
+        key = (run.scope, *parts[:-1], match["mark"], match["before"]) if match else ()
+        keys.append(key)
+        if match:
+            numbers[key].add(int(match["number"]))
+            is_recorded[key].append(bool(run.settings))
+    crossed = Counter((key[:-1], frozenset(some)) for key, some in numbers.items())
+    for place, (match, key) in enumerate(zip(matches, keys, strict=True)):
+        known = all(is_recorded[key])
+        if match is None or not _count_runs(numbers[key], known or "s" in match["mark"]):
+            continue
+        # `exp1` and `exp2` may be two setups: what tells is that others have the same numbers,
+        # or that the settings of all are known.
+        is_number = not match["before"] or "s" in match["mark"]
+        if is_number or crossed[key[:-1], frozenset(numbers[key])] > 1 or known:
+            every[place][-1:] = [match["before"]] if match["before"] else []
+            if seeds[place] is None and "s" in match["mark"]:
+                seeds[place] = int(match["number"])
+
+
+def _count_runs(numbers: set[int], alone: bool) -> bool:
+    """Return whether numbers count from 0 or 1 with few gaps; one may be `alone`."""
+    span = max(numbers) - min(numbers) + 1
+    return (len(numbers) > 1 or alone) and min(numbers) <= 1 and len(numbers) >= 2 / 3 * span
