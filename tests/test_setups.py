@@ -8,11 +8,18 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
-from ttastats import ingest
+import ttastats as tta
+from ttastats import api, ingest
+from ttastats.base.errors import TtastatsError
+from ttastats.cli import app, complete
 from ttastats.formats.own_logs import setups
 from ttastats.formats.own_logs.setups import Seen
 from ttastats.ingestion.ingest import Account
+from ttastats.outcomes.conditions import parse_all
+from ttastats.sides.question import Selection
+from ttastats.table import schema
 from ttastats.table.store import read
 from ttastats_parsers import settings_files
 from ttastats_parsers.settings_files import UnreadError
@@ -242,3 +249,75 @@ def test_names_do_not_change_the_order_of_rows(tmp_path: Path) -> None:
     assert rows["source"].is_sorted()
     assert rows["entry"].unique().to_list() == ["run"]
     assert rows.schema["seed"] == pl.Int64
+
+
+def sides_of(table: Path, a: str, b: str) -> list[Selection]:
+    return [Selection(table, parse_all([condition])) for condition in (a, b)]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    files = {}
+    for number, (optimizer, seed) in enumerate(sorted(TWO)):
+        files[f"version_{number}/metrics.csv"] = CSV.format(number)
+        files[f"version_{number}/hparams.yaml"] = (
+            f"model:\n  optimizer: {optimizer}\n  lr: 0.{1 + (optimizer == 'sgd')}\nseed: {seed}\n"
+        )
+    runs(written(tmp_path / "logs", files))
+    return tmp_path / "runs.parquet"
+
+
+def test_a_recorded_setting_is_asked_for_by_its_name(table: Path) -> None:
+    sides = sides_of(table, "model.optimizer=adam", "optimizer=sgd")
+    assert [(row.get("n_a"), row.get("n_b")) for row in tta.compare(*sides).records] == [(2, 2)]
+    assert tta.read(table, where=["lr>=0.15"]).collect()["source"].n_unique() == 2
+    assert api.run_table(table, where=["optimizer=a*", "seed=1"]).height == 1
+    report = tta.summary(table, by=["optimizer", "lr"])
+    assert [(row.get("optimizer"), row.get("lr"), row.get("n")) for row in report.records] == [
+        ("adam", 0.1, 2), ("sgd", 0.2, 2)
+    ]  # fmt: skip
+    kept = tta.filter(table, output=table.with_name("sgd.parquet"), where=["optimizer=sgd"])
+    assert kept.runs == 2
+    assert tuple(read([table.with_name("sgd.parquet")]).collect().columns) == schema.NAMES
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["summary", "--where", "optimiser=adam"], ["runs", "--where", "optimiser=adam"],
+        ["summary", "--by", "optimiser"], ["compare", "--a", "optimiser=adam", "--b", "lr=0.2"],
+        ["compare", "--a", "lr=0.1", "--b", "lr=0.2", "--block", "optimiser"],
+    ],
+)  # fmt: skip
+def test_the_error_for_an_unknown_name_lists_the_settings_that_vary(
+    words: list[str], table: Path
+) -> None:
+    result = CliRunner().invoke(app, [words[0], str(table), *words[1:]])
+    assert isinstance(result.exception, TtastatsError)
+    assert "optimiser" in result.exception.what
+    assert "Settings that vary: model.lr, model.optimizer" in str(result.exception.remedy)
+
+
+def test_settings_are_completed(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMP_WORDS", f"ttastats compare {table} --a")
+    assert complete.conditions("model.o") == ["model.optimizer="]
+    assert complete.conditions("optimizer=") == ["optimizer=adam", "optimizer=sgd"]
+    assert complete.columns("entry,model.l") == ["entry,model.lr"]
+
+
+def test_no_row_pools_setups_without_saying_so(table: Path) -> None:
+    target = ["val_acc>=0.9"]
+    summary = tta.summary(table, by=["benchmark"], target=target)
+    assert [row.get("flags") for row in summary.records] == [["runs_vary"]]
+    assert "pools runs of different settings: model.lr, model.optimizer" in str(summary)
+    assert "pools runs" in str(tta.variance(table, by=["benchmark"], target=target))
+    assert "pools runs" not in str(tta.summary(table, target=target))
+    (row,) = tta.compare(*sides_of(table, "seed=0", "seed=1"), target=target).records
+    assert (row.get("setups_a"), row.get("setups_b")) == (2, 2)
+    mixed, _ = runs(table.parent / "logs", block={**BLOCK, "entry": "one"})
+    assert {entry for entry, _ in mixed} == {"one"}
+    (row,) = tta.compare(*sides_of(table, "seed=0", "seed=1"), target=target).records
+    assert (row.get("setups_a"), row.get("setups_b")) == (2, 2)
+    assert [row.get("flags") for row in tta.summary(table, target=target).records] == [
+        ["runs_vary"]
+    ]

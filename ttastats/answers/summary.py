@@ -15,6 +15,7 @@ from ttastats.base import percentages, units
 from ttastats.base.lazy import picked
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
+from ttastats.outcomes import settings
 from ttastats.outcomes.counted import counted
 from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.report import fields, grouping, strips
@@ -55,7 +56,12 @@ class SummaryRow(Row, frozen=True):
     epochs_mean: key.EpochsMean
     epoch_seconds_mean: key.EpochSecondsMean
     axis: key.AxisName
-    flags: Annotated[list[str], Key("`mixed_speeds` if the runs have two speeds")]
+    flags: Annotated[
+        list[str],
+        Key(
+            "`mixed_speeds`: the runs have two speeds; `runs_vary`: they record different settings"
+        ),
+    ]
     left_out: key.LeftOutKeys = key.LeftOutKeys()
 
 
@@ -177,7 +183,7 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
     columns["epoch_seconds_mean"] = (
         [None] * sizes.size if axis.progress else _means_of(there, "epoch_seconds", solved)
     )
-    mixed = may_differ(runs, sizes)
+    mixed, pooled = may_differ(runs, sizes), settings.pooled(runs, groups.keys.columns)
     every = zip(
         groups.keys.rows(named=True), sizes.tolist(), solved.tolist(), withheld, strict=True
     )
@@ -188,7 +194,10 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
             reached=n_reached,
             cv_withheld=code,
             axis=axis.name,
-            flags=["mixed_speeds"] if mixed[place] and two_speeds(groups.parts[place]) else [],
+            flags=[
+                *(["mixed_speeds"] if mixed[place] and two_speeds(groups.parts[place]) else []),
+                *(["runs_vary"] if tuple(keys.values()) in pooled else []),
+            ],
             **{name: values[place] for name, values in columns.items()},
         )
         for place, (keys, n, n_reached, code) in enumerate(every)

@@ -11,8 +11,9 @@ import polars as pl
 
 from ttastats.answers import runs as runs_report
 from ttastats.base import atomic
+from ttastats.base.errors import TtastatsError
 from ttastats.ingestion import given
-from ttastats.outcomes import time_to_target
+from ttastats.outcomes import settings, time_to_target
 from ttastats.report.answer import Report
 from ttastats.report.ordering import filtered
 from ttastats.sides import question
@@ -35,7 +36,12 @@ def answered(report: Report, *sides: Chosen) -> Report:
     for number, side in enumerate(sides):
         letter = chr(ord("A") + number)
         notes += [note.prefixed(letter) for note in side.notes if note not in everywhere]
-    report = filtered(report, sides[0].of_answer)
+    try:
+        report = filtered(report, sides[0].of_answer)
+    except TtastatsError as error:
+        if not error.what.startswith("unknown column"):
+            raise
+        raise settings.with_varying(error, settings.varying(sides[0].runs["extra"])) from None
     return replace(report, notes=(*report.notes, *notes))
 
 

@@ -480,8 +480,10 @@ NOTES = (
     Row("rules", "record", "The contest's rules and their version."),
     Row("run_count", "score", "Results with a number of runs that the rules do not allow.",
         "{n:# result} with a different number of runs than the rules require: scored anyway, as the official summarizer does, but not a valid submission."),
-    Row("runs_vary", "all", "A group mixes setups: its statistics may be meaningless.",
-        "warning: groups mix setups that differ in {what}{which}. A statistic of a mixed group may be meaningless{advice}.", short="setups differ within a side", advice="Split with --by, or filter with --where."),
+    Row("runs_vary", "all", "A group mixes setups: its statistics may be meaningless.", {
+        "runs_vary": "warning: groups mix setups that differ in {what}{which}. A statistic of a mixed group may be meaningless{advice}.",
+        "runs_vary.row": "     pools runs of different settings: {names:list}",
+        }, short="setups differ within a side", advice="Split with --by, or filter with --where."),
     Row("same_convergence", "compare", "`--same-convergence` assumes equal epochs.",
         "--same-convergence: the speedup is the throughput ratio and assumes equal epochs to the target; permutation test of that assumption: {tests}."),
     Row("saturation", "profile", "The batch size from which throughput no longer grows.",

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: Values of one column that are proposed; more do not help anyone to choose.
 _MOST = 200
@@ -32,9 +36,12 @@ def units(incomplete: str) -> list[str]:
 
 
 def _names() -> Sequence[str]:
-    from ttastats.table.schema import RUN_NAMES  # polars costs start-up time
+    """Return the columns of runs, and the settings that those of the named tables record."""
+    from ttastats.outcomes import settings  # polars costs start-up time
+    from ttastats.table.schema import RUN_NAMES
 
-    return RUN_NAMES
+    extras = _unique("extra", _tables())
+    return [*RUN_NAMES, *(() if extras is None else settings.known(extras))]
 
 
 def _tables() -> list[Path]:
@@ -43,15 +50,28 @@ def _tables() -> list[Path]:
     return [Path(word) for word in line.split() if word.endswith(".parquet")]
 
 
-def _values(column: str, files: Sequence[Path]) -> list[str]:
-    """Return values of a column as text, none where the tables cannot be read."""
+def _values(name: str, files: Sequence[Path]) -> list[str]:
+    """Return values of a column or setting as text, none where the tables cannot be read."""
+    from ttastats.outcomes import settings
+    from ttastats.table.schema import NAMES
+
+    distinct = _unique(name if name in NAMES else "extra", files)
+    if distinct is None:
+        return []
+    if name not in NAMES:
+        meant = settings.meant(name, settings.known(distinct))
+        distinct = settings.column(distinct, meant).unique() if meant else distinct.clear()
+    return sorted(map(str, distinct.drop_nulls()))[:_MOST]
+
+
+def _unique(column: str, files: Sequence[Path]) -> pl.Series | None:
+    """Return the values of a column, None where the tables cannot be read."""
     import polars as pl
 
     from ttastats.base.errors import TtastatsError
     from ttastats.table import store
 
     try:
-        distinct = store.read(files).select(pl.col(column).unique()).collect().to_series()
+        return store.read(files).select(pl.col(column).unique()).collect().to_series()
     except (OSError, TtastatsError, ValueError, pl.exceptions.PolarsError):
-        return []
-    return sorted(map(str, distinct.drop_nulls()))[:_MOST]
+        return None

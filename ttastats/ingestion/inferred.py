@@ -185,7 +185,7 @@ def _marked(
     else:
         parts = _place(source, log, run.entry)
         mark["place"] = [part for part in parts if part]
-        if dialect.name in {"table", "lines"}:
+        if dialect.name in {"table", "lines"} and not log.named:
             mark["file"] = log.name.partition(".")[0]
     if names:
         mark["from"] = list(names)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ttastats.base.errors import TtastatsError
 
-_CONDITION = re.compile(r"\s*(\w+)\s*(!=|>=|<=|==?|>|<)\s*(.*?)\s*", re.DOTALL)
+_CONDITION = re.compile(r"\s*(\w[\w./-]*)\s*(!=|>=|<=|==?|>|<)\s*(.*?)\s*", re.DOTALL)
 #: One alternative and what ends it: in quotes anything, else up to a comma without `\` before it.
 _VALUE = re.compile(
     r'\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>(?:[^,\\]|\\.|\\$)*?))\s*(?P<end>,|$)',

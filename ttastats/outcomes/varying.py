@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from ttastats.formats.own_logs import setups
 from ttastats.table.schema import recorded
 
 #: Columns in which runs of one group are expected to agree.
@@ -50,7 +51,8 @@ def settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
     """Return the recorded settings in which runs of one group differ, with these groups.
 
     They are hyperparameters that no column holds, by their names in `extra`, learning rates
-    first. What some runs do not record does not differ.
+    first, and all that stores and files of settings tell but what numbers runs. What some runs do
+    not record does not differ.
     """
     grouped = runs.group_by(by or pl.lit(0), maintain_order=True).agg(
         **{"recorded extras": pl.col("extra").drop_nulls().unique()}
@@ -59,14 +61,22 @@ def settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
     for *keys, extras in grouped.select(*by, "recorded extras").iter_rows():
         distinct: defaultdict[str, set[str]] = defaultdict(set)
         for extra in extras:
-            for name, value in recorded(extra).items():
-                if value is not None and _is_setting(name):
-                    distinct[name].add(repr(value))
+            for name, value in _settings(extra).items():
+                distinct[name].add(value)
         for name, values in distinct.items():
-            if len(values) > 1:
+            if len(values) > 1 and name not in by:
                 groups[name].append(tuple(keys))
     ordered = sorted(groups, key=lambda name: ("learning_rate" not in name, name))
     return {name: tuple(groups[name]) for name in ordered}
+
+
+@lru_cache(4_096)
+def _settings(extra: str) -> dict[str, str]:
+    """Return what a run records of how was trained, as text."""
+    fields = recorded(extra)
+    named = {name: fields[name] for name in fields if _is_setting(name)}
+    plain = {name: repr(value) for name, value in named.items() if value is not None}
+    return plain | setups.shared(setups.recorded(fields))
 
 
 @lru_cache(4_096)  # runs have the same few names

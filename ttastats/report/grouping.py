@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ttastats.base import units
 from ttastats.base.lazy import Lazy
-from ttastats.base.note import Note, note
-from ttastats.outcomes import axis, left_out, varying
+from ttastats.base.note import Note, note, wording
+from ttastats.outcomes import axis, left_out, settings, varying
 from ttastats.outcomes.counted import counted, standing
 from ttastats.report import fields
 from ttastats.report.answer import Report
@@ -92,8 +92,9 @@ def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Repo
 
     Its one table has a line for each row.
     """
-    absent = left_out.rows(runs)
-    if absent.is_empty() and all(row.get("left_out") == LeftOutKeys() for row in report.records):
+    absent, pooled = left_out.rows(runs), settings.pooled(counted(runs, by), by)
+    unmixed = absent.is_empty() and not pooled
+    if unmixed and all(row.get("left_out") == LeftOutKeys() for row in report.records):
         return report
     each = [
         left_out.group(runs, {name: row.get(name) for name in by}, absent) for row in report.records
@@ -103,9 +104,11 @@ def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Repo
         for row, gone in zip(report.records, each, strict=True)
     )
     (table,) = report.tables
+    several = (pooled.get(tuple(row.get(name) for name in by)) for row in report.records)
+    mixed = [wording("runs_vary.row", names=names) if names else "" for names in several]
     lines = (
-        replace(line, details=with_line(line.details, gone))
-        for line, gone in zip(table.rows, each, strict=True)
+        replace(line, details=with_line(with_line(line.details, gone), text))
+        for line, gone, text in zip(table.rows, each, mixed, strict=True)
     )
     return replace(report, records=rows, tables=(replace(table, rows=tuple(lines)),))
 
@@ -179,14 +182,14 @@ def group_notes(
     `labels` are the names of the groups where the first key is their number.
     """
     counting = counted(runs, by)
-    names, settings = varying.columns(counting, by), varying.settings(counting, by)
-    if names or settings:
+    names, recorded = varying.columns(counting, by), varying.settings(counting, by)
+    if names or recorded:
         what = [", ".join(names)] if names else []
-        if settings:
-            what.append(f"recorded settings (`extra`): {units.listed([*settings])}")
+        if recorded:
+            what.append(f"recorded settings (`extra`): {units.listed([*recorded])}")
         advice = ": split with --by or filter with --where" if names else ""
         groups = sorted(
-            {key for some in (names, settings) for keys in some.values() for key in keys},
+            {key for some in (names, recorded) for keys in some.values() for key in keys},
             key=lambda key: unknown_last(*key),
         )
         which = _of_groups(counting, by, groups, labels)

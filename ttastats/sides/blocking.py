@@ -12,11 +12,10 @@ import polars as pl
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note, note, wording
-from ttastats.outcomes import columns, select
+from ttastats.outcomes import columns, select, settings
 from ttastats.sides.design.side import BLOCK, setup_names
 from ttastats.sides.pairing import Blocks, Pair, Pairing
 from ttastats.stats.blocks import ByBlock
-from ttastats.table.schema import recorded
 
 OPTION = "--block"
 #: Blocks that no column holds: the day of the start; runs in turn, by their starts.
@@ -58,22 +57,10 @@ def values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
         numbered = runs.with_row_index("place")
         places = select.where(numbered.lazy(), [name]).collect()["place"]
         return numbered["place"].is_in(places.implode())
-    told = [_recorded(extra) for extra in runs["extra"]]
-    recordings = [each.get(name) for each in told]
-    if all(value is None for value in recordings):
-        known = {key for each in told for key in each}
-        raise columns.unknown(name, [*columns.of_runs(), *DERIVED, *sorted(known)], option)
-    return pl.Series(
-        [None if value is None else str(value) for value in recordings], dtype=pl.String
-    )
-
-
-def _recorded(extra: str | None) -> dict[str, Any]:
-    """Return what a run recorded, and the values of its recipe if it was trained here."""
-    fields = recorded(extra)
-    made = fields.get("settings")
-    recipe = made.get("values") if isinstance(made, dict) else None
-    return {**recipe, **fields} if isinstance(recipe, dict) else fields
+    meant = settings.meant(name, settings.known(runs["extra"]))
+    if meant is None:
+        raise settings.unknown(name, [*columns.of_runs(), *DERIVED], runs["extra"], option)
+    return settings.column(runs["extra"], meant)
 
 
 def in_turn(starts: pl.DataFrame) -> pl.Series:

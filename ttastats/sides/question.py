@@ -18,7 +18,15 @@ from ttastats.base.nearest import nearest
 from ttastats.base.note import Note, note
 from ttastats.base.records import FORMER_NAMES
 from ttastats.ingestion import given
-from ttastats.outcomes import at_budget, axis, columns, counted, select, time_to_target
+from ttastats.outcomes import (
+    at_budget,
+    axis,
+    columns,
+    counted,
+    select,
+    settings,
+    time_to_target,
+)
 from ttastats.outcomes import budget as budgets
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.conditions import Condition, parse_all
@@ -164,11 +172,12 @@ _Conditions = Mapping[columns.Kind, tuple[Condition, ...]]
 def rows(source: Source, where: Sequence[str] = ()) -> pl.LazyFrame:
     """Return the rows of the tidy table that meet all conditions, those on evaluations included."""
     table, conditions = _opened(source, where)
-    _refuse(conditions["other"], schema.EVALUATION_NAMES)
+    every, conditions, added = _with_settings(given.tidy(table), conditions)
+    _refuse(conditions["other"], schema.EVALUATION_NAMES, every)
     if conditions["result"]:
         by_runs = Selection(table, (*conditions["run"], *conditions["result"]))
         return select.where(chosen(by_runs).rows, conditions["evaluation"])
-    return select.where(given.tidy(table), (*conditions["run"], *conditions["evaluation"]))
+    return select.where(every, (*conditions["run"], *conditions["evaluation"])).drop(added)
 
 
 def chosen(
@@ -196,8 +205,11 @@ def chosen(
     """
     table, conditions = _opened(source, where)
     of_side = source.conditions if isinstance(source, Selection) else ()
+    judged = given.judged(table)
+    every = given.tidy(table) if judged is None else judged.lazy()
+    every, conditions, added = _with_settings(every, conditions)
     others = [each for each in conditions["other"] if not of_answer or each in of_side]
-    _refuse(others, schema.EVALUATION_NAMES if by_evaluation else ())
+    _refuse(others, schema.EVALUATION_NAMES if by_evaluation else (), every)
     if conditions["evaluation"] and not by_evaluation:
         raise TtastatsError(
             f"{conditions['evaluation'][0].column} is a column of evaluations, but this command "
@@ -206,15 +218,13 @@ def chosen(
             remedy="Use --target for another quality target. `ttastats runs` lists the runs "
             "with such an evaluation; `ttastats export FILE -o rows.csv` writes the rows.",
         )
-    judged = given.judged(table)
-    every = given.tidy(table) if judged is None else judged.lazy()
     targets = parse_targets(target) if judged is None else ()
     try:
         if judged is None:
-            return _judged(every, conditions, targets)
-        runs = select.where(every, conditions["run"]).collect()
+            return _judged(every, conditions, targets, added)
+        runs = select.where(every, conditions["run"]).drop(added).collect()
         if runs.is_empty():
-            raise select.unmet(judged, conditions["run"], "run")
+            raise select.unmet(every.collect(), conditions["run"], "run")
         return _by_result(runs, conditions, _NO_ROWS.lazy())
     except TtastatsError as error:
         if not name:
@@ -234,12 +244,40 @@ def _opened(source: Source, where: Sequence[str]) -> tuple[given.Source, _Condit
     return table, kinds
 
 
-def _refuse(conditions: Sequence[Condition], also: Sequence[str]) -> None:
+def _with_settings(
+    every: pl.LazyFrame, conditions: _Conditions
+) -> tuple[pl.LazyFrame, _Conditions, list[str]]:
+    """Return a table with the recorded settings that conditions name, and what was added.
+
+    Such conditions are on runs then, like those on columns.
+    """
+    if not conditions["other"]:
+        return every, conditions, []
+    runs = every.select(*schema.RUN, "extra").unique(schema.RUN, maintain_order=True).collect()
+    known = settings.known(runs["extra"])
+    meant = {each: settings.meant(each.column, known) for each in conditions["other"]}
+    added = sorted({name for name in meant.values() if name is not None})
+    if not added:
+        return every, conditions, []
+    values = runs.select(
+        *schema.RUN, *(settings.column(runs["extra"], name) for name in added)
+    ).lazy()
+    every = every.join(values, on=schema.RUN, how="left", nulls_equal=True, maintain_order="left")
+    on_settings = tuple(
+        replace(each, column=name) for each, name in meant.items() if name is not None
+    )
+    rest = tuple(each for each, name in meant.items() if name is None)
+    run = (*conditions["run"], *on_settings)
+    return every, {**conditions, "run": run, "other": rest}, added
+
+
+def _refuse(conditions: Sequence[Condition], also: Sequence[str], every: pl.LazyFrame) -> None:
     """Refuse conditions on columns that no run has."""
     known = (*columns.of_runs(), *also)
     for condition in conditions:
-        error = columns.unknown(condition.column, known, condition.option)
-        if nearest(condition.column, known):
+        extras = every.select("extra").unique().collect()["extra"]
+        error = settings.unknown(condition.column, known, extras, condition.option)
+        if nearest(condition.column, (*known, *settings.known(extras))):
             raise error
         hint = (
             "Columns of an answer, such as cv or verdict, can be used with --where in summary, "
@@ -248,9 +286,14 @@ def _refuse(conditions: Sequence[Condition], also: Sequence[str]) -> None:
         raise TtastatsError(error.what, where=error.where, remedy=f"{hint}\n  {error.remedy}")
 
 
-def _judged(every: pl.LazyFrame, conditions: _Conditions, targets: Sequence[UserTarget]) -> Chosen:
-    """Judge the runs of a tidy table that meet the conditions."""
-    rows = select.where(every, conditions["run"])
+def _judged(
+    every: pl.LazyFrame,
+    conditions: _Conditions,
+    targets: Sequence[UserTarget],
+    added: Sequence[str],
+) -> Chosen:
+    """Judge the runs of a tidy table that meet the conditions; what was added for them goes."""
+    rows = select.where(every, conditions["run"]).drop(added)
     if conditions["evaluation"]:
         having = select.where(rows, conditions["evaluation"]).select(schema.RUN).unique()
         rows = rows.join(having, on=schema.RUN, how="semi")
@@ -337,16 +380,34 @@ def sides(
         letters = [
             chr(ord("A") + number) if len(choices) > 1 else "" for number in range(len(choices))
         ]
-        return [
+        at = [
             _at(each, question, budget, letter)
             for each, letter in zip(choices, letters, strict=True)
         ]
+        return _with_columns(at, question.by)
+    choices = _with_columns(choices, question.by)
     tables, text = axis.settled([each.runs for each in choices], unit)
     notes = (Note("axis", text),) if text else ()
     return [
         replace(each, runs=runs, notes=(*each.notes, *notes))
         for each, runs in zip(choices, tables, strict=True)
     ]
+
+
+def _with_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[Chosen]:
+    """Return sides whose runs have the recorded settings to group by as columns."""
+    frames = [each.runs for each in choices]
+    for name in by:
+        if any(name in frame.columns for frame in frames):
+            continue
+        extras = pl.concat([frame["extra"] for frame in frames])
+        meant = settings.meant(name, settings.known(extras))
+        if meant is not None:
+            values = settings.column(extras, meant).alias(name)
+            for number, frame in enumerate(frames):
+                frames[number] = frame.with_columns(values.head(frame.height))
+                values = values.slice(frame.height)
+    return [replace(each, runs=frame) for each, frame in zip(choices, frames, strict=True)]
 
 
 def _at(side: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
@@ -375,8 +436,15 @@ def group(
 
 def keys(by: Sequence[str], by_default: Sequence[str], side: Chosen) -> tuple[str, ...]:
     """Return the columns that put runs together, once they are known to be there."""
-    columns.check(by, side.runs.columns, option="--by")
+    _expect_columns(by, side)
     return tuple(by or by_default)
+
+
+def _expect_columns(by: Sequence[str], side: Chosen) -> None:
+    """Refuse names that are neither columns of runs nor settings that any records."""
+    for name in by:
+        if name not in side.runs.columns:
+            raise settings.unknown(name, side.runs.columns, side.runs["extra"], "--by")
 
 
 def with_claim(question: Question, quality: str) -> tuple[float | None, Question]:
@@ -407,7 +475,7 @@ def labelled(choices: Sequence[Chosen], question: Question, labels: Sequence[str
     """Return the runs of each source as sides to be paired."""
     targets = parse_targets(question.target)
     for each in choices:
-        columns.check(question.by, each.runs.columns, option="--by")
+        _expect_columns(question.by, each)
     return [
         Side(label, each.runs, each.rows, targets, at_budget=question.budget is not None)
         for label, each in zip(labels, choices, strict=True)
@@ -491,4 +559,4 @@ def short_labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequen
 
 
 #: A condition on one column that is met by one value; a number alone would not say what it counts.
-_EQUAL = re.compile(r"(\w+)=(?=.*[A-Za-z])([^=,<>]+)")
+_EQUAL = re.compile(r"([\w./-]+)=(?=.*[A-Za-z])([^=,<>]+)")

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ttastats.base import units
+from ttastats.outcomes import settings
 from ttastats.outcomes.time_to_target import PROGRESS, solved
 from ttastats.stats.batches import by_size, counts
 from ttastats.stats.outcomes import numbered
@@ -84,11 +85,14 @@ def design(runs: pl.DataFrame) -> Design:
 
 
 def setup_names(runs: pl.DataFrame) -> pl.Series:
-    """Return the setup of each run: its entry, or its system where that is unknown."""
-    entries = runs.get_column("entry")
-    if not entries.null_count():
-        return entries.alias("setup")
-    return runs.select(setup=pl.coalesce("entry", "system", pl.lit(""))).get_column("setup")
+    """Return the setup of each run: its entry, or its system where that is unknown.
+
+    Runs of one entry that record different settings are of several setups.
+    """
+    names = runs.select(setup=pl.coalesce("entry", "system", pl.lit(""))).get_column("setup")
+    if "extra" not in runs.columns or (apart := settings.apart(runs["extra"])).n_unique() < 2:
+        return names
+    return pl.select(setup=pl.concat_str(names, apart, separator=" ")).get_column("setup")
 
 
 def _grids(runs: pl.DataFrame) -> Iterator[tuple[str, Grid]]:

@@ -1,0 +1,134 @@
+"""Which settings do runs record that no column of the table holds, and what are their values?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+from ttastats.base.errors import TtastatsError
+from ttastats.base.units import listed
+from ttastats.formats.own_logs import setups
+from ttastats.outcomes import columns
+from ttastats.table.schema import recorded
+
+#: Settings that an error names.
+_NAMED = 12
+
+
+def of(extra: str | None) -> dict[str, Any]:
+    """Return what a run records by name: its settings, flat, and single values beside them."""
+    fields = recorded(extra)
+    single = {
+        name: value for name, value in fields.items() if not isinstance(value, dict | list | None)
+    }
+    return single | setups.recorded(fields)
+
+
+def varying(extras: Iterable[str | None]) -> list[str]:
+    """Return the names of the recorded settings in which runs differ."""
+    several = (setups.shared(setups.recorded(recorded(extra))) for extra in dict.fromkeys(extras))
+    return setups.varying(several)
+
+
+def apart(extras: pl.Series) -> pl.Series:
+    """Return as text the settings in which runs differ, those of each run; the same where none do.
+
+    A run that records none may be any of them: it is of none.
+    """
+    if not extras.str.contains_any(_MARKS).any():
+        return pl.Series([""] * extras.len(), dtype=pl.String())
+    shares = {extra: setups.shared(setups.recorded(recorded(extra))) for extra in extras.unique()}
+    names = setups.varying(shares.values())
+    texts = {
+        extra: " ".join(f"{name}={own[name]}" for name in names if name in own)
+        for extra, own in shares.items()
+    }
+    return pl.Series([texts[extra] for extra in extras], dtype=pl.String())
+
+
+#: What the record of a run with settings contains.
+_MARKS = [f'"{name}":' for name in setups.RECORDED]
+
+
+def pooled(runs: pl.DataFrame, by: Sequence[str]) -> dict[tuple[Any, ...], list[str]]:
+    """Return the groups, by the values of their keys, whose runs record different settings."""
+    if "extra" not in runs.columns or not runs["extra"].str.contains_any(_MARKS).any():
+        return {}
+    grouped = runs.group_by(by or pl.lit(0), maintain_order=True).agg(
+        **{"recorded extras": pl.col("extra").unique()}
+    )
+    rows = grouped.select(*by, "recorded extras").iter_rows()
+    every = {tuple(keys): varying(extras) for *keys, extras in rows}
+    return {keys: left for keys, names in every.items() if (left := [*{*names} - {*by}])}
+
+
+def known(extras: Iterable[str | None]) -> list[str]:
+    """Return the names of all that runs record."""
+    return sorted({name for extra in dict.fromkeys(extras) for name in of(extra)})
+
+
+def meant(name: str, names: Sequence[str]) -> str | None:
+    """Return the recorded name that is meant: itself, or the only one that ends with it."""
+    if name in names:
+        return name
+    ending = [each for each in names if each.endswith((f".{name}", f"/{name}"))]
+    return ending[0] if len(ending) == 1 else None
+
+
+def column(extras: pl.Series, name: str) -> pl.Series:
+    """Return the values of a setting: numbers or truth where all known ones are, else texts."""
+    values = {extra: of(extra).get(name) for extra in extras.unique()}
+    several = {value for value in map(_plain, values.values()) if value is not None}
+    if several and all(isinstance(value, bool) for value in several):
+        return _series(extras, values, name, pl.Boolean())
+    numbers = {extra: _number(value) for extra, value in values.items()}
+    if all(numbers[extra] is not None for extra, value in values.items() if value is not None):
+        is_whole = all(number is None or number.is_integer() for number in numbers.values())
+        series = _series(extras, numbers, name, pl.Float64())
+        return series.cast(pl.Int64()) if several and is_whole else series
+    texts = {extra: _text(value) for extra, value in values.items()}
+    return _series(extras, texts, name, pl.String())
+
+
+def _series(
+    extras: pl.Series, values: dict[str | None, Any], name: str, dtype: pl.DataType
+) -> pl.Series:
+    return pl.Series(name, [values[extra] for extra in extras], dtype)
+
+
+def _plain(value: Any) -> Any:
+    return _text(value) if isinstance(value, dict | list) else value
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str | None) else str(value)
+
+
+def _number(value: Any) -> float | None:
+    """Return a number, which a store may keep as text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if abs(number) < 2.0**62 else None
+
+
+def unknown(
+    name: str, columns_: Sequence[str], extras: Iterable[str | None], where: str
+) -> TtastatsError:
+    """Return the error for a name that is neither a column nor a setting, with those that vary."""
+    extras = list(extras)
+    error = columns.unknown(name, [*columns_, *known(extras)], where)
+    return with_varying(error, varying(extras))
+
+
+def with_varying(error: TtastatsError, names: Sequence[str]) -> TtastatsError:
+    """Return an error whose remedy names the settings that vary too."""
+    if not names:
+        return error
+    text = f"Settings that vary: {listed(names, _NAMED)}."
+    return TtastatsError(error.what, where=error.where, remedy=f"{error.remedy}\n  {text}")
