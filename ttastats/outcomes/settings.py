@@ -61,7 +61,11 @@ def pooled(runs: pl.DataFrame, by: Sequence[str]) -> dict[tuple[Any, ...], list[
     )
     rows = grouped.select(*by, "recorded extras").iter_rows()
     every = {tuple(keys): varying(extras) for *keys, extras in rows}
-    return {keys: left for keys, names in every.items() if (left := [*{*names} - {*by}])}
+    return {
+        keys: left
+        for keys, names in every.items()
+        if (left := [name for name in names if name not in by])
+    }
 
 
 def known(extras: Iterable[str | None]) -> list[str]:
