@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import ttastats as tta
 from tests.conftest import ROOT, matches_accepted
+from tests.made_stores import scalar
 from tests.test_wild import KINDS, differences, order_of, read_runs, seen, told
 from ttastats.answers.guessing import kinds, layout, lines
 from ttastats.answers.guessing.proposal import NoLogError, Proposal
@@ -226,6 +227,77 @@ class TestFolder:
         (kind,) = tta.guess(tmp_path).kinds
         assert kind.runs[0].evaluations < 30
         assert "a.csv: only the first" in kind.problems[-1]
+
+
+class TestEveryFile:
+    def test_is_looked_at_and_marked_where_it_fails(self, tmp_path: Path) -> None:
+        for entry in ("adam", "sgd"):
+            for seed in range(1, 9):
+                rows = [f"{n},{n}.5,{4 - n / 10}" for n in range(1, 6)]
+                if (entry, seed) in {("adam", 3), ("sgd", 6)}:
+                    rows += rows[2:]  # a restart
+                path = tmp_path / "runs" / entry / f"seed{seed}.csv"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(csv_of("step,elapsed,val_loss", *rows))
+        shown = str(tta.guess(tmp_path / "runs"))
+        assert "14 runs of 2 entries (adam, sgd); seeds 1, 2, 3, 4, 5 and 3 more" in shown
+        assert "70 evaluations; time from elapsed s" in shown
+        assert " ! adam/seed3.csv:7, sgd/seed6.csv:7: step decreases (here)" in shown
+        assert shown.rstrip().endswith("--a entry=adam --b entry=sgd --target 'val_loss<=3.5'")
+
+    def test_without_a_time_the_quality_at_the_end_leads_to_a_verdict(self, tmp_path: Path) -> None:
+        for entry, worse in (("adam", 0.0), ("sgd", 0.5)):
+            for seed in (1, 2, 3):
+                path = tmp_path / "runs" / entry / f"seed{seed}.csv"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(csv_of("step,val_loss", "1,4", f"2,{3 + worse + seed / 100}"))
+        found = tta.guess(tmp_path / "runs")
+        (words,) = (each for each in found.commands() if "compare" in each)
+        assert words.endswith("--a entry=adam --b entry=sgd --at-end")
+        assert "no time" in str(found)
+        table = tmp_path / "runs.parquet"
+        tta.ingest([tmp_path / "runs"], table, guess=tta.guess)
+        options = words.replace("runs.parquet", str(table)).split()[2:]
+        assert "B is worse than A" in run("compare", *options)[1]
+
+    def test_one_setup_is_compared_with_another_table(self, tmp_path: Path) -> None:
+        (tmp_path / "a.csv").write_text(csv_of("step,elapsed,val_loss", "1,1,4", "2,2,3"))
+        *_, last = tta.guess(tmp_path).commands()
+        assert "OTHER.parquet --target 'val_loss<=3'" in last
+
+    def test_a_summary_beside_logs_is_no_second_run(self, tmp_path: Path) -> None:
+        for name in ("a", "b"):
+            (tmp_path / f"run_{name}").mkdir()
+            (tmp_path / f"run_{name}" / "log.csv").write_text(
+                csv_of("step,val_loss", "1,4", f"2,{3 if name == 'a' else 2}")
+            )
+        (tmp_path / "all.csv").write_text(csv_of("name,val_loss", "a,3", "b,2"))
+        left = {name: reason for reason, names in tta.guess(tmp_path).left for name in names}
+        assert left["all.csv"].startswith("a summary beside logs")
+        alone = tta.guess(tmp_path / "all.csv")
+        assert alone.kinds[0].counted.runs == 2
+        account = tta.ingest([tmp_path], tmp_path / "x.parquet", guess=tta.guess)
+        assert account.runs == 2
+        assert any(
+            each.code == "not_guessed" and "all.csv" in each.message for each in account.problems
+        )
+
+    def test_means_over_runs_are_no_runs(self, tmp_path: Path) -> None:
+        path = tmp_path / "groups.csv"
+        path.write_text(csv_of("name,val_loss_mean,val_loss_std", "a,3,.1", "b,2,.1"))
+        with pytest.raises(TtastatsError, match="no run can be recovered"):
+            tta.guess(path)
+
+    def test_events_beside_a_table_of_their_run_with_its_times_are_no_second_run(
+        self, tmp_path: Path
+    ) -> None:
+        (tmp_path / "log.csv").write_text(csv_of("step,elapsed,val_loss", "1,1,4", "2,2,3"))
+        events = tmp_path / "events.out.tfevents.1700000000.host"
+        events.write_bytes(scalar(1.0, 1, val_loss=4.0) + scalar(2.0, 2, val_loss=3.0))
+        found = tta.guess(tmp_path)
+        assert [kind.files for kind in found.kinds] == [("log.csv",)]
+        account = tta.ingest([tmp_path], tmp_path / "x.parquet", guess=tta.guess)
+        assert (account.runs, account.parts) == (1, 1)
 
 
 class TestReadAsGuessed:

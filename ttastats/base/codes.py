@@ -99,6 +99,7 @@ OWN_LOGS = (
     Row("no_line", "error", "No line matches the regular expression."),
     Row("no_metric", "error, warning", "No column looks like a quality metric, or none has the given name: use `--metric`."),
     Row("no_table", "error", "The file contains no table."),
+    Row("not_guessed", "info", "`--guess` proposes no block for these files; the message says why."),
     Row("not_a_number not_finite", "warning", "Values that are not finite numbers are unknown."),
     Row("percent_or_fraction", "error", "Values and target differ by a factor of 100. Give the target in the unit of the log."),
     Row("recognised", "info", "The file was recognised as a known format."),

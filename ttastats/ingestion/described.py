@@ -13,11 +13,11 @@ from typing import Any, Protocol
 import msgspec
 import xxhash
 
-from ttastats.base import limits
+from ttastats.base import limits, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.base.streams import UnreadableError
-from ttastats.formats.own_logs import FILE, GUESSED, patterns
+from ttastats.formats.own_logs import FILE, GUESSED, NOT_GUESSED, patterns
 from ttastats.formats.own_logs.block import Block
 from ttastats.ingestion.containers import Archive, Disk, printable
 from ttastats.ingestion.sources import Source, matches
@@ -34,6 +34,11 @@ class Proposed(Protocol):
     @property
     def root(self) -> str:
         """The absolute place of the folder."""
+        ...
+
+    @property
+    def left(self) -> Iterable[tuple[str, Sequence[str]]]:
+        """Files for which nothing is proposed, by the reason."""
         ...
 
 
@@ -67,6 +72,10 @@ def proposed(propose: Guess | None, paths: Sequence[str]) -> tuple[list[Block], 
         problems += [
             Problem(GUESSED, f"[[logs]]\n{block.strip()}", "info", source=path)
             for block in answer.config.split("[[logs]]\n")[1:]
+        ]
+        problems += [
+            Problem(NOT_GUESSED, f"{units.listed(names, 3)}: {reason}", "info", source=path)
+            for reason, names in answer.left
         ]
     return blocks, problems
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,8 @@ from ttastats.report.render.harmless import visible, visible_lines
 
 #: Names of one reason, or of one kind, that are shown before the rest is only counted.
 _NAMED = 3
+#: Problems that are shown, those of rejected files first.
+_PROBLEMS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,25 @@ class RunSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """What the files of a kind hold; entries with most runs first, `timed` runs have a time.
+
+    `worst` is the worst of the last values of the first metric, with its direction; `own_targets`
+    says whether the runs have targets already. `parts` are files whose runs other files tell.
+    """
+
+    runs: int = 0
+    parts: int = 0
+    benchmarks: int = 0
+    own_targets: bool = False
+    entries: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    evaluations: int = 0
+    timed: int = 0
+    worst: tuple[str, bool, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """Files of one kind: the block that is proposed for them, if they need one, and some runs."""
 
@@ -48,7 +68,8 @@ class Kind:
     reasons: tuple[Reason, ...]
     runs: tuple[RunSeen, ...] = ()
     problems: tuple[str, ...] = ()
-    entries: tuple[str, ...] = ()
+    counted: Counted = Counted()
+    clock: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,34 +119,64 @@ class Guessed:
         named = "" if is_met or not self.config else f" --config {shlex.quote(config)}"
         yield f"ttastats ingest {path}{named}"
         table = shlex.quote(visible(str(default_output([self.path]))))
-        kind = max(self.kinds, key=lambda kind: (len(kind.entries) > 1, len(kind.files)))
-        if len(kind.entries) > 1:
-            a, b = (shlex.quote(f"entry={visible(name)}") for name in kind.entries[:2])
-            yield f"ttastats compare {table} --a {a} --b {b}{_target(kind.runs)}"
+        kind = max(self.kinds, key=lambda kind: (len(kind.counted.entries) > 1, len(kind.files)))
+        if len(entries := kind.counted.entries) > 1:
+            a, b = (shlex.quote(f"entry={visible(name)}") for name in entries[:2])
+            yield f"ttastats compare {table} --a {a} --b {b}{_question(kind)}"
         else:
-            yield f"ttastats summary {table}{_target(kind.runs)}"
+            yield f"ttastats summary {table}{_target(kind)}"
+            yield f"ttastats compare {table} OTHER.parquet{_question(kind)}  # of another setup"
 
 
-def _target(runs: Sequence[RunSeen]) -> str:
-    """Return a target that all runs seen meet at their end, where none is known.
+def _question(kind: Kind) -> str:
+    """Return which question the runs can answer: the time to a target, or the quality at the end.
+
+    Several benchmarks have no target in common.
+    """
+    one = kind.counted.benchmarks <= 1 and not kind.counted.own_targets
+    target = _target(kind) if one and kind.counted.timed else ""
+    has_target = target or (kind.counted.own_targets and kind.counted.timed)
+    return target if has_target else " --at-end"
+
+
+def _target(kind: Kind) -> str:
+    """Return a target that all runs meet at their end, where none is known.
 
     It is rounded to three digits, so that the worst value still meets it.
     """
-    known = [run for run in runs if run.final is not None and math.isfinite(run.final)]
-    if not known or any(run.to_target for run in runs) or known[0].higher_is_better is None:
+    if kind.counted.worst is None or kind.counted.own_targets:
         return ""
-    better, metric = known[0].higher_is_better, known[0].metric
-    values = [run.final or 0.0 for run in known if run.metric == metric]
-    worst = min(values) if better else max(values)
+    metric, better, worst = kind.counted.worst
     three = Context(prec=3, rounding=ROUND_FLOOR if better else ROUND_CEILING)
     rounded = f"{float(three.create_decimal(repr(worst))):.3g}"
     target = f"{metric}{'>=' if better else '<='}{rounded}"
     return f" --target {shlex.quote(target)}"
 
 
+def _holds(kind: Kind) -> str:
+    """Return in a line how many runs, entries, seeds and evaluations there are, and the clock."""
+    counted = kind.counted
+    entries = units.listed([visible(name) for name in counted.entries], _NAMED)
+    number = len(counted.entries)
+    parts = [
+        f"{units.plural(counted.runs, 'run')} of "
+        f"{number:,} {'entry' if number == 1 else 'entries'} ({entries})"
+    ]
+    if counted.seeds:
+        seeds = units.listed([str(seed) for seed in counted.seeds], 5)
+        parts.append(f"{'seed' if len(counted.seeds) == 1 else 'seeds'} {seeds}")
+    parts.append(units.plural(counted.evaluations, "evaluation"))
+    clock = kind.clock or "the log"
+    timed = "" if counted.timed == counted.runs else f" in {counted.timed:,} of them"
+    parts.append(f"time from {visible(clock)}{timed}" if counted.timed else "no time")
+    return "; ".join(parts)
+
+
 def _kind(place: int, kind: Kind) -> Iterator[str]:
     yield f"{place}. {visible(kind.title)}"
     yield f"   {units.plural(len(kind.files), 'file')}: {_named(kind.files)}"
+    nothing = "parts of runs that other files tell" if kind.counted.parts else "no run can be read"
+    yield f"   {_holds(kind) if kind.counted.runs else nothing}"
     if kind.block:
         plain = [line for line in kind.block.splitlines() if not _DOUBT.match(line)]
         yield ""
@@ -135,9 +186,9 @@ def _kind(place: int, kind: Kind) -> Iterator[str]:
     for mark, sure in ((" ", True), ("?", False)):
         reasons = (reason for reason in kind.reasons if reason.sure is sure)
         yield from (f" {mark} {reason.key:<8} {visible(reason.text)}" for reason in reasons)
-    yield from (f" ! {visible(problem)}" for problem in kind.problems[:_NAMED])
-    if len(kind.problems) > _NAMED:
-        yield f" ! and {len(kind.problems) - _NAMED} more"
+    yield from (f" ! {visible(problem)}" for problem in kind.problems[:_PROBLEMS])
+    if len(kind.problems) > _PROBLEMS:
+        yield f" ! and {len(kind.problems) - _PROBLEMS} more"
     if kind.runs:
         yield ""
         yield from _table(kind.runs)

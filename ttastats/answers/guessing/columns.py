@@ -64,6 +64,26 @@ def proposal(frame: pl.DataFrame) -> Proposal:
     return Proposal(keys, tuple(reasons))
 
 
+def means(found: Sequence[str]) -> str:
+    """Return the columns that hold a mean and a deviation of one thing, listed, or an empty text.
+
+    Both together are of several runs: `val/loss_mean` and `val/loss_std`.
+    """
+    plain = {_plain(name): name for name in found}
+    pairs = [
+        f"{name} and {plain[other]}"
+        for key, name in plain.items()
+        for of_mean, of_spread in _OF_RUNS
+        if (other := re.sub(rf"(^|_){of_mean}($|_)", rf"\1{of_spread}\2", key)) != key
+        if other in plain and evaluated([name, "val_loss"])
+    ]
+    return listed(list(dict.fromkeys(pairs)), 2)
+
+
+#: Words for a mean, each with one for how far the values lie apart.
+_OF_RUNS = [(mean, spread) for mean in ("mean", "avg") for spread in ("std", "sd", "stdev", "sem")]
+
+
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 

@@ -150,13 +150,82 @@ def _sorted(files: Sequence[File], reading: Reading) -> _Sorted:
             by_kind.left[str(error)].append(file.below)
         except TtastatsError as error:
             by_kind.left[error.what].append(file.below)
+    _without_events(by_kind)
     _without_companions(by_kind)
+    _without_summaries(by_kind)
     return by_kind
+
+
+def _without_events(by_kind: _Sorted) -> None:
+    """Leave out event files beside a table that tells their run with its times."""
+    timed = {
+        file.place.parent
+        for sketches in by_kind.guessed.values()
+        for file, sketch in sketches
+        if _is_timed(sketch.proposal)
+    }
+    events = by_kind.read.get(_EVENTS, [])
+    beside = [file for file in events if file.place.parent in timed and not file.source.named]
+    if beside:
+        by_kind.read[_EVENTS] = [file for file in events if file not in beside]
+        by_kind.left[_IN_A_TABLE] += [file.below for file in beside]
+        if not by_kind.read[_EVENTS]:
+            del by_kind.read[_EVENTS]
+            by_kind.known.discard(_EVENTS)
+
+
+_EVENTS = "tfevents: read without a block"
+_IN_A_TABLE = "the run is in the table beside it"
+
+
+def _is_timed(proposal: Proposal) -> bool:
+    preset = proposal.keys.get("preset")
+    return bool(presets.block(str(preset)).seconds if preset else proposal.keys.get("seconds"))
+
+
+def _without_summaries(by_kind: _Sorted) -> None:
+    """Leave out tables with a row for each run where logs lie beside or below: of the same runs."""
+    places = [file.place for title in by_kind.known for file in by_kind.read[title]]
+    places += [
+        file.place
+        for sketches in by_kind.guessed.values()
+        for file, sketch in sketches
+        if not sketch.is_summary
+    ]
+    folders = {folder for place in places for folder in place.parents}
+    for same, sketches in list(by_kind.guessed.items()):
+        told = [
+            file
+            for file, sketch in sketches
+            if sketch.is_summary and file.place.parent in folders and not file.source.named
+        ]
+        _leave(by_kind, same, told, _SUMMARY)
+
+
+_SUMMARY = "a summary beside logs: possibly of the same runs; `ttastats guess FILE` reads it alone"
+
+
+def _leave(by_kind: _Sorted, same: tuple[str, ...], files: Sequence[File], reason: str) -> None:
+    """Leave out some files of a kind, for a reason."""
+    if not files:
+        return
+    rest = [(file, sketch) for file, sketch in by_kind.guessed[same] if file not in files]
+    by_kind.left[reason] += [file.below for file in files]
+    if rest:
+        by_kind.guessed[same] = rest
+    else:
+        del by_kind.guessed[same]
 
 
 def _without_companions(by_kind: _Sorted) -> None:
     """Leave out what lies beside logs that are read without a block: it tells the same runs."""
     folders = {file.place.parent for title in by_kind.known for file in by_kind.read[title]}
+    folders |= {
+        file.place.parent
+        for sketches in by_kind.guessed.values()
+        for file, sketch in sketches
+        if "preset" in sketch.proposal.keys
+    }
 
     def is_beside(file: File) -> bool:
         folder = file.place.parent
@@ -164,12 +233,8 @@ def _without_companions(by_kind: _Sorted) -> None:
         return beside and not file.source.named
 
     for same, sketches in list(by_kind.guessed.items()):
-        beside = [file for file, _ in sketches if is_beside(file)]
-        by_kind.guessed[same] = [(file, sketch) for file, sketch in sketches if file not in beside]
-        if beside:
-            by_kind.left[_BESIDE] += [file.below for file in beside]
-        if not by_kind.guessed[same]:
-            del by_kind.guessed[same]
+        guessed = [file for file, sketch in sketches if "preset" not in sketch.proposal.keys]
+        _leave(by_kind, same, [file for file in guessed if is_beside(file)], _BESIDE)
 
 
 _BESIDE = "beside a log that is read without a block: possibly the same run"
@@ -192,8 +257,14 @@ def _sort(file: File, reading: Reading, sketched: kinds.Seen, by_kind: _Sorted) 
         by_kind.read[title].append(file)
         return
     else:
-        sketch = sketched.sketch(head, file.below)
+        sketch = sketched.sketch(head, f"{_above(file)}/{file.below}")
     by_kind.guessed[sketch.same].append((file, sketch))
+
+
+def _above(file: File) -> str:
+    """Return the name of the folder that is looked at: it may say what is in it, such as losses."""
+    above = file.place.parts[: -len(PurePosixPath(file.below).parts)]
+    return above[-1] if above else ""
 
 
 _Proposed = tuple[str, list[File], Proposal | None]

@@ -27,12 +27,16 @@ _TABLES = (".csv", ".tsv")
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """What a file is taken for; those of one kind have the same `same`."""
+    """What a file is taken for; those of one kind have the same `same`.
+
+    With `is_summary` its rows may be runs that other files tell whole.
+    """
 
     same: tuple[str, ...]
     proposal: Proposal
     title: str
     rows: int
+    is_summary: bool = False
 
 
 class Seen:
@@ -127,12 +131,20 @@ def sketched(head: bytes, path: str) -> Sketch:
 def _of_table(frame: pl.DataFrame, head: bytes) -> Sketch:
     if frame.height == 1 and _is_json(head):
         raise NoLogError("JSON with a single row of numbers: a summary, or settings")
+    if means := columns.means(frame.columns):
+        raise NoLogError(
+            f"means over runs ({means}), from which no run can be recovered: give the table with "
+            "a row for each run"
+        )
     proposal = columns.proposal(frame)
+    runs = [name for name in proposal.keys.get("run", ()) if name in frame.columns]
+    is_summary = bool(runs) and frame.select(runs).is_unique().all()
     if not any(map(proposal.keys.get, ("step", "epoch", "samples", "seconds"))):
         text = "it has no step, epoch or time: are its rows evaluations?"
         proposal = replace(proposal, reasons=(*proposal.reasons, Reason("step", text, sure=False)))
+        is_summary = True
     title = f"table of {listed(frame.columns, 8)}"
-    return Sketch(("table", *_keys(proposal)), proposal, title, frame.height)
+    return Sketch(("table", *_keys(proposal)), proposal, title, frame.height, is_summary)
 
 
 def _of_lines(head: bytes, path: str) -> Sketch:

@@ -1,31 +1,30 @@
-"""What would ingest make of the files of one kind? Some of their runs, read just as it does."""
+"""What would ingest make of the files of one kind? Their runs, read just as it does."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
 
-from ttastats.answers.guessing.answer import Kind, RunSeen
+from ttastats.answers.guessing.answer import Counted, Kind, RunSeen
 from ttastats.answers.guessing.columns import rank
 from ttastats.answers.guessing.proposal import Proposal, written
 from ttastats.base import units
 from ttastats.base.records import Problem
 from ttastats.formats.dialect import PART_OF_A_RUN
-from ttastats.formats.own_logs import FILE, config, patterns, presets
+from ttastats.formats.own_logs import FILE, config, presets
 from ttastats.formats.own_logs.block import Block, metric_of
-from ttastats.ingestion import described
+from ttastats.ingestion.ingest import units as units_of_work
 from ttastats.ingestion.reading import Reading, read_unit
 from ttastats.ingestion.sources import Source
 from ttastats.outcomes import time_to_target
 
-#: So many runs are read, of so many files, and no more of each file than this.
+#: So many runs are shown, and no more of each file is read than this.
 _RUNS = 3
-_MOST_FILES = 12
 _MOST_READ = 4 * 1024 * 1024
 
 
@@ -58,41 +57,121 @@ def tried(
     root: str,
     blocks: tuple[Block, ...],
 ) -> tuple[Kind, Proposal | None]:
-    """Read some runs of a kind just as `ingest` does; where a step goes back, give the choices."""
+    """Read the files of a kind just as `ingest` does; where a step goes back, give the choices."""
     block = written(proposal) if proposal else None
     reading = Reading(blocks=config.blocks(block, FILE, root) if block else blocks)
+    shown = {files[at].below for at in (0, len(files) // 2, -1)}
+    first = _metrics_of(proposal)
+    counts = _Counts()
     runs: list[pl.DataFrame] = []
-    problems: dict[str, None] = {}
-    # From the beginning, the middle and the end, then others that may hold a run.
-    last = len(files) - 1
-    for number in dict.fromkeys([0, len(files) // 2, last, *range(min(len(files), _MOST_FILES))]):
-        file = files[number]
-        if len(runs) >= _RUNS:
-            break
-        source = file.source
-        beginning = _Beginning(source.container, source.file, file.below, source.entry)
-        unit = read_unit([beginning], reading)
+    problems: dict[str, dict[str, None]] = {}
+    beginnings = [
+        _Beginning(file.source.container, file.source.file, file.below, file.source.entry)
+        for file in files
+    ]
+    for part in units_of_work(beginnings):
+        unit = read_unit(part, reading)
         assert isinstance(unit.rows, pl.DataFrame)  # noqa: S101 - for the type checker
-        room = _RUNS - len(runs) if len(files) < _RUNS else 1
-        runs += unit.rows.partition_by("run_id", maintain_order=True)[:room]
+        counts.add(unit.rows, first)
+        counts.parts += len(unit.parts)
+        runs += _shown(unit.rows, shown, len(files), len(runs))
         remarks = [problem for problem in unit.problems if problem.code != PART_OF_A_RUN]
-        if source.file.size > _MOST_READ:
-            text = f"only the first {_MOST_READ // 2**20} MiB were read"
-            remarks.append(Problem("large_file", text, "warning"))
-        back = next((problem for problem in remarks if problem.code in _CHOICES), None)
-        if proposal and back and not proposal.choices:
-            proposal = replace(proposal, choices=_CHOICES[back.code])
-        problems |= dict.fromkeys(_worded(p, file) for p in remarks if p.severity != "info")
+        remarks += [_cut(each.name) for each in part if each.file.size > _MOST_READ]
+        for problem in sorted(remarks, key=lambda each: each.severity != "error"):
+            if proposal and problem.code in _CHOICES and not proposal.choices:
+                proposal = replace(proposal, choices=_CHOICES[problem.code])
+            if problem.severity != "info":
+                problems.setdefault(_worded(problem), {})[problem.place] = None
     kind = Kind(
         title,
         tuple(file.below for file in files),
         written(proposal) if proposal else None,
         proposal.reasons if proposal else (),
-        tuple(_run_seen(run, _metrics_of(proposal)) for run in runs),
-        tuple(problems),
-        _entries(files, reading),
+        tuple(_run_seen(run, first) for run in runs),
+        tuple(f"{units.listed(list(places), 3)}: {text}" for text, places in problems.items()),
+        counts.counted(),
+        _clock(proposal),
     )
     return kind, proposal
+
+
+def _shown(
+    rows: pl.DataFrame, files: Collection[str], number: int, before: int
+) -> list[pl.DataFrame]:
+    """Return some runs as examples: of the first, a middle and the last file, or of few files."""
+    room = _RUNS - before
+    of_each = room if number < _RUNS else 1
+    chosen = rows.filter(pl.col("source").is_in(files)) if number > _RUNS else rows
+    return [
+        run
+        for of_file in chosen.partition_by("source", maintain_order=True)
+        for run in of_file.partition_by("run_id", maintain_order=True)[:of_each]
+    ][:room]
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What all files of a kind hold, counted from their rows."""
+
+    entries: Counter[str] = field(default_factory=Counter)
+    benchmarks: set[str | None] = field(default_factory=set)
+    own_targets: bool = False
+    seeds: set[int] = field(default_factory=set)
+    parts: int = 0
+    evaluations: int = 0
+    timed: int = 0
+    finals: dict[tuple[str, bool], list[float]] = field(default_factory=dict)
+
+    def add(self, rows: pl.DataFrame, first: Sequence[str]) -> None:
+        """Count the runs in some rows; of the metric that comes first, keep the last values."""
+        evaluations = rows.filter(pl.col("eval_index") >= 0)
+        per_run = rows.group_by("source", "run_id", maintain_order=True).agg(
+            pl.col("entry", "seed", "benchmark").first(),
+            timed=pl.col("seconds").is_not_null().any(),
+            judged=pl.col("target_value").is_not_null().any(),
+        )
+        self.benchmarks.update(per_run["benchmark"].to_list())
+        self.own_targets = self.own_targets or bool(per_run["judged"].any())
+        self.entries.update(per_run["entry"].drop_nulls())
+        self.seeds.update(per_run["seed"].drop_nulls())
+        self.evaluations += evaluations.height
+        self.timed += int(per_run["timed"].sum())
+        metric = next(iter(_in_order(evaluations, first)), "")
+        last = (
+            evaluations.filter(pl.col("metric") == metric, pl.col("value").is_finite())
+            .group_by("source", "run_id", maintain_order=True)
+            .agg(pl.col("value", "higher_is_better").last())
+        )
+        for value, better in last.select("value", "higher_is_better").iter_rows():
+            if better is not None:
+                self.finals.setdefault((metric, better), []).append(value)
+
+    def counted(self) -> Counted:
+        """Return the counts, the worst of the last values among them."""
+        worst = max(self.finals.items(), key=lambda item: len(item[1]), default=None)
+        return Counted(
+            runs=self.entries.total(),
+            parts=self.parts,
+            benchmarks=len(self.benchmarks),
+            own_targets=self.own_targets,
+            entries=tuple(name for name, _ in self.entries.most_common()),
+            seeds=tuple(sorted(self.seeds)),
+            evaluations=self.evaluations,
+            timed=self.timed,
+            worst=worst and (*worst[0], (min if worst[0][1] else max)(worst[1])),
+        )
+
+
+def _in_order(evaluations: pl.DataFrame, first: Sequence[str]) -> list[str]:
+    """Return the metrics of some evaluations, those of a block first."""
+    known = sorted(evaluations["metric"].drop_nulls().unique().sort(), key=rank)
+    return [*(name for name in first if name in known), *known]
+
+
+def _cut(name: str) -> Problem:
+    """Return the problem of a file that was read in part."""
+    text = f"only the first {_MOST_READ // 2**20} MiB were read"
+    return Problem("large_file", text, "warning", source=name)
 
 
 #: What it may mean that a step, or a time, goes back.
@@ -110,31 +189,19 @@ _CHOICES = {
 }
 
 
-def _worded(problem: Problem, file: File) -> str:
-    line = f":{problem.line}" if problem.line else ""
+def _worded(problem: Problem) -> str:
     message = problem.message
     if problem.code in _CHOICES:  # the choices stand in the block, as lines to choose from
         message = f"{message.partition('. It may be')[0]}: a new run, a new epoch or a resumed run?"
         message += " Uncomment one of the last three lines of the block"
-    return f"{file.below}{line}: {message}"
-
-
-def _entries(files: Sequence[File], reading: Reading) -> tuple[str, ...]:
-    """Return what blocks call an entry in all files by their paths, those with most files first."""
-    names = []
-    for file in files:
-        hit = described.block_for(str(file.place), reading.blocks, with_pattern=True)
-        named = {**hit[1], **patterns.filled(hit[0].fields, hit[1])} if hit else {}
-        names += [named["entry"]] if "entry" in named else []
-    return tuple(name for name, _ in Counter(names).most_common())
+    return message
 
 
 def _run_seen(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
     """Return what a run would become, judged as any table is; `first` are its metrics in order."""
     row = time_to_target.runs(run).row(0, named=True)
     evaluations = run.filter(pl.col("eval_index") >= 0)
-    known = sorted(evaluations["metric"].drop_nulls().unique().sort(), key=rank)
-    metric = row["target_metric"] or next((name for name in (*first, *known) if name in known), "")
+    metric = row["target_metric"] or next(iter(_in_order(evaluations, first)), "")
     of_metric = evaluations.filter(pl.col("metric") == metric)
     last = of_metric.row(-1, named=True) if of_metric.height else dict.fromkeys(of_metric.columns)
     named = {name: row[name] for name in ("entry", "benchmark", "seed")}
@@ -158,6 +225,15 @@ def _metrics_of(proposal: Proposal | None) -> Sequence[str]:
     if "metric" in keys or "preset" not in keys:
         return [metric_of(text).name for text in keys.get("metric", ())]
     return [metric.name for metric in presets.block(str(keys["preset"])).metrics]
+
+
+def _clock(proposal: Proposal | None) -> str:
+    """Return the clock that a block names, or its preset."""
+    seconds = proposal.keys.get("seconds", "") if proposal else ""
+    if seconds or proposal is None:
+        return seconds if isinstance(seconds, str) else seconds[0]
+    preset = proposal.keys.get("preset")
+    return f"the clock of {preset}" if preset else ""
 
 
 def _to_target(row: Mapping[str, Any]) -> str:

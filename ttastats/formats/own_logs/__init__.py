@@ -4,3 +4,5 @@
 FILE = "ttastats.toml"
 #: The code of the problem that holds a block by which logs were read that nobody had described.
 GUESSED = "guessed_block"
+#: The code of the problem that names files for which no block is proposed, and why.
+NOT_GUESSED = "not_guessed"
