@@ -74,8 +74,8 @@ def test_each_setting_is_found_in_the_part_it_changes() -> None:
     assert lr["p"] == lr["p_adjusted"] > 0.5
     assert effect(report, "lr", "epochs")["p_adjusted"] == 2 * effect(report, "lr", "epochs")["p"]
     assert report.sentence == (
-        "mlperf v4.0 resnet: batch 64 instead of 32: time to target × 0.66 [0.61, 0.72], through "
-        "time per epoch × 0.64. lr 0.3 instead of 0.1: time to target × 0.79 [0.72, 0.86], through "
+        "mlperf v4.0 resnet: batch 64 vs 32: time to target × 0.66 [0.61, 0.72], through "
+        "time per epoch × 0.64. lr 0.3 vs 0.1: time to target × 0.79 [0.72, 0.86], through "
         "epochs × 0.79."
     )
 
@@ -262,7 +262,7 @@ def test_the_command_line_prints_effects_shares_and_levels(tmp_path: Path) -> No
     store.write(logs(made), tmp_path / "runs.parquet")
     done = run("effects", "runs.parquet", "--on", "batch,lr", "--confidence", "90%", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "batch 64 instead of 32  time to target" in done.stdout
+    assert "batch 64 vs 32  time to target" in done.stdout
     assert "ratio [90%]" in done.stdout
     assert re.search(r"batch 64 .* 6 \+ 6  0\.664 \[0\.61\d, 0\.71\d\]  <\.001", done.stdout)
     assert "of it: 2 × covariance" in done.stdout

@@ -14,6 +14,7 @@ from benchmarks.coverage import (
     blocks,
     cases,
     designs,
+    effects,
     families,
     intervals,
     pitfalls,
@@ -48,6 +49,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], Iterator[Figure]]] = {
     "sequential families": sequential.families,
     # Half of the replicates: there are many cells, and each call costs more.
     "blocks": lambda plan: blocks.figures(plan.few(2)),
+    "effects": lambda plan: effects.figures(plan.few(2)),
     # Whole logs are made and read.
     "designs": lambda plan: designs.figures(plan.few(8)),
     "sessions": lambda plan: sessions.figures(plan.few(8)),

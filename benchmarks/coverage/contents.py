@@ -259,6 +259,27 @@ SECTIONS = (
         ),
     ),
     Section(
+        "Effects of settings",
+        "What `effects` says of the first of one to three settings that were varied together, and "
+        "that has no effect; runs vary by 3 %, and the others change them by a quarter a level. "
+        '"2 × 3" are two levels of the first and three of the second. In the last setups sessions '
+        "vary by 1 or 3 times what runs do: they cross the settings, or the first is constant in "
+        "each. Runs are those of the whole design. Half of the replicates.",
+        (
+            ("effects: covered", "Coverage, %, of the interval that is printed."),
+            (
+                "effects: least squares",
+                "The same of least squares with one variance (keys `plain_low`, `plain_high`).",
+            ),
+            (
+                "effects: failures",
+                "A claim at 5 % that levels differ in how many runs reach the target, %: Boschloo "
+                "for one setting, Firth beside another of three levels. An eighth of the "
+                "replicates.",
+            ),
+        ),
+    ),
+    Section(
         "One setup in several sessions",
         "What `compare --same` says of sets of 5 runs, each from a session of its own; sessions "
         "vary by 0, 1 or 3 times as much as runs. Half of the replicates.",

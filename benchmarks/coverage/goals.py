@@ -29,6 +29,8 @@ _OF_DIFFERENCES, _OF_NUMBERS = "quality claims", "claim, "
 
 #: Of sets of runs of one setup.
 _OF_SESSIONS = "sessions: beyond"
+#: Of levels of a setting that fail alike.
+_OF_SETTINGS = "effects: failures"
 
 
 def _of_qualities(figure: Figure) -> bool:
@@ -37,7 +39,7 @@ def _of_qualities(figure: Figure) -> bool:
 
 def _unmarked(figure: Figure) -> bool:
     times = figure.kind == "false claim" and not _of_qualities(figure)
-    times = times and figure.quantity != _OF_SESSIONS
+    times = times and figure.quantity not in {_OF_SESSIONS, _OF_SETTINGS}
     return times and "‡" not in figure.quantity and not figure.quantity.startswith("sequential")
 
 
@@ -108,6 +110,14 @@ GOALS = (
             and f.kind == "false claim"
             and _equal_in_blocks(f)
         ),
+    ),
+    Goal(
+        "Effects of settings: the interval covers at least 94 %",
+        lambda f: f.quantity == "effects: covered" and f.kind == "coverage",
+    ),
+    Goal(
+        "Effects of settings: at most 6 % of levels that fail alike are told apart",
+        lambda f: f.quantity == _OF_SETTINGS and f.kind == "false claim",
     ),
     Goal(
         "Sessions of one setup: two more lie beyond the smallest claim in at most 6 %",

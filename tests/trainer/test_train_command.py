@@ -113,6 +113,18 @@ def test_a_sweep_prints_table_7_and_goes_on_where_it_was(tmp_path: Path) -> None
     assert first.stdout == second.stdout
     assert "2 of 2 runs are already complete" in second.stderr
     assert len(list(tmp_path.rglob("result_*.txt"))) == 2
+    assert "share of the variance" not in first.stdout
+
+
+def test_a_sweep_of_several_options_ends_with_what_each_does(tmp_path: Path) -> None:
+    command = ("sweep", "--batch-size", "128,512", "--set", "lr=0.05,0.1", "--width", 8)
+    command += ("--target", 0.3, "--epochs", 9, "--runs", 2, "--device", "cpu")
+    done = invoke(*command, "--emit-log", tmp_path, "--system", "machine")
+    assert done.exception is None
+    table_7, effects = done.stdout.split(" effects\n")
+    assert "speedup over batch_size 128, lr 0.05" in table_7
+    assert "batch_size 512 vs 128" in effects
+    assert "lr 0.1 vs 0.05" in effects
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ _NUMBERS = 3
 #: The p below which a number is said not to act by doublings.
 _BENT = 0.01
 _BY = " & "
+#: The column that says what session a run is of.
+_BLOCK = "session of the run"
 _TIMES = " × "
 
 
@@ -56,9 +58,7 @@ class EffectRow(Row, frozen=True):
     p: Annotated[float | None, Key("p of no effect, of this row alone")]
     p_adjusted: Annotated[float | None, Key("the same, adjusted for the effects on the part")]
     df: Annotated[float | None, Key("degrees of freedom of the interval")]
-    ratio_per_doubling: Annotated[
-        float | None, Key("the ratio of a doubling, of numbers", "ratio", "per doubling")
-    ]
+    ratio_per_doubling: Annotated[float | None, Key("the same per doubling of a number", "ratio")]
     plain_low: Annotated[float | None, Key("lower limit by least squares alone", "ratio")]
     plain_high: Annotated[float | None, Key("upper limit by least squares alone", "ratio")]
     plain_p: Annotated[float | None, Key("p by least squares alone")]
@@ -141,8 +141,13 @@ def report(runs: pl.DataFrame, by: Sequence[str], asked: Asked) -> Report:
     TtastatsError
         No group has a setting with two values and runs that reached the target.
     """
-    axis = axes.of(runs)
-    groups = [_of_group(keys, group, asked, axis) for keys, group in grouping.groups(runs, by)]
+    settings = {
+        f"setting {name}": blocking.values(runs, name.partition("=")[0], "--on").cast(pl.String)
+        for name in asked.on
+    }
+    blocks = {_BLOCK: blocking.labelled(runs, asked.block)} if asked.block else {}
+    runs = runs.with_columns(**settings, **blocks)
+    groups = [_of_group(keys, group, asked) for keys, group in grouping.groups(runs, by)]
     effects, shares, levels = (
         [row for group in groups for row in group.rows if isinstance(row, kind)]
         for kind in (EffectRow, ShareRow, LevelRow)
@@ -163,16 +168,12 @@ def report(runs: pl.DataFrame, by: Sequence[str], asked: Asked) -> Report:
     if levels:
         title = "runs that reached the target"
         tables.append(fields.table(levels, [*heads, *_level_fields()], title))
-    settings = {f"setting {name}": _texts(runs, name) for name in asked.on}
-    labelled = runs.with_columns(**settings)
-    within = (*by, *settings)
     notes = [each for group in groups for each in group.notes]
-    every = (*grouping.group_notes(labelled, within), *notes)
     return Report(
         "effects",
         (*effects, *shares, *levels),
         tuple(tables),
-        tuple(dict.fromkeys(every)),
+        tuple(dict.fromkeys((*grouping.group_notes(runs, (*by, *settings)), *notes))),
         " ".join(group.sentence for group in groups if group.sentence),
         by=grouping.row_keys(by),
     )
@@ -188,16 +189,12 @@ class _Group:
     titles: Mapping[str, str] = field(default_factory=dict)
 
 
-def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, asked: Asked, axis: Axis) -> _Group:
-    columns = [_texts(group, name) for name in asked.on]
-    blocks = [blocking.labelled(group, asked.block)] if asked.block else []
-    known = ~np.any([each.is_null().to_numpy() for each in (*columns, *blocks)], axis=0)
-    notes = [] if known.all() else [note("unknown_setting", n=int((~known).sum()))]
-    runs = group.filter(known)
-    every = [
-        _knob(name, column.filter(known), runs, asked)
-        for name, column in zip(asked.on, columns, strict=True)
-    ]
+def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, asked: Asked) -> _Group:
+    axis, block = axes.of(group), [_BLOCK] if asked.block else []
+    runs = group.drop_nulls([*(f"setting {name}" for name in asked.on), *block])
+    unknown = group.height - runs.height
+    notes = [note("unknown_setting", n=unknown)] if unknown else []
+    every = [_knob(name, runs, asked) for name in asked.on]
     if constant := [knob.name for knob in every if len(knob.levels) < 2]:
         notes.append(note("constant_setting", names=constant, n=len(constant)))
     every = _merged([knob for knob in every if len(knob.levels) > 1])
@@ -209,18 +206,17 @@ def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, asked: Asked, axis: 
         return _Group(notes=notes)
     if names := [knob.name.replace(_BY, " and ") for knob in knobs if _BY in knob.name]:
         notes.append(note("aliased", names=names))
-    sessions = blocks[0].filter(known).to_numpy()[solved] if blocks else None
+    sessions = runs[_BLOCK].to_numpy()[solved] if block else None
     design, missing = _design(knobs, sessions, asked)
     if missing:
         notes.append(note("empty_cells", names=missing))
-    logs, enough = _parts(runs.filter(solved), axis), _enough_left(design)
-    fitted = [model.part(each, design, confidence=asked.confidence) for _, _, each in logs]
-    parts = fitted if enough else [_without_intervals(part) for part in fitted]
+    logs = _parts(runs.filter(solved), axis)
+    parts = [model.part(each, design, confidence=asked.confidence) for _, _, each in logs]
     rows = [*_effect_rows(keys, knobs, design, logs, parts, axis)]
-    shares = [*_share_rows(keys, knobs, design, logs, parts)] if enough else []
+    shares = [*_share_rows(keys, knobs, design, logs, parts)] if design.enough else []
     reached = runs["reached"].to_numpy()
     levels = [*_level_rows(keys, every, reached)]
-    notes += _notes(knobs, design, logs, parts) if enough else [_too_few(design)]
+    notes += _notes(knobs, design, logs, parts) if design.enough else [_too_few(design)]
     notes += _survivors(levels, reached, 1 - asked.confidence)
     titles = {name: title for name, title, _ in logs}
     who = " ".join(str(value) for value in keys.values() if value is not None)
@@ -239,30 +235,24 @@ def _survivors(
         yield note(code, failed=failed, n=reached.size, names=names, m=len(names))
 
 
-def _texts(runs: pl.DataFrame, name: str) -> pl.Series:
-    return blocking.values(runs, name.partition("=")[0], "--on").cast(pl.String)
-
-
-def _knob(name: str, values: pl.Series, runs: pl.DataFrame, asked: Asked) -> Knob:
+def _knob(setting: str, runs: pl.DataFrame, asked: Asked) -> Knob:
     """Return a setting: its base is the one named, the least number or that of the first run."""
-    name, _, base = name.partition("=")
-    distinct = sorted(set(values.to_list()))
+    column = f"setting {setting}"
+    name, _, base = setting.partition("=")
+    ordered = runs.sort("started_at", column, nulls_last=True)[column]
+    levels = [*ordered.unique(maintain_order=True)]
     try:
-        numbers = {text: float(text) for text in distinct}
+        numbers = {text: float(text) for text in levels}
+        levels.sort(key=lambda text: numbers[text])
     except ValueError:
         numbers = {}
-    order = pl.DataFrame({"value": values, "at": runs["started_at"]}).sort(
-        "at", "value", nulls_last=True
-    )
-    first = [*order["value"].unique(maintain_order=True)]
-    levels = sorted(distinct, key=lambda text: numbers[text]) if numbers else first
     if base:
         known = f"{name} has the values {units.listed(levels)}"
         refuse_if(base not in levels, f"{name} is never {base}", "--on", f"{known}.")
         levels = [base, *(level for level in levels if level != base)]
     finite = bool(numbers) and all(0 < number < np.inf for number in numbers.values())
     by_level = bool(base) or name in asked.levels
-    return Knob(name, values.to_numpy().astype(str), tuple(levels), finite, by_level)
+    return Knob(name, runs[column].to_numpy().astype(str), tuple(levels), finite, by_level)
 
 
 def _merged(knobs: Sequence[Knob]) -> list[Knob]:
@@ -323,20 +313,6 @@ def _design(
     return design, missing
 
 
-def _enough_left(design: Design) -> bool:
-    """Return whether intervals can be made: by what the fit leaves, and sessions of each level."""
-    sessions = design.sessions
-    return design.df >= model.FEWEST_DF and not (
-        design.nested
-        and sessions is not None
-        and any(
-            len(set(sessions[setting.levels == level])) < 2
-            for setting in design.settings
-            for level in range(int(setting.levels.max()) + 1)
-        )
-    )
-
-
 def _too_few(design: Design) -> Note:
     n = design.settings[0].levels.size
     if design.df < model.FEWEST_DF:
@@ -358,18 +334,6 @@ def _parts(runs: pl.DataFrame, axis: Axis) -> list[_Logs]:
         rate = f"time_per_{unit[:-1]}", f"{axis.noun} per {unit[:-1]}", times - progress
         parts += [(unit, unit, progress), rate]
     return parts
-
-
-def _without_intervals(part: Part) -> Part:
-    bare = [
-        tuple(replace(each, ratio=_bare(each.ratio), plain=_bare(each.plain)) for each in term)
-        for term in part.effects
-    ]
-    return Part(tuple(bare), part.shares)
-
-
-def _bare(ratio: Any) -> Any:
-    return replace(ratio, low=None, high=None, p_value=None, se_log=None, df=None)
 
 
 def _effect_rows(
@@ -557,7 +521,7 @@ def _factor(row: EffectRow, titles: Mapping[str, str]) -> str:
 def _name(row: EffectRow) -> str:
     if row.level is None:
         return f"{row.setting}, doubled"
-    return f"{row.setting} {row.level}" + (f" instead of {row.base}" if row.base else "")
+    return f"{row.setting} {row.level}" + (f" vs {row.base}" if row.base else "")
 
 
 def _effect_fields(asked: Asked, titles: Mapping[str, str]) -> list[Field[EffectRow]]:
@@ -571,7 +535,6 @@ def _effect_fields(asked: Asked, titles: Mapping[str, str]) -> list[Field[Effect
         fields.words("runs", runs, rank=1),
         fields.number(ratio, "ratio", "ratio", interval=True),
         Field(Column("p", "right"), lambda row: PValue(row.p_adjusted)),
-        *fields.of(EffectRow, "ratio_per_doubling", rank=2),
     ]
 
 

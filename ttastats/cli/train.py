@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from shlex import quote
@@ -167,7 +167,8 @@ def sweep(
     """Run a parameter grid, interleaved, and compare throughput with time-to-accuracy.
 
     Every value may be a list, such as `--batch-size 32,512 --set lr=0.05,0.1`; the first value of
-    each is the baseline. Run an interrupted sweep again to resume it.
+    each is the baseline; of several options, `effects` says which matters, and for what. Run an
+    interrupted sweep again to resume it.
 
     --emit-log FOLDER: Folder for the logs; an interrupted command resumes from it. A folder with
         the name of a workload: --emit-log=digits.
@@ -198,6 +199,10 @@ def sweep(
     table = after.table_of(results)
     report = tables.report(table, {name: place.system for name, place in plan.setups.items()})
     show(report, _UNPAGED)
+    if len(grid) > 1:
+        contended = any(note.code == "contended" for note in report.notes)
+        with suppress(TtastatsError):  # too few runs of a value
+            show(tta.effects(table, on=[*grid], unit="cpu-seconds" if contended else ""), _UNPAGED)
     say(*after.odd_data(table))
     _say_next(report, emit_log, results[0].parent.parent)
 

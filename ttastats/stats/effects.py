@@ -104,6 +104,20 @@ class Design:
         columns = sum(int(term.shape[1]) for term in self.terms)
         return int(self.settings[0].levels.size) - 1 - columns
 
+    @property
+    def enough(self) -> bool:
+        """Return whether intervals can be made: by what the fit leaves, and sessions of a level."""
+        sessions = self.sessions
+        return self.df >= FEWEST_DF and not (
+            self.nested
+            and sessions is not None
+            and any(
+                np.unique(sessions[setting.levels == level]).size < 2
+                for setting in self.settings
+                for level in np.unique(setting.levels)
+            )
+        )
+
 
 def _dummies(levels: Labels) -> Floats:
     return np.equal.outer(levels, np.arange(1, levels.max() + 1)).astype(np.float64)
@@ -135,44 +149,46 @@ def aliased(settings: Sequence[Setting]) -> tuple[int, ...]:
 
 
 def part(y: Floats, design: Design, *, confidence: float = 0.95) -> Part:
-    """Fit the logs of one part, shape (n,), on a design of full rank with residuals."""
+    """Fit the logs of one part, shape (n,), on a design of full rank.
+
+    There are no intervals where the design leaves too little, or nothing varies.
+    """
     terms = design.terms
     matrix = _joined(terms, y.size)
     inverse = np.asarray(np.linalg.pinv(matrix), dtype=np.float64)
-    size = float(np.abs(y).max())
     residuals = y - matrix @ (inverse @ y)
     # What rounding leaves of a perfect fit is no spread.
-    residuals[np.abs(residuals) < _NOTHING * max(size, 1.0) * 1e-3] = 0.0
+    residuals[np.abs(residuals) < 1e-12 * max(float(np.abs(y).max()), 1.0)] = 0.0
     left = 1 - np.einsum("ij,ji->i", matrix, inverse)
     mse = float(residuals @ residuals) / max(design.df, 1)
     constant = is_constant(np.exp(y))
-    effects = []
-    for levels, numeric, contrasts, counts in _contrasts(design, matrix.shape[1]):
-        of_term = []
-        for contrast, (n_base, n) in zip(contrasts, counts, strict=True):
-            weights = inverse.T @ contrast
-            log = 0.0 if constant else float(weights @ y)
-            if constant:
-                none = Ratio(1.0, None, None, confidence, None, None, None, n_base, n)
-                of_term.append(Effect(none, none))
-                continue
-            if design.nested and design.sessions is not None:
-                spread = [_clustered(matrix, inverse, residuals, weights, design.sessions)]
-            elif numeric:
-                squares = (weights * residuals / np.maximum(left, _NOTHING)) ** 2
-                spread = [LogTerm(1.0, float(squares.sum()), design.df)]
-            else:
-                spread = _by_level(residuals, weights, left, levels)
-            plain = [LogTerm(1.0, mse * float(weights @ weights), design.df)]
-            of_term.append(
-                Effect(
-                    of_log(log, spread, confidence, n_base, n),
-                    of_log(log, plain, confidence, n_base, n),
-                    not numeric and not design.nested and _uneven(residuals, left, levels),
-                )
-            )
-        effects.append(tuple(of_term))
-    return Part(tuple(effects), tuple(_shares(y, design, terms, mse)))
+    unknown = [LogTerm(1.0, None, 0.0)] if constant or not design.enough else []
+
+    def effect(weights: Floats, levels: Labels, counts: tuple[int, int], numeric: bool) -> Effect:
+        if design.nested and design.sessions is not None:
+            spread = [_clustered(matrix, inverse, residuals, weights, design.sessions)]
+        elif numeric:
+            squares = (weights * residuals / np.maximum(left, _NOTHING)) ** 2
+            spread = [LogTerm(1.0, float(squares.sum()), design.df)]
+        else:
+            spread = _by_level(residuals, weights, left, levels)
+        log = 0.0 if constant else float(weights @ y)
+        plain = [LogTerm(1.0, mse * float(weights @ weights), design.df)]
+        uneven = not numeric and not design.nested and _uneven(residuals, left, levels)
+        return Effect(
+            of_log(log, unknown or spread, confidence, *counts),
+            of_log(log, unknown or plain, confidence, *counts),
+            uneven and not unknown,
+        )
+
+    effects = tuple(
+        tuple(
+            effect(inverse.T @ contrast, levels, count, numeric)
+            for contrast, count in zip(contrasts, counts, strict=True)
+        )
+        for levels, numeric, contrasts, counts in _contrasts(design, matrix.shape[1])
+    )
+    return Part(effects, tuple(_shares(y, design, terms, mse)))
 
 
 _Contrasts = tuple[Labels, bool, list[Floats], list[tuple[int, int]]]
