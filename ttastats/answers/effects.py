@@ -39,6 +39,8 @@ _BY = " & "
 #: The column that says what session a run is of.
 _BLOCK = "session of the run"
 _TIMES = " × "
+#: What the parts are called where benchmarks count training in different units.
+_ANY = ("time to target", "progress", "time per progress")
 
 
 class EffectRow(Row, frozen=True):
@@ -164,7 +166,9 @@ def report(runs: pl.DataFrame, by: Sequence[str], asked: Asked) -> Report:
     tables = [fields.table(effects, [*heads, *_effect_fields(asked, titles)], "effects")]
     if shares:
         title = "share of the variance between these runs"
-        tables.append(fields.table(shares, [*heads, *_share_fields([*titles.values()])], title))
+        each = [[*group.titles.values()] for group in groups if group.titles]
+        same = max(each, key=len) if len(titles) <= len(max(each, key=len)) else _ANY
+        tables.append(fields.table(shares, [*heads, *_share_fields(same)], title))
     if levels:
         title = "runs that reached the target"
         tables.append(fields.table(levels, [*heads, *_level_fields()], title))
@@ -280,20 +284,17 @@ def _enough(
     knobs: Sequence[Knob], solved: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], list[str]]:
     """Keep runs whose levels have two that reached, and name the levels that have not."""
-    gone: dict[str, None] = {}
-    while True:
-        few = [
-            (f"{knob.name} {level}", knob.values == level)
-            for knob in knobs
-            for level in (() if knob.by_doubling else knob.levels)
-            if ((knob.values == level) & solved).sum() < 2
-        ]
-        new = [each for each in few if each[0] not in gone]
-        if not new:
-            return solved, [*gone]
-        for name, of_level in new:
-            gone[name] = None
-            solved = solved & ~of_level
+    levels = {
+        f"{knob.name} {level}": knob.values == level
+        for knob in knobs
+        for level in (() if knob.by_doubling else knob.levels)
+    }
+    gone: list[str] = []
+    while new := [name for name, of_level in levels.items()
+                  if name not in gone and (of_level & solved).sum() < 2]:  # fmt: skip
+        gone += new
+        solved = solved & ~np.any([levels[name] for name in new], axis=0)
+    return solved, gone
 
 
 def _design(
@@ -354,30 +355,12 @@ def _effect_rows(
             for (name, _, _), part, of_part in zip(logs, parts, p_values, strict=True):
                 effect = part.effects[number][place]
                 ratio, plain = effect.ratio, effect.plain
-                per = None
-                if ratio.estimate is not None and doublings:
-                    per = ratio.estimate ** (1 / doublings)
+                per = ratio.estimate ** (1 / doublings) if ratio.estimate and doublings else None
                 yield EffectRow(
-                    keys=grouping.key_row(keys),
-                    row="effect",
-                    setting=setting,
-                    level=level,
-                    base=base,
-                    part=name,
-                    n=ratio.n_b,
-                    n_base=ratio.n_a,
-                    axis=axis.name,
-                    ratio=ratio.estimate,
-                    ratio_low=ratio.low,
-                    ratio_high=ratio.high,
-                    p=ratio.p_value,
-                    p_adjusted=next(of_part),
-                    df=ratio.df,
-                    ratio_per_doubling=per,
-                    plain_low=plain.low,
-                    plain_high=plain.high,
-                    plain_p=plain.p_value,
-                )
+                    "effect", setting, level, base, name, ratio.n_b, ratio.n_a, axis.name,
+                    ratio.estimate, ratio.low, ratio.high, ratio.p_value, next(of_part), ratio.df,
+                    per, plain.low, plain.high, plain.p_value, keys=grouping.key_row(keys),
+                )  # fmt: skip
 
 
 #: A setting, its level and its base, and how many doublings lie between them.
@@ -439,16 +422,9 @@ def _level_rows(
     for knob, setting, p, holm in zip(knobs, settings, p_values, adjusted(p_values), strict=True):
         for number, level in enumerate(knob.levels):
             of_level = setting.levels == number
-            yield LevelRow(
-                keys=grouping.key_row(keys),
-                row="level",
-                setting=knob.name,
-                level=level,
-                n=int(of_level.sum()),
-                reached=int(reached[of_level].sum()),
-                p=p,
-                p_adjusted=holm,
-            )
+            n, solved = int(of_level.sum()), int(reached[of_level].sum())
+            key_row = grouping.key_row(keys)
+            yield LevelRow("level", knob.name, level, n, solved, p, holm, keys=key_row)
 
 
 def _notes(
@@ -461,9 +437,11 @@ def _notes(
         if np.ptp(values) < 1e-12
     )
     numbers = [n for n, knob in enumerate(knobs) if knob.by_doubling]
-    if bent := [n for n in numbers if any(_bends(logs, design, n))]:
-        names = [knobs[n].name for n in bent]
-        yield note("not_straight", names=names, option=",".join(names))
+    each = {n: [model.bent(values, design, n) for _, _, values in logs] for n in numbers}
+    if bent := [
+        knobs[n].name for n in numbers if any(p is not None and p < _BENT for p in each[n])
+    ]:
+        yield note("not_straight", names=bent, option=",".join(bent))
     uneven = [n for n in range(len(knobs)) if any(e.uneven for p in parts for e in p.effects[n])]
     if uneven:
         yield note("uneven_noise", names=[knobs[n].name for n in uneven])
@@ -479,13 +457,6 @@ def _notes(
     yield note("method.effects", how="; ".join(how))
     product = f"; {logs[0][1]} = {logs[1][1]} × {logs[2][1]}" if len(logs) > 1 else ""
     yield note("definitions.effects", product=product)
-
-
-def _bends(logs: Sequence[_Logs], design: Design, number: int) -> Iterator[bool]:
-    """Yield of each part whether a number does not act by doublings."""
-    for _, _, values in logs:
-        p = model.bent(values, design, number)
-        yield p is not None and p < _BENT
 
 
 def _sentence(rows: Sequence[EffectRow], alpha: float, who: str, titles: Mapping[str, str]) -> str:
