@@ -54,12 +54,9 @@ def peer(level: float) -> Callable[[np.ndarray], np.ndarray]:
 
     def by_night(x: np.ndarray) -> np.ndarray:
         out = np.zeros(x.shape)
-        for row, series in enumerate(x):
-            for n in range(FIRST, series.size + 1):
-                try:
-                    points, _ = compute_change_points(series[:n], window_len=50, max_pvalue=level)
-                except ValueError:  # its split at an end of the series has no other side
-                    continue
+        for row, series in enumerate(x.tolist()):  # an array gives it splits without a side
+            for n in range(FIRST, len(series) + 1):
+                points, _ = compute_change_points(series[:n], window_len=50, max_pvalue=level)
                 out[row, n - 1] = 99.0 * bool(points)
                 if points:  # an alarm stands
                     out[row, n - 1 :] = 99.0

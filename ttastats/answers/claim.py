@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import polars as pl
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from ttastats.answers.qualities import budget_notes, rare_note
 from ttastats.base import percentages, units
@@ -25,8 +26,10 @@ from ttastats.report.cells import Column, PValue, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import High, LeftOutKeys, Low
 from ttastats.report.row import Key, Row
+from ttastats.sides import priors
 from ttastats.sides.design.at_budget import bend, common_budgets, evaluated_there, places_taken
 from ttastats.sides.design.findings import WORDS
+from ttastats.sides.priors import Entry, PriorKeys
 from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.means import AgainstNumber, against, by_design, smallest_change
 
@@ -78,6 +81,7 @@ class ClaimRow(Row, frozen=True):
     ]
     runs_needed: Annotated[int | None, Key("runs that would show the margin at 80% power", "runs")]
     flags: Annotated[list[str], Key("codes of what is particular to the numbers")]
+    prior: PriorKeys | UnsetType = UNSET
     left_out: LeftOutKeys = LeftOutKeys()
 
 
@@ -107,6 +111,7 @@ def report(
     limits: Sequence[Limit],
     budget: Budget | None,
     rules: ClaimOptions,
+    prior: pl.DataFrame | None = None,
 ) -> Report:
     """Return the report of claims about a table of runs.
 
@@ -119,13 +124,18 @@ def report(
         Of the quality; None if there is no claim about it.
     limits
         Of what the runs took to the target, or up to the budget.
+    prior
+        Earlier runs, whose noise is added to that of few runs, to the target (`priors`).
     """
+    entries = None if prior is None else priors.earlier(prior)
     by = tuple(by)
     _expect_known(runs, limits, budget)
     rows = [
         row
         for keys, group in grouping.groups(runs, by)
-        for row in _rows(_Group(grouping.key_row(keys), group, budget), threshold, limits, rules)
+        for row in _rows(
+            _Group(grouping.key_row(keys), group, budget, entries), threshold, limits, rules
+        )
     ]
     shown: list[Field[ClaimRow]] = [
         *fields.keys(grouping.shown_keys(rows, by)),
@@ -156,10 +166,12 @@ def report(
     sentences = [_sentence(row, name, rules) for row, name in zip(rows, names, strict=True)]
     notes = _notes(rows, runs, budget, rules)
     many = len(rows) > _SEVERAL
-    below = [() if row.holds else (text,) for row, text in zip(rows, sentences, strict=True)]
-    answer = grouping.answer(
-        "claim", rows, shown, runs, by, notes, title=title, details=below if many else ()
-    )
+    below = [
+        (*(() if row.holds or not many else (text,)),
+         *(priors.in_words(row.prior) if row.prior else ()))
+        for row, text in zip(rows, sentences, strict=True)
+    ]  # fmt: skip
+    answer = grouping.answer("claim", rows, shown, runs, by, notes, title=title, details=below)
     return replace(answer, sentence=_verdicts(rows, names) if many else " ".join(sentences))
 
 
@@ -211,6 +223,17 @@ class _Group:
     keys: dict[str, Any]
     runs: pl.DataFrame
     budget: Budget | None
+    earlier: Sequence[Entry] | None = None
+
+    def noise(
+        self, unit: Spent, mean: float
+    ) -> tuple[tuple[float, float] | None, PriorKeys | None]:
+        """Return the spread of what one run takes, by earlier entries too, and what it is worth."""
+        if self.earlier is None or self.runs.is_empty():
+            return None, None
+        noises, added = priors.noise_of(self.earlier, self.runs)
+        one = priors.together(noises) if unit == "seconds" else noises.get("epochs")
+        return None if one is None else (mean * math.sqrt(one.variance), one.df), added
 
     def row(self, test: AgainstNumber, metric: str | None, *, higher: bool) -> ClaimRow:
         """Return the numbers of a claim: it holds of all runs of the group, or it does not."""
@@ -243,6 +266,7 @@ def _rows(
 ) -> Iterator[ClaimRow]:
     if threshold is not None:
         yield _of_quality(group, threshold, rules)
+    added: PriorKeys | None = None
     for limit in limits:
         spent = group.runs.filter("reached")[_COLUMNS[limit.unit]].drop_nulls()
         values = spent.cast(pl.Float64).to_numpy()
@@ -250,11 +274,14 @@ def _rows(
         if limit.unit == "steps" and group.budget is not None and spent.n_unique() == 1:
             test = by_design(values.size, float(values[0]), limit.threshold, rules.level)
         else:
+            shrunk, added = group.noise(limit.unit, float(values.mean()) if values.size else 0.0)
             test = against(
                 values, limit.threshold, higher_is_better=False, level=rules.level,
-                resolution=min(smallest_change(values), default=0.0),
+                resolution=min(smallest_change(values), default=0.0), shrunk=shrunk,
             )  # fmt: skip
-        yield group.row(test, limit.unit, higher=False)
+        yield structs.replace(
+            group.row(test, limit.unit, higher=False), prior=UNSET if added is None else added
+        )
 
 
 def _of_quality(group: _Group, threshold: float, rules: ClaimOptions) -> ClaimRow:

@@ -180,7 +180,8 @@ def _part(
     rows: Sequence[dict[str, Any]], column: str, name: str, unit: str, *, search: bool = True
 ) -> Part:
     places = tuple(place for place, row in enumerate(rows) if row[column] is not None)
-    values = np.round([rows[place][column] for place in places], _DECIMALS)
+    logs: Floats = np.asarray([rows[place][column] for place in places], dtype=np.float64)
+    values: Floats = logs.round(_DECIMALS)
     if not search or values.size < changes.WAIT:
         return Part(name, unit, places, values, ())
     every = [_border(places, *each) for each in changes.changes(values)]

@@ -20,6 +20,8 @@ from ttastats.report.cells import Column, Quantity
 from ttastats.report.fields import Field
 from ttastats.report.keys import AxisName, High, LeftOutKeys, Low, ReachedCount
 from ttastats.report.row import Key, Row
+from ttastats.sides import priors
+from ttastats.sides.priors import PriorKeys
 from ttastats.stats.outcomes import expected_time
 from ttastats.stats.power import LEAST_RUNS, detectable_ratio, runs_needed
 from ttastats.stats.sequential import FIRST_LOOK, expected
@@ -71,6 +73,7 @@ class PowerRow(Row, frozen=True):
     runs_needed_low: Annotated[_ByEffect, Key("the same at the lower limit of the CV", "runs")]
     runs_needed_high: Annotated[_ByEffect, Key("the same at the upper limit of the CV", "runs")]
     looks: LooksKeys | UnsetType
+    prior: PriorKeys | UnsetType = UNSET
     left_out: LeftOutKeys | UnsetType = UNSET
 
 
@@ -82,14 +85,18 @@ def from_runs(
     n: int | None,
     power: float,
     max_runs: int | None = None,
+    prior: pl.DataFrame | None = None,
 ) -> Report:
     """Return the plan for each group, from the CV its runs show; `n` replaces their number.
 
+    The noise of a `prior` of earlier runs is added to that of few runs (`priors`).
     With `max_runs` also what a plan of looks, of so many runs a side, takes on average.
     """
     plan = _Plan(effects, power, max_runs)
     rows: list[PowerRow] = []
     few: list[Note] = []
+    details: list[tuple[str, ...]] = []
+    entries = None if prior is None else priors.earlier(prior)
     for keys, group in grouping.groups(runs, by):
         reached = int(group["reached"].sum())
         # Two runs show a CV. Where others failed it takes three, as for an interval of it: from
@@ -100,14 +107,23 @@ def from_runs(
             cv, low, high = _spread(group)
         else:
             few.append(_few_successes(keys, reached, group.height, needed))
-        row = plan.row(cv, low, high, group.height if n is None else n)
+        added: PriorKeys | UnsetType = UNSET
+        if entries is not None and reached == group.height > 1:
+            noises, added = priors.noise_of(entries, group)
+            whole = priors.together(noises)
+            if whole is not None:
+                cv, low, high = whole.limits()
+        details.append(tuple(priors.in_words(added)) if isinstance(added, PriorKeys) else ())
+        row = structs.replace(
+            plan.row(cv, low, high, group.height if n is None else n), prior=added
+        )
         about = {"reached": reached, "axis": axes.of(runs).name}
         rows.append(structs.replace(row, keys=grouping.key_row(keys), **about))
     if len(few) > _NAMED:
         few = [note("few_successes.groups", n=len(few))]
     shown = plan.shown(grouping.shown_keys(rows, by))
     notes = [*few, *plan.notes(rows, axes.of(runs))]
-    return grouping.answer("power", rows, shown, runs, by, notes)
+    return grouping.answer("power", rows, shown, runs, by, notes, details=details)
 
 
 def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:

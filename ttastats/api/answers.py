@@ -202,11 +202,13 @@ def power(
     effects: Sequence[float] = (),
     power: float = 0.8,
     max_runs: int | None = None,
+    prior: Source | None = None,
     **keywords: Unpack[Judged],
 ) -> Report:
     """Report how many runs detect a difference, from existing runs or from a CV (a fraction).
 
     `max_runs` also reports the average number of runs of a sequential test with this maximum.
+    `prior` are runs of earlier entries, whose noise is added to that of few runs.
     `keywords`: those of `Question`.
     """
     from ttastats.answers import power as power_report
@@ -219,9 +221,11 @@ def power(
         return power_report.from_cv(cv, effects=effects, n=n, power=power, max_runs=max_runs)
     if source is None:
         raise TtastatsError("no runs and no CV given", remedy="Give a file, or --cv 14%.")
-    side, keys = question.group(source, Question(**keywords), ENTRY)
+    what = Question(**keywords)
+    side, keys = question.group(source, what, ENTRY)
+    noise = None if prior is None else question.earlier(prior, what)
     report = power_report.from_runs(
-        side.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs
+        side.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs, prior=noise
     )
     return answered(report, side)
 
@@ -306,6 +310,7 @@ def claim(
     steps: str = "",
     level: float = 0.05,
     sigma: float | None = None,
+    prior: Source | None = None,
     **keywords: Unpack[JudgedAt],
 ) -> Report:
     """Test a claim about the mean of each group of runs.
@@ -320,6 +325,9 @@ def claim(
         Significance level of the one-sided test.
     sigma
         Known standard deviation of the quality of one run; uses a z test.
+    prior
+        Runs of earlier entries, whose noise is added to that of few runs, for `seconds` and `steps`
+        to the target.
     keywords
         Those of `Question`.
     """
@@ -336,13 +344,24 @@ def claim(
         "Add --quality 'val_loss <= 3.28', --seconds '<= 80' or --steps '<= 3325'.",
     )
     budget = what.budget or (None if threshold is None else END)
+    noise = None
+    if prior is not None:
+        refuse_if(threshold is not None, "--prior is for --seconds and --steps", "--prior",
+                  "Remove it: noise of qualities is given by --sigma.")  # fmt: skip
+        noise = question.earlier(prior, what)
     try:
         (side,) = question.sides([source], what, budget)
     except TtastatsError as error:
         raise question.about_claim(error) if threshold is not None else error from None
     keys = question.keys(what.by, ENTRY, side)
     report = claim_report.report(
-        side.runs, keys, threshold=threshold, limits=limits, budget=budget, rules=rules
+        side.runs,
+        keys,
+        threshold=threshold,
+        limits=limits,
+        budget=budget,
+        rules=rules,
+        prior=noise,
     )
     return answered(report, side)
 

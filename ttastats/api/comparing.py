@@ -36,6 +36,7 @@ def compare(
     same: bool = False,
     fail_on: str = "",
     require: str = "",
+    prior: Source | None = None,
     **keywords: Unpack[ComparedAt],
 ) -> Report:
     """Compare B with A: speedup to the target, its causes and its confidence interval.
@@ -64,6 +65,9 @@ def compare(
     fail_on, require
         Conditions such as `slower:2%` and `not-slower:2%`, or at a budget `worse:0.001` and
         `not-worse:0.001`; the result is in `Report.gate`.
+    prior
+        Runs of earlier entries, whose noise is added to that of few runs: of epochs, and of the
+        time per epoch.
     keywords
         Those of `Question`; columns of `by` are used unchanged.
     """
@@ -71,7 +75,8 @@ def compare(
     block = (block,) if isinstance(block, str) else block
     if same:
         return _of_one_setup(sources, what, (fail_on, require), view, also, block, profiles)
-    judge = judge_of(what, (fail_on, require), also, block, profiles)
+    noise = None if prior is None else question.earlier(prior, what)
+    judge = judge_of(what, (fail_on, require), also, block, profiles, noise)
     names = question.short_labels(sources, what.labels)
     choices = question.sides(sources, what, what.budget, of_answer=True)
     return answered(judge(question.labelled(choices, what, names), view), *choices)
@@ -83,6 +88,7 @@ def judge_of(
     also: Sequence[str] = (),
     block: Sequence[str] = (),
     profiles: tuple[Profiles, Profiles] | None = None,
+    prior: pl.DataFrame | None = None,
 ) -> Callable[[Sequence[Side], View | None], Report]:
     """Return what compares sides, and judges the gates."""
     from ttastats.answers.compare import compare as compare_report
@@ -118,6 +124,7 @@ def judge_of(
             pool=what.pool,
             also=also,
             block=block,
+            prior=prior,
             profiles=_rows_of_profiles(*profiles) if profiles else (),
         )
         return gate.judged(report, conditions, options.confidence)

@@ -529,6 +529,14 @@ NOTES = (
 #: Texts that belong to no code, or to several.
 PHRASES = {
     "setup_differs": "A and B differ in {column}: {how}.",
+    "prior_used": "{n} earlier entries, noise {sd:.1%}, worth {df:.1f} runs",
+    "prior_refused": "by these runs alone, since {why}",
+    "prior_few_entries": "{n:# earlier entry is/earlier entries are} like these (5 needed: same benchmark and target; for epochs, near batch size)",
+    "prior_no_noise": "{constant:.0%} of the {n} earlier entries have no noise to learn from",
+    "prior_worthless": "the noise of the {n} earlier entries is too different to say anything",
+    "prior_misfit": "they vary far more than the {n} earlier entries",
+    "prior_few_runs": "a side has one run",
+    "prior_enough_runs": "they are enough to show their noise",
     "history_unseen": "With this noise, a change under {unseen} stays unseen for {nights} nights.",
     "history_none": "No change in {nights} nights.",
     "history_changes": "{n:# change} in {nights} nights.",

@@ -25,6 +25,7 @@ def claim(
     steps: str = "",
     level: str = "5%",
     sigma: float | None = None,
+    prior: Sequence[str] = (),
     judged: Judged,
     budget: AtBudget,
 ) -> tuple[Report, int]:
@@ -37,6 +38,8 @@ def claim(
     --steps CLAIM: Claim about the mean number of steps: '<= 3325'.
     --level SHARE: Significance level: the accepted probability of confirming a false claim.
     --sigma SD: Known standard deviation of the quality of one run; uses a z test.
+    --prior FILE: With --seconds or --steps: runs of earlier entries, whose noise adds to that of
+        few runs. Repeatable.
 
     $ ttastats claim runs.parquet --quality 'val_loss <= 3.28'
     $ ttastats claim runs.parquet --seconds '<= 80'
@@ -51,6 +54,7 @@ def claim(
         steps=steps,
         level=percentages.fraction(level, "--level", below=0.5),
         sigma=sigma,
+        prior=list(prior) or None,
         **judged,
         **budget,
     )

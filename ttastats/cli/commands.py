@@ -50,7 +50,7 @@ _OPTIONS = {
     ),
     "Judgement": (
         "margin", "confidence", "interactions", "same", "block", "sequential", "max_runs",
-        "estimand", "ddof", "fdr", "same_convergence", "epochs_fixed",
+        "estimand", "ddof", "fdr", "same_convergence", "epochs_fixed", "prior",
     ),
     "Gate (exit code 3)": ("fail_on", "require"),
     "Causes": ("profile_a", "profile_b"),

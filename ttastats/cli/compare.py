@@ -34,6 +34,7 @@ def compare(
     block: Sequence[str] = (),
     same: bool = False,
     baseline: str = "",
+    prior: Sequence[str] = (),
     wide: bool = False,
     verbose: bool = False,
 ) -> Report:
@@ -47,6 +48,7 @@ def compare(
         extra, or a condition. Comma-separated.
     --same: The files, or the groups of --by, are one setup: which difference is worth claiming?
     --baseline FILE: Side A: the runs since the last change of this history (see `history`).
+    --prior FILE: Runs of earlier entries, whose noise adds to that of few runs. Repeatable.
     --wide: Show more columns.
     --verbose, -v: Show all notes in full, the causes of each row, and each run as a dot.
 
@@ -91,6 +93,7 @@ def compare(
         same=same,
         fail_on=judging.fail_on,
         require=judging.require,
+        prior=list(prior) or None,
         options=options,
         **sides,
         **judged,

@@ -157,6 +157,7 @@ def power(
     detect: Sequence[str] = (),
     power: str = "80%",
     max_runs: int | None = None,
+    prior: Sequence[str] = (),
     judged: Judged,
 ) -> Report:
     """Compute how many runs are needed to detect a given difference.
@@ -168,6 +169,7 @@ def power(
     --power SHARE: Statistical power.
     --max-runs N: Also show the average number of runs that `compare --sequential --max-runs N`
         needs.
+    --prior FILE: Runs of earlier entries, whose noise adds to that of few runs. Repeatable.
 
     $ ttastats power runs.parquet --detect 5%
     $ ttastats power --cv 14% --detect 10%
@@ -179,6 +181,7 @@ def power(
         effects=[percentages.fraction(text, "--detect", below=_MOST) for text in detect],
         power=percentages.fraction(power, "--power"),
         max_runs=max_runs,
+        prior=list(prior) or None,
         **judged,
     )
 

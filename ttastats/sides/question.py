@@ -426,6 +426,18 @@ def _at(side: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
     return replace(side, runs=runs)
 
 
+def earlier(prior: Source, question: Question) -> pl.DataFrame:
+    """Return the runs of earlier entries, by the target of a question about times."""
+    unit = axis.by_clock(question.unit, question.clock)
+    refuse_if(
+        unit not in {"", "seconds"} or question.budget is not None,
+        "is about the time to a target",
+        "--prior",
+        "Remove --in, --clock and --at, or --prior.",
+    )
+    return chosen(prior, (), question.target, name="--prior").runs
+
+
 def group(
     source: Source, question: Question, by_default: Sequence[str]
 ) -> tuple[Chosen, tuple[str, ...]]:

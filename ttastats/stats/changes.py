@@ -287,12 +287,13 @@ def change_of_failures(failed: Sequence[int], runs: Sequence[int]) -> Change:
     splits = np.flatnonzero((n >= _RUNS) & (n[-1] - n >= _RUNS)) + 1
     before, of = bad[splits - 1], n[splits - 1]
     after, rest = bad[-1] - before, n[-1] - of
-    log = sum(special.betaln(f + 0.5, t - f + 0.5) for f, t in ((before, of), (after, rest)))
+    sides = ((before, of), (after, rest))
+    log = np.sum([special.betaln(f + 0.5, t - f + 0.5) for f, t in sides], axis=0)
     weights = np.exp(log - log.max())
     weights /= weights.sum()
     within = _likeliest(weights)
-    sides = [[int(each[i]) for each in (after, rest, before, of)] for i in within]
-    sizes = [newcombe(*side) for side in sides]
+    counts = [[int(each[i]) for each in (after, rest, before, of)] for i in within]
+    sizes = [newcombe(*each) for each in counts]
     return Change(
         int(splits[within[0]]), int(splits[within.min()]), int(splits[within.max()]),
         int(splits[np.searchsorted(np.cumsum(weights), 0.5)]), sizes[0].estimate or 0.0,

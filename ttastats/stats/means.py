@@ -233,10 +233,12 @@ def against(
     level: float = 0.05,
     resolution: float = 0.0,
     sigma: float | None = None,
+    shrunk: tuple[float, float] | None = None,
 ) -> AgainstNumber:
     """Test whether the mean of the runs that made these values is as good as a threshold.
 
-    Student's t, one-sided; with ``sigma``, the known standard deviation of one run, a z test.
+    Student's t, one-sided; with ``sigma``, the known standard deviation of one run, a z test;
+    ``shrunk`` is that with the noise of earlier entries, and its degrees of freedom.
     ValueError for a level outside 0 to 0.5, or a ``sigma`` that is not above zero.
     """
     check_confidence(1 - 2 * level)
@@ -252,6 +254,7 @@ def against(
     margin = centre - threshold if higher_is_better else threshold - centre
     spread = _spread(sample, resolution) if sigma is None else sigma
     df = math.inf if sigma is not None else n - 1.0
+    spread, df = shrunk if shrunk is not None and n > 1 else (spread, df)
     made = AgainstNumber(
         n, centre, standard_deviation(sample), None, None, threshold, margin, level, None,
         holds=False,

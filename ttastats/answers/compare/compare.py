@@ -30,7 +30,7 @@ from ttastats.report import fields, grouping
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.sides import blocking, comparison, quality_comparison, setups
+from ttastats.sides import blocking, comparison, priors, quality_comparison, setups
 from ttastats.sides.options import Options, View
 from ttastats.sides.pairing import SAME_RUNS, Pairing, Side, pairings
 from ttastats.sides.quality_comparison import Also
@@ -74,13 +74,15 @@ def of_times(
     also: Sequence[str] = (),
     profiles: Sequence[pl.DataFrame] = (),
     block: Sequence[str] = (),
+    prior: pl.DataFrame | None = None,
 ) -> Report:
     """Return the report of one or more tables of runs against a baseline, each with its label.
 
     All p-values of a report are adjusted together. `by` and `pool` are those of
     `pairing.pairings`. `also` names metrics to compare where the times of runs ended, `block`
     what tells the blocks within which runs are compared (`blocking`). `profiles` are rows of the
-    two systems, where one comparison is made, and say why it came out so.
+    two systems, where one comparison is made, and say why it came out so. `prior` are earlier runs,
+    whose noise is added to that of the parts (`priors`).
 
     Raises
     ------
@@ -103,6 +105,7 @@ def of_times(
     row_of = partial(rows.of_times, options=options)
     both = zip(compared, metrics, strict=True)
     sides, shown = _sides(baseline, others, paired, both, row_of, view, options)
+    sides, shown = _with_prior(sides, shown, prior, options)
     if not options.max_runs:  # a mean over benchmarks has no plan of its own
         for number, each in enumerate(sides):
             ratios = [s.one.speedup.ratio for s in each.shown if s.one.speedup is not None]
@@ -116,7 +119,7 @@ def of_times(
         about = (" ".join(filter(None, each.about)), each.pairing.apart)
         names = f"A = {baseline.label}   B = {each.label}   {ratio}: >1 means B"
         title = (": ".join(filter(None, about)), f"{names} {axis.does(axis.better)}")
-        lines = partial(cells.why, dots=view.strips)
+        lines = partial(_lines, dots=view.strips)
         tables.append(_table(each, columns, lines, "   ".join(filter(None, title))))
     unmatched = tuple(dict.fromkeys(one.text for each in sides for one in each.pairing.alone))
     has_mean = any(each.mean is not None for each in sides)
@@ -169,6 +172,34 @@ def of_times(
         ),
     )
     return report if view.same else replace(report, lead=headline.leads(report, options.confidence))
+
+
+def _lines(s: Any, *, dots: bool) -> Iterator[str]:
+    """Yield the lines below a row: why it came out so, and what earlier entries add."""
+    yield from cells.why(s, dots=dots)
+    if isinstance(s.row.prior, priors.PriorRatios):
+        yield from priors.in_words(s.row.prior)
+
+
+def _with_prior(
+    sides: list[_Side],
+    shown: list[Shown[Any, Any]],
+    prior: pl.DataFrame | None,
+    options: Options,
+) -> tuple[list[_Side], list[Shown[Any, Any]]]:
+    """Return sides whose rows have their parts with the noise of earlier entries too, if any."""
+    if prior is None:
+        return sides, shown
+    entries, level = priors.earlier(prior), options.confidence
+    made = {
+        id(s): s if s.pair.unavailable is not None
+        else replace(s, row=structs.replace(
+            s.row, prior=priors.between(entries, s.pair.a, s.pair.b, level)))
+        for s in shown
+    }  # fmt: skip
+    rest = iter(made.values())
+    sides = [replace(each, shown=tuple(islice(rest, len(each.shown)))) for each in sides]
+    return sides, list(made.values())
 
 
 def of_qualities(

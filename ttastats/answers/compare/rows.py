@@ -42,6 +42,7 @@ from ttastats.sides.comparison import Comparison
 from ttastats.sides.design import findings
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
+from ttastats.sides.priors import PriorRatios
 from ttastats.sides.quality_comparison import Also, QualityComparison
 from ttastats.stats.decision import Decision
 from ttastats.stats.means import MeanDifference
@@ -230,6 +231,7 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
     blocks: Row = Row()
     same: SameKeys | UnsetType = UNSET
     factors: Row = Row()
+    prior: PriorRatios | UnsetType = UNSET
     gate: _Gated | UnsetType = UNSET
     #: Why there is no verdict, where there is none; programs read it in the claim.
     reason: str = field(default="", name="")

@@ -1,0 +1,82 @@
+"""Variances that are shrunk towards those of earlier entries: reference cases, and refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ttastats.stats.prior import Prior, fit, fits, moderated, prior
+
+A, B = np.log([612.0, 655, 590]), np.log([548.0, 571, 539])
+
+
+@pytest.mark.parametrize(
+    ("d0", "s0", "of_a", "of_b", "df", "p", "limits"),
+    [
+        (0, 1, None, None, 3.14193043, 0.04582015, None),
+        (5, 0.06, 0.05809434, 0.05313542, 13.890006, 0.02661264, (0.81036871, 0.98497332)),
+        (20, 0.06, 0.05940028, 0.05790416, 43.971398, 0.02314846, (0.81121061, 0.98395109)),
+        (20, 0.02, 0.02488580, 0.02106657, 42.832678, 0.00000039, (0.86013050, 0.92798891)),
+    ],
+)
+def test_a_moderated_ratio_is_that_of_the_reference(d0, s0, of_a, of_b, df, p, limits) -> None:
+    one = Prior(8, df=d0, variance=s0**2)
+    made = moderated(A, B, one, one, 0.95)
+    assert made.ratio == pytest.approx(0.89341567, abs=5e-9)
+    assert made.df == pytest.approx(df, abs=5e-7)
+    assert made.p_value == pytest.approx(p, abs=5e-9)
+    if limits:
+        assert (made.low, made.high) == pytest.approx(limits, abs=5e-9)
+        spreads = [math.sqrt(one.shrunk(float(np.var(x, ddof=1)), 2)) for x in (A, B)]
+        assert spreads == pytest.approx([of_a, of_b], abs=5e-9)
+
+
+@pytest.mark.parametrize(
+    ("d0", "s0", "p"), [(5, 0.06, 0.731179), (20, 0.06, 0.726884), (20, 0.02, 0.008366)]
+)
+def test_a_prior_of_another_size_does_not_fit(d0: float, s0: float, p: float) -> None:
+    from scipy import stats
+
+    ratio = np.mean([np.var(x, ddof=1) for x in (A, B)]) / s0**2
+    assert stats.f.sf(ratio, 4, d0) == pytest.approx(p, abs=5e-7)
+    one = Prior(8, df=d0, variance=s0**2)
+    assert fits([A, B], [one, one]) == (p >= 0.1)
+
+
+def test_fits_are_those_of_the_reference() -> None:
+    like = np.array([0.051, 0.068, 0.044, 0.072, 0.060, 0.055, 0.039, 0.081]) ** 2
+    d0, s02 = fit(like, np.full(8, 9.0))
+    assert (d0, s02) == (200, pytest.approx(0.0036315, abs=5e-7))
+    assert prior(like, [9] * 8).df == 20
+    unlike = np.array([0.02, 0.09, 0.03, 0.12, 0.05, 0.01, 0.20, 0.04]) ** 2
+    d0, s02 = fit(unlike, np.full(8, 9.0))
+    assert d0 == pytest.approx(1.0254, abs=2e-3)
+    assert s02 == pytest.approx(0.00074018, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("spreads", "why"),
+    [
+        ([0, 0, 0, 0, 0.02, 0.05, 0, 0.06], "no_noise"),
+        ([0.05] * 4, "few_entries"),
+        ([1e-5, 0.3, 1e-4, 0.5, 1e-5, 0.2, 2e-4, 0.4], "worthless"),
+        ([0.05, 0.06, 0.04, 0.05, 0.06], ""),
+    ],
+)
+def test_a_prior_is_refused_with_a_reason(spreads: list[float], why: str) -> None:
+    assert prior([each**2 for each in spreads], [4] * len(spreads)).refused == why
+
+
+def test_false_claims_stay_at_the_level_where_the_noise_is_that_of_the_prior() -> None:
+    rng = np.random.default_rng(1)
+    one = Prior(20, df=20, variance=0.0036)
+    false = found = 0
+    for _ in range(1_500):
+        a, b = rng.normal(0, 0.06, 3), rng.normal(0, 0.06, 3)
+        sides = [one, one] if fits([a, b], [one, one]) else [Prior(0), Prior(0)]
+        false += moderated(a, b, *sides, 0.95).p_value < 0.05
+        found += moderated(a, b + math.log(1.1), *sides, 0.95).p_value < 0.05
+    assert false / 1_500 < 0.06
+    assert found / 1_500 > 0.4

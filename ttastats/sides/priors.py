@@ -1,0 +1,259 @@
+"""What do earlier entries of the same benchmark say of the noise of these runs? (`--prior`)
+
+Epochs and time per epoch apart: epochs vary alike at near batch sizes, times per epoch within one
+system. Means are never taken: at equal batch size 31 % of published groups differ in these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+
+from ttastats.base import units
+from ttastats.base.note import wording
+from ttastats.outcomes.counted import counted
+from ttastats.outcomes.time_to_target import common_progress
+from ttastats.report.row import Key, Row
+from ttastats.stats import prior as priors
+from ttastats.stats.logratio import satterthwaite
+from ttastats.stats.prior import Moderated, Prior
+from ttastats.stats.quantiles import chi2_quantile
+from ttastats.stats.results import Floats
+from ttastats.table.schema import RUN
+
+#: The parts, with the most runs of a side that a prior is for.
+PARTS = {"epochs": 5, "throughput": 3}
+_NAMES = {"epochs": "epochs", "throughput": "time per epoch"}
+_ENTRY = (
+    "suite", "round", "benchmark", "division", "submitter", "system", "entry", "accelerators",
+    "global_batch_size",
+)  # fmt: skip
+#: Fewest runs of an entry that shows a variance, and how far batch sizes are near.
+_LEAST_RUNS, _NEAR = 3, 1.5
+
+_Weight = Annotated[
+    float | None, Key("degrees of freedom that the earlier entries are worth, at most 20", "runs")
+]
+_Sd = Annotated[float | None, Key("their standard deviation of one run, of its log", "fraction")]
+_Entries = Annotated[int, Key("earlier entries that were used", "entries")]
+_Refused = Annotated[
+    str | None, Key("why the earlier entries were not used, and Welch's interval is")
+]
+_Ratio = Annotated[float | None, Key("A over B, of geometric means", "ratio")]
+_Low = Annotated[float | None, Key("lower limit of its confidence interval", "same")]
+_High = Annotated[float | None, Key("upper limit of its confidence interval", "same")]
+_P = Annotated[float | None, Key("p of no difference, of this part alone")]
+
+
+class PriorKeys(Row, frozen=True, kw_only=True):
+    """What earlier entries add to the noise of each part (`--prior`)."""
+
+    prior_epochs_entries: _Entries = 0
+    prior_epochs_sd: _Sd = None
+    prior_epochs_df: _Weight = None
+    prior_epochs_refused: _Refused = None
+    prior_throughput_entries: _Entries = 0
+    prior_throughput_sd: _Sd = None
+    prior_throughput_df: _Weight = None
+    prior_throughput_refused: _Refused = None
+
+
+class PriorRatios(PriorKeys, frozen=True, kw_only=True):
+    """The parts of a speedup with the noise of earlier entries (`--prior`)."""
+
+    prior_epochs_ratio: _Ratio = None
+    prior_epochs_low: _Low = None
+    prior_epochs_high: _High = None
+    prior_epochs_p: _P = None
+    prior_throughput_ratio: _Ratio = None
+    prior_throughput_low: _Low = None
+    prior_throughput_high: _High = None
+    prior_throughput_p: _P = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """Earlier runs of one setup: what they are, and the variance of the log of each part."""
+
+    keys: Mapping[str, Any]
+    target: float | None
+    runs: frozenset[Any]
+    variances: Mapping[str, float]
+    df: float
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The variance of the log of one run, and what it is worth in degrees of freedom."""
+
+    variance: float
+    df: float
+
+    def limits(self) -> tuple[float, float, float]:
+        """Return the coefficient of variation that it makes, with its 95 % limits."""
+        ends = (self.df / chi2_quantile(share, self.df) for share in (0.975, 0.025))
+        cv, low, high = (math.sqrt(math.expm1(self.variance * each)) for each in (1.0, *ends))
+        return cv, low, high
+
+
+def earlier(runs: pl.DataFrame) -> tuple[Entry, ...]:
+    """Return the entries of a table of runs, those of which three runs reached the target."""
+    by = [name for name in _ENTRY if name in runs.columns]
+    entries = []
+    for part in counted(runs, by).filter("reached").partition_by(by, maintain_order=True):
+        logs = _logs(part)
+        if logs is None or logs["epochs"].size < _LEAST_RUNS:
+            continue
+        variances = {name: float(np.var(each, ddof=1)) for name, each in logs.items()}
+        keys = part.select(by).row(0, named=True)
+        entries.append(
+            Entry(keys, part["target_value"][0], _identities(part), variances,
+                  logs["epochs"].size - 1.0)
+        )  # fmt: skip
+    return tuple(entries)
+
+
+def _identities(runs: pl.DataFrame) -> frozenset[Any]:
+    """Return what tells runs: their place, and the content of which there may be copies."""
+    return frozenset(runs.select(RUN).rows()) | frozenset(runs["content_digest"].drop_nulls())
+
+
+def _logs(runs: pl.DataFrame) -> dict[str, Floats] | None:
+    """Return the logs of epochs and of time per epoch of the runs that reached."""
+    unit, _ = common_progress(runs)
+    reached = runs.filter("reached")
+    if unit is None or reached.is_empty() or reached["tta_seconds"].null_count():
+        return None
+    progress = reached[unit].cast(pl.Float64).log().to_numpy()
+    return {"epochs": progress, "throughput": reached["tta_seconds"].log().to_numpy() - progress}
+
+
+def prior_for(entries: Sequence[Entry], runs: pl.DataFrame, part: str) -> Prior:
+    """Return the prior of one part of the runs of a side, or why there is none."""
+    first = runs.row(0, named=True)
+    reached = int(runs["reached"].sum())
+    if reached < 2 or reached > PARTS[part]:
+        return Prior(0, refused="few_runs" if reached < 2 else "enough_runs")
+    these = _identities(runs)
+    near = [
+        entry for entry in entries
+        if entry.keys.get("benchmark") == first.get("benchmark")
+        and entry.target == first.get("target_value") and not entry.runs & these
+    ]  # fmt: skip
+    if part == "epochs":
+        batch = first.get("global_batch_size")
+        near = [entry for entry in near if _is_near(entry.keys.get("global_batch_size"), batch)]
+    else:
+        system = [first.get(key) for key in ("submitter", "system")]
+        same = [
+            one for one in near if system == [one.keys.get("submitter"), one.keys.get("system")]
+        ]
+        near = same if len(same) >= priors.LEAST_ENTRIES else near
+    return priors.prior([entry.variances[part] for entry in near], [entry.df for entry in near])
+
+
+def _is_near(a: int | None, b: int | None) -> bool:
+    return bool(a and b and 1 / _NEAR <= a / b <= _NEAR)
+
+
+def noise_of(entries: Sequence[Entry], runs: pl.DataFrame) -> tuple[dict[str, Noise], PriorKeys]:
+    """Return the noise of each part of the runs of one setup, those refused by the runs alone."""
+    logs = _logs(runs)
+    noises: dict[str, Noise] = {}
+    numbers: dict[str, Any] = {}
+    for part in PARTS if logs is not None else ():
+        assert logs is not None  # noqa: S101 - for the checker of types
+        one = prior_for(entries, runs, part)
+        if not one.refused and not priors.fits([logs[part]], [one]):
+            one = replace(one, refused="misfit")
+        numbers |= _numbers(part, [one])
+        df = logs[part].size - 1.0
+        if df > 0:
+            variance = float(np.var(logs[part], ddof=1))
+            used = one if not one.refused else Prior(0)
+            noises[part] = Noise(used.shrunk(variance, df), used.df + df)
+    return noises, PriorKeys(**numbers)
+
+
+def together(noises: Mapping[str, Noise]) -> Noise | None:
+    """Return the noise of the time to the target: that of its parts, taken as independent."""
+    if len(noises) < len(PARTS):
+        return None
+    variances = [each.variance for each in noises.values()]
+    return Noise(sum(variances), satterthwaite(variances, [each.df for each in noises.values()]))
+
+
+def between(
+    entries: Sequence[Entry], a: pl.DataFrame, b: pl.DataFrame, confidence: float
+) -> PriorRatios:
+    """Return the parts of the speedup of B over A with the noise of earlier entries."""
+    of_a, of_b = _logs(a), _logs(b)
+    numbers: dict[str, Any] = {}
+    for part in PARTS if of_a is not None and of_b is not None else ():
+        logs = [each[part] for each in (of_a, of_b) if each is not None]
+        both = [prior_for(entries, side, part) for side in (a, b)]
+        if not any(one.refused for one in both) and not priors.fits(logs, both):
+            both = [replace(one, refused="misfit") for one in both]
+        numbers |= _numbers(part, both)
+        if min(each.size for each in logs) > 1:
+            used = [Prior(0) if any(one.refused for one in both) else one for one in both]
+            ratio = priors.moderated(logs[1], logs[0], used[1], used[0], confidence)
+            numbers |= _ratio(part, ratio)
+    return PriorRatios(**numbers)
+
+
+def _numbers(part: str, both: Sequence[Prior]) -> dict[str, Any]:
+    """Return the keys of a part; of two sides, those of the one that is worth less."""
+    refused = next((one for one in both if one.refused), None)
+    least = refused or min(both, key=lambda one: one.df)
+    return {
+        f"prior_{part}_entries": least.entries,
+        f"prior_{part}_sd": math.sqrt(least.variance) if least.variance else None,
+        f"prior_{part}_df": least.df or None,
+        f"prior_{part}_refused": why(least) or None,
+    }
+
+
+def _ratio(part: str, ratio: Moderated) -> dict[str, float]:
+    names = ("ratio", "low", "high", "p")
+    values = (ratio.ratio, ratio.low, ratio.high, ratio.p_value)
+    return {f"prior_{part}_{name}": value for name, value in zip(names, values, strict=True)}
+
+
+#: Why a prior is refused, in words.
+_WHY = {
+    "few_entries": partial(wording, "prior_few_entries"),
+    "no_noise": partial(wording, "prior_no_noise"),
+    "worthless": partial(wording, "prior_worthless"),
+    "misfit": partial(wording, "prior_misfit"),
+    "few_runs": partial(wording, "prior_few_runs"),
+    "enough_runs": partial(wording, "prior_enough_runs"),
+}
+
+
+def why(one: Prior) -> str:
+    """Return why a prior is refused, nothing where it is not."""
+    return _WHY[one.refused](n=one.entries, constant=one.constant) if one.refused else ""
+
+
+def in_words(row: PriorKeys) -> Iterator[str]:
+    """Yield a line for each part: what its prior is made of, or why it is refused."""
+    for part, name in _NAMES.items():
+        entries, sd, df, refused = (
+            row.get(f"prior_{part}_{key}") for key in ("entries", "sd", "df", "refused")
+        )
+        text = f"prior  {name}"
+        if isinstance(row, PriorRatios) and row.get(f"prior_{part}_ratio") is not None:
+            ends = (row.get(f"prior_{part}_{key}") for key in ("ratio", "low", "high"))
+            ratio = units.ratio_interval(*ends)
+            text += f" {ratio} ({units.p_text(row.get(f'prior_{part}_p'))})"
+        if refused:
+            yield f"{text}: {wording('prior_refused', why=refused)}"
+        elif entries:
+            yield f"{text}: {wording('prior_used', n=entries, sd=sd, df=df)}"

@@ -1,0 +1,110 @@
+"""What does the noise of earlier entries add to that of a few runs?
+
+Variances of logs, never means: s2 ~ s0^2 F(n - 1, d0), so that earlier entries are worth d0 degrees
+of freedom at s0^2 (Smyth 2004, the moderated t), fitted by maximum likelihood.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from ttastats.stats.logratio import satterthwaite
+from ttastats.stats.quantiles import t_tail, two_sided_t
+from ttastats.stats.results import Floats
+
+#: Entries that show how variances vary, and the largest share of them without any noise.
+LEAST_ENTRIES, MOST_CONSTANT = 5, 0.2
+#: Degrees of freedom a prior may be worth; below the least it is worthless.
+MOST_DF, LEAST_DF = 20.0, 0.5
+#: No variance, and the bound of the fit. A share of the median stands for none.
+_NONE, _BOUND, _FLOOR = 1e-12, 200.0, 1e-4
+#: Where the runs vary so much more than the prior has it, they have another noise.
+_MISFIT = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What earlier entries say of the variance of one run, or in `refused` why they say nothing.
+
+    `df` is what they are worth, `constant` the share of them without noise.
+    """
+
+    entries: int
+    constant: float = 0.0
+    df: float = 0.0
+    variance: float = 0.0
+    refused: str = ""
+
+    def shrunk(self, variance: float, df: float) -> float:
+        """Return the variance of one run by a sample of it and by the earlier entries."""
+        return (self.df * self.variance + df * variance) / (self.df + df)
+
+
+@dataclass(frozen=True, slots=True)
+class Moderated:
+    """The ratio of geometric means, B over A, with the variances of a prior."""
+
+    ratio: float
+    low: float
+    high: float
+    p_value: float
+    df: float
+
+
+def prior(variances: Sequence[float], dfs: Sequence[float]) -> Prior:
+    """Return the prior of earlier entries, refused where they are few or have no noise."""
+    s2, df = np.asarray(variances, dtype=np.float64), np.asarray(dfs, dtype=np.float64)
+    if s2.size < LEAST_ENTRIES:
+        return Prior(int(s2.size), refused="few_entries")
+    made = Prior(int(s2.size), float(np.mean(s2 < _NONE)))
+    if made.constant > MOST_CONSTANT:
+        return replace(made, refused="no_noise")
+    d0, variance = fit(s2, df)
+    made = replace(made, df=min(d0, MOST_DF), variance=variance)
+    return replace(made, refused="worthless") if d0 < LEAST_DF else made
+
+
+def fit(s2: Floats, df: Floats) -> tuple[float, float]:
+    """Return d0, at most 200, and s0^2 by maximum likelihood."""
+    from scipy import optimize  # costs start-up time
+
+    s2 = np.maximum(s2, _FLOOR * float(np.median(s2[s2 > 0])))
+
+    def loss(at: Floats) -> float:
+        d0, x = math.exp(at[0]), s2 / math.exp(at[1])
+        return -float(np.sum(
+            -special.betaln(df / 2, d0 / 2) + df / 2 * np.log(df / d0)
+            + (df / 2 - 1) * np.log(x) - (df + d0) / 2 * np.log1p(df * x / d0) - at[1]
+        ))  # fmt: skip
+
+    start = math.log(float(np.median(s2)))
+    fits = [optimize.minimize(loss, [first, start], method="Nelder-Mead") for first in (0, 1.5, 3)]
+    best = min(fits, key=lambda each: float(each.fun))
+    return min(math.exp(best.x[0]), _BOUND), math.exp(best.x[1])
+
+
+def fits(logs: Sequence[Floats], priors: Sequence[Prior]) -> bool:
+    """Return whether the runs of each side do not vary far more than its prior has it."""
+    dfs = [float(each.size - 1) for each in logs]
+    ratio = sum(df * float(np.var(each, ddof=1)) / one.variance
+                for df, each, one in zip(dfs, logs, priors, strict=True)) / sum(dfs)  # fmt: skip
+    return float(special.fdtrc(sum(dfs), min(one.df for one in priors), ratio)) >= _MISFIT
+
+
+def moderated(a: Floats, b: Floats, of_a: Prior, of_b: Prior, confidence: float) -> Moderated:
+    """Return B over A of the logs of two sides, each with its prior; that of df 0 is Welch's."""
+    terms, dfs = [], []
+    for side, one in ((a, of_a), (b, of_b)):
+        df = side.size - 1.0
+        terms.append(one.shrunk(float(np.var(side, ddof=1)), df) / side.size)
+        dfs.append(one.df + df)
+    gap, df, se = float(b.mean() - a.mean()), satterthwaite(terms, dfs), math.sqrt(sum(terms))
+    half = two_sided_t(df, confidence) * se
+    p_value = min(1.0, 2 * t_tail(df, abs(gap) / se)) if se else 1.0
+    low, high = math.exp(gap - half), math.exp(gap + half)
+    return Moderated(math.exp(gap), low, high, p_value, df)
