@@ -177,7 +177,10 @@ class TestFolder:
         (tmp_path / "notes.md").write_text("x")
         code, shown, said = run("guess", tmp_path)
         assert (code, shown) == (2, "")
-        assert "none of 1 file(s) looks like a log; notes.md: a program" in said
+        assert (
+            "none of 1 file(s) looks like a log; notes.md: a document: runs are not read from prose"
+            in said
+        )
         assert run("guess", tmp_path / "none")[0] == 2
 
     def test_files_of_a_pattern_and_of_an_archive_are_looked_at(
@@ -298,6 +301,28 @@ class TestEveryFile:
         assert [kind.files for kind in found.kinds] == [("log.csv",)]
         account = tta.ingest([tmp_path], tmp_path / "x.parquet", guess=tta.guess)
         assert (account.runs, account.parts) == (1, 1)
+
+    def test_rows_of_several_seeds_without_a_column_that_says_so_are_refused(
+        self, tmp_path: Path
+    ) -> None:
+        rows = [f"{n},{4 - n / 10 - seed / 100}" for n in range(1, 5) for seed in range(3)]
+        (tmp_path / "seeds.csv").write_text(csv_of("step,val_loss", *rows))
+        problem = "seeds.csv:3: val_loss is told anew of the same step in 8 of 12 rows"
+        assert problem in str(tta.guess(tmp_path))
+        code, _, said = run("ingest", tmp_path, "--guess", "-o", tmp_path / "x.parquet")
+        assert code == 2
+        assert 'run = "COLUMN"' in said
+        twice = [f"{n},{4 - n / 10}" for n in (1, 2, 3, 4, 4)]  # the last is evaluated again
+        (tmp_path / "seeds.csv").write_text(csv_of("step,val_loss", *twice))
+        assert tta.ingest([tmp_path], tmp_path / "x.parquet", guess=tta.guess).rejected == ()
+
+    def test_a_logbook_is_refused_by_name(self, tmp_path: Path) -> None:
+        path = tmp_path / "LOGBOOK.md"
+        path.write_text("| step | val_loss |\n|---|---|\n| 1 | 2.0 |\n")
+        for command in (("ingest", path), ("guess", path), ("ingest", path, "--guess")):
+            code, _, said = run(*command)
+            assert code == 2
+            assert "a document: runs are not read from prose or its tables" in said
 
 
 class TestReadAsGuessed:

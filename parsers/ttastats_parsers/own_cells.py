@@ -29,6 +29,8 @@ _MOST_LINES = 100
 #: How W&B calls the columns of a panel: `run - metric`, and with the limits of what it averaged.
 _BETWEEN = " - "
 _LOW, _HIGH = "__MIN", "__MAX"
+#: And the columns of a panel that is grouped: `optimizer: adam - metric`.
+_GROUP = re.compile(r"[\w./ -]+: \S")
 
 
 def rows_of(data: bytes) -> Rows:
@@ -365,9 +367,13 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
     ]
     problems = [*rows.problems]
     if means:
+        grouped = [name for name in means if _GROUP.match(name)]
+        what = "of the runs of a group, by their names" if grouped else "of the runs of a group"
         text = (
-            f"{len(means)} of {len(columns)} columns contain means of several points or of the "
-            f"runs of a group, first {means[0]!r}: each is read as one run"
+            f"{len(means)} of {len(columns)} columns contain means of several points or {what}, "
+            f"first {(grouped or means)[0]!r}: each is read as one run. The number, the seeds and "
+            "the spread of the runs cannot be recovered: switch off grouping and smoothing of the "
+            "panel before its export, or export each run (`wandb.Api().run(PATH).scan_history()`)"
         )
         problems.append(Problem("averaged", text, "warning"))
     return Rows(whole.drop("\0line"), whole["\0line"].rename("line"), problems=problems)

@@ -49,6 +49,8 @@ def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
     if block.resume:
         frame = _resumed(frame, block.resume, chosen.problems)
     _expect_forward(frame, block, chosen)
+    if not rows.carried:
+        _expect_one_run(frame, chosen)
     return frame
 
 
@@ -302,6 +304,27 @@ def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) ->
     late = evaluated.filter(pl.col("seconds") < before - slack)
     if late.height and chosen.clock:
         raise _went_back("time", chosen.clock.column, late["line"][0], late.height)
+
+
+def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
+    """Refuse a table in which most steps stand several times, as where seeds lie row by row."""
+    name = _known_count(frame)
+    if name not in {"step", "samples"}:
+        return
+    for number, metric in enumerate(chosen.metrics):
+        evaluated = frame.filter(pl.col(f"m{number}").is_not_null())
+        rise = pl.col("seconds").diff().over("run")
+        again = (pl.col(name).diff().over("run") == 0) & (rise.is_null() | (rise <= 0))
+        repeats = evaluated.filter(again)
+        if repeats.height > 1 and 2 * repeats.height >= evaluated.height:
+            column = getattr(chosen, name).column
+            text = (
+                f"{metric.name} is told anew of the same {column} in {repeats.height:,} of "
+                f"{evaluated.height:,} rows, first here: if these are several runs, name the "
+                'column that tells them apart with run = "COLUMN" (--run COLUMN), or give each a '
+                "file of its own"
+            )
+            raise UnfitError("repeated_steps", text, repeats["line"][0])
 
 
 def _went_back(what: str, column: str, line: int | None, number: int) -> UnfitError:

@@ -38,6 +38,7 @@ FILES = (
     Row("ambiguous_dialect", "error", "Two installed formats recognise the file. Remove a plugin, or describe the file in a `ttastats.toml`."),
     Row("changed_file", "warning", "The file changed while it was read. Ingest again."),
     Row("dialect_failed", "error", "The parser of this format failed on this file. Please report it, with the file."),
+    Row("document", "error", "A document given explicitly, such as a Markdown logbook: give the logs it is about."),
     Row("duplicate_run", "warning", "The run has the same content as another one. It counts once.",
         "duplicate of {first_source}{where}{here}"),
     Row("large_file", "warning", "`guess` read only the first part of the file."),
@@ -81,7 +82,7 @@ BENCHMARKS = (
 )
 
 OWN_LOGS = (
-    Row("averaged", "warning", "Columns contain means of several points or runs: each is read as one run."),
+    Row("averaged", "warning", "Columns contain means of several points or runs: each is read as one run. Export the panel without grouping."),
     Row("bad_line", "error", "Lines that are not JSON objects, or not rows, are ignored."),
     Row("before_start", "warning", "An MLflow run ended, or logged, before it started: those times are unknown."),
     Row("before_the_runs", "info", "Evaluations before the first run are ignored."),
@@ -103,6 +104,7 @@ OWN_LOGS = (
     Row("not_a_number not_finite", "warning", "Values that are not finite numbers are unknown."),
     Row("percent_or_fraction", "error", "Values and target differ by a factor of 100. Give the target in the unit of the log."),
     Row("recognised", "info", "The file was recognised as a known format."),
+    Row("repeated_steps", "error", "A table has several rows for most steps: rows of several runs. Name the column that tells them apart with `run`."),
     Row("repeated_header", "info", "A repeated header within the table is skipped."),
     Row("restarted", "warning", "Values that a later TensorBoard file replaces are ignored."),
     Row("resumed", "info", "The run was resumed: the seconds of its sessions are added up."),
@@ -110,6 +112,7 @@ OWN_LOGS = (
     Row("summary_is_later", "warning", "The W&B summary has a later step than the history: the store was copied while the run was active."),
     Row("summary_only", "info", "Only the last values of the run are available."),
     Row("torn_tail", "warning", "The last record is truncated: the file was copied while it was written."),
+    Row("training_metric", "warning", "The log has no evaluation: a training metric of its known format is read instead."),
     Row("two_clocks", "warning", "Two columns could be the time; the text says which is used."),
     Row("unknown_direction", "warning", "It is unknown whether higher or lower is better. Set it with `--metric 'NAME higher'`."),
     Row("unreadable_record", "warning", "Unreadable records of the store are skipped."),

@@ -19,7 +19,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Run, Severity, collector_at_rest
 from ttastats.base.streams import UnreadableError
 from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
-from ttastats.formats.own_logs import patterns
+from ttastats.formats.own_logs import patterns, presets
 from ttastats.formats.own_logs.block import FIELDS, Block, fields_of, is_layout, refined
 from ttastats.ingestion import inferred, registry, traces
 from ttastats.ingestion.containers import Container, printable
@@ -417,6 +417,8 @@ def _no_log(source: Source, head: bytes) -> Contents | None:
         return utf_16
     if not source.named:
         return None
+    if source.name.endswith(presets.PROSE):
+        return _rejected(source, "document", presets.NO_PROSE)
     text = f"not a log of a known dialect ({', '.join(sorted(registry.dialects()))})"
     if head.startswith(b"PAR1"):
         text = "a Parquet file, not a log; commands read ttastats tables directly"

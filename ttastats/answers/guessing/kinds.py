@@ -95,8 +95,10 @@ def _columns(head: bytes, path: str, block: Block) -> Sequence[str]:
 def _expect_text(head: bytes, path: str) -> None:
     if not head.strip():
         raise NoLogError("empty")
+    if path.endswith(presets.PROSE):
+        raise NoLogError(presets.NO_PROSE)
     if path.endswith(presets.QUOTING):
-        raise NoLogError("a program, settings or a document, by name")
+        raise NoLogError("a program or settings, by name")
     if head.startswith(b"PAR1"):
         return
     if b"\0" in head[:8192]:

@@ -82,7 +82,8 @@ class Block(msgspec.Struct, frozen=True):
     key stands in `may_lack`, as where an empty text is among them. Of lines, a row takes the first
     that it tells. `carry` says that a cell that is empty holds what stood there before, as is
     always so with lines; `joined`, that lines are one row until one tells anew what another has
-    told. `quiet` blocks name no files: a
+    told. `otherwise` are metrics of training for files without another. `quiet` blocks name no
+    files: a
     file without their columns is no log of theirs, and no error. `recognised` ones are presets
     whose signs a file bears; `refined_by` are the keys that the user gave beside.
     """
@@ -93,6 +94,7 @@ class Block(msgspec.Struct, frozen=True):
     files: str | None = None
     line: tuple[str, ...] = ()
     metrics: tuple[Metric, ...] = ()
+    otherwise: tuple[Metric, ...] = ()
     seconds: tuple[TimeColumn, ...] | None = None
     step: tuple[CountColumn, ...] | None = None
     epoch: tuple[CountColumn, ...] | None = None
@@ -159,6 +161,7 @@ def refined(preset: Block, block: Block) -> Block:
     settings = {name: getattr(block, name) for name in (*given, *apart)}
     if block.metrics:
         settings |= {"metrics": block.metrics, "target_source": block.target_source}
+        settings |= {"otherwise": block.otherwise}
     return msgspec.structs.replace(
         preset,
         **settings,
@@ -169,8 +172,8 @@ def refined(preset: Block, block: Block) -> Block:
 
 
 KEYS = (
-    "files", "preset", "line", "metric", "seconds", "step", "epoch", "samples", "run", "new_run",
-    "resume", "new_epoch", "clock", "carry", "joined", "failed", *FIELDS,
+    "files", "preset", "line", "metric", "otherwise", "seconds", "step", "epoch", "samples", "run",
+    "new_run", "resume", "new_epoch", "clock", "carry", "joined", "failed", *FIELDS,
 )  # fmt: skip
 
 #: What `ttastats.toml` or an option says, before it is read.
@@ -191,6 +194,7 @@ def block_of(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
         files=reader.pattern("files"),
         line=reader.texts("line"),
         metrics=_metrics(reader),
+        otherwise=reader.each("otherwise", metric_of) or (),
         seconds=reader.each("seconds", _clock),
         step=reader.each("step", _progress),
         epoch=reader.each("epoch", _progress),

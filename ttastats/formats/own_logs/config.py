@@ -66,6 +66,8 @@ def described(keys: Keys, where: Callable[[str], str], root: str, *, quiet: bool
                 remedy=among(str(name), presets.presets(), "Presets", most=40),
             )
         base = presets.presets()[name].keys
+        if "metric" in keys:  # which is to be there
+            base = {key: value for key, value in base.items() if key != "otherwise"}
     source = presets.presets()[name].target_source if name and "metric" not in keys else "user"
     block = block_of(
         {**base, **keys}, where, root=root, preset=name, quiet=quiet, target_source=source

@@ -17,6 +17,9 @@ from ttastats.formats.own_logs.block import Block, Keys, block_of
 _PACKAGE = "ttastats_parsers"
 #: Programs and documents that quote a log are none.
 QUOTING = (".py", ".md", ".rst", ".ipynb", ".html", ".sh", ".tex", ".toml", ".yaml", ".yml")
+#: Documents for people, such as logbooks, and why none is read.
+PROSE = (".md", ".markdown", ".rst", ".tex", ".html", ".ipynb")
+NO_PROSE = "a document: runs are not read from prose or its tables; give the logs it is about"
 #: What distinguishes a log stands in its first lines, or behind a copy of the program.
 _LOOKED_AT = 4 * 1024 * 1024
 
