@@ -455,6 +455,7 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "variance_odd": lambda: api.variance(odd(), ddof=0, by=["benchmark"]),
     "variance_in_epochs": lambda: api.variance(both(), ddof=0, **EPOCHS),
     "variance_in_dollars": lambda: api.variance(both(), unit="cost"),
+    "effects": lambda: api.effects(both(), on=["system"], by=["benchmark"]),
     "power": lambda: api.power(both()),
     "power_of_few": lambda: api.power(before(), n=4, effects=(0.03,), power=0.9, **EPOCHS),
     "power_of_looks": lambda: api.power(before(), effects=(0.1, 0.5), max_runs=12),
@@ -613,7 +614,8 @@ ANSWERS: dict[str, Callable[[], Report]] = {
 
 #: Of each command an answer as it is printed.
 SCREENS = (
-    "summary", "variance", "power", "scaling", "score", "runs_of_one_benchmark", "problems",
+    "summary", "variance", "effects", "power", "scaling", "score", "runs_of_one_benchmark",
+    "problems",
     "targets_of_two", "compare", "compare_at_epoch_4", "compare_also", "same_of_two",
     "claim_of_quality", "speedrun_is_a_record", "profile_measured", "profile_changed",
 )  # fmt: skip

@@ -23,7 +23,7 @@ START = datetime(2026, 11, 1, 8, tzinfo=UTC)
 
 def trained(seconds: float, epochs: float | None, number: int, **settings: Any) -> pl.DataFrame:
     """Return a run that recorded its settings, started after those before it."""
-    more = {"started_at": START + timedelta(hours=number)}
+    more: dict[str, Any] = {"started_at": START + timedelta(hours=number)}
     return side([(seconds, epochs)], extra=settings, **more).with_columns(
         run_id=pl.lit(f"run {number}"), source=pl.lit(f"{number}.log")
     )
@@ -74,10 +74,39 @@ def test_each_setting_is_found_in_the_part_it_changes() -> None:
     assert lr["p"] == lr["p_adjusted"] > 0.5
     assert effect(report, "lr", "epochs")["p_adjusted"] == 2 * effect(report, "lr", "epochs")["p"]
     assert report.sentence == (
-        "mlperf v4.0 resnet: batch 64 vs 32: time to target × 0.66 [0.61, 0.72], through "
+        "batch 64 vs 32: time to target × 0.66 [0.61, 0.72], through "
         "time per epoch × 0.64. lr 0.3 vs 0.1: time to target × 0.79 [0.72, 0.86], through "
         "epochs × 0.79."
     )
+
+
+def test_of_many_effects_the_sentence_tells_four() -> None:
+    runs = [
+        {"seconds": 100 * 1.5**k * (1 + 0.004 * n), "epochs": 5, "host": f"host {k}"}
+        for k in range(7)
+        for n in range(3)
+    ]
+    text = api.effects(table(runs), on=["host"]).sentence
+    assert text.count("time to target ×") == 4
+    assert text.endswith("2 more effects are shown.")
+
+
+def test_benchmarks_whose_progress_has_different_units_stand_in_one_table() -> None:
+    others = table(of_a()).with_columns(
+        benchmark=pl.lit("bert"),
+        epochs=pl.lit(None, pl.Float64),
+        samples=pl.col("epochs").cast(pl.Int64) * 10,
+        run_id=pl.format("bert {}", "run_id"),
+        content_digest=pl.lit(None, pl.String),
+    )
+    report = api.effects(pl.concat([table(of_a()), others]), on=["batch", "lr"])
+    assert {row["part"] for row in rows(report) if row["benchmark"] == "bert"} == {
+        "tta", "samples", "time_per_sample",
+    }  # fmt: skip
+    assert report.sentence.startswith("bert: batch 64 vs 32")
+    assert [column.title for column in report.tables[1].columns][-2:] == [
+        "progress", "time per progress",
+    ]  # fmt: skip
 
 
 def test_shares_say_which_setting_explains_a_part_and_what_the_parts_add_up_to() -> None:

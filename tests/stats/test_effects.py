@@ -11,6 +11,7 @@ import pytest
 
 from ttastats.stats import reaching
 from ttastats.stats.effects import Design, Effect, Setting, aliased, bent, full_rank, part
+from ttastats.stats.results import Floats
 
 A = pl.read_csv(
     io.StringIO("""batch,lr,epochs,tta
@@ -55,8 +56,11 @@ def setting(values: pl.Series, base: object) -> Setting:
     return Setting(np.array([order[value] for value in values]))
 
 
-def logs(table: pl.DataFrame) -> dict[str, np.ndarray]:
-    time, epochs = (np.log(table[name].cast(pl.Float64).to_numpy()) for name in ("tta", "epochs"))
+def logs(table: pl.DataFrame) -> dict[str, Floats]:
+    time, epochs = (
+        np.asarray(np.log(table[name].cast(pl.Float64).to_numpy()), dtype=np.float64)
+        for name in ("tta", "epochs")
+    )
     return {"T": time, "E": epochs, "P": time - epochs}
 
 
@@ -216,9 +220,9 @@ def test_settings_that_were_changed_together_are_named() -> None:
 def test_a_bent_line_is_told_from_a_straight_one() -> None:
     levels = np.repeat(np.arange(4), 4)
     noise = np.tile([-0.02, 0.01, 0.02, -0.01], 4)
-    number = Setting(levels, levels.astype(float))
-    straight = bent(0.3 * levels + noise, Design((number,)), 0)
-    curved = bent(0.3 * (levels - 1.5) ** 2 + noise, Design((number,)), 0)
+    number, values = Setting(levels, levels.astype(np.float64)), levels.astype(np.float64)
+    line, curve = (np.asarray(0.3 * x + noise, np.float64) for x in (values, (values - 1.5) ** 2))
+    straight, curved = (bent(y, Design((number,)), 0) for y in (line, curve))
     assert straight is not None
     assert curved is not None
     assert straight > 0.9

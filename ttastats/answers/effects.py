@@ -35,6 +35,10 @@ from ttastats.stats.results import Floats
 _NUMBERS = 3
 #: The p below which a number is said not to act by doublings.
 _BENT = 0.01
+#: Effects of which the sentence tells the size.
+_SEVERAL = 4
+#: Notes that are not about one group.
+_OF_ALL = ("method", "definitions")
 _BY = " & "
 #: The column that says what session a run is of.
 _BLOCK = "session of the run"
@@ -150,10 +154,9 @@ def report(runs: pl.DataFrame, by: Sequence[str], asked: Asked) -> Report:
     blocks = {_BLOCK: blocking.labelled(runs, asked.block)} if asked.block else {}
     runs = runs.with_columns(**settings, **blocks)
     groups = [_of_group(keys, group, asked) for keys, group in grouping.groups(runs, by)]
-    effects, shares, levels = (
-        [row for group in groups for row in group.rows if isinstance(row, kind)]
-        for kind in (EffectRow, ShareRow, LevelRow)
-    )
+    effects = [row for group in groups for row in group.effects]
+    shares = [row for group in groups for row in group.shares]
+    levels = [row for group in groups for row in group.levels]
     names = ", ".join(asked.on)
     refuse_if(
         not effects,
@@ -172,13 +175,21 @@ def report(runs: pl.DataFrame, by: Sequence[str], asked: Asked) -> Report:
     if levels:
         title = "runs that reached the target"
         tables.append(fields.table(levels, [*heads, *_level_fields()], title))
-    notes = [each for group in groups for each in group.notes]
+    groups_named = zip(
+        grouping.row_names([group.keys for group in groups], by), groups, strict=True
+    )
+    notes, sentences = [*grouping.group_notes(runs, (*by, *settings))], []
+    for name, group in groups_named:
+        about = name if len(groups) > 1 else ""
+        notes += [each if each.code in _OF_ALL else each.prefixed(about) for each in group.notes]
+        if group.sentence:
+            sentences.append(f"{about}: {group.sentence}" if about else group.sentence)
     return Report(
         "effects",
         (*effects, *shares, *levels),
         tuple(tables),
-        tuple(dict.fromkeys((*grouping.group_notes(runs, (*by, *settings)), *notes))),
-        " ".join(group.sentence for group in groups if group.sentence),
+        tuple(dict.fromkeys(notes)),
+        " ".join(sentences),
         by=grouping.row_keys(by),
     )
 
@@ -187,8 +198,11 @@ def report(runs: pl.DataFrame, by: Sequence[str], asked: Asked) -> Report:
 class _Group:
     """What there is to say of the runs of a group."""
 
-    rows: Sequence[Row] = ()
-    notes: Sequence[Note] = ()
+    keys: Mapping[str, Any]
+    notes: Sequence[Note]
+    effects: Sequence[EffectRow] = ()
+    shares: Sequence[ShareRow] = ()
+    levels: Sequence[LevelRow] = ()
     sentence: str = ""
     titles: Mapping[str, str] = field(default_factory=dict)
 
@@ -207,7 +221,7 @@ def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, asked: Asked) -> _Gr
         notes.append(note("level_left_out", names=gone, n=len(gone)))
     knobs = _merged([knob for each in every if len((knob := each.of(solved)).levels) > 1])
     if not knobs:
-        return _Group(notes=notes)
+        return _Group(keys, notes)
     if names := [knob.name.replace(_BY, " and ") for knob in knobs if _BY in knob.name]:
         notes.append(note("aliased", names=names))
     sessions = runs[_BLOCK].to_numpy()[solved] if block else None
@@ -223,9 +237,8 @@ def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, asked: Asked) -> _Gr
     notes += _notes(knobs, design, logs, parts) if design.enough else [_too_few(design)]
     notes += _survivors(levels, reached, 1 - asked.confidence)
     titles = {name: title for name, title, _ in logs}
-    who = " ".join(str(value) for value in keys.values() if value is not None)
-    sentence = _sentence(rows, 1 - asked.confidence, who, titles)
-    return _Group((*rows, *shares, *levels), notes, sentence, titles)
+    sentence = _sentence(rows, 1 - asked.confidence, titles)
+    return _Group(keys, notes, rows, shares, levels, sentence, titles)
 
 
 def _survivors(
@@ -459,7 +472,7 @@ def _notes(
     yield note("definitions.effects", product=product)
 
 
-def _sentence(rows: Sequence[EffectRow], alpha: float, who: str, titles: Mapping[str, str]) -> str:
+def _sentence(rows: Sequence[EffectRow], alpha: float, titles: Mapping[str, str]) -> str:
     """Return which settings change the time, and through which part."""
     texts, without = [], []
     by_effect: dict[tuple[str, str | None], list[EffectRow]] = {}
@@ -476,9 +489,11 @@ def _sentence(rows: Sequence[EffectRow], alpha: float, who: str, titles: Mapping
             texts.append(f"{name}: {through}; {title} undecided.")
         else:
             without.append(name)
+    if len(texts) > _SEVERAL:
+        texts[_SEVERAL:] = [f"{len(texts) - _SEVERAL} more effects are shown."]
     if without:
         texts.append(f"No effect shown of {units.listed(without)}.")
-    return f"{who}: {' '.join(texts)}" if who else " ".join(texts)
+    return " ".join(texts)
 
 
 def _shown(row: EffectRow, alpha: float) -> bool:

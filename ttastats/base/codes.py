@@ -327,7 +327,7 @@ NOTES = (
         "few_runs.cv": "no CV interval for {names:list 3}: it needs at least 3 runs that reached the target.",
         "few_runs.share": "no share for {names:list 3}: two runs give one part nearly all.",
         "few_runs.effects": "no intervals: {n:# run} with {columns:# number/numbers} to estimate {df:? leaves/leave} {df:# degree/degrees} of freedom, and 4 are needed.",
-        "few_runs.sessions": "no intervals: a setting is constant within a session, and a level has fewer than 2 sessions.",
+        "few_runs.sessions": "no intervals: a setting is constant within a session, and there are too few sessions: 2 for each level, and 2 more than numbers to estimate.",
         "few_runs.interval": "no interval for {names:list 3}: it needs 10 runs.",
     }, short="few runs"),
     Row("plan_range plan_guess", "power", "What the CV of few runs leaves open: the runs needed at its limits; a plan without an interval of the CV.", {

@@ -107,15 +107,13 @@ class Design:
     @property
     def enough(self) -> bool:
         """Return whether intervals can be made: by what the fit leaves, and sessions of a level."""
-        sessions = self.sessions
-        return self.df >= FEWEST_DF and not (
-            self.nested
-            and sessions is not None
-            and any(
-                np.unique(sessions[setting.levels == level]).size < 2
-                for setting in self.settings
-                for level in np.unique(setting.levels)
-            )
+        if self.df < FEWEST_DF or not self.nested or self.sessions is None:
+            return self.df >= FEWEST_DF
+        columns = self.settings[0].levels.size - self.df
+        return int(self.sessions.max()) + 1 >= columns + 2 and all(
+            setting.number is not None or np.unique(self.sessions[setting.levels == level]).size > 1
+            for setting in self.settings
+            for level in np.unique(setting.levels)
         )
 
 
