@@ -24,6 +24,7 @@ NAMED = {
     "backports-zstd": "backports",
     "font-source-sans-pro": "font_source_sans_pro",
     "fonttools": "fontTools",
+    "hydra-core": "hydra",
     "markdown-it-py": "markdown_it",
     "mlflow-skinny": "mlflow",
     "pytest-xdist": "-n",

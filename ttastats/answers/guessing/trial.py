@@ -18,6 +18,7 @@ from ttastats.base.records import Problem
 from ttastats.formats.dialect import PART_OF_A_RUN
 from ttastats.formats.own_logs import FILE, config, presets
 from ttastats.formats.own_logs.block import Block, metric_of
+from ttastats.ingestion import inferred
 from ttastats.ingestion.ingest import units as units_of_work
 from ttastats.ingestion.reading import Reading, read_unit
 from ttastats.ingestion.sources import Source
@@ -64,6 +65,7 @@ def tried(
     first = _metrics_of(proposal)
     counts = _Counts()
     runs: list[pl.DataFrame] = []
+    unnamed: list[inferred.Inferred] = []
     problems: dict[str, dict[str, None]] = {}
     beginnings = [
         _Beginning(file.source.container, file.source.file, file.below, file.source.entry)
@@ -74,6 +76,7 @@ def tried(
         assert isinstance(unit.rows, pl.DataFrame)  # noqa: S101 - for the type checker
         counts.add(unit.rows, first)
         counts.parts += len(unit.parts)
+        unnamed += unit.inferred
         runs += _shown(unit.rows, shown, len(files), len(runs))
         remarks = [problem for problem in unit.problems if problem.code != PART_OF_A_RUN]
         remarks += [_cut(each.name) for each in part if each.file.size > _MOST_READ]
@@ -82,6 +85,9 @@ def tried(
                 proposal = replace(proposal, choices=_CHOICES[problem.code])
             if problem.severity != "info":
                 problems.setdefault(_worded(problem), {})[problem.place] = None
+    named, _ = inferred.settled(unnamed)
+    counts.rename(unnamed, named)
+    runs = [inferred.renamed(run.lazy(), named).collect() for run in runs]
     kind = Kind(
         title,
         tuple(file.below for file in files),
@@ -121,6 +127,14 @@ class _Counts:
     evaluations: int = 0
     timed: int = 0
     finals: dict[tuple[str, bool], list[float]] = field(default_factory=dict)
+
+    def rename(self, runs: Sequence[inferred.Inferred], named: pl.DataFrame) -> None:
+        """Count runs by the entries and seeds that all of them together tell."""
+        entries = {(run.run_id, run.source): run.entry for run in runs}
+        for run_id, source, entry, seed in named.iter_rows():
+            self.entries.update({entries[run_id, source]: -1, entry: 1})
+            self.seeds |= set() if seed is None else {seed}
+        self.entries = +self.entries
 
     def add(self, rows: pl.DataFrame, first: Sequence[str]) -> None:
         """Count the runs in some rows; of the metric that comes first, keep the last values."""
