@@ -263,6 +263,10 @@ class TestEveryFile:
         options = words.replace("runs.parquet", str(table)).split()[2:]
         assert "B is worse than A" in run("compare", *options)[1]
 
+    def test_where_no_run_can_be_read_the_block_comes_first(self, folder: Path) -> None:
+        (command,) = tta.guess(folder / "back").commands()
+        assert command.startswith("ttastats guess ")
+
     def test_one_setup_is_compared_with_another_table(self, tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_text(csv_of("step,elapsed,val_loss", "1,1,4", "2,2,3"))
         *_, last = tta.guess(tmp_path).commands()
@@ -287,8 +291,12 @@ class TestEveryFile:
 
     def test_means_over_runs_are_no_runs(self, tmp_path: Path) -> None:
         path = tmp_path / "groups.csv"
-        path.write_text(csv_of("name,val_loss_mean,val_loss_std", "a,3,.1", "b,2,.1"))
-        with pytest.raises(TtastatsError, match="no run can be recovered"):
+        for header in ("name,val_loss_mean,val_loss_std", "Step,lr: 1 - val/loss,lr: 2 - val/loss"):
+            path.write_text(csv_of(header, "1,3,.1", "2,2,.1"))
+            with pytest.raises(TtastatsError, match="neither runs nor seeds nor their spread"):
+                tta.guess(path)
+        path.write_text(csv_of("name,val_loss_mean,val_loss_sem", "a,3,.1", "b,2,.1"))
+        with pytest.raises(TtastatsError, match="neither runs nor seeds nor their spread"):
             tta.guess(path)
 
     def test_events_beside_a_table_of_their_run_with_its_times_are_no_second_run(
@@ -469,6 +477,8 @@ LINES = [
      {"metric": ("val_loss",), "epoch": "epoch", "seconds": "sum time_s s"}),
     ("1/2 [00:12<00:12, 1it/s, epoch=1, val_acc=.5]\r2/2 [01:24<00:00, 1it/s, epoch=2, val_acc=.6]",
      {"metric": ("val_acc",), "epoch": "epoch", "seconds": "elapsed_bar s"}),
+    ("E 1: 100%|#| 9/9 [00:12<00:00, val_acc=.5]\nE 2: 100%|#| 9/9 [00:13<00:00, val_acc=.6]",
+     {"metric": ("val_acc",), "seconds": "sum elapsed_of_bar s"}),
     ("100%|#| 9/9 [00:12<00:00, 1it/s]\nval_acc: .5\n100%|#| 9/9 [00:12<00:00, 2it/s]\nval_acc: .6",
      {"metric": ("val_acc",), "seconds": "sum elapsed_of_bar s"}),
     ("".join(f"step {n} time {n} s\nstep {n} val_loss {9 - n}\n" for n in (1, 2, 3)),
@@ -533,6 +543,15 @@ def test_lines_that_an_attacker_wrote_take_no_time() -> None:
 def test_a_pattern_is_made_of_what_varies(paths: list[str], pattern: str) -> None:
     (found,) = layout.layouts(paths, runs_inside=False)
     assert found.pattern == pattern
+
+
+def test_names_that_differ_between_folders_are_setups_and_not_runs_of_one() -> None:
+    paths = ["a/check/kernel.log", "a/check/own.log", "b/base/training.log"]
+    (found,) = layout.layouts(paths, runs_inside=False)
+    assert found.pattern == "{folder}/{folder2}/{folder3}.log"
+    assert found.entry == "{folder}/{folder2}/{folder3}"
+    (found,) = layout.layouts(["a/x.log", "a/y.log", "b/x.log", "b/y.log"], runs_inside=False)
+    assert found.pattern == "{entry}/{run}.log"
 
 
 def test_files_with_runs_inside_are_benchmarks_of_their_folder() -> None:

@@ -115,6 +115,8 @@ class Guessed:
         # `ingest` looks for it in the folder, in those above and in those below.
         folder, place = Path(config).resolve().parent, Path(self.folder).resolve()
         is_around = folder == place or folder in place.parents or place in folder.parents
+        if not any(kind.counted.runs for kind in self.kinds):
+            return  # a question must be answered in the file first
         is_met = is_around and Path(config).name == FILE
         named = "" if is_met or not self.config else f" --config {shlex.quote(config)}"
         yield f"ttastats ingest {path}{named}"

@@ -65,10 +65,12 @@ def proposal(frame: pl.DataFrame) -> Proposal:
 
 
 def means(found: Sequence[str]) -> str:
-    """Return the columns that hold a mean and a deviation of one thing, listed, or an empty text.
+    """Return the columns that hold means of several runs, listed, or an empty text.
 
-    Both together are of several runs: `val/loss_mean` and `val/loss_std`.
+    They are those with a deviation beside them, `val/loss_mean` and `val/loss_std`, and those that
+    a panel of W&B calls by a group, `optimizer: adam - val/loss`.
     """
+    grouped = [name for name in found if _GROUP.match(name) and evaluated([name, "val_loss"])]
     plain = {_plain(name): name for name in found}
     pairs = [
         f"{name} and {plain[other]}"
@@ -77,7 +79,10 @@ def means(found: Sequence[str]) -> str:
         if (other := re.sub(rf"(^|_){of_mean}($|_)", rf"\1{of_spread}\2", key)) != key
         if other in plain and evaluated([name, "val_loss"])
     ]
-    return listed(list(dict.fromkeys(pairs)), 2)
+    return listed(list(dict.fromkeys([*pairs, *grouped])), 2)
+
+
+_GROUP = re.compile(r"[\w./ -]+: \S.* - \S")
 
 
 #: Words for a mean, each with one for how far the values lie apart.

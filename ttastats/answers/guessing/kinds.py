@@ -135,8 +135,8 @@ def _of_table(frame: pl.DataFrame, head: bytes) -> Sketch:
         raise NoLogError("JSON with a single row of numbers: a summary, or settings")
     if means := columns.means(frame.columns):
         raise NoLogError(
-            f"means over runs ({means}), from which no run can be recovered: give the table with "
-            "a row for each run"
+            f"means over runs ({means}), from which neither runs nor seeds nor their spread can be "
+            "recovered: give a row or a column for each run, from W&B without grouping"
         )
     proposal = columns.proposal(frame)
     runs = [name for name in proposal.keys.get("run", ()) if name in frame.columns]

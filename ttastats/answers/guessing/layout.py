@@ -92,7 +92,7 @@ def _layout(paths: Sequence[str], ending: str, runs_inside: bool) -> FilePattern
         elif part.counted:
             counted.add(part.counted)
     words = [part for part in parts if part.words]
-    entry = _named(words, parts, runs_inside)
+    entry = _named(words, parts, runs_inside, _repeat(split))
     pattern = "/".join(part.written() for part in parts)
     return FilePattern(
         pattern, tuple(paths), tuple(_reasons(parts, paths, entry, runs_inside)), entry
@@ -154,12 +154,22 @@ def _last_separator(text: str) -> int:
     return max(text.rfind(mark) for mark in "-_ =") + 1
 
 
-def _named(words: Sequence[_Part], parts: Sequence[_Part], runs_inside: bool) -> str | None:
+def _repeat(split: Iterable[Sequence[str]]) -> bool:
+    """Return whether files of several folders have one name, as runs of each setup may."""
+    folders: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for *folder, name in split:
+        folders[name].add(tuple(folder))
+    return any(len(those) > 1 for those in folders.values())
+
+
+def _named(
+    words: Sequence[_Part], parts: Sequence[_Part], runs_inside: bool, repeat: bool
+) -> str | None:
     """Name the parts that vary; give what makes an entry where several do."""
     if not words:
         return None
     *folders, last = words
-    if folders and last is parts[-1] and not last.counted:
+    if folders and last is parts[-1] and not last.counted and (repeat or runs_inside):
         last.name = "benchmark" if runs_inside else "run"
         *folders, last = folders
     last.name = "entry"

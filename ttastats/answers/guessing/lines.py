@@ -104,7 +104,7 @@ def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
         if values <= covered or len(expressions) == _MOST_EXPRESSIONS:  # told twice, in two forms
             continue
         covered |= values
-        expressions[_joined(numbers)] = examples[named]
+        expressions[_at_the_end(_joined(numbers), lines)] = examples[named]
         parts |= {each.part for each in numbers}
     if not expressions:
         return
@@ -140,13 +140,20 @@ def _clock_of(line: str) -> str:
 
 def _ended_bar(line: str) -> str:
     """Return the expression of the time of a bar of tqdm that came to its end, as it stays."""
-    ended = re.search(r"100%\|.*\[\d[\d:]+<", line)
-    return rf"100%\|.*\[(?P<{names.OF_A_BAR}>\d[\d:]+)<" if ended else ""
+    return rf"100%\|.*{_ENDED_TIME}" if re.search(r"100%\|.*\[\d[\d:]+<", line) else ""
+
+
+def _at_the_end(expression: str, lines: Sequence[str]) -> str:
+    """Return an expression; if all bars that it means are at their end, they are one per epoch."""
+    bars = [line for line in lines if _BAR_TIME in expression and re.search(expression, line)]
+    of_each = len(bars) > 1 and all(re.search(r"100%\||<0?0:00", line) for line in bars)
+    return expression.replace(_BAR_TIME, _ENDED_TIME) if of_each else expression
 
 
 #: The group of the time that a bar of tqdm shows, `[00:12<00:34, 5.2it/s]`.
 _BAR = "elapsed_bar"
 _BAR_TIME = rf"\[(?P<{_BAR}>\d[\d:]+)<"
+_ENDED_TIME = rf"\[(?P<{names.OF_A_BAR}>\d[\d:]+)<"
 
 
 def _metrics(kinds: Counter[tuple[_Named, ...]]) -> frozenset[str]:
