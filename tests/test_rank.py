@@ -76,15 +76,6 @@ def test_ones_own_entries_are_shown_however_slow_and_the_others_counted(
     assert len(api.rank(table, mine="slow", top=1).rows) == 4
 
 
-def test_an_interval_is_drawn_between_the_ends_of_its_axis(table: pl.DataFrame) -> None:
-    report = api.rank(table)
-    (title,) = (column.title for column in report.tables[0].columns if column.drawn)
-    drawn = cells(report, title)
-    assert drawn[0].index("●") < drawn[2].index("●") < len(title)
-    assert drawn[0].startswith("─")
-    assert drawn[2].endswith("─") or drawn[2].endswith("●")
-
-
 def test_a_failed_run_is_in_the_mean_and_its_count_is_shown() -> None:
     report = api.rank(made({"a/1": [10.0] * 5 + [-50.0], "b/2": [11.0, 12.0, 11.5] * 2}))
     assert [row["entry"] for row in report.rows] == ["b/2", "a/1"]

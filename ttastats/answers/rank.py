@@ -14,7 +14,7 @@ from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.note import Note, note
 from ttastats.outcomes.axis import AXES
-from ttastats.report import fields, strips
+from ttastats.report import fields
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Table, Text
@@ -141,7 +141,7 @@ def table(
     """Return the first `top` rows of a league and one's own, with `more` columns at its end."""
     axis, level = AXES[rows[0].axis], percentages.text(one.confidence)
     shown = [row for row in rows if not top or row.rank <= top or row.mine]
-    drawing, models, lanes = strips.axis(map(limits, shown), axis.unit), short(shown), one.lanes()
+    models, lanes = short(shown), one.lanes()
     reached = all(row.reached == row.n for row in rows)
     alike = len({row.n for row in rows}) == 1 and reached
     columns: list[Field[StandingRow]] = [
@@ -157,12 +157,9 @@ def table(
         columns.append(Field(Column("hardware", rank=1), lambda row: Text(models[row.hardware])))
     if not alike:
         columns.append(fields.reached())
-    column = Column(drawing.title, rank=2, drawn=True)
-    picture: Field[StandingRow] = Field(column, lambda row: Text(drawing.drawn(limits(row))))
     mean = axis.mean if reached else "ERT" if axis.is_time else axis.expected
     columns += [
-        fields.number(f"{mean} [{level}]", "mean_seconds", axis.unit, interval=True),
-        picture,
+        fields.number(f"{mean} [{level}]", "mean_seconds", axis.unit, interval=True, drawn=True),
         *more,
     ]
     below = [details.get(id(one.entries[row.rank - 1].row), ()) for row in shown]
@@ -173,15 +170,10 @@ def table(
     return fields.table(shown, columns, title, below)
 
 
-def limits(row: StandingRow) -> strips.Limits:
-    """Return the interval of a row."""
-    return row.mean_seconds_low, row.mean_seconds, row.mean_seconds_high
-
-
 def _hours(rows: Sequence[StandingRow]) -> list[Field[StandingRow]]:
     if not rows[0].accelerator_hours:
         return []
-    return [fields.number("accelerator h", "accelerator_hours", "number", rank=3)]
+    return [fields.number("accelerator h", "accelerator_hours", "number", rank=5)]
 
 
 #: The first word of a name of hardware that has a digit: `B200` of `B200-SXM-180GB`.

@@ -21,7 +21,6 @@ from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.report import fields, grouping, strips
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Text
 from ttastats.report.fields import Field
 from ttastats.report.grouping import Groups
 from ttastats.report.row import Key, Row
@@ -33,8 +32,6 @@ from ttastats.stats.outcomes import expected_times
 from ttastats.stats.results import Floats, Withheld, known
 from ttastats.stats.variation import RUNS_FOR_MOMENTS, cv_intervals
 
-#: Intervals from which on they are also drawn.
-_DRAWN = 2
 #: Groups whose times lie further apart than this share a logarithmic axis.
 _FAR = 10.0
 
@@ -92,8 +89,8 @@ def report(
     shown = [
         *fields.keys(grouping.shown_keys(rows, by)),
         fields.reached(),
-        mean_field(axis, confidence),
-        *_drawing(rows, axis),
+        # Times of several benchmarks are on no common axis.
+        mean_field(axis, confidence, drawn=len(set(map(_benchmark, rows))) == 1),
         *more_fields(axis, confidence),
         *fields.expected(rows, axis),
     ]
@@ -109,27 +106,13 @@ def limits_of(times: Floats, confidence: float) -> tuple[float | None, float | N
     return low, high
 
 
-def mean_field(axis: axes.Axis, confidence: float, *, rank: int = 0) -> Field[SummaryRow]:
+def mean_field(
+    axis: axes.Axis, confidence: float, *, rank: int = 0, drawn: bool = False
+) -> Field[SummaryRow]:
     """Return the column of the mean time of the runs that reached the target."""
     title = f"{axis.mean} [{percentages.text(confidence)}]"
-    return fields.number(title, "tta_mean_seconds", axis.unit, interval=True, rank=rank)
-
-
-def _drawing(rows: Sequence[SummaryRow], axis: axes.Axis) -> list[Field[SummaryRow]]:
-    """Return the column of the intervals of the means, of one benchmark as a picture."""
-    if len({_benchmark(row) for row in rows}) != 1 or sum(map(_has_limits, rows)) < _DRAWN:
-        return []
-    shared = strips.axis(map(_limits, rows), axis.unit)
-    column = Column(shared.title, rank=4, drawn=True)
-    return [Field(column, lambda row: Text(shared.drawn(_limits(row))))]
-
-
-def _limits(row: SummaryRow) -> strips.Limits:
-    return row.tta_mean_seconds_low, row.tta_mean_seconds, row.tta_mean_seconds_high
-
-
-def _has_limits(row: SummaryRow) -> bool:
-    return row.tta_mean_seconds_low is not None
+    key = "tta_mean_seconds"
+    return fields.number(title, key, axis.unit, interval=True, rank=rank, drawn=drawn)
 
 
 def more_fields(axis: axes.Axis, confidence: float, *, rank: int = 0) -> list[Field[SummaryRow]]:

@@ -61,10 +61,11 @@ class Column:
     """A column of a table for people. Those of high `rank` give way first on a narrow screen.
 
     One of `names` may be shortened there. Where many rows in succession share the values of the
-    first columns that are `heads`, a screen may say these once, above the rows. One that is `drawn`
-    repeats another as a picture, and is left out without a word where it finds no room. A screen
-    shortens names of hardware to `models` where these tell the rows apart. A column with a `narrow`
-    title has it, no spreads, and n alone where all runs reached, before any column is hidden.
+    first columns that are `heads`, a screen may say these once, above the rows. A screen draws the
+    `intervals` of a column beside it; what is `drawn` is left out without a word where it finds no
+    room. It shortens names of hardware to `models` where these tell the rows apart. A column with a
+    `narrow` title has it, no spreads, and n alone where all runs reached, before a column is
+    hidden.
     """
 
     title: str
@@ -72,6 +73,7 @@ class Column:
     rank: int = 0
     names: bool = False
     heads: bool = False
+    intervals: bool = False
     drawn: bool = False
     models: bool = False
     narrow: str = ""

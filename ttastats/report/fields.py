@@ -57,6 +57,7 @@ def number(
     interval: bool = False,
     std: str = "",
     rank: int = 0,
+    drawn: bool = False,
 ) -> Field[Any]:
     """Return the field of a number: with `name_low` and `name_high`, or a standard deviation."""
 
@@ -71,7 +72,7 @@ def number(
             spread_is_std=bool(std),
         )
 
-    return Field(Column(title, "right", rank=rank), cell)
+    return Field(Column(title, "right", rank=rank, intervals=drawn), cell)
 
 
 #: How numbers of a unit are shown; those of another, such as runs, are counts.

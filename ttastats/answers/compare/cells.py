@@ -52,7 +52,8 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
 
     return _columns(
         "CV", mean, Field(Column("reached", rank=1, narrow="runs"), reached),
-        Field(Column(f"{axis.ratio} [{level} CI]"), speedup), *(wide if view.wide else ()),
+        Field(Column(f"{axis.ratio} [{level} CI]", intervals=True), speedup),
+        *(wide if view.wide else ()),
         verdict=partial(_verdict, view=view),
     )  # fmt: skip
 

@@ -250,7 +250,10 @@ def of_qualities(
         tables.append(_table(each, columns, cells.cost, "   ".join(filter(None, parts)), of))
     by = grouping.row_keys(paired[0].by)
     records = tuple(s.row for s in shown)
-    return Report("compare", records, tuple(tables), below, " ".join(text), _only_a(sides), by=by)
+    report = Report("compare", records, tuple(tables), below, " ".join(text), _only_a(sides), by=by)
+    if view.same or not records:
+        return report
+    return replace(report, lead=(headline.lead_of_qualities(report, [s.row.word for s in shown]),))
 
 
 def _sides(

@@ -195,23 +195,32 @@ def _runs(rows: Rows) -> str:
 
 
 def leads(report: Report, confidence: float) -> tuple[Lead, ...]:
-    """Return what a screen begins with: the sentence of one row, else the headline of each table.
-
-    The word is that of most rows, or MIXED where both directions are shown, or none has most.
-    """
+    """Return what a screen begins with: the sentence of one row, else the headline of each table."""
     made = []
     for one, against in zip(headlines(report, confidence), report.against, strict=True):
         every = [row for row in against.rows if isinstance(row, TimesRow)]
         rows = [row for row in every if row.claim != SAME_RUNS] or every
-        ((most, count),) = Counter(row.word for row in rows).most_common(1)
-        word = f"{'MOSTLY ' if count < len(rows) else ''}{_CAPITALS[most]}"
-        if {Verdict.FASTER, Verdict.SLOWER} <= {row.word for row in rows} or 2 * count <= len(rows):
-            word = "MIXED"
         condition = f", {one.condition}" if one.condition else ""
         text = f"{one.claim}{condition}. {one.numbers}."
         alone = len(report.records) == 1 and report.sentence
+        word = _capitals([row.word for row in rows])
         made.append(Lead(word, report.sentence if alone else text, one.tone))
     return tuple(made)
+
+
+def lead_of_qualities(report: Report, words: Sequence[Verdict]) -> Lead:
+    """Return what a screen of qualities begins with: the sentence behind the verdict of its rows."""
+    word = _capitals(words)
+    tones = {word.tone for word in words}
+    return Lead(word, report.sentence, tones.pop() if len(tones) == 1 else "plain")
+
+
+def _capitals(words: Sequence[Verdict]) -> str:
+    """Return the verdict of most rows; MIXED where both directions are shown, or none has most."""
+    ((most, count),) = Counter(words).most_common(1)
+    if sum(word.directed for word in set(words)) > 1 or 2 * count <= len(words):
+        return "MIXED"
+    return f"{'MOSTLY ' if count < len(words) else ''}{_CAPITALS[most]}"
 
 
 #: The verdicts in capitals.
@@ -221,6 +230,8 @@ _CAPITALS = {
     Verdict.SAME: "EQUIVALENT",
     Verdict.UNDECIDED: "UNDECIDED",
     Verdict.UNAVAILABLE: "NO VERDICT",
+    Verdict.BETTER: "BETTER",
+    Verdict.WORSE: "WORSE",
 }
 
 

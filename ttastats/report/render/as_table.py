@@ -19,6 +19,7 @@ from ttastats.report.remarks import Remark
 from ttastats.report.render import fitting, words
 from ttastats.report.render.fitting import GAP, Layout
 from ttastats.report.render.harmless import visible
+from ttastats.report.render.pictures import with_pictures
 from ttastats.report.render.shortening import models
 from ttastats.stats.verdict import Tone
 
@@ -64,7 +65,8 @@ def _report_lines(report: Printable, width: int | None, *, verbose: bool) -> Ite
     for number, table in enumerate(report.tables):
         if number:
             yield Line("")
-        yield from _table_lines(table if verbose or width is None else _brief(table, width), width)
+        shown = table if width is None else with_pictures(table)
+        yield from _table_lines(shown if verbose or width is None else _brief(shown, width), width)
     if verbose:
         for note in report.notes:
             yield from _wrapped(f"{note.mark} {note.text}".strip(), width)
@@ -77,7 +79,7 @@ def _report_lines(report: Printable, width: int | None, *, verbose: bool) -> Ite
         )
         for text in outcomes:
             yield from _wrapped(text, width, _BELOW)
-    if verbose and report.lead and report.sentence:
+    if verbose and report.sentence not in {"", *(lead.text for lead in report.lead)}:
         yield Line("")
         yield from _wrapped(report.sentence, width)
 
@@ -169,9 +171,35 @@ def _brief(table: Table, width: int) -> Table:
     if aside := [row.aside for row in rows if row not in listed]:
         text = f"{len(aside)} more: {', '.join(dict.fromkeys(aside))} (-v lists them)"
         lines[-1] = replace(lines[-1], details=(*lines[-1].details, text))
-    made = replace(table, rows=tuple(lines))
-    narrows = any(column.narrow for column in table.columns)
-    return _narrow(made) if narrows and fitting.fit(made, width).hidden else made
+    made = _with_common_keys(replace(table, rows=tuple(lines)))
+    if not any(column.narrow for column in table.columns):
+        return made
+    narrow, whole = _narrow(made), fitting.fit(made, width)
+    more = len(fitting.fit(narrow, width).shown) > len(whole.shown)
+    return narrow if more or whole.hidden else made
+
+
+def _with_common_keys(table: Table) -> Table:
+    """Return a table that says once, in its title, what all rows share of a setup."""
+    rows = [row for row in table.rows if not row.of_all]
+    shared = {
+        place: words.cell(rows[0].cells[place])
+        for place, column in enumerate(table.columns)
+        if column.names and column.narrow and len({row.cells[place] for row in rows}) == 1
+    }
+    if len(rows) < 2 or not shared:
+        return table
+    kept = [place for place in range(len(table.columns)) if place not in shared]
+    texts = [
+        f"{text} {table.columns[place].title}" if text.isdigit() else text
+        for place, text in shared.items()
+    ]
+    return replace(
+        table,
+        columns=tuple(table.columns[place] for place in kept),
+        rows=tuple(replace(row, cells=tuple(row.cells[p] for p in kept)) for row in table.rows),
+        title="   ".join(filter(None, (" × ".join(texts), table.title))),
+    )
 
 
 _ALL_REACHED = re.compile(r"\b(\d+)/\1\b")
