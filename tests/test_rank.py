@@ -99,3 +99,8 @@ def test_the_command_ranks_logs(two_systems: Path) -> None:
     done = run("rank", str(two_systems), "--mine", "eight")
     assert done.returncode == 0
     assert "eight_gpus is the only entry" in done.stdout
+
+
+def test_a_table_without_a_run_that_counts_has_no_ranks(table: pl.DataFrame) -> None:
+    report = api.rank(table.with_columns(run_status=pl.lit("stopped")))
+    assert (report.sentence, report.rows) == ("no entry has runs to rank.", ())

@@ -73,6 +73,7 @@ def questions(
         ["effects", *ours, "--on", "system,seed", *chosen(rng, ("by", "where", "target", "in"))],
         ["power", *ours, *chosen(rng, ("by", "where", "target", "power", "in"))],
         ["scaling", *ours, *chosen(rng, ("by", "where", "target", "in"))],
+        ["history", *ours, *chosen(rng, ("by", "where", "target", "in"))],
         ["score", *ours, *chosen(rng, ("by", "where"))],
         ["rcp", *ours, *chosen(rng, ("by", "where"))],
         ["claim", *ours, *claimed(rng), *chosen(rng, ("by", "where", "in"))],

@@ -111,7 +111,7 @@ class Knob:
     """A setting of some runs: the value of each as text, and its levels, the base first."""
 
     name: str
-    values: NDArray[np.str_]
+    values: NDArray[np.object_]  # text: of numpy's own, a NUL at the end is cut
     levels: tuple[str, ...]
     numeric: bool
     by_level: bool = True
@@ -134,7 +134,7 @@ class Knob:
         return replace(self, values=values, levels=_present(self.levels, values))
 
 
-def _present(levels: Sequence[str], values: NDArray[np.str_]) -> tuple[str, ...]:
+def _present(levels: Sequence[str], values: NDArray[np.object_]) -> tuple[str, ...]:
     there = set(values.tolist())
     return tuple(level for level in levels if level in there)
 
@@ -269,7 +269,7 @@ def _knob(setting: str, runs: pl.DataFrame, asked: Asked) -> Knob:
         levels = [base, *(level for level in levels if level != base)]
     finite = bool(numbers) and all(0 < number < np.inf for number in numbers.values())
     by_level = bool(base) or name in asked.levels
-    return Knob(name, runs[column].to_numpy().astype(str), tuple(levels), finite, by_level)
+    return Knob(name, runs[column].to_numpy().astype(object), tuple(levels), finite, by_level)
 
 
 def _merged(knobs: Sequence[Knob]) -> list[Knob]:
@@ -284,7 +284,7 @@ def _merged(knobs: Sequence[Knob]) -> list[Knob]:
         )
         whole = Knob(
             _BY.join(knob.name for knob in joined),
-            np.array([*map(_BY.join, of_runs)]),
+            np.array([*map(_BY.join, of_runs)], dtype=object),
             tuple(map(_BY.join, levels)),
             numeric=False,
         )

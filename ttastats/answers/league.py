@@ -244,6 +244,8 @@ def ties(count: int, apart: Collection[Pair]) -> tuple[Pair, ...]:
 
 def headline(leagues: Sequence[League]) -> str:
     """Return what a summary comes to, in a sentence without its full stop."""
+    if not leagues:
+        return "no entry has runs to rank"
     if len(leagues) == 1:
         return claim(leagues[0])
     results = sum(len(league.entries) + league.left_out for league in leagues)

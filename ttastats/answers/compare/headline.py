@@ -195,7 +195,7 @@ def _runs(rows: Rows) -> str:
 
 
 def leads(report: Report, confidence: float) -> tuple[Lead, ...]:
-    """Return what a screen begins with: the sentence of one row, else the headline of each table."""
+    """Return what a screen begins with: the sentence of one row, else a headline for each table."""
     made = []
     for one, against in zip(headlines(report, confidence), report.against, strict=True):
         every = [row for row in against.rows if isinstance(row, TimesRow)]
@@ -209,7 +209,7 @@ def leads(report: Report, confidence: float) -> tuple[Lead, ...]:
 
 
 def lead_of_qualities(report: Report, words: Sequence[Verdict]) -> Lead:
-    """Return what a screen of qualities begins with: the sentence behind the verdict of its rows."""
+    """Return what a screen of qualities begins with: the verdict of its rows, and the sentence."""
     word = _capitals(words)
     tones = {word.tone for word in words}
     return Lead(word, report.sentence, tones.pop() if len(tones) == 1 else "plain")

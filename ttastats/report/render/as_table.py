@@ -79,7 +79,7 @@ def _report_lines(report: Printable, width: int | None, *, verbose: bool) -> Ite
         )
         for text in outcomes:
             yield from _wrapped(text, width, _BELOW)
-    if verbose and report.sentence not in {"", *(lead.text for lead in report.lead)}:
+    if verbose and report.lead and report.sentence not in {"", *(x.text for x in report.lead)}:
         yield Line("")
         yield from _wrapped(report.sentence, width)
 
