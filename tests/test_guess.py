@@ -575,12 +575,15 @@ def test_blocks_that_are_guessed_read_real_logs_as_an_independent_reader_does(
 ) -> None:
     setups = [one for one in json.loads((wild / "truth.json").read_text()) if one["kind"] in KINDS]
     wrong: dict[str, list[str]] = {}
+    numbers: dict[str, int] = {}
     for kind in KINDS:
         config = tta.guess(wild / kind).config
         # Time of a step back, a person says that an epoch begins there.
         (tmp_path / "x.toml").write_text(config.replace("# new_epoch", "new_epoch"))
         asked = config.count("# new_epoch")
-        tta.ingest([wild / kind], tmp_path / "x.parquet", config=tmp_path / "x.toml", workers=1)
+        table = tmp_path / "x.parquet"
+        account = tta.ingest([wild / kind], table, config=tmp_path / "x.toml", workers=1)
+        numbers[kind] = account.runs
         runs = read_runs(pl.read_parquet(tmp_path / "x.parquet"), wild)
         (tmp_path / "x.parquet").unlink()
         taken: dict[tuple[str, str], int] = {}
@@ -597,4 +600,10 @@ def test_blocks_that_are_guessed_read_real_logs_as_an_independent_reader_does(
                     wrong.setdefault(setup["setup"], []).extend(found)
         assert (asked > 0) == (kind == "detectron2")
     assert wrong == {}
+    assert numbers == {  # and none twice, as by a summary beside logs
+        "algoperf": 119, "autoresearch": 13, "deepspeed": 6, "deit-jsonl": 2, "detectron2": 1,
+        "keras-csv": 2, "lightning-csv": 22, "llmc": 1, "megatron": 2, "mmdet-json": 1,
+        "modded-nanogpt": 46, "nanochat": 20, "nanogpt-stdout": 3, "parameter-golf": 3,
+        "rl-seeds": 72, "torchtitan": 5, "wandb-export": 64, "yolo-csv": 4,
+    }  # fmt: skip
     assert len(setups) == 81
