@@ -346,6 +346,8 @@ class TestReadAsGuessed:
             assert said.count('    files   = "seed{seed}.csv"') == 2
             assert "# seconds? elapsed: in s, guessed from the name" in said
         assert run("summary", sides[0])[0] == 2  # the table of a guess is not that of no guess
+        without_a_target = " ".join(run("compare", *sides, "--guess")[1].split())
+        assert "--target METRIC=VALUE, or compare the ends with --at-end" in without_a_target
 
     def test_the_block_stands_in_the_table(self, folder: Path) -> None:
         table = folder.parent / "x.parquet"

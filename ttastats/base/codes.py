@@ -417,8 +417,10 @@ NOTES = (
         "no run of a side reached the target ({names}; {spent}): there is no {number}; the verdict compares the fractions of runs that reached it."),
     Row("no_such_value", "all", "A condition names a value that no run has.",
         "{option}: no {what} has {column}={value}. {there_are}"),
-    Row("no_target", "all", "No target is known: `--target`.",
-        "no quality target is known: set one with --target METRIC=VALUE."),
+    Row("no_target", "all", "No target is known, or none in common: `--target`, or `--at-end`.", {
+        "no_target": "no quality target is known: set one with --target METRIC=VALUE.",
+        "no_target.compare": "no quality target is common to the runs: set one with --target METRIC=VALUE, or compare the ends with --at-end.",
+    }),
     Row("no_throughput", "compare, scaling, variance", "The unit does not include time.", {
         "no_throughput": "this compares {to_target}, not time, so no throughput is shown.",
         "no_throughput.variance": "± is one standard deviation{ddof}. {to_target} do not depend on the time per epoch, so there is no variance to decompose.",

@@ -248,6 +248,9 @@ _OF_CLAIMS = (
     NoteRule("assumption", _assumes,
              lambda some, _, options: {"most": _most_failures(some, options)}),
     NoteRule("failed_runs.compare", lambda s: s.one.estimand == "ert", _failures, FAILED),
+    NoteRule("no_target.compare",
+             lambda s: s.one.estimand == "fraction" and s.row.target_value is None
+             and not (s.row.reached_a or s.row.reached_b)),
     NoteRule("no_success",
              lambda s: s.one.estimand == "fraction" and not (s.row.reached_a and s.row.reached_b),
              _no_success),
