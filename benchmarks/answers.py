@@ -92,23 +92,25 @@ def compared(what: str, files: list[Path], commands: list[list[str]], turns: int
     """Return the section of some tables: each command in turns with the lines by hand."""
     from benchmarks.ingest.measuring import Cost, measured, ratio
 
-    asked: dict[str, list[str]] = {
+    programs: dict[str, list[str]] = {
         "polars by hand": [sys.executable, "-c", BY_HAND, *map(str, files)]
     }
     for words in commands:
-        options = [sys.executable, "-m", "ttastats", words[0], *map(str, files), *words[1:]]
-        asked[f"`{words[0]}`"] = options
-    costs: dict[str, list[Cost]] = {name: [] for name in asked}
+        name = f"`{' '.join(word for word in words if not word.endswith('page.html'))}`"
+        command = [sys.executable, "-m", "ttastats", words[0], *map(str, files), *words[1:]]
+        programs[name.replace(" -o", "")] = command
+    costs: dict[str, list[Cost]] = {name: [] for name in programs}
     for _ in range(turns):
-        for name, command in asked.items():
+        for name, command in programs.items():
             costs[name].append(measured(command))
-    lines = [f"### {what}\n", "| | CPU s, least | wall s, least | CPU, by hand 1 |"]
-    lines.append("|---|---:|---:|---:|")
-    hand = [cost.cpu for cost in costs["polars by hand"]]
-    for name, found in costs.items():
-        cpu, wall = min(one.cpu for one in found), min(one.wall for one in found)
-        times = f"{ratio([one.cpu for one in found], hand):.1f}×"
-        lines.append(f"| {name} | {cpu:.2f} | {wall:.1f} | {times} |")
+    lines = [f"### {what}\n", "| | CPU s, least | CPU, by hand 1 | MB | MB, by hand 1 |"]
+    lines.append("|---|---:|---:|---:|---:|")
+    by_hand = costs["polars by hand"]
+    for name, each in costs.items():
+        cpu, peak = min(cost.cpu for cost in each), max(cost.peak for cost in each)
+        times = ratio([cost.cpu for cost in each], [cost.cpu for cost in by_hand])
+        memory = peak / max(cost.peak for cost in by_hand)
+        lines.append(f"| {name} | {cpu:.2f} | {times:.1f}× | {peak / 1e6:.0f} | {memory:.1f}× |")
     return [*lines, ""]
 
 
@@ -131,7 +133,16 @@ def main(arguments: Any = None) -> int:
                 eleven(options.tables, folder),
                 [["runs"], ["summary"], ["score"]],
             ),
-            ("100,000 runs in 10,000 groups", large(folder), [["summary"], page]),
+            (
+                "100,000 runs in 10,000 groups",
+                large(folder),
+                [
+                    [*words, *rows]
+                    for words in (["runs"], ["summary"], ["variance"])
+                    for rows in ([], ["-f", "csv"])
+                ]
+                + [page],
+            ),
         )
         for what, files, commands in parts:
             print("\n".join(compared(what, files, commands, options.turns)), flush=True)

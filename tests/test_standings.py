@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+from collections.abc import Callable
 
 import polars as pl
 import pytest
 
 from tests.test_league import around, made
 from ttastats import api
-from ttastats.report.render import as_json
+from ttastats.outcomes import time_to_target
+from ttastats.report.answer import Report
+from ttastats.report.render import as_csv, as_json
 from ttastats.stats.means import mean_interval
 
 #: Twenty entries on eight accelerators, the first shown to be the fastest, and four other sizes.
@@ -103,3 +108,28 @@ def test_a_failed_run_makes_the_mean_an_expected_time() -> None:
     titles = [column.title for column in report.seen.tables[0].columns]
     assert "ERT [95%]" in titles
     assert "mean TTA [95%]" in titles
+
+
+@pytest.mark.parametrize("answer", [api.runs, api.summary, api.variance])
+def test_rows_that_are_written_by_column_are_the_rows(
+    answer: Callable[[pl.DataFrame], Report], table: pl.DataFrame
+) -> None:
+    report = answer(table)
+    assert report.columns is not None
+    text = as_json.render(report)
+    assert json.loads(text)["rows"] == [dict(row) for row in report.rows]
+    assert sum(line.startswith("  {") for line in text.split("\n")) >= len(report.rows)
+    first = next(csv.DictReader(io.StringIO(as_csv.render(report))))
+    assert first.keys() == report.rows[0].keys()
+    assert first["entry"] == report.rows[0]["entry"]
+
+
+def test_an_infinite_time_is_a_word_in_json() -> None:
+    report = api.summary(made({"fail/0": [-10.0] * 3}))
+    assert json.loads(as_json.render(report))["rows"][0]["ert_seconds"] == "inf"
+
+
+def test_the_order_of_its_rows_changes_no_run(table: pl.DataFrame) -> None:
+    mixed = table.sample(fraction=1.0, shuffle=True, seed=1)
+    runs = [time_to_target.runs(each).sort("run_id", "source") for each in (table, mixed)]
+    assert runs[0].equals(runs[1])

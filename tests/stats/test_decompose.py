@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ttastats.stats.decompose import decompose_speedup, decompose_variance
+from ttastats.stats.decompose import decompose_speedup, decompose_variance, variance_shares
+from ttastats.stats.results import known
 
 
 def sides(seed: int, n_a: int = 6, n_b: int = 8) -> tuple[np.ndarray, ...]:
@@ -33,7 +34,7 @@ def test_shares_add_up_to_one_and_match_the_covariance_formula() -> None:
     share = parts.share_epochs.estimate
     assert share == pytest.approx(covariance[0, 1] / covariance[1, 1])
     assert share is not None
-    assert parts.share_epoch_time.estimate == pytest.approx(1 - share)
+    assert variance_shares(t[None], e[None]).shares[1, 0] == pytest.approx(1 - share)
 
 
 def test_the_interval_is_that_of_leaving_out_each_run_in_turn() -> None:
@@ -49,7 +50,7 @@ def test_the_interval_is_that_of_leaving_out_each_run_in_turn() -> None:
     assert share is not None
     assert parts.share_epochs.low == pytest.approx(share - half)
     assert parts.share_epochs.high == pytest.approx(share + half)
-    assert parts.share_epoch_time.low == pytest.approx(1 - share - half)
+    assert variance_shares(t[None], e[None]).low[1, 0] == pytest.approx(1 - share - half)
 
 
 def test_fewer_than_ten_runs_get_shares_without_an_interval() -> None:
@@ -98,7 +99,7 @@ def test_a_straggler_leaves_a_share_without_an_interval() -> None:
 def test_constant_epochs_have_no_share_rather_than_a_share_of_zero() -> None:
     rng = np.random.default_rng(6)
     parts = decompose_variance(rng.lognormal(4, 0.01, 12), np.full(12, 63.0))
-    assert (parts.share_epochs.estimate, parts.share_epoch_time.estimate) == (None, None)
+    assert parts.share_epochs.estimate is None
     assert parts.share_epochs.low is None
     assert parts.cv_ratio == 0.0
 
@@ -125,7 +126,7 @@ def test_equal_times_one_run_or_none_have_nothing_to_share() -> None:
 def test_a_variance_of_rounding_noise_has_no_shares_and_no_nan() -> None:
     times = np.array([20.0, 20.0, 20.0, 20.0, 20.0 * (1 + 5e-14), 20.0])
     parts = decompose_variance(times, [3.0, 4.0, 3.0, 5.0, 3.0, 4.0])
-    assert (parts.share_epochs.estimate, parts.share_epoch_time.estimate) == (None, None)
+    assert parts.share_epochs.estimate is None
 
 
 def test_an_empty_side_or_mismatched_epochs_are_refused() -> None:
@@ -135,3 +136,17 @@ def test_an_empty_side_or_mismatched_epochs_are_refused() -> None:
         decompose_speedup([1.0, 2.0], [1.0], [1.0], [1.0])
     with pytest.raises(ValueError, match=r"2 times but 1 epochs$"):
         decompose_variance([1.0, 2.0], [1.0])
+
+
+def test_groups_of_one_size_have_the_shares_of_each_alone() -> None:
+    rng = np.random.default_rng(8)
+    epochs = rng.integers(3, 7, (40, 12)).astype(float)
+    epochs[0] = 5.0
+    times = epochs * rng.lognormal(3, 0.2, epochs.shape)
+    together = variance_shares(times, epochs)
+    alone = [decompose_variance(*each) for each in zip(times, epochs, strict=True)]
+    shares = [one.share_epochs for one in alone]
+    assert [share.estimate for share in shares] == known(together.shares[0])
+    assert [share.high for share in shares] == known(together.high[0])
+    assert [share.withheld for share in shares] == list(together.withheld)
+    assert {None, "no_information"} <= set(together.withheld)

@@ -64,7 +64,7 @@ def check_summary(inputs: Inputs) -> Found:
         "sd_ddof1": moments.standard_deviation(times),
         "sd_ddof0": moments.standard_deviation(times, 0),
         "cv_ddof1": moments.coefficient_of_variation(times),
-        "cv_ddof0": moments.coefficient_of_variation(times, 0),
+        "cv_ddof0": float(moments.deviations(times, 0) / moments.means(times)),
         "geomean": moments.geometric_mean(times),
         "mean_ci": limits(mean),
     }
@@ -226,9 +226,10 @@ def check_table7(inputs: Inputs) -> Found:
 
 def check_variance_parts(inputs: Inputs) -> Found:
     parts = decompose.decompose_variance(inputs["tta"], inputs["epochs"])
+    both = decompose.variance_shares(*(floats(inputs[key])[None] for key in ("tta", "epochs")))
     return {
         "share_epochs": parts.share_epochs.estimate,
-        "share_time_per_epoch": parts.share_epoch_time.estimate,
+        "share_time_per_epoch": float(both.shares[1, 0]),
         "cv_epochs": moments.coefficient_of_variation(floats(inputs["epochs"])),
         "cv_tpe": moments.coefficient_of_variation(
             floats(inputs["tta"]) / floats(inputs["epochs"])

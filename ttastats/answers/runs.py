@@ -12,7 +12,7 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field
-from ttastats.report.row import Key, Row, described
+from ttastats.report.row import Key, Row, Rows, described
 from ttastats.table import schema
 
 
@@ -50,10 +50,12 @@ class RunRow(Row, frozen=True):
 def report(runs: pl.DataFrame) -> Report:
     """Return the report of a table of runs, in the order of its sources."""
     ordered = runs.sort("source", "run_id")
-    rows = tuple(RunRow(**row) for row in ordered.select(*described(RunRow)).iter_rows(named=True))
-    untimed = all(row.run_seconds is None for row in rows)
+    rows = Rows(RunRow, ordered.select(*described(RunRow)))
+    names = rows.frame.select(grouping.ENTRY).unique(maintain_order=True).rows(named=True)
+    known = [name for name in rows.frame.columns if rows.frame[name].count()]
+    untimed = "run_seconds" not in known
     shown: list[Field[RunRow]] = [
-        *fields.keys(grouping.shown_keys(rows, grouping.ENTRY)),
+        *fields.keys(grouping.shown_keys(names, grouping.ENTRY)),
         fields.log(),
         Field(Column("reached"), _reached),
         # Of a run that failed, how long it was watched.
@@ -65,14 +67,14 @@ def report(runs: pl.DataFrame) -> Report:
                 else Quantity(row.run_seconds, "seconds", mark="+")
             ),
         ),
-        *(fields.of(RunRow, *fields.known(rows, ("samples", "steps"))) if untimed else ()),
+        *fields.of(RunRow, *(name for name in ("samples", "steps") if untimed and name in known)),
         *fields.of(RunRow, "epochs", rank=2),
         *fields.of(RunRow, "epoch_seconds", rank=3),
         fields.words("quality", lambda row: _quality(row.value_final), rank=4),
         fields.words("target", lambda row: _quality(row.target_value), rank=4),
-        *fields.of(RunRow, *fields.known(rows, ("cost",)), rank=2),
+        *fields.of(RunRow, *(name for name in ("cost",) if name in known), rank=2),
     ]
-    table = fields.table(rows, shown, grouping.common_title(rows, grouping.ENTRY))
+    table = fields.table(rows, shown, grouping.common_title(names, grouping.ENTRY))
     notes = (
         *grouping.failed_notes(standing(runs)),
         *grouping.set_aside_notes(runs),

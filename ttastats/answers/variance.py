@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
 
 from ttastats.base.note import Note, note
@@ -14,10 +15,12 @@ from ttastats.report import fields, grouping
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.fields import Field
+from ttastats.report.grouping import Groups
 from ttastats.report.row import Key, Row
-from ttastats.stats.decompose import decompose_variance
-from ttastats.stats.means import mean_interval
-from ttastats.stats.moments import coefficient_of_variation, standard_deviation
+from ttastats.stats.batches import by_size, counts
+from ttastats.stats.decompose import variance_shares
+from ttastats.stats.moments import as_sample, deviations, means
+from ttastats.stats.results import Floats, known
 
 
 class VarianceRow(Row, frozen=True):
@@ -66,7 +69,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
     `ddof` is 1 for the sample standard deviation, 0 for the population's. Shares have
     intervals from 10 runs on.
     """
-    rows = [_row_of(keys, group, ddof) for keys, group in grouping.groups(runs, by)]
+    rows = _rows_of(grouping.groups(runs, by), ddof)
     axis = axes.of(runs)
     shown: list[Field[VarianceRow]] = [
         *fields.keys(grouping.shown_keys(rows, by)),
@@ -99,36 +102,63 @@ def _per_epoch(axis: Axis) -> str:
     return "time per epoch" if axis.is_time else axis.per_epoch
 
 
-def _row_of(keys: Mapping[str, Any], group: pl.DataFrame, ddof: int) -> VarianceRow:
-    """Return the numbers of one group; None where epochs are unknown or did not vary."""
-    solved = group.filter(pl.col("reached"), pl.col("epochs").is_not_null())
-    epochs, per_epoch = solved.get_column("epochs"), solved.get_column("epoch_seconds")
-    constant = solved.height > 1 and epochs.n_unique() == 1  # the formula may leave 1e-16
-    axis = axes.of(group)
-    amounts = group.filter("reached").get_column("tta_seconds").to_numpy()
-    parts = None
-    if solved.height > 1 and not axis.progress:
-        parts = decompose_variance(solved.get_column("tta_seconds").to_numpy(), epochs.to_numpy())
-    return VarianceRow(
-        keys=grouping.key_row(keys),
-        n=group.height,
-        reached=amounts.size,
-        axis=axis.name,
-        tta_mean_seconds=mean_interval(amounts).estimate,
-        tta_std_seconds=standard_deviation(amounts, ddof),
-        cv=coefficient_of_variation(amounts, ddof=ddof),
-        with_epochs=solved.height,
-        epochs_mean=grouping.mean_of(epochs),
-        epochs_std=0.0 if constant else grouping.std_of(epochs, ddof),
-        epoch_seconds_mean=grouping.mean_of(per_epoch),
-        epoch_seconds_std=grouping.std_of(per_epoch, ddof),
-        cv_ratio=parts.cv_ratio if parts else None,
-        share_epochs=parts.share_epochs.estimate if parts else None,
-        share_epochs_low=parts.share_epochs.low if parts else None,
-        share_epochs_high=parts.share_epochs.high if parts else None,
-        share_withheld=parts.share_epochs.withheld if parts else None,
-        share_epoch_time=parts.share_epoch_time.estimate if parts else None,
+#: Numbers of a row that are computed for all groups of one size together: of the times, of epochs.
+_OF_TIMES = ("tta_mean_seconds", "tta_std_seconds", "cv")
+_OF_EPOCHS = (
+    "epochs_mean", "epochs_std", "epoch_seconds_mean", "epoch_seconds_std", "cv_ratio",
+    "share_epochs", "share_epochs_low", "share_epochs_high", "share_epoch_time",
+)  # fmt: skip
+
+
+def _rows_of(groups: Groups, ddof: int) -> list[VarianceRow]:
+    """Return the numbers of each group; None where epochs are unknown or did not vary."""
+    runs, sizes, axis = groups.runs, groups.sizes, axes.of(groups.runs)
+    numbers = {name: np.full(sizes.size, np.nan) for name in (*_OF_TIMES, *_OF_EPOCHS)}
+    withheld = np.full(sizes.size, None, dtype=object)
+    reached = runs["reached"]
+    times = runs["tta_seconds"].filter(reached).to_numpy()
+    solved = counts(reached.to_numpy(), sizes)
+    for places, of_runs in by_size(solved):
+        some = as_sample(times[of_runs].ravel()).reshape(of_runs.shape)
+        spread = deviations(some, ddof)
+        for name, values in zip(
+            _OF_TIMES, (means(some), spread, spread / means(some)), strict=True
+        ):
+            numbers[name][places] = values
+    logged = reached & runs["epochs"].is_not_null()
+    with_epochs = counts(logged.to_numpy(), sizes)
+    times, epochs, per_epoch = (
+        runs[name].filter(logged).to_numpy() for name in ("tta_seconds", "epochs", "epoch_seconds")
     )
+    for places, of_runs in by_size(with_epochs):
+        both = epochs[of_runs], per_epoch[of_runs]
+        found = [each for values in both for each in (means(values), _spread(values, ddof))]
+        if not axis.progress and of_runs.shape[1] > 1:
+            parts = variance_shares(times[of_runs], both[0])
+            found += [parts.cv_ratio, parts.shares[0], parts.low[0], parts.high[0], parts.shares[1]]
+            withheld[places] = parts.withheld
+        for name, values in zip(_OF_EPOCHS, found, strict=False):
+            numbers[name][places] = values
+    columns: dict[str, Any] = {name: known(values) for name, values in numbers.items()}
+    columns |= {
+        "n": sizes.tolist(),
+        "reached": solved.tolist(),
+        "with_epochs": with_epochs.tolist(),
+        "share_withheld": withheld.tolist(),
+    }
+    return [
+        VarianceRow(
+            keys=grouping.key_row(keys),
+            axis=axis.name,
+            **{name: values[place] for name, values in columns.items()},
+        )
+        for place, keys in enumerate(groups.keys.rows(named=True))
+    ]
+
+
+def _spread(values: Floats, ddof: int) -> Floats:
+    """Return the deviation of each group; one value has none unless it is the population."""
+    return np.zeros(len(values)) if values.shape[1] == 1 and not ddof else deviations(values, ddof)
 
 
 def _notes(rows: Sequence[VarianceRow], by: Sequence[str], ddof: int, axis: Axis) -> Iterator[Note]:

@@ -25,7 +25,7 @@ PROGRESS = (
     ("steps", "evaluation_interval_steps"),
 )
 #: By what rows of one run are told together while they are judged.
-_NUMBER = "number_of_run"
+_NUMBER, _ROW = "number_of_run", "number_of_row"
 #: No seconds or epochs are larger, and none but 0 is smaller.
 _LARGEST, _LEAST = 1e12, 1e-9
 _LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
@@ -113,15 +113,20 @@ def least_progress(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
     rows = _numbered(frame)
     evaluations = _with_expected_metrics(rows.filter(schema.of_evaluations()))
     least = {name: pl.col(_LOGGED[name]).min() for name, _ in PROGRESS}
-    met = _checkpoints(_judged(evaluations)).filter("met").group_by(_NUMBER).agg(**least)
-    heads = rows.select(_NUMBER, *schema.RUN).unique(_NUMBER)
-    return heads.join(met, on=_NUMBER).drop(_NUMBER).collect()
+    judged = _judged(evaluations).select(_NUMBER, *_OF_A_CHECKPOINT).collect()
+    met = _checkpoints(judged).lazy().filter("met").group_by(_NUMBER).agg(**least)
+    return _heads(rows, *schema.RUN).join(met, on=_NUMBER).drop(_NUMBER).collect()
 
 
 def _numbered(frame: pl.LazyFrame | pl.DataFrame) -> pl.LazyFrame:
     """Return each run a number: that of its first row. Texts take far longer to group by."""
-    of_row = frame.lazy().with_row_index(_NUMBER)
-    return of_row.with_columns(pl.col(_NUMBER).first().over(schema.RUN))
+    of_row = frame.lazy().with_row_index(_ROW)
+    return of_row.with_columns(pl.col(_ROW).first().over(schema.RUN).alias(_NUMBER))
+
+
+def _heads(rows: pl.LazyFrame, *names: str) -> pl.LazyFrame:
+    """Return columns of the first row of each run."""
+    return rows.filter(pl.col(_ROW) == pl.col(_NUMBER)).select(_NUMBER, *names)
 
 
 def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
@@ -139,14 +144,14 @@ def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> p
 
 def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> pl.DataFrame:
     """Return a row per run; the targets stand in its evaluations, with how many are `expected`."""
-    checkpoints = _checkpoints(_judged(evaluations))
+    heads, judged = pl.collect_all(
+        [_heads(rows, *schema.RUN_NAMES), _judged(evaluations).select(_NUMBER, *_OF_A_CHECKPOINT)]
+    )
     suites = benchmarks.suites_ending_at_run_stop() if official else ()
     length = pl.coalesce("run_seconds", "met_seconds")
-    heads = rows.select(_NUMBER, *schema.RUN_NAMES).unique(
-        _NUMBER, keep="first", maintain_order=True
-    )
     table = (
-        heads.join(_curves(checkpoints), on=_NUMBER, how="left", maintain_order="left")
+        heads.lazy()
+        .join(_curves(_checkpoints(judged)), on=_NUMBER, how="left", maintain_order="left")
         .with_columns(run_seconds=run_length())
         .with_columns(ends_at_run_stop=pl.col("suite").is_in(suites).fill_null(value=False))
         .with_columns(time=pl.when("ends_at_run_stop").then(length).otherwise("met_seconds"))
@@ -267,6 +272,8 @@ def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
         len(benchmarks.targets(suite or "", benchmark or "", round_))
         for suite, benchmark, round_ in kinds.iter_rows()
     ]
+    if len(set(counts)) == 1:
+        return evaluations.with_columns(expected=pl.lit(counts[0], pl.Int64))
     return evaluations.join(
         kinds.with_columns(expected=pl.Series(counts, dtype=pl.Int64)).lazy(),
         on=["suite", "benchmark", "round"],
@@ -276,9 +283,26 @@ def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
+#: The columns of judged evaluations that a checkpoint is made of.
+_OF_A_CHECKPOINT = (
+    "eval_index", "metric", "run_seconds", "meets", "expected", "at", "epoch", "samples", "step",
+    "seconds", "value", "target_value",
+)  # fmt: skip
+
+
+def _checkpoints(judged: pl.DataFrame) -> pl.DataFrame:
     """Return one row per evaluated checkpoint; it meets the target if all its metrics do."""
     targeted = pl.col("target_value").is_not_null()
+    if _is_in_order(judged, _NUMBER, "eval_index", once=True):  # the same of a single metric
+        return judged.select(
+            _NUMBER, "eval_index", "at", "step", "value", "target_value",
+            run_seconds=run_length(),
+            met=targeted & pl.col("meets").fill_null(value=False) & (pl.col("expected") <= 1),
+            epoch=finite("epoch"),
+            samples_then="samples",
+            stamped=pl.col("seconds").is_not_null(),
+            target_metric=pl.when(targeted).then("metric"),
+        )  # fmt: skip
     return judged.group_by(_NUMBER, "eval_index").agg(
         run_seconds=run_length().first(),
         met=pl.col("meets").filter(targeted).fill_null(value=False).all()
@@ -293,7 +317,18 @@ def _checkpoints(judged: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
+def _is_in_order(rows: pl.DataFrame, *names: str, once: bool = False) -> bool:
+    """Return whether rows stand in the order of some columns, all known, and each `once`."""
+    later = pl.lit(not once)
+    for name in reversed(names):
+        now, before = pl.col(name), pl.col(name).shift(1)
+        later = (now > before) | ((now == before) & later)
+    known = pl.all_horizontal(pl.col(names).is_not_null())
+    order = known & (later.fill_null(value=False) | (pl.int_range(pl.len()) == 0))
+    return bool(rows.select(order.all()).item())
+
+
+def _curves(checkpoints: pl.DataFrame) -> pl.LazyFrame:
     """Return what the evaluated checkpoints of each run say of its target and of its end.
 
     The target is met at the first checkpoint that meets it; weights that took no time met
@@ -317,8 +352,12 @@ def _curves(checkpoints: pl.LazyFrame) -> pl.LazyFrame:
             before = place - pl.when(progress < place).then(progress)
             after = pl.when(progress > place).then(progress) - place
             gaps[f"{end}_{interval}"] = pl.max_horizontal(before.min(), after.min())
+    order = (_NUMBER, "at", "eval_index")
+    if not _is_in_order(checkpoints, *order):
+        checkpoints = checkpoints.sort(order, nulls_last=True)
     return (
-        checkpoints.sort("at", "eval_index", nulls_last=True)
+        checkpoints.lazy()
+        .with_columns(pl.col(_NUMBER).set_sorted())  # which makes groups of it cheap
         .with_columns(timed=pl.col("stamped").any().over(_NUMBER))
         .with_columns(met=pl.col("met") & _trained())
         .with_columns(

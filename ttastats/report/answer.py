@@ -11,7 +11,7 @@ import polars as pl
 
 from ttastats.base.note import Note
 from ttastats.report.cells import Gate, Lead, Table
-from ttastats.report.row import Row
+from ttastats.report.row import Row, Rows, by_column
 
 if TYPE_CHECKING:
     from ttastats.stats.multiplicity import MeanSpeedup
@@ -43,7 +43,7 @@ class Report:
     """
 
     command: str
-    records: tuple[Row, ...]
+    records: Sequence[Row]
     tables: tuple[Table, ...]
     notes: tuple[Note, ...] = ()
     sentence: str = ""
@@ -63,6 +63,8 @@ class Report:
     @cached_property
     def _numbers(self) -> tuple[Mapping[str, Any], ...]:
         """Return the rows, made when they are first read: not every format shows them."""
+        if isinstance(self.records, Rows):
+            return tuple(self.records.frame.iter_rows(named=True))
         return tuple(row.numbers() for row in self.records)
 
     @cached_property
@@ -71,8 +73,15 @@ class Report:
         return self if self.people is None else self.people()
 
     @property
+    def columns(self) -> pl.DataFrame | None:
+        """Return the rows as columns of the types of their keys; None where these vary."""
+        return by_column(self.records)
+
+    @property
     def frame(self) -> pl.DataFrame:
         """Return the rows as a DataFrame."""
+        if isinstance(self.records, Rows):
+            return self.records.frame
         return pl.DataFrame([dict(row) for row in self.rows], infer_schema_length=None)
 
     def __str__(self) -> str:

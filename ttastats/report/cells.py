@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ttastats.base.note import Note
 from ttastats.base.units import Amount
 from ttastats.stats.verdict import Tone
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Unit = Literal["fraction", "count", "ratio", "number", "bytes", "flop/second"] | Amount
 
@@ -195,6 +198,11 @@ class Printable(Protocol):
     @property
     def rows(self) -> tuple[Mapping[str, Any], ...]:
         """Return the numbers, for programs."""
+        ...
+
+    @property
+    def columns(self) -> pl.DataFrame | None:
+        """Return the same as typed columns, where they have one type each."""
         ...
 
     @property

@@ -288,8 +288,3 @@ def key_row(keys: Mapping[str, Any]) -> dict[str, Any]:
 def mean_of(values: pl.Series) -> float | None:
     """Return the mean of a column of numbers, None without any."""
     return cast("float | None", values.mean())
-
-
-def std_of(values: pl.Series, ddof: int) -> float | None:
-    """Return the standard deviation of a column of numbers, None of too few."""
-    return cast("float | None", values.std(ddof=ddof))

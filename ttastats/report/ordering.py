@@ -105,7 +105,7 @@ def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
             notes = (*notes, note("top", top=top, hidden=sum(more.values()), each=each))
     return replace(
         report,
-        records=tuple(report.records[number] for number in order),
+        records=picked(report.records, order),
         tables=(replace(table, rows=picked(table.rows, order)),),
         notes=notes,
         people=None,

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
+import polars as pl
+
+from ttastats.base.lazy import Lazy
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,61 @@ def of_kind(rows: Sequence[object], kind: type[R]) -> tuple[R, ...]:
     if len(typed) < len(rows):
         raise TypeError(f"not all rows are of {kind.__name__}")
     return typed
+
+
+class Rows(Lazy[R]):
+    """Rows of one kind that stand in a table whose columns are their keys."""
+
+    def __init__(self, kind: type[R], frame: pl.DataFrame) -> None:
+        super().__init__(lambda number: kind(**frame.row(number, named=True)), frame.height)
+        self.frame = frame
+
+
+#: The types of columns for the types of keys.
+_TYPES = {
+    float: pl.Float64(), int: pl.Int64(), str: pl.String(), bool: pl.Boolean(),
+    list[str]: pl.List(pl.String()),
+}  # fmt: skip
+
+
+def by_column(rows: Sequence[Row]) -> pl.DataFrame | None:
+    """Return rows of one kind as a table with the types of their keys; None where these vary.
+
+    Nor can a table hold text that is no Unicode.
+    """
+    if isinstance(rows, Rows):
+        return rows.frame
+    if len({(type(row), *row.keys) for row in rows}) != 1:
+        return None
+    try:
+        keys = [pl.Series(name, [row.keys[name] for row in rows]) for name in rows[0].keys]
+        columns = list(_columns(rows))
+    except UnicodeEncodeError:
+        return None
+    known = [column for column in columns if column is not None]
+    return pl.DataFrame([*keys, *known]) if len(known) == len(columns) else None
+
+
+def _columns(rows: Sequence[Row]) -> Iterator[pl.Series | None]:
+    kind = type(rows[0])
+    hints = get_type_hints(kind)
+    for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
+        values = [getattr(row, name) for row in rows]
+        known = [each for each in get_args(hints[name]) if each is not NoneType] or [hints[name]]
+        if isinstance(hints[name], type) and issubclass(hints[name], Row):
+            yield from _columns(values)
+        elif name != "keys":
+            of = hints[name] if hints[name] in _TYPES else known[0]
+            if not (key and of in _TYPES and len(known) == 1):
+                yield None
+            elif of == list[str]:  # thousands of rows have a few lists
+                places = {
+                    each: place for place, each in enumerate(dict.fromkeys(map(tuple, values)))
+                }
+                lists = pl.Series(key, list(map(list, places)), _TYPES[of])
+                yield lists.gather([places[tuple(each)] for each in values])
+            else:
+                yield pl.Series(key, values, _TYPES[of])
 
 
 @cache

@@ -6,15 +6,14 @@ parts that add up exactly.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.moments import as_pair, as_side, coefficient_of_variation, is_constant
+from ttastats.stats.moments import as_pair, as_side, constant, deviations, means
 from ttastats.stats.quantiles import check_confidence, two_sided_t
-from ttastats.stats.results import Estimate, Floats, Ratio, Withheld
+from ttastats.stats.results import Estimate, Floats, Ratio, Withheld, known
 from ttastats.stats.speedup import ratio_of_geometric_means
 from ttastats.stats.variation import has_outlier
 
@@ -48,16 +47,16 @@ class SpeedupParts:
 
 @dataclass(frozen=True, slots=True)
 class VarianceParts:
-    """The variance of log time of one side, split by covariance; shares sum to 1.
+    """The variance of log time of one side, split by covariance: the share of the epochs.
 
-    A share may leave [0, 1] where the parts move against each other. Shares are None where the
-    epochs or the times did not vary, of 2 runs, and where the parts cancel each other.
+    That of the time per epoch is the rest. It may leave [0, 1] where the parts move against each
+    other, and is None where the epochs or the times did not vary, of 2 runs, and where the parts
+    cancel each other.
     ``cv_ratio`` is CV(epochs) over CV(time per epoch), the last column of the paper's Table 4. All
     with ddof=1.
     """
 
     share_epochs: Estimate
-    share_epoch_time: Estimate
     cv_ratio: float | None
 
 
@@ -92,95 +91,99 @@ def decompose_variance(times: ArrayLike, epochs: ArrayLike) -> VarianceParts:
     unlike the others'. ValueError for lengths that differ.
     """
     total, progress = as_pair(times, epochs)
-    epoch_time = total / progress
-    logs = np.log(np.stack([progress, epoch_time]))
-    cv_epochs, cv_epoch_time = map(coefficient_of_variation, (progress, epoch_time))
-    cv_ratio = None
-    if cv_epochs is not None and cv_epoch_time is not None and (cv_epochs or cv_epoch_time):
-        cv_ratio = cv_epochs / cv_epoch_time if cv_epoch_time else math.inf
-    shares, withheld = _shares(total, progress, logs)
-    limits, unlimited = _limits(epoch_time, logs) if shares is not None else (None, withheld)
-    of_epochs, of_epoch_time = (
-        Estimate(
-            None if shares is None else float(shares[part]),
-            limits[part][0] if limits else None,
-            limits[part][1] if limits else None,
-            _CONFIDENCE,
-            total.size,
-            unlimited,
-        )
-        for part in range(2)
+    of_one = variance_shares(total[None], progress[None])
+    (cv_ratio,) = known(of_one.cv_ratio)
+    estimate, low, high = (
+        known(numbers[0])[0] for numbers in (of_one.shares, of_one.low, of_one.high)
     )
-    return VarianceParts(of_epochs, of_epoch_time, cv_ratio)
+    withheld = of_one.withheld[0]
+    share = Estimate(estimate, low, high, _CONFIDENCE, total.size, withheld)
+    return VarianceParts(share, cv_ratio)
 
 
-def _shares(total: Floats, progress: Floats, logs: Floats) -> tuple[Floats | None, Withheld | None]:
-    """Return the shares, or why there are none; neither where nothing varies."""
-    if is_constant(progress) or is_constant(total):
-        return None, None
-    if total.size < RUNS_FOR_SHARES:
-        return None, "few_runs"
-    shares = covariance_shares(logs)
-    if shares is not None and not 1 - FARTHEST_SHARE <= float(shares[0]) <= FARTHEST_SHARE:
-        return None, "parts_cancel"  # NaN too
-    return shares, None
+@dataclass(frozen=True, slots=True, eq=False)
+class VarianceShares:
+    """The same of groups: shares of epochs and of epoch time, shape (2, groups); NaN is unknown."""
+
+    shares: Floats
+    low: Floats
+    high: Floats
+    cv_ratio: Floats
+    withheld: tuple[Withheld | None, ...]
 
 
-def _limits(
-    epoch_time: Floats, logs: Floats
-) -> tuple[list[tuple[float, float]] | None, Withheld | None]:
-    """Return the limits of the shares, or why they have none."""
-    if epoch_time.size < RUNS_FOR_INTERVAL:
-        return None, "few_runs"
-    if has_outlier(epoch_time):
-        return None, "unusual_run"
-    limits = jackknife_limits(logs, _CONFIDENCE)
-    if limits is None:
-        return None, "unusual_run"
-    low, high = limits[0]
-    if low <= _NEARLY_NONE and high >= 1 - _NEARLY_NONE:
-        return None, "no_information"
-    return limits, None
+def variance_shares(times: Floats, epochs: Floats) -> VarianceShares:
+    """Return what `decompose_variance` says of each group, both positive, shape (groups, n)."""
+    (groups, n), epoch_time = times.shape, times / epochs
+    shares, low, high = (np.full((2, groups), np.nan) for _ in range(3))
+    varies = ~(constant(epochs) | constant(times))
+    codes = np.full(groups, None, dtype=object)
+    if n < RUNS_FOR_SHARES:
+        codes[varies] = "few_runs"
+        return VarianceShares(shares, low, high, _cv_ratios(epochs, epoch_time), tuple(codes))
+    logs = np.log(np.stack([epochs, epoch_time]))
+    shares = np.where(varies, covariance_shares(logs), np.nan)
+    far = (shares[0] < 1 - FARTHEST_SHARE) | (shares[0] > FARTHEST_SHARE)
+    codes[far] = "parts_cancel"
+    shares[:, far] = np.nan
+    limited = ~np.isnan(shares[0])
+    if n < RUNS_FOR_INTERVAL:
+        codes[limited] = "few_runs"
+    else:
+        low, high = jackknife_limits(logs, _CONFIDENCE)
+        odd = limited & (has_outlier(epoch_time) | np.isnan(low[0]))
+        empty = limited & ~odd & (low[0] <= _NEARLY_NONE) & (high[0] >= 1 - _NEARLY_NONE)
+        codes[odd], codes[empty] = "unusual_run", "no_information"
+        low, high = (np.where(limited & ~odd & ~empty, ends, np.nan) for ends in (low, high))
+    return VarianceShares(shares, low, high, _cv_ratios(epochs, epoch_time), tuple(codes))
 
 
-def covariance_shares(logs: Floats) -> Floats | None:
-    """Covariance shares of the parts of a sum: ``logs`` (parts, n) -> (parts,), adding up to 1.
+def _cv_ratios(epochs: Floats, epoch_time: Floats) -> Floats:
+    """Return the CV of the epochs over that of the time per epoch; NaN where neither varies."""
+    if not epochs.shape[1]:
+        return np.full(len(epochs), np.nan)
+    of_epochs, of_time = (deviations(each) / means(each) for each in (epochs, epoch_time))
+    nothing = np.where(of_epochs > 0, np.inf, np.nan)
+    ratios: Floats = np.divide(of_epochs, of_time, out=nothing, where=of_time > 0)
+    return ratios
 
-    None where the sum of the parts does not vary.
+
+def covariance_shares(logs: Floats) -> Floats:
+    """Covariance shares of the parts of sums: ``logs`` (parts, groups, n) -> (parts, groups).
+
+    They add up to 1. NaN where the sum of the parts does not vary.
     """
     products, squares = _centred(logs)
-    whole = float(squares.sum())
+    whole = squares.sum(axis=-1)
     # Below this, what is left of the variance is rounding.
-    if not whole > 1e-24 * logs.shape[1]:
-        return None
-    shares: Floats = products.sum(axis=1) / whole
+    real = whole > 1e-24 * logs.shape[-1]
+    shares: Floats = products.sum(axis=-1) / np.where(real, whole, np.nan)
     return shares
 
 
-def jackknife_limits(logs: Floats, confidence: float) -> list[tuple[float, float]] | None:
+def jackknife_limits(logs: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Limits of each share: the share, plus and minus Student's t times its jackknife error.
 
-    ``logs``: shape (parts, n). With n - 1 degrees of freedom (Tukey 1958; Efron and Stein 1981).
-    None where the sum does not vary without one of the runs.
+    ``logs``: as above. With n - 1 degrees of freedom (Tukey 1958; Efron and Stein 1981).
+    NaN where the sum does not vary without one of the runs.
     """
     shares = covariance_shares(logs)
     products, squares = _centred(logs)
-    n = logs.shape[1]
+    n, whole = logs.shape[-1], squares.sum(axis=-1, keepdims=True)
     # Without a run, a sum of centred products loses its own times n / (n - 1).
-    left = squares.sum() - n / (n - 1) * squares
-    if shares is None or not bool(np.all(left > 1e-12 * squares.sum())):
-        return None
-    without = (products.sum(axis=1, keepdims=True) - n / (n - 1) * products) / left
-    errors = np.sqrt((n - 1) / n * np.sum((without - without.mean(axis=1, keepdims=True)) ** 2, 1))
-    half = two_sided_t(n - 1, confidence) * errors
-    return [(float(s - h), float(s + h)) for s, h in zip(shares, half, strict=True)]
+    left = whole - n / (n - 1) * squares
+    left = np.where(np.all(left > 1e-12 * whole, axis=-1, keepdims=True), left, np.nan)
+    without = (products.sum(axis=-1, keepdims=True) - n / (n - 1) * products) / left
+    away = without - without.mean(axis=-1, keepdims=True)
+    half = two_sided_t(n - 1, confidence) * np.sqrt((n - 1) / n * np.sum(away**2, axis=-1))
+    return shares - half, shares + half
 
 
 def _centred(logs: Floats) -> tuple[Floats, Floats]:
-    """Return the products of each part with the sum, (parts, n), and the squares of the sum, (n,).
+    """Return the products of each part with the sum, (parts, groups, n), and the sum's squares.
 
     All about their means.
     """
-    centred = logs - logs.mean(axis=1, keepdims=True)
+    centred = logs - logs.mean(axis=-1, keepdims=True)
     total = centred.sum(axis=0)
     return centred * total, total**2

@@ -107,7 +107,7 @@ def standard_deviation(values: Floats, ddof: int = 1) -> float | None:
     return 0.0 if is_constant(values) else float(np.std(values, ddof=ddof))
 
 
-def coefficient_of_variation(values: Floats, ddof: int = 1) -> float | None:
+def coefficient_of_variation(values: Floats) -> float | None:
     """Relative spread, standard deviation over mean; None with too few values."""
-    spread = standard_deviation(values, ddof)
+    spread = standard_deviation(values)
     return None if spread is None else spread / mean(values)

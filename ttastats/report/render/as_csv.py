@@ -7,8 +7,10 @@ import io
 import re
 from typing import Any
 
+import polars as pl
+
 from ttastats.report.cells import Printable
-from ttastats.report.render.harmless import visible
+from ttastats.report.render.harmless import visible, visible_frame
 
 #: Where a spreadsheet would take text for a formula: at its start, or after a semicolon, since
 #: that ends a cell where the comma is for decimals. Some also take the full-width signs.
@@ -21,6 +23,8 @@ def render(report: Printable) -> str:
     In text cells a `'` stands before what a spreadsheet would take for a formula, and characters
     that show nothing are spelled out. Numbers are as they are.
     """
+    if (frame := report.columns) is not None:
+        return _of_columns(frame)
     names = list(dict.fromkeys(name for row in report.rows for name in row))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -28,6 +32,12 @@ def render(report: Printable) -> str:
     for row in report.rows:
         writer.writerow([_cell(row.get(name)) for name in names])
     return text.getvalue()
+
+
+def _of_columns(frame: pl.DataFrame) -> str:
+    texts = pl.col(pl.String).replace("", None).str.replace_all(FORMULA, "${1}'${2}")
+    listed = frame.with_columns(pl.col(pl.List(pl.String)).list.join(";"))
+    return visible_frame(listed.with_columns(texts)).write_csv()
 
 
 def _cell(value: Any) -> Any:

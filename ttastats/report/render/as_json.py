@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from json import dumps
 
+import polars as pl
+
 from ttastats.base.json_safe import plain
 from ttastats.base.version import __version__
 from ttastats.report.cells import Printable
@@ -12,12 +14,12 @@ from ttastats.report.cells import Printable
 
 def render(report: Printable) -> str:
     """Return the report as JSON text. Infinity is the string "inf": JSON has no such number."""
-    gate = report.gate
+    gate, lines = report.gate, _lines(report)
     text = dumps(
         {
             "ttastats": __version__,
             "command": report.command,
-            "rows": [plain(row, infinity="inf") for row in report.rows],
+            "rows": [] if lines else [plain(row, infinity="inf") for row in report.rows],
             "notes": [
                 {"code": note.code, "mark": note.mark, "text": note.text} for note in report.notes
             ],
@@ -33,9 +35,26 @@ def render(report: Printable) -> str:
         ensure_ascii=False,
         allow_nan=False,
     )  # fmt: skip
+    if lines:  # every row on one
+        text = text.replace('"rows": []', f'"rows": [\n  {lines}\n ]', 1)
+    if text.replace("\n", "").isprintable():
+        return text
     # JSON may hold characters as they are that would steer a terminal.
     return "\n".join(
         line if line.isprintable()
         else "".join(char if char.isprintable() else dumps(char)[1:-1] for char in line)
         for line in text.split("\n")
     )  # fmt: skip
+
+
+def _lines(report: Printable) -> str:
+    """Return the rows as lines of JSON, where they have columns and no infinite number."""
+    frame = report.columns
+    if (
+        frame is None
+        or frame.select(
+            pl.any_horizontal(pl.col(pl.Float64).is_infinite().any(), pl.lit(value=False))
+        ).item()
+    ):
+        return ""
+    return frame.write_ndjson().rstrip("\n").replace("\n", ",\n  ")

@@ -145,7 +145,7 @@ def speeds(runs: pl.DataFrame) -> str:
     if split is None:
         return ""
     fast, slow = order[:split], order[split:]
-    if amount[fast].min() > amount[slow].max() or amount[slow].min() > amount[fast].max():
+    if _longer(amount[fast], amount[slow]):
         return ""
     fast_mean, slow_mean = (float(per[part].mean()) for part in (fast, slow))
     return (
@@ -157,7 +157,7 @@ def speeds(runs: pl.DataFrame) -> str:
 def may_differ(runs: pl.DataFrame, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which groups of runs, one behind the other, have two speeds by their times alone.
 
-    `speeds` names them, and whether one of the two only trained longer.
+    `speeds` names them.
     """
     reached, every = runs["reached"].to_numpy(), np.ones(runs.height, dtype=bool)
     numbers = np.repeat(np.arange(sizes.size), sizes)
@@ -174,9 +174,18 @@ def may_differ(runs: pl.DataFrame, sizes: NDArray[np.int64]) -> NDArray[np.bool_
         per = runs["observed_seconds"].to_numpy() / amount
     known = timed & ~np.isnan(per)
     found = np.zeros(sizes.size, dtype=bool)
+    per, amount = per[known], amount[known]
     for groups, places in by_size(counts(known, sizes)):
-        found[groups] = speed_splits(per[known][places]) > 0
+        splits = speed_splits(per[places])
+        for row in np.flatnonzero(splits):
+            ordered = amount[places[row]][np.argsort(per[places[row]], kind="stable")]
+            found[groups[row]] = not _longer(ordered[: splits[row]], ordered[splits[row] :])
     return found
+
+
+def _longer(fast: NDArray[np.float64], slow: NDArray[np.float64]) -> bool:
+    """Return whether all runs of one speed trained longer than those of the other."""
+    return bool(fast.min() > slow.max() or slow.min() > fast.max())
 
 
 def starts(runs: pl.DataFrame) -> Starts | None:
