@@ -18,15 +18,16 @@ from tests.conftest import ROOT
 from tests.test_cli import run
 
 WORKFLOW = ROOT / "examples" / "ci_gate" / "time-to-accuracy.yml"
+NIGHTLY = WORKFLOW.with_name("nightly.yml")
 pytestmark = [
     pytest.mark.skipif(not WORKFLOW.exists(), reason="an installed copy has no examples"),
     pytest.mark.skipif(shutil.which("bash") is None, reason="GitHub runs steps with bash"),
 ]
 
 
-def steps() -> dict[str, Mapping[str, Any]]:
-    workflow = yaml.safe_load(WORKFLOW.read_text("utf-8"))
-    return {step["name"]: step for step in workflow["jobs"]["gate"]["steps"] if "name" in step}
+def steps(of: Path = WORKFLOW) -> dict[str, Mapping[str, Any]]:
+    (job,) = yaml.safe_load(of.read_text("utf-8"))["jobs"].values()
+    return {step["name"]: step for step in job["steps"] if "name" in step}
 
 
 @pytest.fixture
@@ -109,3 +110,16 @@ def test_the_page_names_the_conditions_that_the_workflow_uses() -> None:
     assert "--fail-on slower:2%" in script
     assert "--fail-on slower:2%" in page
     assert "examples/ci_gate/time-to-accuracy.yml" in page
+
+
+def test_a_night_is_added_to_those_before_and_looked_at(checkout: Path, two_systems: Path) -> None:
+    given(checkout, two_systems / "one_gpu", two_systems / "one_gpu")
+    every = steps(NIGHTLY)
+    for _ in range(2):
+        done = bash(every["Add this night"], checkout)
+        assert done.returncode == 0, done.stderr
+    assert (checkout / "before.parquet").exists()
+    done = bash(every["Look for a change"], checkout)
+    assert done.returncode == 0, done.stderr
+    summary = (checkout / "summary.md").read_text("utf-8")
+    assert "changes are looked for from 10 nights on" in summary

@@ -114,8 +114,10 @@ def test_looks_at_failures_are_those_of_the_reference() -> None:
 
 def test_nights_without_any_failure_or_noise_raise_no_alarm() -> None:
     assert changes.look_at_failures([0] * 20, [1] * 20) == (1.0, 0)
-    assert changes.changes([1.5] * 40) == []
-    assert changes.noise([1.5] * 40, []) == 0
+    steps = [float(np.log(1390))] * 40  # the mean of which is another number
+    assert changes.changes(steps) == []
+    assert changes.noise(steps, []) == 0
+    assert changes.resembles(steps, []) is None
 
 
 def test_a_step_without_noise_is_found_three_nights_after_it() -> None:
@@ -132,8 +134,8 @@ def drawn(seed: int, nights: int = 100, **shift: float) -> np.ndarray:
 
 
 def test_unchanged_series_raise_hardly_any_alarm_and_changed_ones_do() -> None:
-    assert sum(bool(changes.changes(drawn(seed))) for seed in range(60)) <= 1
-    found = [changes.changes(drawn(seed, n40=2.5)) for seed in range(60)]
+    assert sum(bool(changes.changes(drawn(seed))) for seed in range(30)) <= 1
+    found = [changes.changes(drawn(seed, n40=2.5)) for seed in range(30)]
     assert all(found)
     covered = [each[0][1].first <= 40 <= each[0][1].last for each in found]
     held = [each[0][1].low <= 2.5 <= each[0][1].high for each in found]
@@ -174,4 +176,4 @@ def test_four_of_five_changes_of_the_size_that_is_stated_are_found_within_twenty
         x = drawn(seed, 60) + size * (np.arange(60) >= 40)
         return any(changes.look(x[:n])[0] < changes.ALARM for n in range(41, 61))
 
-    assert 0.7 < np.mean([found(seed) for seed in range(100)]) < 0.97
+    assert 0.7 < np.mean([found(seed) for seed in range(60)]) < 0.99

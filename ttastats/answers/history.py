@@ -255,7 +255,7 @@ def _sentence(name: str, history: History) -> str:
     first = wording("history_changes" if texts else "history_none", n=len(texts),
                     nights=len(history.nights))  # fmt: skip
     unseen = units.listed([f"{units.percent(part.unseen)} in {part.name}" for part in history.parts
-                           if part.unseen is not None])  # fmt: skip
+                           if part.unseen])  # fmt: skip
     last = (
         [wording("history_unseen", unseen=unseen, nights=changes.UNSEEN_NIGHTS)] if unseen else []
     )

@@ -89,12 +89,18 @@ def residuals(clipped: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the splits, the sums of squares around the two means of each, and t at each."""
     n = clipped.shape[-1]
     splits = np.arange(SIDE, n - SIDE + 1)
-    y = clipped - clipped.mean(axis=-1, keepdims=True)
+    y = _centred(clipped)
     total = (y * y).sum(axis=-1, keepdims=True)
     before = np.cumsum(y, axis=-1)[..., SIDE - 1 : n - SIDE]
     between = before**2 * n / (splits * (n - splits))
     inside = np.maximum(total - between, 1e-9 * total + 1e-300)
     return splits, inside, np.sqrt((n - 2) * between / inside)
+
+
+def _centred(values: Floats) -> Floats:
+    """Return values without their mean; equal ones are zeros, not what rounding leaves of them."""
+    y: Floats = values - values[..., :1]
+    return np.asarray(y - y.mean(axis=-1, keepdims=True))
 
 
 def look(values: ArrayLike) -> tuple[float, int]:
@@ -230,7 +236,7 @@ def _slope(x: Floats, night: Floats) -> tuple[float, float, float]:
 def _autocorrelation(y: Floats, split: int) -> float:
     """Return that of successive nights round the means of both sides, without their bias."""
     parts = [y[:split], y[split:]]
-    e = np.concatenate([part - part.mean() for part in parts if part.size])
+    e = np.concatenate([_centred(part) for part in parts if part.size])
     if not float(e @ e):
         return 0.0
     r = float(e[1:] @ e[:-1] / (e @ e))
@@ -251,8 +257,8 @@ def resembles(values: ArrayLike, splits: Sequence[int]) -> float | None:
     ends = [*splits, x.size]
     if x.size < WAIT:
         return None
-    y = np.concatenate([winsorised(x[a:b]) - winsorised(x[a:b]).mean()
-                        for a, b in zip([0, *splits], ends, strict=True) if b - a > 1])  # fmt: skip
+    parts = (x[a:b] for a, b in zip([0, *splits], ends, strict=True) if b - a > 1)
+    y = np.concatenate([_centred(winsorised(part)) for part in parts])
     r = _autocorrelation(y, y.size)
     return r if r > 1.65 / math.sqrt(y.size) else None
 
@@ -264,7 +270,7 @@ def noise(values: ArrayLike, splits: Sequence[int]) -> float | None:
     df = sum(part.size - 1 for part in parts)
     if not df:
         return None
-    squares = sum(float(((y := winsorised(part)) - y.mean()) @ (y - y.mean())) for part in parts)
+    squares = sum(float((y := _centred(winsorised(part))) @ y) for part in parts)
     return math.sqrt(squares / df)
 
 
