@@ -10,6 +10,7 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
+from tests.made_curves import curve, logs
 from tests.test_league import around, made
 from ttastats import api
 from ttastats.outcomes import time_to_target
@@ -129,7 +130,10 @@ def test_an_infinite_time_is_a_word_in_json() -> None:
     assert json.loads(as_json.render(report))["rows"][0]["ert_seconds"] == "inf"
 
 
-def test_the_order_of_its_rows_changes_no_run(table: pl.DataFrame) -> None:
+def test_the_order_of_its_rows_changes_no_run() -> None:
+    curves = [curve(5.0, 4.0 + n / 10, 3.0, 3.5) for n in range(20)]
+    table = logs(curves)
     mixed = table.sample(fraction=1.0, shuffle=True, seed=1)
     runs = [time_to_target.runs(each).sort("run_id", "source") for each in (table, mixed)]
+    assert runs[0]["value_final"].unique().to_list() == [3.5]
     assert runs[0].equals(runs[1])
