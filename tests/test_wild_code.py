@@ -151,7 +151,7 @@ def test_deleted_runs_are_named_and_left_out(wild: Path, tmp_path: Path) -> None
     (setup,) = (setup for setup in truth(wild) if setup["kind"] == "mlflow")
     deleted = setup["check"]["deleted"]
     assert account.runs == len(setup["runs"]) - deleted
-    assert account.problem_counts() == {"deleted_run": deleted}
+    assert account.problem_counts() == {"deleted_run": deleted, "inferred_setup": 7}
     assert account.other_files == 0
     lengths = {run["run_id"]: run["run_seconds"] for run in setup["runs"]}
     for row in read([tmp_path / "x.parquet"]).collect().iter_rows(named=True):
