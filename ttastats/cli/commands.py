@@ -65,7 +65,7 @@ _OF_LOGS = ("guess", "no_cache")
 _FEW = 12
 #: What most need of these, in a line each, so that `--help` is read without scrolling.
 _USUAL = (
-    "a", "b", "where", "by", "target", "margin", "fail_on", "top", "verbose", "output_format",
+    "on", "a", "b", "where", "by", "target", "margin", "fail_on", "top", "verbose", "output_format",
 )  # fmt: skip
 #: The option that takes a folder or none, and the folder where the command has no default.
 _LOGS, _FOLDER = "--emit-log", "logs"

@@ -106,7 +106,7 @@ def history(
 ) -> Report:
     """Find the night on which training changed: in time per epoch, epochs or failures.
 
-    --order ORDER: date, or a column or recorded name such as commit: a point for each value.
+    --order ORDER: Order of the points: date, or a column or recorded name such as commit.
     --fail-on slower:PERCENT: Exit 3 if the latest segment is shown to take more than 2% longer
         than the one before it, or to fail more often: slower:2%.
 

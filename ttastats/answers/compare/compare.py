@@ -30,6 +30,7 @@ from ttastats.report import fields, grouping
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
 from ttastats.report.fields import Field
+from ttastats.report.row import Row
 from ttastats.sides import blocking, comparison, priors, quality_comparison, setups
 from ttastats.sides.options import Options, View
 from ttastats.sides.pairing import SAME_RUNS, Pairing, Side, pairings
@@ -119,7 +120,7 @@ def of_times(
         about = (" ".join(filter(None, each.about)), each.pairing.apart)
         names = f"A = {baseline.label}   B = {each.label}   {ratio}: >1 means B"
         title = (": ".join(filter(None, about)), f"{names} {axis.does(axis.better)}")
-        lines = partial(_lines, dots=view.strips)
+        lines = partial(cells.why, dots=view.strips)
         tables.append(_table(each, columns, lines, "   ".join(filter(None, title))))
     unmatched = tuple(dict.fromkeys(one.text for each in sides for one in each.pairing.alone))
     has_mean = any(each.mean is not None for each in sides)
@@ -174,11 +175,10 @@ def of_times(
     return report if view.same else replace(report, lead=headline.leads(report, options.confidence))
 
 
-def _lines(s: Any, *, dots: bool) -> Iterator[str]:
-    """Yield the lines below a row: why it came out so, and what earlier entries add."""
-    yield from cells.why(s, dots=dots)
-    if isinstance(s.row.prior, priors.PriorRatios):
-        yield from priors.in_words(s.row.prior)
+def _prior_lines(row: Row) -> list[str]:
+    """Return what earlier entries add to a row: asked for, so shown of every row."""
+    prior = getattr(row, "prior", None)  # only times have it
+    return [*priors.in_words(prior)] if isinstance(prior, priors.PriorRatios) else []
 
 
 def _with_prior(
@@ -349,7 +349,9 @@ def _table(
         body.append(
             Line(
                 tuple(each.cell(s) for each in every),
-                grouping.with_line((*below[:shown], *beside.lines(s.also)), s.left_out),
+                grouping.with_line(
+                    (*below[:shown], *_prior_lines(s.row), *beside.lines(s.also)), s.left_out
+                ),
                 more=below[shown:],
                 place=headline.place(s.row) if isinstance(s.row, TimesRow) else (),
                 aside=SAME_RUNS if getattr(s.row, "claim", "") == SAME_RUNS else "",
