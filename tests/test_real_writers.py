@@ -13,11 +13,11 @@ import sys
 import textwrap
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import Result
 from typer.testing import CliRunner
 
 from tests.programs import PATIENCE, done
@@ -393,5 +393,5 @@ def test_two_setups_of_three_seeds_come_to_a_verdict(name: str, tmp_path: Path) 
     assert (row["setups_a"], row["setups_b"]) == (1, 1)
 
 
-def command(*words: str | Path) -> Result:
+def command(*words: str | Path) -> Any:
     return CliRunner().invoke(app, [str(word) for word in words])

@@ -145,10 +145,9 @@ def seed_of(settings: Mapping[str, Any]) -> int | None:
 def _whole(value: Any) -> int | None:
     if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}\s*", value):
         return int(value)
-    is_whole = (
-        isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
-    )
-    return int(value) if is_whole and abs(value) < 2.0**62 else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if value == value // 1 and abs(value) < 2.0**62 else None
 
 
 def _without_numbers(value: Any) -> str:
