@@ -264,9 +264,9 @@ def _sentence(name: str, history: History) -> str:
 
 def _in_words(history: History, part: Part, border: Border) -> str:
     """Return a change in a sentence."""
-    size = size_of(part, border)
+    size, name = size_of(part, border), part.name[:1].upper() + part.name[1:]  # of `CPU time` too
     if border.drift:
-        return wording("history_drift", part=part.name.capitalize(), size=size,
+        return wording("history_drift", part=name, size=size,
                        nights=border.nights)  # fmt: skip
     after, by = history.nights[border.first - 1].name, history.nights[border.last].name
     commits, more = _commits(history, border), ""
@@ -275,7 +275,7 @@ def _in_words(history: History, part: Part, border: Border) -> str:
         more = f" ({'commit' if len(commits) == 1 else 'commits'} {listed})"
     if (run := _run_next(history, border)) is not None:
         more += wording("history_run_next", run=run)
-    text = wording("history_step", part=part.name.capitalize(), size=size, after=after, by=by)
+    text = wording("history_step", part=name, size=size, after=after, by=by)
     return f"{text}{more}{'' if border.independent else wording('history_alike')}."
 
 
