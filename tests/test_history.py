@@ -131,8 +131,9 @@ def test_without_dates_numbers_order_the_nights() -> None:
     report = api.history(undated, order="commit")
     assert report.rows[0]["first_night"] == "c001"
     assert report.rows[0]["last_night"] == "c012"
-    with pytest.raises(TtastatsError, match="no run records its day"):
+    with pytest.raises(TtastatsError, match="no run records its date") as caught:
         api.history(undated)
+    assert caught.value.where == "--order date"
 
 
 def test_runs_without_a_date_are_counted() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ttastats.base.errors import refuse_if
 from ttastats.base.units import Amount
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
@@ -157,6 +158,9 @@ def history(runs: pl.DataFrame, order: str) -> History:
 
 
 def _labels(runs: pl.DataFrame, order: str) -> pl.Series:
+    undated = order == BY_DATE and runs["started_at"].null_count() == runs.height
+    remedy = f"Order the runs by a column or a recorded name: {OPTION} commit."
+    refuse_if(undated, "no run records its date", f"{OPTION} {BY_DATE}", remedy)
     return blocking.labelled(runs, ["day" if order == BY_DATE else order], OPTION)
 
 

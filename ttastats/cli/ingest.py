@@ -152,9 +152,9 @@ def _print_account(account: Account) -> None:
             continue
         problems = [problem for problem in account.problems if problem.code == code]
         say(f"  {problems[0].severity}: {code} ({number:,})")
-        listed = problems if problems[0].severity == "error" else problems[:_NAMED]
-        for problem in listed:
-            say(f"    {problem.place}: {problem.message}")
+        lines = [*dict.fromkeys(f"    {each.place}: {each.message}" for each in problems)]
+        listed = lines if problems[0].severity == "error" else lines[:_NAMED]
+        say(*listed)
         if number > len(listed):
             rest = number - len(listed)
             say(f"    and {rest:,} more: ttastats problems {account.output} --code {code}")
