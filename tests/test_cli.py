@@ -506,6 +506,19 @@ print([name for name in heavy if name in sys.modules])
         done = python("-c", code, cwd=tmp_path)
         assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
 
+    def test_comparing_needs_neither_statsmodels_nor_pandas(self, one: Path, eight: Path) -> None:
+        code = f"""
+import sys
+from ttastats.cli import app
+try:
+    app(["compare", {str(one)!r}, {str(eight)!r}])
+except SystemExit as end:
+    assert not end.code
+print(sorted({{"scipy.stats", "statsmodels", "pandas"}} & set(sys.modules)))
+"""
+        done = python("-c", code)
+        assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
+
     def test_what_reads_tables_imports_nothing_that_reads_logs(self, one: Path) -> None:
         code = f"""
 import sys

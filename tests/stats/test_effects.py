@@ -175,6 +175,24 @@ class TestAgainstStatsmodels:
         assert [ratio.low, ratio.high] == pytest.approx(np.exp(robust.conf_int()[1]))
         assert ratio.df == 9
 
+    @pytest.mark.parametrize("n", [7, 9, 12, 20])
+    def test_a_run_with_a_session_of_its_own_takes_no_part_in_hc3(self, n: int) -> None:
+        sm = pytest.importorskip("statsmodels.api")
+        y, number = np.random.default_rng(n).normal(size=n), np.arange(n) * 1.0
+        robust = sm.OLS(y[:-1], sm.add_constant(number[:-1])).fit(cov_type="HC3", use_t=True)
+        alone = np.repeat([0, 1], [n - 1, 1])
+        design = Design((Setting(np.arange(n), number),), sessions=alone)
+        ratio = part(y, design).effects[0][0].ratio
+        assert (ratio.se_log, ratio.df) == (pytest.approx(robust.bse[1]), n - 3)
+
+    def test_a_doubling_that_one_run_alone_shows_has_no_interval(self) -> None:
+        levels = np.append(TWO[0].levels, 1)
+        number = np.append(TWO[0].levels, 2.0)
+        design = Design((Setting(np.append(TWO[0].levels, 2), number), Setting(levels)))
+        ratio = part(np.append(logs(A)["T"], 4.0), design).effects[0][0].ratio
+        assert ratio.estimate is not None
+        assert (ratio.low, ratio.p_value) == (None, None)
+
     def test_its_clusters_are_too_sure_and_ours_are_student_s_t_of_session_means(self) -> None:
         rng = np.random.default_rng(1)
         sessions = np.repeat(np.arange(6), 4)

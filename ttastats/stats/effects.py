@@ -10,16 +10,18 @@ McCaffrey (2002).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ttastats.stats.logratio import LogTerm, of_log
 from ttastats.stats.moments import is_constant
-from ttastats.stats.results import Floats, Ratio
+from ttastats.stats.results import Bools, Floats, Ratio
 
 Labels = NDArray[np.intp]
 """The number of the level, or of the session, of each run, from 0."""
@@ -130,6 +132,12 @@ def _joined(terms: Sequence[Floats], n: int) -> Floats:
     return np.column_stack([np.ones(n), *terms])
 
 
+def _fit(y: Floats, terms: Sequence[Floats], **options: Any) -> Any:
+    from statsmodels.regression.linear_model import OLS  # takes seconds to import
+
+    return OLS(y, _joined(terms, y.size)).fit(**options)
+
+
 def full_rank(terms: Sequence[Floats]) -> bool:
     """Return whether some terms can be told from one another."""
     matrix = _joined(terms, len(terms[0]))
@@ -152,9 +160,8 @@ def part(y: Floats, design: Design, *, confidence: float = 0.95) -> Part:
     There are no intervals where the design leaves too little, or nothing varies.
     """
     terms = design.terms
-    matrix = _joined(terms, y.size)
-    inverse = np.asarray(np.linalg.pinv(matrix), dtype=np.float64)
-    residuals = y - matrix @ (inverse @ y)
+    fit = _fit(y, terms)
+    matrix, inverse, residuals = fit.model.exog, fit.model.pinv_wexog, fit.resid
     # What rounding leaves of a perfect fit is no spread.
     residuals[np.abs(residuals) < 1e-12 * max(float(np.abs(y).max()), 1.0)] = 0.0
     left = 1 - np.einsum("ij,ji->i", matrix, inverse)
@@ -162,12 +169,13 @@ def part(y: Floats, design: Design, *, confidence: float = 0.95) -> Part:
     constant = is_constant(np.exp(y))
     unknown = [LogTerm(1.0, None, 0.0)] if constant or not design.enough else []
 
-    def effect(weights: Floats, levels: Labels, counts: tuple[int, int], numeric: bool) -> Effect:
+    def effect(contrast: Floats, levels: Labels, counts: tuple[int, int], numeric: bool) -> Effect:
+        weights = inverse.T @ contrast
         if design.nested and design.sessions is not None:
             spread = [_clustered(matrix, inverse, residuals, weights, design.sessions)]
         elif numeric:
-            squares = (weights * residuals / np.maximum(left, _NOTHING)) ** 2
-            spread = [LogTerm(1.0, float(squares.sum()), design.df)]
+            variance = _hc3(y, terms, contrast, weights, left > _NOTHING) if mse else 0.0
+            spread = [LogTerm(1.0, variance, design.df)]
         else:
             spread = _by_level(residuals, weights, left, levels)
         log = 0.0 if constant else float(weights @ y)
@@ -181,7 +189,7 @@ def part(y: Floats, design: Design, *, confidence: float = 0.95) -> Part:
 
     effects = tuple(
         tuple(
-            effect(inverse.T @ contrast, levels, count, numeric)
+            effect(contrast, levels, count, numeric)
             for contrast, count in zip(contrasts, counts, strict=True)
         )
         for levels, numeric, contrasts, counts in _contrasts(design, matrix.shape[1])
@@ -204,7 +212,7 @@ def _contrasts(design: Design, width: int) -> Iterator[_Contrasts]:
     of_pairs = list(zip(design.pairs, places[len(design.settings) :], strict=False))
     for number, setting in enumerate(design.settings):
         own = places[number]
-        contrasts = [_unit(width, column) for column in own]
+        contrasts = [*np.eye(width)[own]]
         for (a, b), columns in of_pairs:
             other = design.settings[b if a == number else a]
             if number not in (a, b) or other.number is not None:
@@ -221,14 +229,18 @@ def _contrasts(design: Design, width: int) -> Iterator[_Contrasts]:
         first, second = design.settings[a], design.settings[b]
         numeric = first.number is not None or second.number is not None
         cells = first.levels * (second.levels.max() + 1) + second.levels
-        contrasts = [_unit(width, column) for column in columns]
-        yield cells, numeric, contrasts, [(cells.size, cells.size)] * columns.size
+        yield cells, numeric, [*np.eye(width)[columns]], [(cells.size, cells.size)] * columns.size
 
 
-def _unit(width: int, place: int) -> Floats:
-    unit = np.zeros(width)
-    unit[place] = 1.0
-    return unit
+def _hc3(
+    y: Floats, terms: Sequence[Floats], contrast: Floats, weights: Floats, free: Bools
+) -> float | None:
+    """Return the HC3 variance of a contrast; None where a run fitted exactly is part of it."""
+    if np.abs(weights[~free]).max(initial=0.0) > _NOTHING:
+        return None
+    with warnings.catch_warnings(action="ignore"):  # columns of the runs fitted exactly are empty
+        fit = _fit(y[free], [term[free] for term in terms], cov_type="HC3", use_t=True)
+        return float(np.squeeze(fit.t_test(contrast).sd)) ** 2
 
 
 def _by_level(residuals: Floats, weights: Floats, left: Floats, levels: Labels) -> list[LogTerm]:
@@ -287,20 +299,10 @@ def _shares(y: Floats, design: Design, terms: Sequence[Floats], mse: float) -> I
             # Type II: beside what does not contain it.
             and not (settings <= place < last and number in design.pairs[place - settings])
         ]
-        squares = _rest(y, others) - _rest(y, [*others, term])
-        df = term.shape[1]
-        known = total > 0
-        yield Share(
-            squares / total if known else None,
-            (squares - df * mse) / (total + mse) if known else None,
-        )
+        squares = float(_fit(y, others).ssr - _fit(y, [*others, term]).ssr)
+        omega2 = (squares - term.shape[1] * mse) / (total + mse) if total else None
+        yield Share(squares / total if total else None, omega2)
     yield Share(mse * design.df / total if total else None, None)
-
-
-def _rest(y: Floats, terms: Sequence[Floats]) -> float:
-    matrix = _joined(terms, y.size)
-    residuals = y - matrix @ np.linalg.lstsq(matrix, y, rcond=None)[0]
-    return float(residuals @ residuals)
 
 
 def bent(y: Floats, design: Design, number: int) -> float | None:
@@ -310,12 +312,9 @@ def bent(y: Floats, design: Design, number: int) -> float | None:
     """
     setting = design.settings[number]
     free = int(setting.levels.max()) - 1
-    df = design.df - free
     terms = design.terms
     more = [*terms[:number], _dummies(setting.levels), *terms[number + 1 :]]
-    if free < 1 or df < FEWEST_DF or not full_rank(more):
+    if free < 1 or design.df - free < FEWEST_DF or not full_rank(more):
         return None
-    line, each = _rest(y, terms), _rest(y, more)
-    from scipy import special
-
-    return float(special.fdtrc(free, df, (line - each) / free / (each / df))) if each else None
+    each = _fit(y, more)
+    return float(each.compare_f_test(_fit(y, terms))[1]) if each.ssr else None
