@@ -19,8 +19,8 @@ from ttastats.formats.own_logs import GUESSED
 if TYPE_CHECKING:
     from ttastats.ingestion.ingest import Account
 
-#: Problems of one kind that are named one by one before the rest is only counted.
-_NAMED = 5
+#: Problems that are named of each code, by how bad they are; `problems` lists all.
+_NAMED = {"error": None, "warning": 5, "info": 1}
 
 
 def guess(path: str, output: Path | None = None) -> None:
@@ -153,7 +153,7 @@ def _print_account(account: Account) -> None:
         problems = [problem for problem in account.problems if problem.code == code]
         say(f"  {problems[0].severity}: {code} ({number:,})")
         lines = [*dict.fromkeys(f"    {each.place}: {each.message}" for each in problems)]
-        listed = lines if problems[0].severity == "error" else lines[:_NAMED]
+        listed = lines[: _NAMED[problems[0].severity]]
         say(*listed)
         if number > len(listed):
             rest = number - len(listed)
