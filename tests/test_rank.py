@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,7 @@ from tests.test_league import around, made
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
+from ttastats.report.render import as_json
 
 #: Two that cannot be told apart, one that is slower, and one alone on sixteen accelerators.
 TIMES = {
@@ -104,3 +106,9 @@ def test_the_command_ranks_logs(two_systems: Path) -> None:
 def test_a_table_without_a_run_that_counts_has_no_ranks(table: pl.DataFrame) -> None:
     report = api.rank(table.with_columns(run_status=pl.lit("stopped")))
     assert (report.sentence, report.rows) == ("no entry has runs to rank.", ())
+
+
+def test_ranks_that_are_not_separable_are_a_list_in_json() -> None:
+    times = {"a/1": [10.0, 11.0, 12.0], "b/2": [10.5, 11.5, 12.5], "c/3": [50.0, 51.0, 52.0]}
+    rows = json.loads(as_json.render(api.rank(made(times))))["rows"]
+    assert [row["not_separable"] for row in rows] == [[2], [1], []]

@@ -82,7 +82,7 @@ class Rows(Lazy[R]):
 #: The types of columns for the types of keys.
 _TYPES = {
     float: pl.Float64(), int: pl.Int64(), str: pl.String(), bool: pl.Boolean(),
-    list[str]: pl.List(pl.String()),
+    list[str]: pl.List(pl.String()), list[int]: pl.List(pl.Int64()),
 }  # fmt: skip
 
 
@@ -109,14 +109,16 @@ def _columns(rows: Sequence[Row]) -> Iterator[pl.Series | None]:
     hints = get_type_hints(kind)
     for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         values = [getattr(row, name) for row in rows]
-        known = [each for each in get_args(hints[name]) if each is not NoneType] or [hints[name]]
+        hint = hints[name]
+        of_list = get_origin(hint) is list
+        known = [each for each in get_args(hint) if each is not NoneType and not of_list] or [hint]
         if isinstance(hints[name], type) and issubclass(hints[name], Row):
             yield from _columns(values)
         elif name != "keys":
-            of = hints[name] if hints[name] in _TYPES else known[0]
+            of = known[0]
             if not (key and of in _TYPES and len(known) == 1):
                 yield None
-            elif of == list[str]:  # thousands of rows have a few lists
+            elif get_origin(of) is list:  # thousands of rows have a few lists
                 places = {
                     each: place for place, each in enumerate(dict.fromkeys(map(tuple, values)))
                 }
