@@ -32,6 +32,7 @@ from ttastats.answers.record.record import RecordRow, RulesRow
 from ttastats.answers.runs import RunRow
 from ttastats.answers.scaling import ScalingRow
 from ttastats.answers.score import ScoreRow
+from ttastats.answers.sources import SourceRow
 from ttastats.answers.summary import SummaryRow
 from ttastats.answers.targets import TargetRow
 from ttastats.answers.variance import VarianceRow
@@ -282,7 +283,7 @@ ANSWERS: dict[str, tuple[type[Row], ...]] = {
     "runs": (RunRow, RunQualityRow),
     "summary": (SummaryRow, QualityRow),
     "rank": (StandingRow,),
-    "variance": (VarianceRow,),
+    "variance": (VarianceRow, SourceRow),
     "history": (HistoryRow,),
     "effects": (EffectRow, ShareRow, LevelRow),
     "compare": (TimesRow, QualitiesRow, ChangeRow),

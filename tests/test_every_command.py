@@ -37,6 +37,7 @@ COMMANDS = (
     "variance F",
     "history F",
     "history F --order seed --fail-on slower:2%",
+    "variance F --sources seed --by benchmark",
     "effects F --on system,seed --interactions",
     "effects F --on system=other --block day",
     "compare F F",

@@ -228,7 +228,7 @@ def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, asked: Asked) -> _Gr
     design, missing = _design(knobs, sessions, asked)
     if missing:
         notes.append(note("empty_cells", names=missing))
-    logs = _parts(runs.filter(solved), axis)
+    logs = logs_of(runs.filter(solved), axis)
     parts = [model.part(each, design, confidence=asked.confidence) for _, _, each in logs]
     rows = [*_effect_rows(keys, knobs, design, logs, parts, axis)]
     shares = [*_share_rows(keys, knobs, design, logs, parts)] if design.enough else []
@@ -338,7 +338,7 @@ def _too_few(design: Design) -> Note:
 _Logs = tuple[str, str, Floats]
 
 
-def _parts(runs: pl.DataFrame, axis: Axis) -> list[_Logs]:
+def logs_of(runs: pl.DataFrame, axis: Axis) -> list[_Logs]:
     """Return the time to the target and, where progress is known, the two parts of it."""
     times = np.log(runs["tta_seconds"].cast(pl.Float64).to_numpy())
     parts = [("tta", "time to target" if axis.is_time else axis.to_target, times)]

@@ -97,15 +97,29 @@ def rank(
 
 
 @takes(Judged)
-def variance(source: Source, *, ddof: int = 1, **keywords: Unpack[Judged]) -> Report:
+def variance(
+    source: Source, *, ddof: int = 1, sources: Sequence[str] = (), **keywords: Unpack[Judged]
+) -> Report:
     """Report the variance of each group due to epochs and due to time per epoch.
 
-    `keywords`: those of `Question`.
+    Parameters
+    ----------
+    ddof
+        1 for the sample standard deviation, 0 for the population's.
+    sources
+        Report instead what comes from each of these: `day`, columns, or names in `extra`.
+    keywords
+        Those of `Question`.
     """
     from ttastats.answers import variance as variance_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
     side, keys = question.group(source, Question(**keywords), ENTRY)
+    if sources:
+        from ttastats.answers import sources as sources_report
+
+        names = (sources,) if isinstance(sources, str) else tuple(sources)
+        return answered(sources_report.report(side.runs, keys, names), side)
     return answered(variance_report.report(side.runs, keys, ddof=ddof), side)
 
 

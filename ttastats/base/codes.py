@@ -290,6 +290,7 @@ NOTES = (
         "definitions.effects": "ratios of geometric means, of runs that reached the target{product}. p: Holm over the effects on one part. Shares are type II, corrected for chance (omega squared).",
         "method.effects": "intervals: {how}.",
         "definitions.variance": "± is one standard deviation{ddof}; CV ratio = CV(epochs) / CV({per_epoch}); shares of Var(log {whole}) sum to 1. Only runs that reached the target are used.",
+        "definitions.sources": "variances of the log, of runs that reached the target, estimated together (REML); `run` is what is left. p: likelihood ratio. A source of few values has a rough variance.",
         "definitions.scaling": "efficiency = speedup / ratio of accelerators; throughput efficiency: from time per epoch; statistical efficiency: epochs of the base / epochs, the cost of larger batches. For geometric means the two multiply exactly.",
         "slope": "log-log slope, 1 is linear: {slopes:join}.",
         "method.power": "Welch's two-sided t test of the ratio of {mean} at 5%, power {power:.0%}, with equal CV and equal numbers of runs on both sides, at least {least}. Fix the number of runs in advance: testing after every run and stopping at p < .05 inflates false positives.",
@@ -349,7 +350,9 @@ NOTES = (
         "some runs failed: this compares the {expected} to a success (ERT), failed runs included, as `compare` does; so do the efficiency and the slope. Throughput and statistical efficiency are those of the runs that reached the target."),
     Row("aliased", "effects", "Settings were changed together: only what they do together is known.",
         "{names:join} were changed together in these runs: what they do together is shown, and which of them does it cannot be told.", short="changed together"),
-    Row("constant_setting level_left_out unknown_setting empty_cells", "effects", "What the runs cannot tell of a setting.", {
+    Row("no_variance", "variance", "The runs cannot tell what these sources add (`--sources`).",
+        "{names:list}: no variance of {n:? its/their} own. It needs 3 values, several runs of a value, and values that do not go with those of another source."),
+    Row("constant_setting level_left_out unknown_setting empty_cells", "effects, variance", "What the runs cannot tell of a setting.", {
         "constant_setting": "{names:list} {n:? has/have} the same value in all runs: nothing to compare.",
         "level_left_out": "{names:list}: fewer than 2 runs reached the target, so times of {n:? this level are/these levels are} left out.",
         "unknown_setting": "{n:# run} left out: a setting is not recorded.",
@@ -602,7 +605,7 @@ CAUTIONS = (
     "these_blocks", "blocks_differ", "blocks_alone", "blocks_unknown", "grids_differ",
     "repeated_seeds", "parallel_runs", "stalled_runs", "profile_of_others", "clocks", "disturbed",
     "nights_alike", "unordered", "aliased", "survivors", "not_straight", "empty_cells",
-    "level_left_out", "unknown_setting", "constant_setting", "uneven_noise", "mixed_curves",
+    "level_left_out", "unknown_setting", "no_variance", "constant_setting", "uneven_noise", "mixed_curves",
     "no_length", "unreadable", "missing", "stopped", "other_metric", "no_position",
     "lengths_differ", "convergence_not_used", "no_reference", "run_count", "setup_differs",
     "not_asked", "also_missing", "no_such_value", "left_out_runs", "left_out", "more",

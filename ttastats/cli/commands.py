@@ -43,7 +43,9 @@ GROUPS = {
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 #: The options that many commands share, by what they are for, in the order of use.
 _OPTIONS = {
-    "Sides and runs": ("a", "b", "baseline", "labels", "on", "levels", "where", "by", "pool"),
+    "Sides and runs": (
+        "a", "b", "baseline", "labels", "on", "levels", "sources", "where", "by", "pool",
+    ),
     "What counts": (
         "target", "unit", "clock", "price", "censor_stopped", "at_end", "at", "best",
         "interpolate", "metric", "also",

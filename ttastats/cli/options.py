@@ -66,6 +66,7 @@ READ: dict[str, Callable[[str], Any]] = {
     "by": columns,
     "also": columns,
     "block": columns,
+    "sources": columns,
     "on": columns,
     "levels": columns,
     # Half or less would make an interval meaningless.

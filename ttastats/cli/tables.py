@@ -89,16 +89,25 @@ def rank(
 
 
 def variance(
-    files: Sequence[str], *, judged: Judged, ddof: int = 1, sort: str = "", top: int | None = None
+    files: Sequence[str],
+    *,
+    sources: Sequence[str] = (),
+    judged: Judged,
+    ddof: int = 1,
+    sort: str = "",
+    top: int | None = None,
 ) -> Report:
     """Decompose the variance of runs into epochs to the target and time per epoch.
 
+    --sources COLUMNS: Show instead what comes from each of these: day, columns, or names in
+        `extra`.
     --sort: share_epochs, cv_ratio or n
 
     $ ttastats variance runs.parquet
     $ ttastats variance runs.parquet --where benchmark=resnet
+    $ ttastats variance runs.parquet --sources day,host,seed
     """
-    return arranged(tta.variance(files, ddof=ddof, **judged), sort, top)
+    return arranged(tta.variance(files, ddof=ddof, sources=sources, **judged), sort, top)
 
 
 def history(

@@ -1,0 +1,63 @@
+"""Variances of sources: the cases of a study, an analysis by hand, and what has no variance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.stats.test_effects import OF_B, SESSIONS, B, logs
+from ttastats.stats.results import Floats
+from ttastats.stats.sources import _reml, spread, told_apart
+
+FIXED = np.column_stack([np.ones(15), *(setting.columns for setting in OF_B)])
+ONES = np.ones((24, 1))
+DAY, SEED = np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6)
+
+
+def test_sessions_explain_the_time_per_epoch_of_the_study() -> None:
+    sessions, left = spread(logs(B)["P"], [SESSIONS], FIXED)
+    assert (sessions[1] or 0) ** 2 == pytest.approx(0.00057494252, rel=1e-4)
+    assert (left[1] or 0) ** 2 == pytest.approx(3.3240384e-05, rel=1e-4)
+    assert sessions[0] == pytest.approx(0.9453, abs=1e-4)
+    assert (sessions[2] or 1) < 1e-5
+    assert left[2] is None
+    assert _reml(logs(B)["P"], [SESSIONS], FIXED)[1] == pytest.approx(35.926764)
+
+
+def test_they_add_nothing_to_its_time_to_target() -> None:
+    sessions, left = spread(logs(B)["T"], [SESSIONS], FIXED)
+    assert (sessions[0], sessions[2]) == (pytest.approx(0, abs=1e-3), 1.0)
+    assert (left[1] or 0) ** 2 == pytest.approx(0.0043335941, rel=1e-3)
+    # That of no session at all is that of least squares.
+    assert _reml(logs(B)["T"], [], FIXED)[1] == pytest.approx(12.952117)
+
+
+def made() -> Floats:
+    rng = np.random.default_rng(3)
+    day, seed = rng.normal(0, 0.1, 6), rng.normal(0, 0.04, 4)
+    return np.asarray(day[DAY] + seed[SEED] + rng.normal(0, 0.02, 24), dtype=np.float64)
+
+
+def test_two_sources_that_cross_are_those_of_mean_squares() -> None:
+    """In a balanced table without a variance below 0, REML is the analysis of variance."""
+    table = made().reshape(6, 4)
+    days, seeds = table.mean(axis=1), table.mean(axis=0)
+    rest = table - days[:, np.newaxis] - seeds + table.mean()
+    error = float((rest**2).sum()) / 15
+    known = [np.var(days, ddof=1) - error / 4, np.var(seeds, ddof=1) - error / 6, error]
+    ours = [(std or 0) ** 2 for _, std, _ in spread(made(), [DAY, SEED], ONES)]
+    assert ours == pytest.approx(known, rel=1e-3)
+
+
+def test_what_does_not_vary_has_no_shares() -> None:
+    assert spread(np.ones(24), [DAY], ONES) == [(None, None, None)] * 2
+    assert spread(made(), [], ONES) == [(None, None, None)]
+
+
+def test_sources_that_cannot_be_told_apart_are_left_out() -> None:
+    each = np.arange(24)
+    assert told_apart([DAY, SEED, DAY[::-1] + 7, each, DAY % 2], ONES) == [
+        True, True, False, False, False,
+    ]  # fmt: skip
+    # What is the same within each entry is part of its mean.
+    assert told_apart([DAY], np.equal.outer(DAY, np.arange(6)).astype(np.float64)) == [False]

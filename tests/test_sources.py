@@ -1,0 +1,84 @@
+"""Where the spread of runs comes from, as a user asks it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.test_cli import run
+from tests.test_effects import START, texts, trained
+from ttastats import api
+from ttastats.base.errors import TtastatsError
+from ttastats.report.answer import Report
+
+
+def table(*, hosts: int = 6) -> pl.DataFrame:
+    """Return runs whose time per epoch depends on the host and whose epochs on the seed."""
+    rng = np.random.default_rng(5)
+    speed, need = rng.normal(0, 0.05, hosts), (9, 12, 10, 15)
+    made = []
+    for number in range(4 * hosts):
+        host, seed = divmod(number, 4)
+        epochs = need[seed] + number % 2
+        seconds = float(10 * epochs * np.exp(speed[host] + rng.normal(0, 0.004)))
+        each = trained(seconds, epochs if number != 9 else None, number, host=f"h{host}")
+        start = START + timedelta(days=host, hours=seed)
+        made.append(each.with_columns(seed=pl.lit(seed), started_at=pl.lit(start)))
+    return pl.concat(made)
+
+
+def row(report: Report, source: str, part: str) -> dict[str, Any]:
+    (each,) = (r for r in report.rows if (r["source"], r["part"]) == (source, part))
+    return dict(each)
+
+
+def test_each_source_is_seen_in_the_part_it_changes() -> None:
+    report = api.variance(table(), sources=["host", "seed"])
+    assert row(report, "host", "time_per_epoch")["share"] > 0.9
+    assert row(report, "seed", "epochs")["share"] > 0.8
+    assert row(report, "seed", "time_per_epoch")["p"] > 0.1 > row(report, "seed", "epochs")["p"]
+    host = row(report, "host", "tta")
+    assert (host["n"], host["reached"], host["values"]) == (24, 23, 6)
+    assert sum(row(report, name, "tta")["share"] for name in ("host", "seed", "run")) == (
+        pytest.approx(1)
+    )
+    assert report.sentence.startswith("Variance of time to target: host ")
+
+
+def test_entries_that_are_pooled_have_means_of_their_own() -> None:
+    slow = table().with_columns(
+        entry=pl.lit("slow"),
+        tta_seconds=pl.col("tta_seconds") * 3,
+        run_id="slow " + pl.col("run_id"),
+        content_digest=pl.lit(None, pl.String),
+    )
+    both = pl.concat([table(), slow])
+    pooled = api.variance(both, sources="host", by=["benchmark"])
+    assert row(pooled, "run", "time_per_epoch")["log_std"] < 0.01
+    assert row(pooled, "host", "tta")["n"] == 48
+    assert {r["entry"] for r in api.variance(both, sources="host").rows} >= {"slow"}
+
+
+def test_sources_without_a_variance_are_named() -> None:
+    report = api.variance(table(), sources=["host", "day", "run_id"])
+    assert texts(report, "no_variance")[0].startswith("day, run_id: no variance of their own")
+    assert {r["source"] for r in report.rows} == {"host", "run"}
+    few = api.variance(table(hosts=2), sources=["host"])
+    assert row(few, "run", "tta")["share"] is None
+    with pytest.raises(TtastatsError, match="unknown column 'hosst'"):
+        api.variance(table(), sources=["hosst"])
+
+
+def test_the_command_line_takes_names_separated_by_commas(two_systems: Path) -> None:
+    done = run("variance", str(two_systems), "--sources", "seed, day", "--by", "benchmark")
+    assert done.returncode == 0, done.stderr
+    assert "where the variance comes from" in done.stdout
+    assert "time per epoch  seed " in done.stdout
+    assert "day: no variance of its own" in done.stdout
+    unknown = run("variance", str(two_systems), "--sources", "sede")
+    assert (unknown.returncode, "--sources" in unknown.stderr) == (2, True)

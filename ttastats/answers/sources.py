@@ -1,0 +1,125 @@
+"""Where does the spread of runs come from: sessions, hosts, seeds, or the runs themselves?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+
+from ttastats.answers.effects import logs_of
+from ttastats.base import units
+from ttastats.base.errors import refuse_if
+from ttastats.base.note import Note, note
+from ttastats.outcomes import axis as axes
+from ttastats.report import fields, grouping
+from ttastats.report import keys as key
+from ttastats.report.answer import Report
+from ttastats.report.cells import Column, PValue, Text
+from ttastats.report.fields import Field
+from ttastats.report.row import Key, Row
+from ttastats.sides import blocking
+from ttastats.stats import sources as model
+
+#: Runs of a group: the time of a fit grows with the square of their number, 5 s at this one.
+_MOST = 1000
+
+
+class SourceRow(Row, frozen=True):
+    """How much of the variance of one part of the time comes from one source (`--sources`)."""
+
+    source: Annotated[str, Key("what some runs share, or `run`: what is left")]
+    part: Annotated[str, Key("`tta`, what training is counted in, or the time per unit of that")]
+    n: key.RunCount
+    reached: key.ReachedCount
+    values: Annotated[int, Key("values of the source in the runs that reached the target")]
+    axis: key.AxisName
+    share: Annotated[float | None, Key("share of the variance of the log", "fraction")]
+    log_std: Annotated[float | None, Key("standard deviation of the log it adds", "fraction")]
+    p: Annotated[float | None, Key("p of no variance from this source")]
+
+
+def report(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Report:
+    """Return the variance that each source adds to the runs of each group.
+
+    Raises
+    ------
+    TtastatsError
+        A name is unknown, or a group has too many runs.
+    """
+    values = {
+        f"source {name}": blocking.values(runs, name, "--sources").cast(pl.String)
+        for name in sources
+    }
+    groups = [*grouping.groups(runs.with_columns(**values), by)]
+    several = f"a group has more than {_MOST} runs"
+    refuse_if(any(each.height > _MOST for _, each in groups), several, "--sources", "Add --where.")
+    answers = [_of_group(keys, group, sources) for keys, group in groups]
+    rows = [row for each, _, _ in answers for row in each]
+    titles = {name: title for _, _, names in answers for name, title in names.items()}
+    names = grouping.row_names([keys for keys, _ in groups], by)
+    notes, sentences = [*grouping.group_notes(runs, by)], []
+    for name, (of_group, more, _) in zip(names, answers, strict=True):
+        about = name if len(groups) > 1 else ""
+        notes += [each.prefixed(about) for each in more]
+        sentences += [f"{about}: {text}" if about else text for text in _sentence(of_group, titles)]
+    shown: list[Field[SourceRow]] = [
+        *fields.keys(grouping.shown_keys(rows, by)),
+        Field(Column("part"), lambda row: Text(titles[row.part])),
+        *fields.keys(["source"], heads=False),
+        fields.reached(),
+        fields.number("values", "values"),
+        fields.number("share of variance", "share", "fraction"),
+        fields.number("std of log", "log_std", "fraction", rank=1),
+        Field(Column("p", "right"), lambda row: PValue(row.p)),
+    ]
+    notes.append(note("definitions.sources"))
+    table = fields.table(rows, shown, "where the variance comes from")
+    text = " ".join(sentences)
+    return Report("variance", tuple(rows), (table,), tuple(notes), text, by=grouping.row_keys(by))
+
+
+def _of_group(
+    keys: Mapping[str, Any], group: pl.DataFrame, sources: Sequence[str]
+) -> tuple[list[SourceRow], list[Note], Mapping[str, str]]:
+    """Return the rows of a group, its notes, and the titles of its parts."""
+    known = group.drop_nulls([f"source {name}" for name in sources])
+    runs = known.filter(pl.col("reached") & pl.col("tta_seconds").is_not_null())
+    unknown = group.height - known.height
+    notes = [note("unknown_setting", n=unknown)] if unknown else []
+    labels = [
+        np.unique(runs[f"source {name}"].to_numpy().astype(str), return_inverse=True)[1]
+        for name in sources
+    ]
+    # Entries that are pooled have means of their own.
+    entries = runs.select(pl.concat_str(pl.col(*grouping.ENTRY).cast(pl.String).fill_null("")))
+    of_entry = entries.to_series().to_numpy().astype(str)
+    fixed = np.equal.outer(of_entry, np.unique(of_entry)).astype(np.float64)
+    apart = model.told_apart(labels, fixed)
+    if missing := [name for name, each in zip(sources, apart, strict=True) if not each]:
+        notes.append(note("no_variance", names=missing, n=len(missing)))
+    named = [(n, each) for n, each, ok in zip(sources, labels, apart, strict=True) if ok]
+    names, used = [*(name for name, _ in named), "run"], [each for _, each in named]
+    counts = [*(int(np.unique(each).size) for each in used), runs.height]
+    axis, reached = axes.of(group), int(group["reached"].sum())
+    logs = logs_of(runs, axis) if runs.height else []
+    rows = [
+        SourceRow(
+            name, part, group.height, reached, count, axis.name,
+            share, std, p, keys=grouping.key_row(keys),
+        )
+        for part, _, y in logs
+        for name, count, (share, std, p) in zip(
+            names, counts, model.spread(y, used, fixed), strict=True
+        )
+    ]  # fmt: skip
+    return rows, notes, {name: title for name, title, _ in logs}
+
+
+def _sentence(rows: Sequence[SourceRow], titles: Mapping[str, str]) -> Iterator[str]:
+    """Yield what the variance of the time consists of."""
+    of_time = [row for row in rows if row.part == "tta" and row.share is not None]
+    if of_time:
+        shares = [f"{row.source} {row.share:.0%}" for row in of_time]
+        yield f"Variance of {titles['tta']}: {units.listed(shares)}."
