@@ -111,7 +111,7 @@ def _of_group(
         )
         for part, _, y in logs
         for name, count, (share, std, p) in zip(
-            names, counts, model.spread(y, used, fixed), strict=True
+            names, counts, model.spread(y, used, fixed) if used else [(None,) * 3], strict=True
         )
     ]  # fmt: skip
     return rows, notes, {name: title for name, title, _ in logs}

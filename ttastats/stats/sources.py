@@ -48,14 +48,18 @@ def spread(y: Floats, sources: Sequence[Labels], fixed: Floats) -> list[Part]:
 
     The sources can be told apart; `fixed` is the design of what is no source, with the mean.
     """
-    if not sources or np.ptp(y) < _NOTHING:
+    if np.ptp(y) < _NOTHING:
         return [(None, None, None)] * (len(sources) + 1)
     size = float(y.std())
     variances, whole = _reml(y / size, sources, fixed)
     p_values: list[float | None] = []
     for place in range(len(sources)):
-        gain = 2 * (whole - _reml(y / size, [*sources[:place], *sources[place + 1 :]], fixed)[1])
-        p_values.append(float(special.chdtrc(1, gain)) / 2 if gain > _NO_GAIN else 1.0)
+        others = [*sources[:place], *sources[place + 1 :]]
+        gain = 2 * (whole - _reml(y / size, others, fixed)[1])
+        if gain < _NO_GAIN:  # near a variance of 0 the search ends too early
+            answer = spread(y, others, fixed)
+            return [*answer[:place], (0.0, 0.0, 1.0), *answer[place:]]
+        p_values.append(float(special.chdtrc(1, gain)) / 2)
     shares = np.array(variances) / sum(variances)
     deviations = size * np.sqrt(variances)
     return [*zip(shares.tolist(), deviations.tolist(), [*p_values, None], strict=True)]
