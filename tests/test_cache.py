@@ -420,7 +420,7 @@ def test_a_pattern_and_a_url_are_logs(logs: Path, own_cache: Path, reads: list[i
     kept = tables(own_cache)
     done = run("compare", "memory://logs", "b", cwd=logs)
     assert "A = logs   B = b" in done.stdout
-    assert len(tables(own_cache)) == len(kept) + 1
+    assert len(tables(own_cache)) == len(kept) + 2
     assert reads == [10, 1, 10]
 
 

@@ -50,7 +50,7 @@ def table(
     """Return the table of some logs, and the account of reading them where that was necessary.
 
     With `keep`, the table is kept for later questions if the cache folder can be written to. Files
-    at a URL are read once per process, since whether they have changed cannot be known.
+    at a URL are read once per process where the store does not tell whether they have changed.
 
     Raises
     ------
@@ -58,8 +58,9 @@ def table(
         As `ingest`, or there are only traces.
     """
     reading = partial(_build, paths, watched=watched, guess=guess)
-    keep = keep and not any("://" in path for path in paths)
-    key, state = _key(paths, guessed=guess is not None), _state(paths)
+    key = _key(paths, guessed=guess is not None)
+    state, is_known = _state(paths)
+    keep = keep and is_known
     for folder in _folders(keep=keep):
         if (path := _cached(folder / key, state)) is not None:
             return path, None
@@ -78,7 +79,8 @@ def table(
 
 def is_cached(path: str) -> bool:
     """Return whether logs at a path, as they are now, have a table in the user's cache folder."""
-    return any(_cached(folder / _key([path]), _state([path])) for folder in _folders(keep=True))
+    state, _ = _state([path])
+    return any(_cached(folder / _key([path]), state) for folder in _folders(keep=True))
 
 
 def _folders(*, keep: bool) -> Iterator[Path]:
@@ -114,17 +116,26 @@ def _key(paths: Sequence[str], *, guessed: bool = False) -> str:
     return xxhash.xxh3_128_hexdigest(versioned.encode())
 
 
-def _state(paths: Sequence[str]) -> str:
-    """Return a digest of the files that some paths mean, and of the descriptions of logs above."""
+def _state(paths: Sequence[str]) -> tuple[str, bool]:
+    """Return a digest of the files that some paths mean, and of the descriptions of logs above.
+
+    Beside it stands whether every store at a URL tells when its files change.
+    """
     seen = xxhash.xxh3_128()
+    is_known = True
     for path in paths:
         for name, size, changed in _files(path):
             seen.update(f"{name}\0{size}\0{changed}\n".encode(errors="surrogateescape"))
-    return seen.hexdigest()
+            is_known &= "://" not in path or changed != 0
+    return seen.hexdigest(), is_known
 
 
 def _files(path: str) -> Iterator[tuple[str, int, int]]:
-    for match in map(Path, [] if "://" in path else sources.matches(path)):
+    if "://" in path:
+        for source in sources.find([path]):
+            yield source.name, source.file.size, source.file.changed
+        return
+    for match in map(Path, sources.matches(path)):
         if match.is_dir():
             for below, entry in sources.walk(str(match)):
                 yield _file(match / below, entry)

@@ -12,13 +12,15 @@ import struct
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from typing import IO, Any, TypeAlias
 
 import msgspec
+import xxhash
 
 from ttastats.base import limits
 from ttastats.base.streams import DAMAGED, decompressed
@@ -42,6 +44,7 @@ ARCHIVES = (*_WRAPPED, ".tar", ".zip")
 class File(msgspec.Struct, frozen=True, gc=False):
     """A file in a container: its name there, and its size and time of change where known.
 
+    Of an object in a store, `changed` is a digest of its ETag and time, as far as there are any.
     `stored` are the bytes that it takes in an archive which compresses each member, else 0.
     """
 
@@ -381,31 +384,60 @@ class Memory(_Standalone):
 
 @dataclass(frozen=True, slots=True)
 class Remote(_Standalone):
-    """A folder of an object store, through fsspec."""
+    """A folder of an object store, through fsspec, as it was listed at a time.
+
+    What lies in it is answered from that listing, which each process makes once. `contents` are
+    those of files that were fetched side by side and wait to be read.
+    """
 
     url: str
+    listed_at: int
+    contents: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     def open(self, name: str) -> IO[bytes]:
         """Open an object."""
+        if name in self.contents:
+            return io.BytesIO(self.contents[name])
         handle: IO[bytes] = filesystem(self.url).open(name, "rb")
         return handle
 
+    def fetch(self, files: Iterable[File]) -> None:
+        """Fetch objects side by side; one that cannot be fetched says why where it is opened."""
+        files = [file for file in files if 0 < file.size <= _FETCHED]
+        store = filesystem(self.url)
+        bounded = {"batch_size": _SIDE_BY_SIDE} if store.async_impl else {}
+        names, ends = [file.name for file in files], [file.size for file in files]
+        fetched = store.cat_ranges(names, [0] * len(names), ends, on_error="return", **bounded)
+        for name, content in zip(names, fetched, strict=True):
+            if isinstance(content, bytes):
+                self.contents[name] = content
+
     def companion(self, place: PurePosixPath) -> bytes | None:
         """Return the bytes of another object, or None."""
-        store = filesystem(self.url)
-        for name in (str(place), str(place).lstrip("/")):
-            try:
-                content: bytes = store.cat_file(name, end=limits.of_name(name) + 1)
-            except (OSError, ValueError):
-                continue
-            limits.expect(len(content), limits.of_name(name))
-            return content
+        store, listed = filesystem(self.url), self.listed()
+        path = str(place).lstrip("/")
+        if listed.covers(path):
+            file = listed.files.get(path)
+            names = [file.name] if file else []
+        else:
+            names = [str(place), path]
+        for name in names:
+            most = limits.of_name(name)
+            content: bytes | None = self.contents.get(name)
+            with suppress(OSError, ValueError):
+                content = store.cat_file(name, end=most + 1) if content is None else content
+            if content is not None:
+                limits.expect(len(content), most)
+                return content
         return None
 
     def listing(self, folder: PurePosixPath) -> Names:
         """Return the objects whose names begin with that of the folder."""
-        store = filesystem(self.url)
-        for name in (str(folder), str(folder).lstrip("/")):
+        store, listed = filesystem(self.url), self.listed()
+        path = str(folder).lstrip("/")
+        if listed.covers(f"{path}/"):
+            return tuple(sorted(name for name in listed.folders.get(path, ()) if name[0] != "."))
+        for name in (str(folder), path):
             with suppress(OSError, ValueError):
                 names = []
                 for entry in store.ls(name, detail=True):
@@ -414,6 +446,66 @@ class Remote(_Standalone):
                         names.append(f"{last}/" if entry.get("type") == "directory" else last)
                 return tuple(sorted(names))
         return ()
+
+    def listed(self) -> Listed:
+        """Return what lies there, in the order of the names."""
+        return _listed(self.url, self.listed_at)
+
+    def __reduce__(self) -> tuple[type[Remote], tuple[str, int]]:
+        """Return how another process makes it: without what waits here to be read."""
+        return Remote, (self.url, self.listed_at)
+
+
+#: Objects up to this size are fetched whole, as many at a time. Of a larger one, fsspec reads at
+#: least as much ahead.
+_FETCHED, _SIDE_BY_SIDE = 5 * 1024 * 1024, 16
+
+#: What stores call the state of an object: an ETag, a digest, a time of change.
+_STATES = (
+    "ETag", "etag", "LastModified", "last_modified", "Last-Modified", "updated", "mtime",
+    "modified", "created", "generation", "content_md5", "md5Hash", "sha", "blob_id",
+)  # fmt: skip
+
+
+class Listed:
+    """What lies in a folder of an object store, by names without a slash at the beginning."""
+
+    def __init__(self, url: str) -> None:
+        import fsspec  # only URLs need it
+
+        store = filesystem(url)
+        store.invalidate_cache()
+        root = fsspec.core.url_to_fs(url)[1]
+        self.root = root.strip("/")
+        self.files: dict[str, File] = {}
+        self.folders: dict[str, set[str]] = {}
+        for name, entry in sorted(store.find(root, detail=True).items()):
+            path = name.lstrip("/")
+            self.files[path] = _object(store, name, entry)
+            folder, _, last = path.rpartition("/")
+            while last not in (beside := self.folders.setdefault(folder, set())):
+                beside.add(last)
+                folder, _, last = folder.rpartition("/")
+                last += "/"
+
+    def covers(self, path: str) -> bool:
+        """Return whether everything at a path is listed."""
+        return not self.root or path.startswith(f"{self.root}/")
+
+
+_listed = lru_cache(maxsize=8)(lambda url, _at: Listed(url))
+
+
+def _object(store: Any, name: str, entry: Mapping[str, Any]) -> File:
+    """Return an object with its size, and a digest of what its store says of its state, if any."""
+    try:
+        if entry.get("size") is None:  # a web server lists names
+            entry = store.info(name)
+    except OSError:  # gone since: named where it is read
+        return File(name)
+    state = [str(entry[key]) for key in _STATES if entry.get(key)]
+    changed = xxhash.xxh3_64_intdigest("\0".join(state).encode()) >> 1 if state else 0
+    return File(name, int(entry.get("size") or 0), changed)
 
 
 #: Where files lie. Containers travel to other processes, so they hold names and no handles; those

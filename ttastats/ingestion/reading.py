@@ -24,7 +24,7 @@ from ttastats.formats.own_logs.block import FIELDS, Block, fields_of, is_layout,
 from ttastats.ingestion import inferred, registry, traces
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for
-from ttastats.ingestion.sources import Source, reason_of
+from ttastats.ingestion.sources import Source, fetched, reason_of
 from ttastats.table import tables
 from ttastats.traces import kineto
 
@@ -89,7 +89,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
     others: list[str] = []
     parts: list[str] = []
     surroundings = _Surroundings()
-    with collector_at_rest():
+    with collector_at_rest(), fetched(unit):
         for source in unit:
             contents = _read(source, chosen, reading, surroundings)
             if contents is None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from operator import attrgetter
 from typing import IO
 
@@ -247,26 +248,44 @@ def _standard_input() -> Source:
     return Source(Memory(data), File("-", len(data)), "-", "stdin", named=True)
 
 
-def _remote(url: str) -> Iterator[Source]:
-    import fsspec  # only URLs need it
-
+@contextmanager
+def fetched(unit: Iterable[Source]) -> Iterator[None]:
+    """Hold the small objects of a unit of work in memory, fetched side by side."""
+    by_store: dict[Remote, list[File]] = {}
+    for source in unit:
+        if isinstance(source.container, Remote):
+            by_store.setdefault(source.container, []).append(source.file)
     try:
-        store, root = fsspec.core.url_to_fs(url)
-        names = sorted(store.find(root))
-    except (ImportError, OSError, ValueError) as error:
+        with suppress(Exception):  # what was not fetched says why where it is opened
+            for remote, files in by_store.items():
+                remote.fetch(files)
+        yield
+    finally:
+        for remote, files in by_store.items():
+            for file in files:
+                remote.contents.pop(file.name, None)
+
+
+def _remote(url: str) -> Iterator[Source]:
+    remote = Remote(url, time.time_ns())
+    try:
+        listed = remote.listed()
+    except Exception as error:  # the package for the store may raise anything
         raise TtastatsError(
-            f"cannot be reached: {error}",
-            where=url,
-            remedy="Install the fsspec package for this kind of URL, such as s3fs.",
+            f"cannot be reached: {reason_of(error)}", where=url, remedy=_remedy(error)
         ) from error
-    if not names:
+    if not listed.files:
         raise TtastatsError("no files found", where=url, remedy="Check the URL.")
-    remote = Remote(url)
-    prefix = url.split("://")[0]
-    for name in names:
-        folder = os.path.dirname(os.path.relpath(name, root)) or os.path.basename(root)
-        try:
-            size = int(store.size(name) or 0)
-        except OSError:  # gone since: named where it is read
-            size = 0
-        yield Source(remote, File(name, size), f"{prefix}://{name.lstrip('/')}", folder)
+    for name, file in listed.files.items():
+        folder = os.path.dirname(os.path.relpath(name, listed.root))
+        shown = name if "://" in name else f"{url.split('://')[0]}://{name}"
+        yield Source(remote, file, shown, folder or os.path.basename(listed.root))
+
+
+def _remedy(error: Exception) -> str:
+    """Return what to do where a store cannot be listed."""
+    if isinstance(error, ImportError):
+        return "Install the fsspec package for this kind of URL, such as s3fs."
+    if isinstance(error, FileNotFoundError | ValueError):
+        return "Check the URL."
+    return "Check the URL, the network and your credentials for the store."

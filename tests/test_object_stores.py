@@ -1,0 +1,207 @@
+"""Logs in an object store: what is asked of it, how often, and what is said where it cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import fsspec
+import pytest
+from fsspec.asyn import AsyncFileSystem
+
+from tests.test_cli import run
+from ttastats.base.errors import TtastatsError
+from ttastats.ingestion.ingest import ingest
+from ttastats.table import store
+
+URL = "counted://bucket/runs"
+LOGS = 20
+
+
+class Counted(AsyncFileSystem):
+    """A store in memory that counts what is asked of it, and answers as slowly as a real one."""
+
+    protocol = "counted"
+    objects: ClassVar[dict[str, bytes]] = {}
+    changes: ClassVar[dict[str, int]] = {}
+    requests: ClassVar[list[str]] = []
+    under_way: ClassVar[list[int]] = [0, 0]
+
+    async def _answer(self, what: str) -> None:
+        self.requests.append(what)
+        self.under_way[0] += 1
+        self.under_way[1] = max(self.under_way)
+        await asyncio.sleep(0.01)
+        self.under_way[0] -= 1
+
+    async def _find(self, path: str, *_: Any, detail: bool = False, **__: Any) -> Any:
+        await self._answer("list")
+        if not path.startswith("bucket"):
+            raise FileNotFoundError("The specified bucket does not exist")
+        if path == "bucket/secret":
+            raise PermissionError("Access Denied")
+        entries = {
+            name: {"name": name, "size": len(content), "type": "file", **self._state(name)}
+            for name, content in self.objects.items()
+            if name.startswith(path)
+        }
+        return entries if detail else list(entries)
+
+    def _state(self, name: str) -> dict[str, str]:
+        return {"ETag": f"{self.changes[name]:x}"} if name in self.changes else {}
+
+    async def _cat_file(
+        self, path: str, start: int | None = None, end: int | None = None, **_: Any
+    ) -> bytes:
+        await self._answer(path)
+        if path not in self.objects:
+            raise FileNotFoundError(path)
+        return self.objects[path][start:end]
+
+    async def _ls(self, path: str, *_: Any, **__: Any) -> Any:
+        await self._answer(f"list {path}")
+        raise FileNotFoundError(path)
+
+
+def put(name: str, content: bytes) -> None:
+    Counted.objects[name] = content
+    Counted.changes[name] = Counted.changes.get(name, 0) + 1
+
+
+@pytest.fixture(autouse=True)
+def bucket(two_systems: Path) -> Iterator[list[str]]:
+    """Fill the store with the example's logs, and return the list of requests."""
+    fsspec.register_implementation("counted", Counted, clobber=True)
+    for path in sorted(two_systems.parent.rglob("*")):
+        if path.is_file():
+            below = path.relative_to(two_systems.parent).as_posix()
+            put(f"bucket/runs/Example/{below}", path.read_bytes())
+    yield Counted.requests
+    for state in (Counted.objects, Counted.changes, Counted.requests):
+        state.clear()
+    Counted.under_way[:] = [0, 0]
+
+
+def test_what_is_listed_is_fetched_once_and_side_by_side(
+    bucket: list[str], two_systems: Path, tmp_path: Path
+) -> None:
+    assert ingest([URL], tmp_path / "x.parquet").runs == LOGS
+    assert bucket[0] == "list"
+    assert sorted(bucket[1:]) == sorted(Counted.objects)
+    assert Counted.under_way[1] == 16
+    local = ingest([two_systems.parent], tmp_path / "local.parquet").output
+    names = ("source", "entry", "run_id")
+    there, here = (
+        store.read([path]).drop(names).sort("source_digest", "eval_index").collect()
+        for path in (tmp_path / "x.parquet", local)
+    )
+    assert there.equals(here)
+
+
+def test_unchanged_objects_are_not_read_again(bucket: list[str], tmp_path: Path) -> None:
+    table = tmp_path / "x.parquet"
+    ingest([URL], table)
+    bucket.clear()
+    again = ingest([URL], table)
+    assert (again.written, again.runs, bucket) == (False, LOGS, ["list"])
+    changed, other = sorted(name for name in Counted.objects if name.endswith(".txt"))[:2]
+    put(changed, Counted.objects[other])
+    bucket.clear()
+    account = ingest([URL], table)
+    assert account.written
+    assert changed in bucket
+    assert other not in bucket
+    assert len(bucket) <= 8
+
+
+def test_a_store_that_tells_no_state_is_read_again(bucket: list[str], tmp_path: Path) -> None:
+    Counted.changes.clear()
+    ingest([URL], tmp_path / "x.parquet")
+    bucket.clear()
+    assert ingest([URL], tmp_path / "x.parquet").written
+    assert len(bucket) == len(Counted.objects) + 1
+
+
+def test_a_question_reads_logs_of_a_store_once(
+    bucket: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert run("runs", URL, cwd=tmp_path).returncode == 0
+    bucket.clear()
+    assert run("runs", URL, cwd=tmp_path).returncode == 0
+    assert bucket == ["list"]
+
+
+def test_an_object_that_is_gone_is_named(
+    bucket: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = min(name for name in Counted.objects if name.endswith(".txt"))
+    read = Counted._cat_file
+
+    async def without(self: Counted, path: str, *args: Any, **options: Any) -> bytes:
+        return await read(self, "" if path == gone else path, *args, **options)
+
+    monkeypatch.setattr(Counted, "_cat_file", without)
+    account = ingest([URL], tmp_path / "x.parquet")
+    assert account.runs == LOGS - 1
+    assert [problem.source for problem in account.rejected] == [f"counted://{gone}"]
+
+
+@pytest.mark.parametrize(
+    ("url", "what", "remedy"),
+    [
+        ("counted://nowhere/runs", "The specified bucket does not exist", "Check the URL."),
+        ("counted://bucket/secret", "Access Denied", "your credentials"),
+        ("counted://bucket/nothing", "no files found", "Check the URL."),
+        ("nosuch://bucket/runs", "Protocol not known: nosuch", "Check the URL."),
+    ],
+)
+def test_why_a_store_cannot_be_read(url: str, what: str, remedy: str, tmp_path: Path) -> None:
+    with pytest.raises(TtastatsError, match=what) as caught:
+        ingest([url], tmp_path / "x.parquet")
+    assert remedy in str(caught.value)
+
+
+def test_a_package_that_is_missing_is_named(tmp_path: Path) -> None:
+    fsspec.register_implementation("absent", "no_such_package.Store", clobber=True)
+    with pytest.raises(TtastatsError, match="absent") as caught:
+        ingest(["absent://bucket/runs"], tmp_path / "x.parquet")
+    assert "Install the fsspec package" in str(caught.value)
+
+
+def test_an_s3_server_is_listed_once_for_unchanged_logs(
+    two_systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moto = pytest.importorskip("moto.server", reason="moto is not installed")
+    s3fs = pytest.importorskip("s3fs", reason="s3fs is not installed")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "any")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        bucket = s3fs.S3FileSystem()
+        bucket.mkdir("bucket")
+        bucket.put(f"{two_systems.parent}/", "bucket/runs/Example/", recursive=True)
+        requests: list[str] = []
+        ask = s3fs.S3FileSystem._call_s3
+
+        async def counted(store: Any, method: str, *args: Any, **options: Any) -> Any:
+            requests.append(method)
+            return await ask(store, method, *args, **options)
+
+        monkeypatch.setattr(s3fs.S3FileSystem, "_call_s3", counted)
+        assert ingest(["s3://bucket/runs"], tmp_path / "x.parquet").runs == LOGS
+        assert requests[0] == "list_objects_v2"
+        assert set(requests[1:]) == {"get_object"}
+        requests.clear()
+        assert not ingest(["s3://bucket/runs"], tmp_path / "x.parquet").written
+        assert requests == ["list_objects_v2"]
+        with pytest.raises(TtastatsError, match="bucket does not exist"):
+            ingest(["s3://nowhere/runs"], tmp_path / "y.parquet")
+    finally:
+        server.stop()
