@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -171,7 +172,7 @@ def containers(folder: Path) -> Iterator[tuple[object, PurePosixPath]]:
     with tarfile.open(folder / "t.tar", "w") as tar:
         tar.add(folder / "top", "top")
     yield Archive(str(folder / "t.tar")), PurePosixPath(str(folder), "t", "top")
-    yield Remote(f"file://{folder}"), PurePosixPath(str(folder), "top")
+    yield Remote(f"file://{folder}", time.time_ns()), PurePosixPath(str(folder), "top")
 
 
 def test_every_container_lists_what_lies_around_a_log(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A page has no serious finding of axe-core: light and dark, narrow and wide, closed and open."""
+"""A page has no serious finding of axe-core: light and dark, narrow and wide, all of it opened."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ def findings(page: Page, where: str = WITHOUT_PLOTS) -> list[str]:
     }}""")  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1600, "light")])
-@pytest.mark.parametrize("name", ["several", "profiled", "summarised"])
+@pytest.mark.parametrize(("name", "width", "scheme"), [
+    ("several", 375, "dark"), ("several", 1600, "light"), ("summarised", 375, "light"),
+    ("profiled", 1600, "dark"),
+])  # fmt: skip
 def test_everybody_can_read_a_page(
     browser: Browser, name: str, width: int, scheme: str, request: pytest.FixtureRequest
 ) -> None:
     path = request.getfixturevalue(name)
     with opened(browser, path, width=width, scheme=scheme, bypass_csp=True) as page:
-        assert findings(page) == []
         page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
         assert findings(page) == []
 
