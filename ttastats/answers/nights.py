@@ -130,7 +130,7 @@ def history(runs: pl.DataFrame, order: str) -> History:
         amount = pl.col(unit).cast(pl.Float64)
         logs = {"speed": logs["whole"] / amount, "progress": amount, **logs}
     points = (
-        runs.with_columns(night=label.cast(pl.String), commit=_commits(runs, order))
+        runs.with_columns(night=label.cast(pl.String), commit=_commits(runs, order, label))
         .filter(pl.col("night").is_not_null())
         .group_by("night", maintain_order=True)
         .agg(
@@ -164,10 +164,10 @@ def _labels(runs: pl.DataFrame, order: str) -> pl.Series:
     return blocking.labelled(runs, ["day" if order == BY_DATE else order], OPTION)
 
 
-def _commits(runs: pl.DataFrame, order: str) -> pl.Series:
+def _commits(runs: pl.DataFrame, order: str, label: pl.Series) -> pl.Series:
     """Return what each run trained: the column of the order, or what its log calls a commit."""
     if order != BY_DATE:
-        return _labels(runs, order)
+        return label
     extras = [recorded(extra) for extra in runs["extra"]]
     names = [next((name for name in extra if _COMMIT.search(name)), "") for extra in extras]
     commits = [extra.get(name) for extra, name in zip(extras, names, strict=True)]

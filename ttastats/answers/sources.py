@@ -89,12 +89,13 @@ def _of_group(
     unknown = group.height - known.height
     notes = [note("unknown_setting", n=unknown)] if unknown else []
     labels = [
-        np.unique(runs[f"source {name}"].to_numpy().astype(str), return_inverse=True)[1]
+        np.unique(runs[f"source {name}"].to_numpy().astype(object), return_inverse=True)[1]
         for name in sources
     ]
     # Entries that are pooled have means of their own.
-    entries = runs.select(pl.concat_str(pl.col(*grouping.ENTRY).cast(pl.String).fill_null("")))
-    of_entry = entries.to_series().to_numpy().astype(str)
+    names_of_entry = pl.col(*grouping.ENTRY).cast(pl.String).fill_null("")
+    entries = runs.select(pl.concat_str(names_of_entry, separator="\n")).to_series()
+    of_entry = entries.to_numpy().astype(object)
     fixed = np.equal.outer(of_entry, np.unique(of_entry)).astype(np.float64)
     apart = model.told_apart(labels, fixed)
     if missing := [name for name, each in zip(sources, apart, strict=True) if not each]:

@@ -167,8 +167,9 @@ def noise_of(entries: Sequence[Entry], runs: pl.DataFrame) -> tuple[dict[str, No
     logs = _logs(runs)
     noises: dict[str, Noise] = {}
     numbers: dict[str, Any] = {}
-    for part in PARTS if logs is not None else ():
-        assert logs is not None  # noqa: S101 - for the checker of types
+    if logs is None:
+        return noises, PriorKeys()
+    for part in PARTS:
         one = prior_for(entries, runs, part)
         if not one.refused and not priors.fits([logs[part]], [one]):
             one = replace(one, refused="misfit")
@@ -194,9 +195,11 @@ def between(
 ) -> PriorRatios:
     """Return the parts of the speedup of B over A with the noise of earlier entries."""
     of_a, of_b = _logs(a), _logs(b)
+    if of_a is None or of_b is None:
+        return PriorRatios()
     numbers: dict[str, Any] = {}
-    for part in PARTS if of_a is not None and of_b is not None else ():
-        logs = [each[part] for each in (of_a, of_b) if each is not None]
+    for part in PARTS:
+        logs = [of_a[part], of_b[part]]
         both = [prior_for(entries, side, part) for side in (a, b)]
         if not any(one.refused for one in both) and not priors.fits(logs, both):
             both = [replace(one, refused="misfit") for one in both]

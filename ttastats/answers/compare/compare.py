@@ -191,15 +191,14 @@ def _with_prior(
     if prior is None:
         return sides, shown
     entries, level = priors.earlier(prior), options.confidence
-    made = {
-        id(s): s if s.pair.unavailable is not None
+    made = [
+        s if s.pair.unavailable is not None
         else replace(s, row=structs.replace(
             s.row, prior=priors.between(entries, s.pair.a, s.pair.b, level)))
         for s in shown
-    }  # fmt: skip
-    rest = iter(made.values())
-    sides = [replace(each, shown=tuple(islice(rest, len(each.shown)))) for each in sides]
-    return sides, list(made.values())
+    ]  # fmt: skip
+    rest = iter(made)
+    return [replace(each, shown=tuple(islice(rest, len(each.shown)))) for each in sides], made
 
 
 def of_qualities(

@@ -82,8 +82,7 @@ class _Whole:
 
 def _headline(against: Against, confidence: float) -> Headline:
     """Return the answer of one table; rows with the same runs on both sides take no part in it."""
-    every = tuple(row for row in against.rows if isinstance(row, TimesRow))
-    rows = tuple(row for row in every if row.claim != SAME_RUNS) or every
+    rows = _judged(against)
     row, mean = rows[0], against.mean
     if len(rows) == 1:
         whole = _Whole(rows, row.speedup, row.speedup_low, row.speedup_high)
@@ -101,9 +100,15 @@ def _headline(against: Against, confidence: float) -> Headline:
     numbers = "; ".join(filter(None, (_ratio(whole, confidence), _runs(rows))))
     condition = ", ".join(dict.fromkeys(row.carried for row in rows if row.carried))
     text = _claimed(whole)
-    if same := len(every) - len(rows):
+    if same := len(against.rows) - len(rows):
         text += f"; {units.plural(same, 'other row')} with the same runs on both sides left out"
     return Headline(answer, text, numbers[:1].upper() + numbers[1:], tone, condition)
+
+
+def _judged(against: Against) -> Rows:
+    """Return the rows that do not have the same runs on both sides; all where all have."""
+    every = tuple(row for row in against.rows if isinstance(row, TimesRow))
+    return tuple(row for row in every if row.claim != SAME_RUNS) or every
 
 
 def _claimed(whole: _Whole) -> str:
@@ -198,12 +203,10 @@ def leads(report: Report, confidence: float) -> tuple[Lead, ...]:
     """Return what a screen begins with: the sentence of one row, else a headline for each table."""
     made = []
     for one, against in zip(headlines(report, confidence), report.against, strict=True):
-        every = [row for row in against.rows if isinstance(row, TimesRow)]
-        rows = [row for row in every if row.claim != SAME_RUNS] or every
         condition = f", {one.condition}" if one.condition else ""
         text = f"{one.claim}{condition}. {one.numbers}."
         alone = len(report.records) == 1 and report.sentence
-        word = _capitals([row.word for row in rows])
+        word = _capitals([row.word for row in _judged(against)])
         made.append(Lead(word, report.sentence if alone else text, one.tone))
     return tuple(made)
 
