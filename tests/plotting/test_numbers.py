@@ -384,3 +384,26 @@ def test_intervals_of_pooled_setups_are_drawn_by_setup() -> None:
     assert means["low"].to_list() == [pytest.approx(known.low)]
     assert means["high"].to_list() == [pytest.approx(known.high)]
     assert "by setup where a row pools several" in plot.caption
+
+
+def test_entries_of_several_sizes_stand_below_their_size() -> None:
+    sizes = {"a": 512, "b": 8, "c": 64, "d": 8, "e": None}
+    source = pl.concat(
+        made.rows(made.FAST[:2], entry=f"lab/{name}", accelerators=size).with_columns(
+            pl.col("accelerators").cast(pl.Int64)
+        )
+        for name, size in sizes.items()
+    )
+    plot = the("tta", source)
+    headings = table(plot, "sizes").sort("place")
+    assert headings["series"].unique(maintain_order=True).to_list() == [
+        "8 accelerators", "64 accelerators", "512 accelerators", "size unknown",
+    ]  # fmt: skip
+    # A filter of the page that leaves no entry of a size leaves out its heading.
+    assert dict(headings.select("entry", "series").rows())["lab/a"] == "512 accelerators"
+    names = re.findall(r">(\d+ accelerators|size unknown|[a-e])</text>", plot.to_svg())
+    assert names == [
+        "8 accelerators", "b", "d", "64 accelerators", "c",
+        "512 accelerators", "a", "size unknown", "e",
+    ]  # fmt: skip
+    assert not [name for name in the("tta", made.two_entries()).data if "sizes" in name]

@@ -21,7 +21,6 @@ DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 1], [1, 3])
 HIGHLIGHTS = len(COLOURS)
 #: A run that failed: where it stopped, and that it would have gone on.
 FAILED_SHAPE, FAILED_DASH = "M-1,-1L1,1M-1,1L1,-1", [4, 2]
-CENSORED_SHAPE = "triangle-right"
 #: A mean: a line across the interval, which hides no run.
 MEAN_SHAPE = "M0,-1L0,1"
 

@@ -12,13 +12,17 @@ import polars as pl
 from ttastats.base import percentages, units
 from ttastats.output.plots import axes, charts, theme
 from ttastats.output.plots.curves import evenly
-from ttastats.output.plots.material import MOST_RUNS, Material, Panel
+from ttastats.output.plots.material import MOST_RUNS, OTHERS, Material, Panel
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.sides.design.side import setup_names
 
 KIND = "tta"
 #: Dots of one row are spread over this share of it, so that equal times can be counted.
-_SPREAD = 0.62
+_SPREAD = 0.4
+#: Where dots and means stand across a row: neither hides the other.
+_DOTS, _MEAN = -0.12, 0.34
+#: The size of a series that pools several, before all others.
+_MIXED = 0
 #: Dots nearer than this are stacked, in so many steps on each side.
 _NEAR, _LEVELS = 0.012, 4
 _STEP = 19.0
@@ -63,17 +67,54 @@ def _plot(panel: Panel, timed: pl.DataFrame, level: str) -> Plot:
         "Each dot is a run; the vertical offset only separates dots.",
         ""
         if timed.get_column("reached").all()
-        else f"A triangle is a failed run (right-censored): it stopped there, {needs}.",
+        else f"A cross is a failed run (right-censored): it stopped there, {needs}.",
         f"The bar is the mean of the runs that reached the target, the line its {level} t interval"
         f"{', by setup where a row pools several' if pools else ''}."
         if any(series.reached > 1 for series in panel.series)
         else "",
     )
-    chart = _chart(panel, axis, names, dots, means, level)
-    height = max(3, len(panel.series)) * _STEP
+    sizes, places = _sizes(panel)
+    dots, means = (table.join(places, on="order", how="left", maintain_order="left")
+                   for table in (dots, means))  # fmt: skip
+    of_sizes = f"sizes: {panel.name}" if sizes.height else ""
+    chart = _chart(panel, axis, names, means, level, of_sizes)
+    headings = sizes.get_column("series").n_unique() if of_sizes else 0
+    height = max(3, len(panel.series) + headings) * _STEP
     title = f"{charts.opening(of.to_target)}: {panel.title}"
-    data = dict(zip(names, (dots, means), strict=True))
+    data = dict(zip(names, (dots, means), strict=True)) | ({of_sizes: sizes} if of_sizes else {})
     return charts.plot(KIND, panel, title, caption, chart, data, height=height)
+
+
+def _sizes(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the heading above each series, its number of accelerators, and the place of a series.
+
+    Without headings, where there is one size or sides are compared, the order is the place.
+    """
+    size = pl.col("accelerators")
+    only = pl.when(size.n_unique() == 1).then(size.first()).otherwise(_MIXED).alias("size")
+    series = panel.runs.group_by("order", maintain_order=True).agg(only).sort("order")
+    if len(panel.sides) > 1 or series.get_column("size").n_unique() == 1:
+        return pl.DataFrame(), series.select("order", place=pl.col("order").cast(pl.Float64))
+    ordered = series.sort("size", "order", nulls_last=True).with_row_index("place")
+    places = ordered.select("order", pl.col("place").cast(pl.Float64))
+    names = [
+        "size unknown" if size is None
+        else "several sizes" if size == _MIXED
+        else units.plural(size, "accelerator")
+        for size in ordered.get_column("size")
+    ]  # fmt: skip
+    headings = ordered.select(
+        "order", place=pl.col("place").min().over("size") - 0.5,
+        benchmark=pl.lit(panel.benchmark, pl.String), series=pl.Series(names, dtype=pl.String),
+    )  # fmt: skip
+    return headings.join(panel.owners, on="order", how="left", maintain_order="left"), places
+
+
+#: Headings among the names of the rows.
+_HEADING = r"test(/^([\d,]+ accelerators?|several sizes|size unknown)$/, datum.label)"
+_BOLD: dict[str, Any] = {
+    "labelFontWeight": {"condition": {"test": _HEADING, "value": 600}, "value": 400}
+}
 
 
 def mean_table(panel: Panel) -> pl.DataFrame:
@@ -126,7 +167,7 @@ def _offsets(dots: pl.DataFrame) -> pl.Series:
     for row in np.unique(order):
         here = np.flatnonzero(order == row)
         offsets[here] = _swarm(times[here] / span)
-    return pl.Series(offsets).round(3)
+    return pl.Series(offsets + _DOTS).round(3)
 
 
 def _swarm(places: Any) -> Any:
@@ -148,28 +189,35 @@ def _chart(
     panel: Panel,
     axis: axes.TimeAxis,
     names: Sequence[str],
-    dots: pl.DataFrame,
     means: pl.DataFrame,
     level: str,
+    sizes: str,
 ) -> charts.Drawn:
     places = {
         "x": charts.x(axis),
-        "y": charts.named_rows("series", grid=True).sort(field="order", op="min"),
+        "y": charts.named_rows("series", grid=True, **_BOLD).sort(field="place", op="min"),
     }
-    outcome = alt.Scale(domain=[True, False], range=["circle", theme.CENSORED_SHAPE])
-    mixed = dots.get_column("reached").n_unique() > 1
-    key = alt.Legend(title=None, labelExpr="datum.value ? 'reached' : 'failed'") if mixed else None
-    color, *_ = charts.series(panel.colours, key=False)
+    across = alt.Scale(domain=[-0.5, 0.5])
+    # A colour that the names beside the rows explain; of many rows it would mean nothing.
+    color: Any = alt.ColorValue(theme.COLOURS[0])
+    if OTHERS not in panel.colours:
+        color, *_ = charts.series(panel.colours, key=False)
     base = charts.rows(names[0], at=axis.shown("observed_seconds"), **charts.about_runs(panel))
-    runs = base.mark_point(filled=True, size=26, opacity=1, fillOpacity=0.65).encode(
+    each = base.encode(
         **places,
-        yOffset=alt.YOffset("offset:Q", scale=alt.Scale(domain=[-0.5, 0.5])),
-        shape=alt.Shape("reached:N", scale=outcome, legend=key),
+        yOffset=alt.YOffset("offset:Q", scale=across),
         color=color,
         tooltip=charts.run_tooltip(),
     )
+    failed = each.transform_filter("!datum.reached")
+    runs: charts.Drawn = (
+        charts.points(each.transform_filter("datum.reached"), 26, fillOpacity=0.65),
+        failed.mark_point(shape=theme.FAILED_SHAPE, size=26, strokeWidth=1.4, opacity=1),
+    )
+    if sizes:
+        runs = (*runs, charts.rows(sizes).mark_point(opacity=0).encode(y=places["y"]))
     if means.is_empty():
-        return (runs,)
+        return runs
     of, low, high = (
         panel.axis,
         axes.said("datum.low", panel.axis),
@@ -187,13 +235,13 @@ def _chart(
         from_=f"max({axis.shown('low')}, {axis.scale['domain'][0]})",
         to=axis.shown("high"),
         said=axes.said("datum.mean", of),
+        lane=f"{_MEAN}",
         interval=f"datum.low == null ? 'needs 2 runs' : ({low}) + ' to ' + ({high})",
-    ).encode(**places, tooltip=tooltip)
+    ).encode(**places, yOffset=alt.YOffset("lane:Q", scale=across), tooltip=tooltip)
     interval = (
         mean.transform_filter("datum.low != null")
         .mark_rule(style="mean")
         .encode(x=alt.X("from_:Q", title=axis.title), x2=alt.X2("to:Q"))
     )
-    bar = mean.mark_point(style="mean", shape=theme.MEAN_SHAPE, size=90, filled=False)
-    # The dots lie on top: each must answer when it is pointed at.
-    return (interval, bar, runs)
+    bar = mean.mark_point(style="mean", shape=theme.MEAN_SHAPE, size=36, filled=False)
+    return (interval, bar, *runs)
