@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.plotting import made
 from tests.stats import test_effects as cases
 from tests.test_cli import run
 from tests.test_compare import side
@@ -300,3 +301,40 @@ def test_the_command_line_prints_effects_shares_and_levels(tmp_path: Path) -> No
     assert "no setting given" in failed.stderr
     asked = run("effects", "runs.parquet", "--on", "batch", "--format", "csv", cwd=tmp_path)
     assert asked.stdout.startswith("suite,round,benchmark")
+
+
+def test_the_plot_has_a_panel_a_part_with_the_ratios_of_the_answer() -> None:
+    sweep = made.swept()
+    panels = api.plot("effects", sweep)
+    assert [panel.title for panel in panels] == [
+        "Time to target by setting: resnet", "Epochs by setting: resnet",
+        "Time per epoch by setting: resnet",
+    ]  # fmt: skip
+    report = api.effects(sweep, on=["batch_size", "lr"])
+    assert report.sentence in panels[0].caption
+    (table,) = panels[0].data.values()
+    assert all(panel.data.keys() == panels[0].data.keys() for panel in panels)
+    assert table["ratio"].to_list() == [row["ratio"] for row in rows(report)]
+    assert table["ratio_low"].to_list() == [row["ratio_low"] for row in rows(report)]
+    (one,) = {row for panel in api.plot("effects", sweep, on="lr") for row in panel.data}
+    assert api.plot("effects", sweep, on="lr")[0].data[one]["row"].unique().to_list() == [
+        "lr 0.3 vs 0.1"
+    ]
+
+
+def test_only_a_table_that_records_settings_is_drawn_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = api.html_report(made.swept())
+    assert "<h2>Effects of settings</h2>" in page.html
+    store.write(made.swept(), tmp_path / "sweep.parquet")
+    drawn = run("plot", "effects", tmp_path / "sweep.parquet", "--on", "lr", "--confidence", ".9",
+                "-o", tmp_path / "lr.svg")  # fmt: skip
+    assert "lr 0.3 vs 0.1" in drawn.stderr
+    assert "90% intervals" in drawn.stderr
+    other = run("plot", "tta", tmp_path / "sweep.parquet", "--on", "lr", "-o", tmp_path / "a.svg")
+    assert "Supported by: effects." in other.stderr
+    monkeypatch.setattr("ttastats.answers.effects.report", None)  # would end in a TypeError
+    assert "Effects of settings" not in api.html_report(made.two_entries()).html
+    with pytest.raises(TtastatsError, match="no setting was varied in enough runs"):
+        api.plot("effects", made.two_entries())

@@ -94,3 +94,12 @@ def leaders() -> pl.DataFrame:
              started_at=datetime(2018 + n // 3, 1 + n, 1, tzinfo=UTC))
         for n, seconds in enumerate(times)
     )  # fmt: skip
+
+
+def swept() -> pl.DataFrame:
+    """Return a sweep of two recorded settings: one of throughput, one of epochs."""
+    return pl.concat(
+        rows([(seconds * epochs + n, epochs + n % 2) for n in range(4)], entry=f"lab/{size}-{lr}",
+             extra={"settings": {"values": {"batch_size": size, "lr": lr, "seed": 1}}})
+        for size, seconds in ((32, 20.0), (64, 12.0)) for lr, epochs in ((0.1, 5), (0.3, 7))
+    )  # fmt: skip

@@ -27,6 +27,7 @@ def plots() -> tuple[Plot, ...]:
         *api.plots(a, b, labels=["before", "after"]),
         *api.plots(made.leaders()),
         *api.plot("history", made.nightly()),
+        *api.plot("effects", made.swept()),
         *api.plot("profile", made.many_kinds().with_columns(accelerators=pl.lit(8, pl.Int64))),
         *api.plot("targets", made.rows(made.SLOW)),
     )

@@ -57,6 +57,8 @@ def sources(kind: str, name: str = ALL) -> tuple[list[pl.DataFrame], dict[str, A
         return [named(one, name) for one in sides], {"labels": [f"{name}1", f"{name}2"]}
     if kind == "history":
         return [named(made.nightly(), name)], {}
+    if kind == "effects":
+        return [named(made.swept(), name)], {}
     if kind in {"leaderboard", "record"}:
         return [named(made.leaders(), name)], {}
     if kind in {"profile", "scaling"}:

@@ -105,6 +105,8 @@ def plots_of(kind: str) -> tuple[Plot, ...]:
         return *api.plot(kind, a, b), *api.plot(kind, a)
     if kind == "history":
         return api.plot(kind, made.nightly())
+    if kind == "effects":
+        return api.plot(kind, made.swept())
     if kind in {"leaderboard", "record"}:
         return api.plot(kind, leaders())
     if kind == "profile":

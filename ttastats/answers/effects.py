@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ttastats.answers.knobs import (
+    BY,
+    Asked,
+    Fit,
+    Knob,
+    design_of,
+    enough,
+    knob_of,
+    logs_of,
+    merged,
+    part_title,
+)  # fmt: skip
 from ttastats.base import percentages, units
 from ttastats.base.errors import refuse_if
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
-from ttastats.outcomes.time_to_target import common_progress
 from ttastats.report import fields, grouping
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
@@ -27,22 +37,17 @@ from ttastats.report.row import Key, Row
 from ttastats.sides import blocking
 from ttastats.stats import effects as model
 from ttastats.stats import reaching
-from ttastats.stats.effects import Design, Part, Setting
+from ttastats.stats.effects import Design
 from ttastats.stats.multiplicity import adjusted
-from ttastats.stats.results import Floats
 
-#: Values of a number from which on it acts by doublings.
-_NUMBERS = 3
 #: The p below which a number is said not to act by doublings.
 _BENT = 0.01
 #: Effects of which the sentence tells the size.
 _SEVERAL = 4
 #: Notes that are not about one group.
 _OF_ALL = ("method", "definitions")
-_BY = " & "
 #: The column that says what session a run is of.
 _BLOCK = "session of the run"
-_TIMES = " × "
 #: What the parts are called where benchmarks count training in different units.
 _ANY = ("time to target", "progress", "time per progress")
 
@@ -95,50 +100,6 @@ class LevelRow(Row, frozen=True):
     p_adjusted: Annotated[float | None, Key("the same, adjusted for the settings")]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What was asked: settings, those whose numbers are levels, sessions, pairs."""
-
-    on: Sequence[str]
-    levels: Sequence[str] = ()
-    block: Sequence[str] = ()
-    interactions: bool = False
-    confidence: float = 0.95
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Knob:
-    """A setting of some runs: the value of each as text, and its levels, the base first."""
-
-    name: str
-    values: NDArray[np.object_]  # text: of numpy's own, a NUL at the end is cut
-    levels: tuple[str, ...]
-    numeric: bool
-    by_level: bool = True
-
-    @property
-    def by_doubling(self) -> bool:
-        """Return whether one number, for a doubling, stands for all levels."""
-        return self.numeric and not self.by_level and len(self.levels) >= _NUMBERS
-
-    @property
-    def setting(self) -> Setting:
-        """Return it for the statistics."""
-        place = {level: number for number, level in enumerate(self.levels)}
-        codes = np.array([place[str(value)] for value in self.values], dtype=np.intp)
-        return Setting(codes, np.log2(self.values.astype(float)) if self.by_doubling else None)
-
-    def of(self, runs: NDArray[np.bool_]) -> Knob:
-        """Return it for some of the runs."""
-        values = self.values[runs]
-        return replace(self, values=values, levels=_present(self.levels, values))
-
-
-def _present(levels: Sequence[str], values: NDArray[np.object_]) -> tuple[str, ...]:
-    there = set(values.tolist())
-    return tuple(level for level in levels if level in there)
-
-
 def report(runs: pl.DataFrame, by: Sequence[str], asked: Asked) -> Report:
     """Return the effects of settings on the runs of each group.
 
@@ -165,33 +126,26 @@ def report(runs: pl.DataFrame, by: Sequence[str], asked: Asked) -> Report:
         "Name settings with several values; `ttastats runs FILE --format json` shows them.",
     )
     heads = fields.keys(grouping.shown_keys(effects, by))
-    titles = {name: title for group in groups for name, title in group.titles.items()}
-    tables = [fields.table(effects, [*heads, *_effect_fields(asked, titles)], "effects")]
+    tables = [fields.table(effects, [*heads, *_effect_fields(asked)], "effects")]
     if shares:
         title = "share of the variance between these runs"
-        each = [[*group.titles.values()] for group in groups if group.titles]
-        same = max(each, key=len) if len(titles) <= len(max(each, key=len)) else _ANY
-        tables.append(fields.table(shares, [*heads, *_share_fields(same)], title))
+        parts = list({row.part: part_of(row) for row in effects}.values())
+        of_parts = parts if len(parts) <= len(_ANY) else _ANY
+        tables.append(fields.table(shares, [*heads, *_share_fields(of_parts)], title))
     if levels:
         title = "runs that reached the target"
         tables.append(fields.table(levels, [*heads, *_level_fields()], title))
-    groups_named = zip(
-        grouping.row_names([group.keys for group in groups], by), groups, strict=True
-    )
     notes, sentences = [*grouping.group_notes(runs, (*by, *settings))], []
-    for name, group in groups_named:
+    for name, group in zip(grouping.row_names([each.keys for each in groups], by), groups,
+                           strict=True):  # fmt: skip
         about = name if len(groups) > 1 else ""
         notes += [each if each.code in _OF_ALL else each.prefixed(about) for each in group.notes]
-        if group.sentence:
-            sentences.append(f"{about}: {group.sentence}" if about else group.sentence)
-    return Report(
-        "effects",
-        (*effects, *shares, *levels),
-        tuple(tables),
-        tuple(dict.fromkeys(notes)),
-        " ".join(sentences),
-        by=grouping.row_keys(by),
-    )
+        if text := _sentence(group.effects, 1 - asked.confidence):
+            sentences.append(f"{about}: {text}" if about else text)
+    every = (*effects, *shares, *levels)
+    notes = list(dict.fromkeys(notes))
+    text = " ".join(sentences)
+    return Report("effects", every, tuple(tables), tuple(notes), text, by=grouping.row_keys(by))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +157,6 @@ class _Group:
     effects: Sequence[EffectRow] = ()
     shares: Sequence[ShareRow] = ()
     levels: Sequence[LevelRow] = ()
-    sentence: str = ""
-    titles: Mapping[str, str] = field(default_factory=dict)
 
 
 def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, asked: Asked) -> _Group:
@@ -212,33 +164,31 @@ def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, asked: Asked) -> _Gr
     runs = group.drop_nulls([*(f"setting {name}" for name in asked.on), *block])
     unknown = group.height - runs.height
     notes = [note("unknown_setting", n=unknown)] if unknown else []
-    every = [_knob(name, runs, asked) for name in asked.on]
+    every = [knob_of(name, runs, asked) for name in asked.on]
     if constant := [knob.name for knob in every if len(knob.levels) < 2]:
         notes.append(note("constant_setting", names=constant, n=len(constant)))
-    every = _merged([knob for knob in every if len(knob.levels) > 1])
-    solved, gone = _enough(every, (runs["reached"] & runs["tta_seconds"].is_not_null()).to_numpy())
+    every = merged([knob for knob in every if len(knob.levels) > 1])
+    solved, gone = enough(every, (runs["reached"] & runs["tta_seconds"].is_not_null()).to_numpy())
     if gone:
         notes.append(note("level_left_out", names=gone, n=len(gone)))
-    knobs = _merged([knob for each in every if len((knob := each.of(solved)).levels) > 1])
+    knobs = merged([knob for each in every if len((knob := each.of(solved)).levels) > 1])
     if not knobs:
         return _Group(keys, notes)
-    if names := [knob.name.replace(_BY, " and ") for knob in knobs if _BY in knob.name]:
+    if names := [knob.name.replace(BY, " and ") for knob in knobs if BY in knob.name]:
         notes.append(note("aliased", names=names))
     sessions = runs[_BLOCK].to_numpy()[solved] if block else None
-    design, missing = _design(knobs, sessions, asked)
+    design, missing = design_of(knobs, sessions, interactions=asked.interactions)
     if missing:
         notes.append(note("empty_cells", names=missing))
     logs = logs_of(runs.filter(solved), axis)
-    parts = [model.part(each, design, confidence=asked.confidence) for _, _, each in logs]
-    rows = [*_effect_rows(keys, knobs, design, logs, parts, axis)]
-    shares = [*_share_rows(keys, knobs, design, logs, parts)] if design.enough else []
+    parts = {name: model.part(y, design, confidence=asked.confidence) for name, y in logs.items()}
+    fit = Fit(knobs, design, logs, parts)
     reached = runs["reached"].to_numpy()
     levels = [*_level_rows(keys, every, reached)]
-    notes += _notes(knobs, design, logs, parts) if design.enough else [_too_few(design)]
+    notes += _notes(fit, axis) if design.enough else [_too_few(design)]
     notes += _survivors(levels, reached, 1 - asked.confidence)
-    titles = {name: title for name, title, _ in logs}
-    sentence = _sentence(rows, 1 - asked.confidence, titles)
-    return _Group(keys, notes, rows, shares, levels, sentence, titles)
+    shares = [*_share_rows(keys, fit, axis)] if design.enough else []
+    return _Group(keys, notes, [*_effect_rows(keys, fit, axis)], shares, levels)
 
 
 def _survivors(
@@ -252,81 +202,6 @@ def _survivors(
         yield note(code, failed=failed, n=reached.size, names=names, m=len(names))
 
 
-def _knob(setting: str, runs: pl.DataFrame, asked: Asked) -> Knob:
-    """Return a setting: its base is the one named, the least number or that of the first run."""
-    column = f"setting {setting}"
-    name, _, base = setting.partition("=")
-    ordered = runs.sort("started_at", column, nulls_last=True)[column]
-    levels = [*ordered.unique(maintain_order=True)]
-    try:
-        numbers = {text: float(text) for text in levels}
-        levels.sort(key=lambda text: numbers[text])
-    except ValueError:
-        numbers = {}
-    if base:
-        known = f"{name} has the values {units.listed(levels)}"
-        refuse_if(base not in levels, f"{name} is never {base}", "--on", f"{known}.")
-        levels = [base, *(level for level in levels if level != base)]
-    finite = bool(numbers) and all(0 < number < np.inf for number in numbers.values())
-    by_level = bool(base) or name in asked.levels
-    return Knob(name, runs[column].to_numpy().astype(object), tuple(levels), finite, by_level)
-
-
-def _merged(knobs: Sequence[Knob]) -> list[Knob]:
-    """Return settings that can be told apart: those that were changed together are one."""
-    left = list(knobs)
-    while places := model.aliased([knob.setting for knob in left]):
-        joined = [left[place] for place in places]
-        of_runs = [*zip(*(knob.values.tolist() for knob in joined), strict=True)]
-        ranks = [{level: n for n, level in enumerate(knob.levels)} for knob in joined]
-        levels = sorted(
-            set(of_runs), key=lambda each: [rank[v] for rank, v in zip(ranks, each, strict=True)]
-        )
-        whole = Knob(
-            _BY.join(knob.name for knob in joined),
-            np.array([*map(_BY.join, of_runs)], dtype=object),
-            tuple(map(_BY.join, levels)),
-            numeric=False,
-        )
-        left = [knob for n, knob in enumerate(left) if n not in places]
-        left.insert(places[0], whole)
-    return left
-
-
-def _enough(
-    knobs: Sequence[Knob], solved: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], list[str]]:
-    """Keep runs whose levels have two that reached, and name the levels that have not."""
-    levels = {
-        f"{knob.name} {level}": knob.values == level
-        for knob in knobs
-        for level in (() if knob.by_doubling else knob.levels)
-    }
-    gone: list[str] = []
-    while new := [name for name, of_level in levels.items()
-                  if name not in gone and (of_level & solved).sum() < 2]:  # fmt: skip
-        gone += new
-        solved = solved & ~np.any([levels[name] for name in new], axis=0)
-    return solved, gone
-
-
-def _design(
-    knobs: Sequence[Knob], sessions: NDArray[Any] | None, asked: Asked
-) -> tuple[Design, list[str]]:
-    """Return the design, sessions as a block or what is independent, and pairs it cannot have."""
-    design, missing = Design(tuple(knob.setting for knob in knobs)), []
-    if sessions is not None and len(set(sessions)) > 1:
-        design = replace(design, sessions=np.unique(sessions, return_inverse=True)[1])
-        design = replace(design, nested=not model.full_rank(design.terms))
-    for a, b in combinations(range(len(knobs)), 2) if asked.interactions else ():
-        more = replace(design, pairs=(*design.pairs, (a, b)))
-        if model.full_rank(more.terms):
-            design = more
-        else:
-            missing.append(f"{knobs[a].name}{_TIMES}{knobs[b].name}")
-    return design, missing
-
-
 def _too_few(design: Design) -> Note:
     n = design.settings[0].levels.size
     if design.df < model.FEWEST_DF:
@@ -334,94 +209,44 @@ def _too_few(design: Design) -> Note:
     return note("few_runs.sessions")
 
 
-#: The name of a part for programs, its title, and its logs.
-_Logs = tuple[str, str, Floats]
-
-
-def logs_of(runs: pl.DataFrame, axis: Axis) -> list[_Logs]:
-    """Return the time to the target and, where progress is known, the two parts of it."""
-    times = np.log(runs["tta_seconds"].cast(pl.Float64).to_numpy())
-    parts = [("tta", "time to target" if axis.is_time else axis.to_target, times)]
-    unit, _ = common_progress(runs)
-    if unit is not None and not axis.progress:
-        progress = np.log(runs[unit].cast(pl.Float64).to_numpy())
-        rate = f"time_per_{unit[:-1]}", f"{axis.noun} per {unit[:-1]}", times - progress
-        parts += [(unit, unit, progress), rate]
-    return parts
-
-
-def _effect_rows(
-    keys: Mapping[str, Any],
-    knobs: Sequence[Knob],
-    design: Design,
-    logs: Sequence[_Logs],
-    parts: Sequence[Part],
-    axis: Axis,
-) -> Iterator[EffectRow]:
+def _effect_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[EffectRow]:
     """Yield the rows of each effect, its parts in turn."""
-    p_values = [
-        iter(adjusted([each.ratio.p_value for term in part.effects for each in term]))
-        for part in parts
-    ]
-    for number, labels in enumerate(_labels(knobs, design)):
-        for place, (setting, level, base, doublings) in enumerate(labels):
-            for (name, _, _), part, of_part in zip(logs, parts, p_values, strict=True):
+    p_values = {
+        name: iter(adjusted([each.ratio.p_value for term in part.effects for each in term]))
+        for name, part in fit.parts.items()
+    }
+    for number, of_term in enumerate(fit.labels):
+        for place, (setting, level, base, doublings) in enumerate(of_term):
+            for name, part in fit.parts.items():
                 effect = part.effects[number][place]
                 ratio, plain = effect.ratio, effect.plain
                 per = ratio.estimate ** (1 / doublings) if ratio.estimate and doublings else None
                 yield EffectRow(
                     "effect", setting, level, base, name, ratio.n_b, ratio.n_a, axis.name,
-                    ratio.estimate, ratio.low, ratio.high, ratio.p_value, next(of_part), ratio.df,
-                    per, plain.low, plain.high, plain.p_value, keys=grouping.key_row(keys),
+                    ratio.estimate, ratio.low, ratio.high, ratio.p_value, next(p_values[name]),
+                    ratio.df, per, plain.low, plain.high, plain.p_value,
+                    keys=grouping.key_row(keys),
                 )  # fmt: skip
 
 
-#: A setting, its level and its base, and how many doublings lie between them.
-_Label = tuple[str, str | None, str | None, float]
-
-
-def _labels(knobs: Sequence[Knob], design: Design) -> Iterator[list[_Label]]:
-    """Yield the effects of each term by name."""
-    for knob in knobs:
-        base, *others = knob.levels
-        if knob.by_doubling:
-            yield [(knob.name, None, None, 1.0)]
-        elif knob.numeric:
-            steps = [float(np.log2(float(level) / float(base))) for level in others]
-            yield [(knob.name, level, base, n) for level, n in zip(others, steps, strict=True)]
-        else:
-            yield [(knob.name, level, base, 0.0) for level in others]
-    for a, b in design.pairs:
-        first, second = (
-            ["doubling"] if knob.by_doubling else [*knob.levels[1:]]
-            for knob in (knobs[a], knobs[b])
-        )
-        name = f"{knobs[a].name}{_TIMES}{knobs[b].name}"
-        yield [(name, f"{x}{_TIMES}{y}", None, 0.0) for x in first for y in second]
-
-
-def _share_rows(
-    keys: Mapping[str, Any],
-    knobs: Sequence[Knob],
-    design: Design,
-    logs: Sequence[_Logs],
-    parts: Sequence[Part],
-) -> Iterator[ShareRow]:
+def _share_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow]:
     """Yield the shares of each term, then what the variances of the parts add up to."""
-    names = [labels[0][0] for labels in _labels(knobs, design)]
-    if design.sessions is not None and not design.nested:
+    names = [of_term[0][0] for of_term in fit.labels]
+    if fit.design.sessions is not None and not fit.design.nested:
         names.append("sessions")
-    none = (None,) * (2 * (3 - len(parts)))
+    none = (None,) * (2 * (3 - len(fit.parts)))
     make = partial(ShareRow, keys=grouping.key_row(keys))
     for number, name in enumerate((*names, "residual")):
-        of_parts = [part.shares[number] for part in parts]
+        of_parts = [part.shares[number] for part in fit.parts.values()]
         yield make("share", name, *(x for s in of_parts for x in (s.share, s.omega2)), *none)
-    total = float(np.var(logs[0][2]))
-    if len(logs) > 1 and total > 0:
-        of_progress, of_rate = (float(np.var(each)) / total for _, _, each in logs[1:])
-        of_both = 1 - of_progress - of_rate
-        shares = ((logs[1][1], of_progress), (logs[2][1], of_rate), ("2 × covariance", of_both))
-        yield from (make("part", name, share, *(None,) * 5) for name, share in shares)
+    total, *of = (float(np.var(each)) for each in fit.logs.values())
+    if of and total > 0:
+        adds = {
+            part_title(part, axis): each / total
+            for part, each in zip([*fit.logs][1:], of, strict=True)
+        }
+        adds["2 × covariance"] = 1 - sum(adds.values())
+        yield from (make("part", name, share, *(None,) * 5) for name, share in adds.items())
 
 
 def _level_rows(
@@ -440,24 +265,32 @@ def _level_rows(
             yield LevelRow("level", knob.name, level, n, solved, p, holm, keys=key_row)
 
 
-def _notes(
-    knobs: Sequence[Knob], design: Design, logs: Sequence[_Logs], parts: Sequence[Part]
-) -> Iterator[Note]:
+def _notes(fit: Fit, axis: Axis) -> Iterator[Note]:
     """Yield how the numbers were made, and which of them mislead."""
+    knobs, design = fit.knobs, fit.design
+    titles = {part: part_title(part, axis) for part in fit.logs}
     yield from (
-        note("constant_epochs.effects", part=title)
-        for _, title, values in logs
+        note("constant_epochs.effects", part=titles[part])
+        for part, values in fit.logs.items()
         if np.ptp(values) < 1e-12
     )
     numbers = [n for n, knob in enumerate(knobs) if knob.by_doubling]
-    each = {n: [model.bent(values, design, n) for _, _, values in logs] for n in numbers}
     if bent := [
-        knobs[n].name for n in numbers if any(p is not None and p < _BENT for p in each[n])
+        knobs[n].name
+        for n in numbers
+        if any(
+            p is not None and p < _BENT
+            for p in [model.bent(values, design, n) for values in fit.logs.values()]
+        )
     ]:
         yield note("not_straight", names=bent, option=",".join(bent))
-    uneven = [n for n in range(len(knobs)) if any(e.uneven for p in parts for e in p.effects[n])]
-    if uneven:
-        yield note("uneven_noise", names=[knobs[n].name for n in uneven])
+    every = fit.parts.values()
+    if uneven := [
+        knob.name
+        for n, knob in enumerate(knobs)
+        if any(effect.uneven for part in every for effect in part.effects[n])
+    ]:
+        yield note("uneven_noise", names=uneven)
     how = []
     if design.nested:
         how.append("sessions, not runs, are independent (CR2), since a setting is constant in one")
@@ -468,25 +301,24 @@ def _notes(
     if design.sessions is not None and not design.nested:
         how.append("sessions are a block")
     yield note("method.effects", how="; ".join(how))
-    product = f"; {logs[0][1]} = {logs[1][1]} × {logs[2][1]}" if len(logs) > 1 else ""
-    yield note("definitions.effects", product=product)
+    whole, *rest = titles.values()
+    yield note("definitions.effects", product=f"; {whole} = {' × '.join(rest)}" if rest else "")
 
 
-def _sentence(rows: Sequence[EffectRow], alpha: float, titles: Mapping[str, str]) -> str:
+def _sentence(rows: Sequence[EffectRow], alpha: float) -> str:
     """Return which settings change the time, and through which part."""
     texts, without = [], []
-    by_effect: dict[tuple[str, str | None], list[EffectRow]] = {}
+    by_effect: dict[str, list[EffectRow]] = {}
     for row in rows:
-        by_effect.setdefault((row.setting, row.level), []).append(row)
-    for whole, *parts in by_effect.values():
-        through = " and ".join(_factor(each, titles) for each in parts if _shown(each, alpha))
-        name, title = _name(whole), titles[whole.part]
+        by_effect.setdefault(name_of(row), []).append(row)
+    for name, (whole, *parts) in by_effect.items():
+        through = " and ".join(_factor(each) for each in parts if _shown(each, alpha))
         if _shown(whole, alpha):
             limits = units.within(whole.ratio_low, whole.ratio_high)
             by = f", through {through}" if through else ""
-            texts.append(f"{name}: {_factor(whole, titles)}{limits}{by}.")
+            texts.append(f"{name}: {_factor(whole)}{limits}{by}.")
         elif through:
-            texts.append(f"{name}: {through}; {title} undecided.")
+            texts.append(f"{name}: {through}; {part_of(whole)} undecided.")
         else:
             without.append(name)
     if len(texts) > _SEVERAL:
@@ -500,24 +332,30 @@ def _shown(row: EffectRow, alpha: float) -> bool:
     return row.p_adjusted is not None and row.p_adjusted < alpha
 
 
-def _factor(row: EffectRow, titles: Mapping[str, str]) -> str:
-    return f"{titles[row.part]} × {row.ratio or 0.0:.2f}"
+def part_of(row: EffectRow) -> str:
+    """Return what the part of a row is called."""
+    return part_title(row.part, axes.AXES[row.axis])
 
 
-def _name(row: EffectRow) -> str:
+def _factor(row: EffectRow) -> str:
+    return f"{part_of(row)} × {row.ratio or 0.0:.2f}"
+
+
+def name_of(row: EffectRow) -> str:
+    """Return the name of an effect: `lr 0.3 vs 0.1`."""
     if row.level is None:
         return f"{row.setting}, doubled"
     return f"{row.setting} {row.level}" + (f" vs {row.base}" if row.base else "")
 
 
-def _effect_fields(asked: Asked, titles: Mapping[str, str]) -> list[Field[EffectRow]]:
+def _effect_fields(asked: Asked) -> list[Field[EffectRow]]:
     def runs(row: EffectRow) -> str:
         return f"{row.n_base} + {row.n}" if row.base else f"{row.n}"
 
     ratio = f"ratio [{percentages.text(asked.confidence)}]"
     return [
-        Field(Column("setting"), lambda row: Text(_name(row) if row.part == "tta" else "")),
-        Field(Column("part"), lambda row: Text(titles[row.part])),
+        Field(Column("setting"), lambda row: Text(name_of(row) if row.part == "tta" else "")),
+        Field(Column("part"), lambda row: Text(part_of(row))),
         fields.words("runs", runs, rank=1),
         fields.number(ratio, "ratio", "ratio", interval=True),
         Field(Column("p", "right"), lambda row: PValue(row.p_adjusted)),

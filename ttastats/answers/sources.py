@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from ttastats.answers.effects import logs_of
+from ttastats.answers.knobs import logs_of, part_title
 from ttastats.base import units
 from ttastats.base.errors import refuse_if
 from ttastats.base.note import Note, note
@@ -56,17 +56,16 @@ def report(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Rep
     several = f"a group has more than {_MOST} runs"
     refuse_if(any(each.height > _MOST for _, each in groups), several, "--sources", "Add --where.")
     answers = [_of_group(keys, group, sources) for keys, group in groups]
-    rows = [row for each, _, _ in answers for row in each]
-    titles = {name: title for _, _, names in answers for name, title in names.items()}
+    rows = [row for each, _ in answers for row in each]
     names = grouping.row_names([keys for keys, _ in groups], by)
     notes, sentences = [*grouping.group_notes(runs, by)], []
-    for name, (of_group, more, _) in zip(names, answers, strict=True):
+    for name, (of_group, more) in zip(names, answers, strict=True):
         about = name if len(groups) > 1 else ""
         notes += [each.prefixed(about) for each in more]
-        sentences += [f"{about}: {text}" if about else text for text in _sentence(of_group, titles)]
+        sentences += [f"{about}: {text}" if about else text for text in _sentence(of_group)]
     shown: list[Field[SourceRow]] = [
         *fields.keys(grouping.shown_keys(rows, by)),
-        Field(Column("part"), lambda row: Text(titles[row.part])),
+        Field(Column("part"), lambda row: Text(_part(row))),
         *fields.keys(["source"], heads=False),
         fields.reached(),
         fields.number("values", "values"),
@@ -82,8 +81,8 @@ def report(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Rep
 
 def _of_group(
     keys: Mapping[str, Any], group: pl.DataFrame, sources: Sequence[str]
-) -> tuple[list[SourceRow], list[Note], Mapping[str, str]]:
-    """Return the rows of a group, its notes, and the titles of its parts."""
+) -> tuple[list[SourceRow], list[Note]]:
+    """Return the rows of a group, and its notes."""
     known = group.drop_nulls([f"source {name}" for name in sources])
     runs = known.filter(pl.col("reached") & pl.col("tta_seconds").is_not_null())
     unknown = group.height - known.height
@@ -104,23 +103,27 @@ def _of_group(
     names, used = [*(name for name, _ in named), "run"], [each for _, each in named]
     counts = [*(int(np.unique(each).size) for each in used), runs.height]
     axis, reached = axes.of(group), int(group["reached"].sum())
-    logs = logs_of(runs, axis) if runs.height else []
+    logs = logs_of(runs, axis) if runs.height else {}
     rows = [
         SourceRow(
             name, part, group.height, reached, count, axis.name,
             share, std, p, keys=grouping.key_row(keys),
         )
-        for part, _, y in logs
+        for part, y in logs.items()
         for name, count, (share, std, p) in zip(
             names, counts, model.spread(y, used, fixed) if used else [(None,) * 3], strict=True
         )
     ]  # fmt: skip
-    return rows, notes, {name: title for name, title, _ in logs}
+    return rows, notes
 
 
-def _sentence(rows: Sequence[SourceRow], titles: Mapping[str, str]) -> Iterator[str]:
+def _part(row: SourceRow) -> str:
+    return part_title(row.part, axes.AXES[row.axis])
+
+
+def _sentence(rows: Sequence[SourceRow]) -> Iterator[str]:
     """Yield what the variance of the time consists of."""
     of_time = [row for row in rows if row.part == "tta" and row.share is not None]
     if of_time:
         shares = [f"{row.source} {row.share:.0%}" for row in of_time]
-        yield f"Variance of {titles['tta']}: {units.listed(shares)}."
+        yield f"Variance of {_part(of_time[0])}: {units.listed(shares)}."

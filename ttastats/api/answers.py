@@ -177,6 +177,7 @@ def effects(
         Those of `Question`; runs of a benchmark are one group by default.
     """
     from ttastats.answers import effects as effects_report  # scipy costs start-up time
+    from ttastats.answers.knobs import Asked
     from ttastats.report.grouping import BENCHMARK
 
     on, levels, block = (
@@ -184,7 +185,7 @@ def effects(
     )
     refuse_if(not on, "no setting given", "--on", "Add --on batch_size,lr.")
     side, keys = question.group(source, Question(**keywords), BENCHMARK)
-    asked = effects_report.Asked(on, levels, block, interactions, confidence)
+    asked = Asked(on, levels, block, interactions, confidence)
     return answered(effects_report.report(side.runs, keys, asked), side)
 
 

@@ -39,7 +39,13 @@ def plots(*sources: Source, **keywords: Unpack[Compared]) -> Plots:
 
 
 @takes(Compared)
-def plot(kind: str, *sources: Source, metric: str = "", **keywords: Unpack[Compared]) -> Plots:
+def plot(
+    kind: str,
+    *sources: Source,
+    metric: str = "",
+    on: Sequence[str] = (),
+    **keywords: Unpack[Compared],
+) -> Plots:
     """Return the plots of one kind, one per benchmark or one for all; see `plots`.
 
     Parameters
@@ -47,14 +53,17 @@ def plot(kind: str, *sources: Source, metric: str = "", **keywords: Unpack[Compa
     metric
         Draw this metric, which may be a training metric, instead of the quality; for `quality-time`
         and `quality-epochs`.
+    on
+        Settings of `effects`, as there; by default those recorded that vary.
     keywords
         Those of `Question`.
     """
     from ttastats.output.plots import kinds  # scipy costs start-up time
     from ttastats.output.plots.plot import Plots
 
-    draw = kinds.of(kind, metric)
-    return Plots(draw(material(*sources, metric=metric, **keywords)))
+    on = (on,) if isinstance(on, str) else tuple(on)
+    draw = kinds.of(kind, metric, on)
+    return Plots(draw(replace(material(*sources, metric=metric, **keywords), on=on)))
 
 
 @takes(ComparedAt)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ttastats.sides.question import Source
 
 #: Kinds that draw intervals of the confidence asked for; others keep to 95 %, and say so.
-_OF_ANY_CONFIDENCE = ("tta", "speedups")
+_OF_ANY_CONFIDENCE = ("tta", "speedups", "effects")
 #: Widths that have a name, in inches.
 _WIDTHS = {"paper-column": 3.3, "paper-page": 6.9, "page": 640 / 96}
 
@@ -107,6 +107,7 @@ def plot(
     sides: Sided,
     judged: Judged,
     metric: str = "",
+    on: Sequence[str] = (),
     confidence: float | None = None,
     width: str = "",
     dpi: float = 192,
@@ -119,6 +120,7 @@ def plot(
     --output, -o FILE: File to write: .svg, .pdf, .png or .html.
     --metric METRIC: In quality-time and quality-epochs: the metric to draw, such as train_loss or
         throughput.
+    --on COLUMNS: In effects: the settings, comma-separated. [default: (recorded ones that vary)]
     --width SIZE: Width: paper-column (3.3in), paper-page (6.9in), page, or inches such as 4.5in.
         [default: (paper-column; page in .html)]
     --dpi: Dots per inch of PNG. [36<=x<=1200]
@@ -135,7 +137,7 @@ def plot(
         typer.echo("\n".join(f"{name:<16}{text}" for name, text in kinds.described()))
         return
     if kind not in of_profiles.KINDS:
-        kinds.of(kind, metric)
+        kinds.of(kind, metric, on)
     refuse_if(
         confidence is not None and kind not in _OF_ANY_CONFIDENCE,
         f"plot {kind} does not support --confidence",
@@ -145,7 +147,8 @@ def plot(
     usual = "page" if output and output.suffix.lower() == ".html" else "paper-column"
     look = partial(_look, width or usual, title, dpi)
     if kind in of_profiles.KINDS:
-        refuse_of_runs(["--metric"] if metric else changed(parts, sides, judged))
+        named = {name: value for name, value in (("metric", metric), ("on", on)) if value}
+        refuse_of_runs(changed(named) or changed(parts, sides, judged))
         if output is None or not files:
             raise TtastatsError(
                 "needs a profile and an output file",
@@ -161,7 +164,7 @@ def plot(
     if output is None:
         _print(kind, api.material(*tables, **question))
     else:
-        _write(output, files, style, lambda: api.plot(kind, *tables, **question))
+        _write(output, files, style, lambda: api.plot(kind, *tables, on=on, **question))
 
 
 def _look(width: str, title: bool, dpi: float) -> Style:

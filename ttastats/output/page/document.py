@@ -26,6 +26,8 @@ _ACROSS, _ALL = "Across benchmarks", "Plots"
 _FIRST_KINDS = ("tta", "quality-time", "targets", "leaderboard", "scaling", "solved")
 _RANKS = {kind: rank for rank, kind in enumerate(_FIRST_KINDS)}
 _FIRST = 3
+#: Kinds that are no plots among others: each has a section, after those of benchmarks.
+_APART = {"effects": "Effects of settings", "history": "History"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,29 +118,34 @@ class Section:
 def _sections(content: Content) -> list[Section]:
     """Return what there is of each benchmark, that of several first."""
     verdicts = content.verdicts if content.answer or content.leagues else ()
-    names = dict.fromkeys(plot.benchmark for plot in content.plots)
+    numbered = [*enumerate(content.plots)]
+    among = [(n, plot) for n, plot in numbered if plot.kind not in _APART]
+    names = dict.fromkeys(plot.benchmark for _, plot in among)
     names |= dict.fromkeys(verdict.benchmark for verdict in verdicts)
     across = _ACROSS if len(names) > 1 else _ALL
-    ordered = sorted(names, key=lambda name: name is not None)
-    sections = []
-    for place, name in enumerate(ordered):
-        plots = [(n, plot) for n, plot in enumerate(content.plots) if plot.benchmark == name]
-        plots.sort(key=lambda one: _RANKS.get(one[1].kind, len(_RANKS)))
-        section = Section(
-            f"section-{place}",
+    headed = [
+        (
             name or across,
             name,
             tuple(one for one in verdicts if one.benchmark == name),
-            tuple(plots[:_FIRST]),
-            tuple(plots[_FIRST:]),
+            [(n, plot) for n, plot in among if plot.benchmark == name],
         )
-        sections.append(section)
+        for name in sorted(names, key=lambda name: name is not None)
+    ]
+    for kind, heading in _APART.items():
+        if plots := [(n, plot) for n, plot in numbered if plot.kind == kind]:
+            headed.append((heading, None, (), plots))
+    sections = []
+    for place, (heading, name, of, plots) in enumerate(headed):
+        plots.sort(key=lambda one: _RANKS.get(one[1].kind, len(_RANKS)))
+        first, more = tuple(plots[:_FIRST]), tuple(plots[_FIRST:])
+        sections.append(Section(f"section-{place}", heading, name, of, first, more))
     return sections
 
 
 def _linked(looks: Sequence[Look], sections: Sequence[Section]) -> Iterator[tuple[Look, str]]:
     """Yield each sentence with its plot, or with the curves or section of its benchmark."""
-    by_benchmark = {section.benchmark: section for section in sections}
+    by_benchmark = {section.benchmark: section for section in reversed(sections)}
     for look in looks:
         section = by_benchmark.get(look.benchmark)
         plots = (*section.first, *section.more) if section else ()

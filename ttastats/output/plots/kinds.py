@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.base.note import Note, note
 from ttastats.output.plots import (
+    effects,
     history,
     leaderboard,
     profile,
@@ -46,6 +47,7 @@ _KINDS: Mapping[str, tuple[Draw, str]] = {
         variance.plots,
         "Do runs of one setup differ by epochs or by time per epoch?",
     ),
+    effects.KIND: (effects.plots, "Which setting changes the time, and through what?"),
     history.KIND: (history.plots, "On which night did training change, and in which part?"),
     speedups.KIND: (speedups.plots, "By how much is B faster, and why?"),
     profile.KIND: (profile.plots, "Which system of a size is fast on many benchmarks?"),
@@ -90,13 +92,13 @@ def _too_slow(material: Material) -> tuple[str, ...]:
     return tuple(kind for kind, most in _SLOW.items() if runs > most)
 
 
-def of(kind: str, metric: str = "") -> Draw:
-    """Return the function of a kind, which is to draw the metric if one is named.
+def of(kind: str, metric: str = "", on: Sequence[str] = ()) -> Draw:
+    """Return the function of a kind, which is to draw the metric or the settings that are named.
 
     Raises
     ------
     TtastatsError
-        There is no such kind, or it draws no metric but that of the target.
+        There is no such kind, it draws no metric but that of the target, or no settings.
     """
     if kind not in KINDS:
         raise TtastatsError(
@@ -108,6 +110,8 @@ def of(kind: str, metric: str = "") -> Draw:
             where="--metric",
             remedy=f"Supported by: {', '.join(quality.OF_ANY_METRIC)}.",
         )
+    none = f"plot {kind} does not support --on"
+    refuse_if(bool(on) and kind != effects.KIND, none, "--on", f"Supported by: {effects.KIND}.")
     return KINDS[kind]
 
 

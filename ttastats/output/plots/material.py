@@ -144,7 +144,7 @@ class Material:
 
     `by` are the columns that make a series (a summary) or a row (a comparison); with none, and
     with `pool`, a comparison makes its rows as `pairing.pairings` does. `metric` is drawn in the
-    place of the quality metrics, by the kinds that can.
+    place of the quality metrics, by the kinds that can, and `on` are the settings of `effects`.
     """
 
     sides: tuple[Side, ...]
@@ -153,6 +153,7 @@ class Material:
     panels: tuple[Panel, ...] = ()
     pool: bool = False
     metric: str = ""
+    on: tuple[str, ...] = ()
 
     @property
     def axis(self) -> Axis:

@@ -1,0 +1,193 @@
+"""Which settings were varied in some runs, at which levels, and what design do they make?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ttastats.base import units
+from ttastats.base.errors import refuse_if
+from ttastats.outcomes.axis import Axis
+from ttastats.outcomes.time_to_target import common_progress
+from ttastats.stats import effects as model
+from ttastats.stats.effects import Design, Part, Setting
+from ttastats.stats.results import Floats
+
+#: Values of a number from which on it acts by doublings.
+_NUMBERS = 3
+BY = " & "
+_TIMES = " × "
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked: settings, those whose numbers are levels, sessions, pairs."""
+
+    on: Sequence[str]
+    levels: Sequence[str] = ()
+    block: Sequence[str] = ()
+    interactions: bool = False
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Knob:
+    """A setting of some runs: the value of each as text, and its levels, the base first."""
+
+    name: str
+    values: NDArray[np.object_]  # text: of numpy's own, a NUL at the end is cut
+    levels: tuple[str, ...]
+    numeric: bool
+    by_level: bool = True
+
+    @property
+    def by_doubling(self) -> bool:
+        """Return whether one number, for a doubling, stands for all levels."""
+        return self.numeric and not self.by_level and len(self.levels) >= _NUMBERS
+
+    @property
+    def setting(self) -> Setting:
+        """Return it for the statistics."""
+        place = {level: number for number, level in enumerate(self.levels)}
+        codes = np.array([place[str(value)] for value in self.values], dtype=np.intp)
+        return Setting(codes, np.log2(self.values.astype(float)) if self.by_doubling else None)
+
+    def of(self, runs: NDArray[np.bool_]) -> Knob:
+        """Return it for some of the runs."""
+        values = self.values[runs]
+        return replace(self, values=values, levels=_present(self.levels, values))
+
+
+def _present(levels: Sequence[str], values: NDArray[np.object_]) -> tuple[str, ...]:
+    there = set(values.tolist())
+    return tuple(level for level in levels if level in there)
+
+
+def knob_of(setting: str, runs: pl.DataFrame, asked: Asked) -> Knob:
+    """Return a setting: its base is the one named, the least number or that of the first run."""
+    column = f"setting {setting}"
+    name, _, base = setting.partition("=")
+    ordered = runs.sort("started_at", column, nulls_last=True)[column]
+    levels = [*ordered.unique(maintain_order=True)]
+    try:
+        numbers = {text: float(text) for text in levels}
+        levels.sort(key=lambda text: numbers[text])
+    except ValueError:
+        numbers = {}
+    if base:
+        known = f"{name} has the values {units.listed(levels)}"
+        refuse_if(base not in levels, f"{name} is never {base}", "--on", f"{known}.")
+        levels = [base, *(level for level in levels if level != base)]
+    finite = bool(numbers) and all(0 < number < np.inf for number in numbers.values())
+    by_level = bool(base) or name in asked.levels
+    return Knob(name, runs[column].to_numpy().astype(object), tuple(levels), finite, by_level)
+
+
+def merged(knobs: Sequence[Knob]) -> list[Knob]:
+    """Return settings that can be told apart: those that were changed together are one."""
+    left = list(knobs)
+    while places := model.aliased([knob.setting for knob in left]):
+        joined = [left[place] for place in places]
+        of_runs = [*zip(*(knob.values.tolist() for knob in joined), strict=True)]
+        ranks = [{level: n for n, level in enumerate(knob.levels)} for knob in joined]
+        levels = sorted(
+            set(of_runs), key=lambda each: [rank[v] for rank, v in zip(ranks, each, strict=True)]
+        )
+        whole = Knob(
+            BY.join(knob.name for knob in joined),
+            np.array([*map(BY.join, of_runs)], dtype=object),
+            tuple(map(BY.join, levels)),
+            numeric=False,
+        )
+        left = [knob for n, knob in enumerate(left) if n not in places]
+        left.insert(places[0], whole)
+    return left
+
+
+def enough(knobs: Sequence[Knob], solved: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], list[str]]:
+    """Keep runs whose levels have two that reached, and name the levels that have not."""
+    levels = {
+        f"{knob.name} {level}": knob.values == level
+        for knob in knobs
+        for level in (() if knob.by_doubling else knob.levels)
+    }
+    gone: list[str] = []
+    while new := [name for name, of_level in levels.items()
+                  if name not in gone and (of_level & solved).sum() < 2]:  # fmt: skip
+        gone += new
+        solved = solved & ~np.any([levels[name] for name in new], axis=0)
+    return solved, gone
+
+
+def design_of(
+    knobs: Sequence[Knob], sessions: NDArray[Any] | None, *, interactions: bool
+) -> tuple[Design, list[str]]:
+    """Return the design, sessions as a block or what is independent, and pairs it cannot have."""
+    design, missing = Design(tuple(knob.setting for knob in knobs)), []
+    if sessions is not None and len(set(sessions)) > 1:
+        design = replace(design, sessions=np.unique(sessions, return_inverse=True)[1])
+        design = replace(design, nested=not model.full_rank(design.terms))
+    for a, b in combinations(range(len(knobs)), 2) if interactions else ():
+        more = replace(design, pairs=(*design.pairs, (a, b)))
+        if model.full_rank(more.terms):
+            design = more
+        else:
+            missing.append(f"{knobs[a].name}{_TIMES}{knobs[b].name}")
+    return design, missing
+
+
+def part_title(part: str, axis: Axis) -> str:
+    """Return what a part is called: `time per epoch` for `time_per_epoch`."""
+    if part == "tta":
+        return "time to target" if axis.is_time else axis.to_target
+    return part.replace("time_per_", f"{axis.noun} per ")
+
+
+def logs_of(runs: pl.DataFrame, axis: Axis) -> dict[str, Floats]:
+    """Return the logs of the time to the target and, where progress is known, of its two parts."""
+    times = np.log(runs["tta_seconds"].cast(pl.Float64).to_numpy())
+    unit, _ = common_progress(runs)
+    if unit is None or axis.progress:
+        return {"tta": times}
+    progress = np.log(runs[unit].cast(pl.Float64).to_numpy())
+    return {"tta": times, unit: progress, f"time_per_{unit[:-1]}": times - progress}
+
+
+#: A setting, its level and its base, and how many doublings lie between them.
+Label = tuple[str, str | None, str | None, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """What a design of settings does to the logs of each part."""
+
+    knobs: Sequence[Knob]
+    design: Design
+    logs: Mapping[str, Floats]
+    parts: Mapping[str, Part]
+
+    @property
+    def labels(self) -> Iterator[list[Label]]:
+        """Yield the effects of each term by name."""
+        for knob in self.knobs:
+            base, *others = knob.levels
+            if knob.by_doubling:
+                yield [(knob.name, None, None, 1.0)]
+            elif knob.numeric:
+                steps = [float(np.log2(float(level) / float(base))) for level in others]
+                yield [(knob.name, level, base, n) for level, n in zip(others, steps, strict=True)]
+            else:
+                yield [(knob.name, level, base, 0.0) for level in others]
+        for a, b in self.design.pairs:
+            first, second = (
+                ["doubling"] if knob.by_doubling else [*knob.levels[1:]]
+                for knob in (self.knobs[a], self.knobs[b])
+            )
+            name = f"{self.knobs[a].name}{_TIMES}{self.knobs[b].name}"
+            yield [(name, f"{x}{_TIMES}{y}", None, 0.0) for x in first for y in second]

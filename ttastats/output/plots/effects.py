@@ -1,0 +1,127 @@
+"""Which setting changes the time, and through what? Effects on each part, a panel a part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import altair as alt
+import polars as pl
+
+from ttastats.answers import effects as effects_report
+from ttastats.answers.effects import EffectRow
+from ttastats.answers.knobs import Asked
+from ttastats.base import percentages, units
+from ttastats.base.errors import TtastatsError
+from ttastats.outcomes import settings
+from ttastats.output.plots import axes, charts, names, theme
+from ttastats.output.plots.material import Material
+from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.report import grouping
+from ttastats.report.answer import Report
+
+KIND = "effects"
+_STEP, _NUMBERS = 36.0, 82
+#: Recorded settings that are a sweep; runs that differ in more were changed in other ways too.
+_MOST = 5
+_COLUMNS = ("ratio", "ratio_low", "ratio_high", "p_adjusted", "n", "n_base")
+
+
+def plots(material: Material) -> tuple[Plot, ...]:
+    """Return the panels of each benchmark in which settings were varied, those named or recorded.
+
+    Raises
+    ------
+    NothingToDrawError
+        There are several sides, or no effect has an interval.
+    """
+    if material.compares:
+        raise NothingToDrawError("the effects plot takes one file", remedy="Give one file.")
+    drawn = [plot for report in _reports(material) for plot in _panels(report, material)]
+    if not drawn:
+        raise NothingToDrawError(
+            "no setting was varied in enough runs", remedy="Name settings: --on batch_size,lr."
+        )
+    return tuple(drawn)
+
+
+def _reports(material: Material) -> Iterator[Report]:
+    """Yield the effects of the settings that are named or, of each benchmark, that vary."""
+    runs, confidence = material.sides[0].runs, material.options.confidence
+    by = [name for name in grouping.BENCHMARK if name in runs.columns]
+    if material.on:
+        yield effects_report.report(runs, by, Asked(material.on, confidence=confidence))
+        return
+    # Hardly any table records settings that vary: for all others, this is all that is computed.
+    varied = settings.pooled(runs, by)
+    if not any(0 < len(each) <= _MOST for each in varied.values()):
+        return
+    for keys, group in grouping.groups(runs, by):
+        several = varied.get(tuple(keys.values()), [])
+        if 0 < len(several) <= _MOST:
+            known = settings.known(group["extra"])
+            short = [name.rsplit(".", 1)[-1] for name in several]
+            on = [each if settings.meant(each, known) == name else name
+                  for each, name in zip(short, several, strict=True)]  # fmt: skip
+            with suppress(TtastatsError):  # too few runs of a value
+                yield effects_report.report(group, by, Asked(on, confidence=confidence))
+
+
+def _panels(report: Report, material: Material) -> Iterator[Plot]:
+    """Yield a panel for each part of each benchmark, on one axis; they share a table."""
+    rows = [row for row in report.records if isinstance(row, EffectRow) and row.ratio_low]
+    level = percentages.text(material.options.confidence)
+    for benchmark in dict.fromkeys(row.keys.get("benchmark") for row in rows):
+        of = [row for row in rows if row.keys.get("benchmark") == benchmark]
+        table = pl.DataFrame(
+            [{"benchmark": benchmark, "row": effects_report.name_of(row),
+              "part": effects_report.part_of(row)} | {name: row.get(name) for name in _COLUMNS}
+             for row in of], infer_schema_length=None,
+        )  # fmt: skip
+        name = f"effects: {' '.join(str(value) for value in of[0].keys.values() if value)}"
+        most = table.select(pl.max_horizontal("n", pl.col("n") + pl.col("n_base"))).max().item()
+        for part in table["part"].unique(maintain_order=True):
+            shown = table.filter(part=part)
+            told = [f"{row} {ratio:.3g}" for row, ratio in shown.select("row", "ratio").iter_rows()]
+            caption = (
+                f"Up to {units.plural(most, 'run')} that reached the target, {level} intervals.",
+                "" if part != table["part"][0] else "A ratio of geometric means is to the base of "
+                "a setting, or of a doubling; 1 is no effect. Those on epochs and on time per "
+                f"epoch multiply to that on the time. {report.sentence}",
+            )  # fmt: skip
+            title = charts.opening(f"{part} by setting") + (f": {benchmark}" if benchmark else "")
+            yield charts.plot(
+                KIND, benchmark, title, caption, _chart(name, table, part, level), {name: table},
+                height=max(2, shown.height) * _STEP, described=f"{units.listed(told, 8)}.",
+            )  # fmt: skip
+
+
+def _chart(name: str, table: pl.DataFrame, part: str, level: str) -> charts.Drawn:
+    ends = [*table["ratio_low"].drop_nulls(), *table["ratio_high"].drop_nulls()]
+    limits = axes.rounded(axes.ratio_axis(table["ratio"].drop_nulls(), ends))
+    limits["scale"] = charts.leaving(limits["scale"], _NUMBERS)
+    title = "ratio, log scale: <1 means less"
+    rows = charts.rows(
+        name, f"datum.part == '{part}'",
+        words=f"format(datum.ratio, '.3f') + '{names.LINE}[' + format(datum.ratio_low, '.3f') + "
+              "', ' + format(datum.ratio_high, '.3f') + ']'",
+    )  # fmt: skip
+    y = charts.named_rows("row", grid=True)
+    base = rows.encode(
+        x=charts.position("x", "ratio", title, **limits),
+        y=y,
+        color=alt.ColorValue(theme.COLOURS[0]),
+        tooltip=charts.tooltips(
+            "row:N", "part:N", ("words:N", f"ratio [{level}]"),
+            ("p_adjusted:Q", "p (adjusted)", ".2~g"), ("n:Q", "runs"), ("n_base:Q", "of the base"),
+        ),
+    )  # fmt: skip
+    return (
+        charts.line_at_one(rows, "x", title),
+        charts.interval(base, "x", ("ratio_low", "ratio_high"), title),
+        charts.points(base, 50),
+        charts.label(
+            rows.encode(x=alt.XValue("width"), y=y),  # type: ignore[no-untyped-call]
+            "words", align="right", baseline="middle", lineBreak=names.LINE,
+        ),
+    )  # fmt: skip
