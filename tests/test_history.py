@@ -73,6 +73,21 @@ def test_few_nights_are_no_error_and_pass_the_gate_undecided() -> None:
     assert [each.code for each in report.gate.undecided] == ["not_judged"]
 
 
+def test_setups_with_few_nights_share_a_sentence(changed: pl.DataFrame) -> None:
+    short = [
+        nights(number).with_columns(
+            entry=pl.lit(f"short{number}"), run_id=pl.format("{}s{}", "run_id", pl.lit(number))
+        )
+        for number in (3, 9)
+    ]
+    report = api.history(pl.concat([changed, *short], how="diagonal"), by=["entry"])
+    assert report.sentence.count("changes are looked for") == 1
+    assert report.sentence.endswith(
+        "2 setups with at most 9 nights: changes are looked for from 10 nights on."
+    )
+    assert "3 changes in 60 nights" in report.sentence
+
+
 def test_a_night_is_the_mean_of_its_runs_and_one_without_success_a_hole(
     changed: pl.DataFrame,
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from operator import itemgetter
 from typing import Annotated, Any
 
@@ -110,12 +111,14 @@ def report(
         *grouping.group_notes(runs, by),
         *_notes(names, histories, order),
     )
-    sentence = " ".join(
-        _sentence(name, history) for name, history in zip(names, histories, strict=True)
-    )
     table = _table(rows, by, details)
     made = Report(
-        "history", tuple(rows), (table,), every, sentence, by=grouping.row_keys(by, SETUP)
+        "history",
+        tuple(rows),
+        (table,),
+        every,
+        _opening(names, histories),
+        by=grouping.row_keys(by, SETUP),
     )
     return made, histories
 
@@ -240,6 +243,21 @@ def size_of(part: Part, border: Border) -> str:
 
 def _between(row: HistoryRow) -> str:
     return "" if row.after_night is None else f"{row.after_night} – {row.by_night}"
+
+
+def _opening(names: Sequence[str], histories: Sequence[History]) -> str:
+    """Return a sentence for each setup; for several with too few nights one together."""
+    few = [len(history.nights) < changes.WAIT for history in histories]
+    together = sum(few) > 1
+    texts = [
+        _sentence(name, history)
+        for name, history, short in zip(names, histories, few, strict=True)
+        if not (short and together)
+    ]
+    if together:
+        most = max(len(history.nights) for history in compress(histories, few))
+        texts.append(wording("few_setups", setups=sum(few), n=most, least=changes.WAIT))
+    return " ".join(texts)
 
 
 def _sentence(name: str, history: History) -> str:

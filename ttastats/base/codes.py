@@ -442,11 +442,12 @@ NOTES = (
         "other_sizes.benchmarks": "of {n:# entry/entries}, the first of each size is shown: --where benchmark=NAME shows one benchmark, --top 0 all.",
         "other_sizes.mine": "{n:# benchmark and size/benchmarks and sizes} without an entry of --mine not shown.",
     }),
-    Row("promise unordered nights_alike few_nights", "history", "What an alarm promises, and for which nights it does not hold.", {
+    Row("promise unordered nights_alike few_nights few_setups", "history", "What an alarm promises, and for which nights it does not hold.", {
         "promise": "an alarm is raised in at most 1 of 100 series of 100 unchanged nights, for all parts of a setup together; the first look is after {wait} nights.",
         "unordered": "{n:# run} excluded: {what} unknown.",
         "nights_alike": "{part}: a night resembles the night before (autocorrelation {r:.2f}), so false alarms are more frequent than promised (34% of series at .4). Order jobs at random, keep to one host, and give each night its mean.",
         "few_nights": "{n:# night}: changes are looked for from {least} nights on.",
+        "few_setups": "{setups:# setup} with at most {n:# night}: changes are looked for from {least} nights on.",
     }),
     Row("official rcp interpolated smallest grids_differ slack scaled published no_reference", "rcp, score", "How references are selected, and the result by the official rules.", {
         "rcp": "RCP, reference convergence point: what the reference implementation needs at one batch size to reach the target. entry/reference: mean of the entry divided by the mean of the reference, below 1 if the entry needs less; the interval includes the variance of both.",
