@@ -312,6 +312,8 @@ def test_the_plot_has_a_panel_a_part_with_the_ratios_of_the_answer() -> None:
     ]  # fmt: skip
     report = api.effects(sweep, on=["batch_size", "lr"])
     assert report.sentence in panels[0].caption
+    # Two sizes times two rates times four seeds; the runs of the base are counted once.
+    assert all(panel.caption.startswith("16 runs that reached the") for panel in panels)
     (table,) = panels[0].data.values()
     assert all(panel.data.keys() == panels[0].data.keys() for panel in panels)
     assert table["ratio"].to_list() == [row["ratio"] for row in rows(report)]

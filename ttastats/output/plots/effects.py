@@ -79,12 +79,13 @@ def _panels(report: Report, material: Material) -> Iterator[Plot]:
              for row in of], infer_schema_length=None,
         )  # fmt: skip
         name = f"effects: {' '.join(str(value) for value in of[0].keys.values() if value)}"
-        most = table.select(pl.max_horizontal("n", pl.col("n") + pl.col("n_base"))).max().item()
+        first = [row for row in of if (row.part, row.setting) == (of[0].part, of[0].setting)]
+        n = sum(row.n for row in first) + (of[0].n_base if of[0].base else 0)
         for part in table["part"].unique(maintain_order=True):
             shown = table.filter(part=part)
             told = [f"{row} {ratio:.3g}" for row, ratio in shown.select("row", "ratio").iter_rows()]
             caption = (
-                f"Up to {units.plural(most, 'run')} that reached the target, {level} intervals.",
+                f"{units.plural(n, 'run')} that reached the target, {level} intervals.",
                 "" if part != table["part"][0] else "A ratio of geometric means is to the base of "
                 "a setting, or of a doubling; 1 is no effect. Those on epochs and on time per "
                 f"epoch multiply to that on the time. {report.sentence}",
