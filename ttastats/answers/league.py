@@ -10,26 +10,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
+import numpy as np
 import polars as pl
 
-from ttastats.answers.summary import SummaryRow, limits_of
+from ttastats.answers.summary import SummaryRow
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import AXES
 from ttastats.report.answer import Report
 from ttastats.report.grouping import BENCHMARK, row_names
 from ttastats.report.row import of_kind
-from ttastats.sides.comparison import measured
-from ttastats.sides.contrast import Contrast, judged
-from ttastats.sides.numbers import SideNumbers, brief
-from ttastats.sides.options import Options
+from ttastats.sides.numbers import SideNumbers, briefs
+from ttastats.sides.pairs import faster
 from ttastats.stats.means import RUNS_FOR_INTERVAL
 from ttastats.stats.outcomes import time_term
 from ttastats.stats.quantiles import two_sided_t
-from ttastats.stats.verdict import Verdict
+from ttastats.stats.results import Bools
 
 #: Entries a league shows; of more, the fastest.
 MOST = 40
@@ -37,8 +35,8 @@ MOST = 40
 #: Lanes of ties beside each other; more are said in words.
 LANES = 5
 
-#: Places from 0, of the faster and of the slower.
-Pair = tuple[int, int]
+#: The first and the last of a stretch of ranks.
+Stretch = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +78,8 @@ class League:
     """The entries of one benchmark and size, fastest first, with the ranks each may have.
 
     `size` is the number of accelerators, None where it is not known or differs between runs.
-    `apart` are the pairs of which one is shown to be faster, `ties` stretches of ranks that cannot
-    be told apart; `left_out` counts slower entries, and `labels` names all.
+    `apart` says which are shown to be faster than which, shape (entries, entries), `ties` stretches
+    of ranks that cannot be told apart; `left_out` counts slower entries, and `labels` names all.
     """
 
     name: str
@@ -89,8 +87,8 @@ class League:
     size: int | None
     entries: tuple[Entry, ...]
     ranks: tuple[Rank, ...]
-    apart: frozenset[Pair]
-    ties: tuple[Pair, ...]
+    apart: Bools
+    ties: tuple[Stretch, ...]
     left_out: int
     confidence: float
     labels: frozenset[str]
@@ -113,8 +111,8 @@ class League:
 
     def rivals(self, place: int) -> tuple[int, ...]:
         """Return the ranks, from 1, that cannot be told from that of the entry at a place."""
-        others = (n for n in range(len(self.entries)) if n != place)
-        return tuple(n + 1 for n in others if not {(n, place), (place, n)} & self.apart)
+        alike = ~(self.apart[place] | self.apart[:, place])
+        return tuple(n + 1 for n in np.flatnonzero(alike).tolist() if n != place)
 
     def lanes(self) -> list[tuple[str, ...]]:
         """Return what stands beside each entry in each lane: ``, or `from`, `on`, `to` of a tie."""
@@ -140,36 +138,56 @@ def leagues(
     names = row_names(rows, BENCHMARK)
     labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
     by_size: dict[tuple[str, int | None], list[_Listed]] = {}
-    for name, label, row, runs in zip(names, labels, rows, report.groups, strict=True):
-        sizes = runs.get_column("accelerators").unique()
-        size = sizes[0] if sizes.len() == 1 else None
+    sizes = _accelerators(report.groups)
+    for name, label, row, runs, size in zip(names, labels, rows, report.groups, sizes, strict=True):
         by_size.setdefault((name, size), []).append((row, runs, label))
     ordered = sorted(by_size, key=lambda key: (key[0], key[1] is None, key[1] or 0))
-    return tuple(_league(*key, by_size[key], confidence, most) for key in ordered)
+    listed = [sorted(by_size[key], key=lambda entry: _place(entry[0])) for key in ordered]
+    fastest = [some[:most] for some in listed]
+    sides = iter(briefs([runs for some in fastest for _, runs, _ in some]))
+    return tuple(
+        _league(*key, every, [(*entry, next(sides)) for entry in some], confidence)
+        for key, every, some in zip(ordered, listed, fastest, strict=True)
+    )
 
 
 #: The row, the runs and the label of an entry.
 _Listed = tuple[SummaryRow, pl.DataFrame, str]
 
 
+def _accelerators(groups: Sequence[pl.DataFrame]) -> list[int | None]:
+    """Return the accelerators of each group, None where its runs differ."""
+    if not groups:
+        return []
+    every = pl.concat([runs.get_column("accelerators") for runs in groups])
+    places = np.repeat(np.arange(len(groups)), [runs.height for runs in groups])
+    number = pl.when(pl.col("accelerators").n_unique() == 1).then(pl.first("accelerators"))
+    of_group = pl.DataFrame({"group": places, "accelerators": every})
+    sizes = of_group.group_by("group", maintain_order=True).agg(number)
+    return sizes["accelerators"].to_list()
+
+
 def _league(
-    name: str, size: int | None, listed: list[_Listed], confidence: float, most: int | None
+    name: str,
+    size: int | None,
+    listed: Sequence[_Listed],
+    fastest: Sequence[tuple[SummaryRow, pl.DataFrame, str, SideNumbers]],
+    confidence: float,
 ) -> League:
-    fastest = sorted(listed, key=lambda entry: _place(entry[0]))[:most]
     entries = []
-    for row, runs, label in fastest:
-        side, mean = brief(runs), _mean(row)
-        limits = (None, None) if mean is None else _interval(side, confidence)
+    for row, runs, label, side in fastest:
+        mean = _mean(row)
+        limits = (None, None) if mean is None else _interval(row, side, confidence)
         entries.append(Entry(row, runs, side, label, size, mean, *limits))
-    apart = decided([entry.side for entry in entries], confidence)
+    apart = faster([entry.side for entry in entries], confidence)
     league = League(
         name=name,
         benchmark=entries[0].row.keys["benchmark"],
         size=size,
         entries=tuple(entries),
-        ranks=ranks(len(entries), apart),
+        ranks=ranks(apart),
         apart=apart,
-        ties=ties(len(entries), apart),
+        ties=ties(apart),
         left_out=len(listed) - len(entries),
         confidence=confidence,
         labels=frozenset(label for _, _, label in listed),
@@ -183,27 +201,17 @@ def _mean(row: SummaryRow) -> float | None:
     return None if mean is None or math.isinf(mean) else mean
 
 
-def _interval(side: SideNumbers, confidence: float) -> tuple[float | None, float | None]:
+def _interval(
+    row: SummaryRow, side: SideNumbers, confidence: float
+) -> tuple[float | None, float | None]:
     """Return the interval of that mean, from 3 runs on."""
     if side.all_reached:
-        return limits_of(side.times, confidence)
+        return row.tta_mean_seconds_low, row.tta_mean_seconds_high
     term = time_term(side.outcomes)
     if term.variance is None or side.n < RUNS_FOR_INTERVAL:
         return None, None
     factor = math.exp(two_sided_t(term.df, confidence) * math.sqrt(term.variance))
     return term.estimate / factor, term.estimate * factor
-
-
-def decided(sides: Sequence[SideNumbers], confidence: float) -> frozenset[Pair]:
-    """Return the pairs of sides of which the first is shown to be faster, all judged together."""
-    options = Options(confidence=confidence)
-    pairs = list(combinations(range(len(sides)), 2))
-    contrasts = [measured(Contrast({}, sides[a], sides[b]), options, brief=True) for a, b in pairs]
-    return frozenset(
-        (a, b) if contrast.verdict.word is Verdict.SLOWER else (b, a)
-        for (a, b), contrast in zip(pairs, judged(contrasts, options), strict=True)
-        if contrast.verdict.word.directed
-    )
 
 
 def _place(row: SummaryRow) -> tuple[bool, float, float]:
@@ -213,28 +221,25 @@ def _place(row: SummaryRow) -> tuple[bool, float, float]:
     return True, -row.reached / row.n, row.tta_mean_seconds or math.inf
 
 
-def ranks(count: int, apart: Collection[Pair]) -> tuple[Rank, ...]:
-    """Return the ranks of so many entries, which stand in the order of their means."""
-    faster, slower = [0] * count, [0] * count
-    for one, other in apart:
-        faster[other] += 1
-        slower[one] += 1
+def ranks(apart: Bools) -> tuple[Rank, ...]:
+    """Return the ranks of entries, which stand in the order of their means."""
+    faster_than, slower_than = apart.sum(axis=0).tolist(), apart.sum(axis=1).tolist()
     return tuple(
-        Rank(place + 1, faster[place] + 1, count - slower[place]) for place in range(count)
+        Rank(place + 1, faster + 1, len(apart) - slower)
+        for place, (faster, slower) in enumerate(zip(faster_than, slower_than, strict=True))
     )
 
 
-def ties(count: int, apart: Collection[Pair]) -> tuple[Pair, ...]:
+def ties(apart: Bools) -> tuple[Stretch, ...]:
     """Return the longest stretches of ranks, from 1, in which no two entries are told apart.
 
     They may overlap: 1 is told apart from 3, and 2 from neither.
     """
-    unlike = {frozenset(pair) for pair in apart}
-    stretches: list[Pair] = []
+    unlike = apart | apart.T
+    stretches: list[Stretch] = []
     start = 0
-    for end in range(count):
-        while any(frozenset((place, end)) in unlike for place in range(start, end)):
-            start += 1
+    for end in range(len(apart)):
+        start += int(np.flatnonzero(unlike[start:end, end]).max(initial=-1)) + 1
         if end > start:
             if stretches and stretches[-1][0] == start + 1:
                 stretches.pop()

@@ -100,12 +100,6 @@ def report(
     return replace(answer, groups=parts)
 
 
-def limits_of(times: Floats, confidence: float) -> tuple[float | None, float | None]:
-    """Return the interval of a mean; none of equal times, which hide how much others differ."""
-    (low,), (high,) = map(known, mean_limits(times[None], confidence=confidence))
-    return low, high
-
-
 def mean_field(
     axis: axes.Axis, confidence: float, *, rank: int = 0, drawn: bool = False
 ) -> Field[SummaryRow]:

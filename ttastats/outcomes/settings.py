@@ -37,7 +37,7 @@ def apart(extras: pl.Series) -> pl.Series:
 
     A run that records none may be any of them: it is of none.
     """
-    if not extras.str.contains_any(_MARKS).any():
+    if not recorded_by(extras).any():
         return pl.Series([""] * extras.len(), dtype=pl.String())
     shares = {extra: setups.shared(setups.recorded(recorded(extra))) for extra in extras.unique()}
     names = setups.varying(shares.values())
@@ -52,9 +52,14 @@ def apart(extras: pl.Series) -> pl.Series:
 _MARKS = [f'"{name}":' for name in setups.RECORDED]
 
 
+def recorded_by(extras: pl.Series) -> pl.Series:
+    """Return which runs record settings."""
+    return extras.str.contains_any(_MARKS)
+
+
 def pooled(runs: pl.DataFrame, by: Sequence[str]) -> dict[tuple[Any, ...], list[str]]:
     """Return the groups, by the values of their keys, whose runs record different settings."""
-    if "extra" not in runs.columns or not runs["extra"].str.contains_any(_MARKS).any():
+    if "extra" not in runs.columns or not recorded_by(runs["extra"]).any():
         return {}
     grouped = runs.group_by(by or pl.lit(0), maintain_order=True).agg(
         **{"recorded extras": pl.col("extra").unique()}

@@ -151,18 +151,19 @@ def shown_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
 
     Not suite and round where every row has the same, and no benchmark where none is known.
     """
-    values = {name: {row.get(name) for row in rows} for name in by}
-    return tuple(
-        name
-        for name in by
-        if (len(values[name]) > 1 or name not in {"suite", "round"})
-        and (values[name] != {None} or name != "benchmark")
-    )
+    alike = {
+        name: rows[0].get(name) if rows else None
+        for name in ("suite", "round", "benchmark")
+        if name in by and all(row.get(name) == rows[0].get(name) for row in rows)
+    }
+    hidden = {name for name, value in alike.items() if name != "benchmark" or value is None}
+    return tuple(name for name in by if name not in hidden)
 
 
 def common_title(rows: Sequence[AnyRow], by: Sequence[str]) -> str:
     """Return the keys that `shown_keys` left out, as a title."""
-    hidden = [rows[0].get(name) for name in by if rows and name not in shown_keys(rows, by)]
+    shown = shown_keys(rows, by)
+    hidden = [rows[0].get(name) for name in by if rows and name not in shown]
     return " ".join(str(value) for value in hidden if value is not None)
 
 

@@ -194,7 +194,7 @@ def _judged(
     """Decide a contrast, and add what the design of its runs makes of the claim."""
     times, gap = cast("Contrast[SideNumbers]", contrast), contrast.difference
     if gap is None:
-        verdict = _of_times(times, p, bounds, options)
+        verdict = decided(times, p, bounds, options)
     else:
         verdict = _of_values(contrast, gap, p, margin)
     findings = [_by_clusters(times, p, each, verdict, options) for each in contrast.findings]
@@ -208,9 +208,10 @@ def _judged(
     )
 
 
-def _of_times(
+def decided(
     contrast: Contrast[SideNumbers], p: float | None, bounds: Bounds, options: Options
 ) -> Decision:
+    """Decide a contrast of times, or of the fractions that reached, by its p among others."""
     times = contrast.speedup
     if times is None:
         return decide_by_fraction(
@@ -218,17 +219,17 @@ def _of_times(
             alpha=1 - options.confidence, p_value=p, margin=options.margin,
         )  # fmt: skip
 
-    def decided(evidence: Speedup, bounds: Bounds) -> Decision:
+    def by(evidence: Speedup, bounds: Bounds) -> Decision:
         second = contrast.p_permutation
         return decide(
             evidence, margin=options.margin, p_value=p, p_permutation=second, bounds=bounds
         )
 
-    verdict = decided(times, bounds)
+    verdict = by(times, bounds)
     if verdict.word is Verdict.UNDECIDED and times.a and times.b and (times.a.late or times.b.late):
         # Would a direction be shown if evaluation intervals did not differ?
         alike = replace(times, a=replace(times.a, late=0.0), b=replace(times.b, late=0.0))
-        if decided(alike, Bounds()).word.directed:
+        if by(alike, Bounds()).word.directed:
             return replace(verdict, why=WORDS["grids_differ"])
     return verdict
 

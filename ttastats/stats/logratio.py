@@ -11,8 +11,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from scipy import special
+
 from ttastats.stats.quantiles import t_tail, two_sided_t
-from ttastats.stats.results import Flag, Ratio
+from ttastats.stats.results import Flag, Floats, Ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,19 @@ def combine(value: float, terms: Sequence[LogTerm], confidence: float) -> LogSca
     half_width = two_sided_t(df, confidence) * se
     p_value = min(1.0, 2 * t_tail(df, abs(value) / se))
     return LogScale(value, half_width, se, df, p_value)
+
+
+#: Estimates with the variances and the degrees of freedom of their logs, shape (pairs,) each.
+Terms = tuple[Floats, Floats, Floats]
+
+
+def log_ratios(a: Terms, b: Terms, confidence: float) -> tuple[Floats, Floats, Floats]:
+    """Return the logs of ratios with their half-widths and p, where a term at least varies."""
+    total = a[1] + b[1]
+    se, logs = np.sqrt(total), np.log(a[0]) - np.log(b[0])
+    df = 1.0 / ((a[1] / total) ** 2 / a[2] + (b[1] / total) ** 2 / b[2])
+    half_widths: Floats = -special.stdtrit(df, (1 - confidence) / 2) * se
+    return logs, half_widths, np.minimum(1.0, 2 * special.stdtr(df, -np.abs(logs) / se))
 
 
 def around(estimate: float, scale: LogScale) -> tuple[float, float] | tuple[None, None]:

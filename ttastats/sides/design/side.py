@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ttastats.base import units
 from ttastats.outcomes import settings
-from ttastats.outcomes.time_to_target import PROGRESS, solved
+from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.stats.batches import by_size, counts
 from ttastats.stats.outcomes import numbered
 from ttastats.stats.outliers import mixed_speeds, speed_splits
@@ -71,12 +71,13 @@ class Design:
 def design(runs: pl.DataFrame) -> Design:
     """Return the design of one side from its runs (`time_to_target.runs`, `at_budget.runs`)."""
     setups = setup_names(runs)
+    (grids,) = grids_of(runs, [runs.height])
     made = runs.select(pl.col(name).cast(kind) for name, kind in _RUN.items())
     return Design(
         setups=tuple(setups.unique().sort()),
         pooled=BLOCK not in runs.columns and numbered(setups.to_numpy(), setups.len()) is not None,
         starts=starts(runs),
-        grids=dict(_grids(runs)),
+        grids=grids,
         runs=made,
         blocked=BLOCK in runs.columns,
         speeds="" if BLOCK in runs.columns else two_speeds(runs),
@@ -95,15 +96,51 @@ def setup_names(runs: pl.DataFrame) -> pl.Series:
     return pl.select(setup=pl.concat_str(names, apart, separator=" ")).get_column("setup")
 
 
-def _grids(runs: pl.DataFrame) -> Iterator[tuple[str, Grid]]:
-    """Yield how often runs that reached the target were evaluated, in each unit that all log."""
-    for unit, column in PROGRESS:
-        places, intervals = (solved(runs, name).drop_nulls().to_numpy() for name in (unit, column))
-        if places.size == intervals.size == runs["reached"].sum() > 0:
-            yield unit, Grid(float(np.median(intervals)), float(intervals.mean() / places.mean()))
-    counts = solved(runs, "evaluations_to_target").drop_nulls().to_numpy()
-    if counts.size == runs["reached"].sum() > 0:
-        yield EVALUATIONS, Grid(1.0, float(1.0 / counts.mean()))
+def mixed_setups(runs: pl.DataFrame, sizes: Sequence[int]) -> list[bool]:
+    """Return which groups of runs, one behind the other, may have several setups."""
+    marked = settings.recorded_by(runs["extra"]) if "extra" in runs.columns else pl.lit(False)
+    of_group = runs.select(
+        pl.Series(_GROUP, np.repeat(np.arange(len(sizes)), sizes)),
+        name=pl.coalesce("entry", "system", pl.lit("")),
+        marked=marked,
+    )
+    several = (pl.col("name").n_unique() > 1) | pl.col("marked").any()
+    return of_group.group_by(_GROUP, maintain_order=True).agg(several)["name"].to_list()
+
+
+#: The number of the group of a run.
+_GROUP = "group"
+
+
+def grids_of(runs: pl.DataFrame, sizes: Sequence[int]) -> list[dict[str, Grid]]:
+    """Return how often runs that reached were evaluated, in each unit that all of a group log.
+
+    The groups stand one behind the other.
+    """
+    groups = pl.Series(_GROUP, np.repeat(np.arange(len(sizes)), sizes))
+    logged = [name for unit in PROGRESS for name in unit]
+    solved = runs.select(groups, "reached", "evaluations_to_target", *logged).filter("reached")
+    known = [
+        pl.struct(
+            all=pl.all_horizontal(pl.col(unit, column).null_count() == 0),
+            interval=pl.median(column).cast(pl.Float64),
+            share=pl.mean(column) / pl.mean(unit),
+        ).alias(unit)
+        for unit, column in PROGRESS
+    ]
+    counted = pl.struct(
+        all=pl.col("evaluations_to_target").null_count() == 0,
+        interval=pl.lit(1.0),
+        share=1.0 / pl.mean("evaluations_to_target"),
+    ).alias(EVALUATIONS)
+    rows = solved.group_by(_GROUP).agg(*known, counted).rows(named=True)
+    grids: list[dict[str, Grid]] = [{} for _ in sizes]
+    for row in rows:
+        units = ((unit, row[unit]) for unit in (*(unit for unit, _ in PROGRESS), EVALUATIONS))
+        grids[row[_GROUP]] = {
+            unit: Grid(each["interval"], each["share"]) for unit, each in units if each["all"]
+        }
+    return grids
 
 
 def two_speeds(runs: pl.DataFrame) -> str:
