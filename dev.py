@@ -81,7 +81,8 @@ def lowest(arguments: list[str]) -> int:
 def writers(arguments: list[str]) -> int:
     """Test that what other packages write is read: installs them all, 600 MB."""
     python = _environment(".[dev,train,writers]") / "python"
-    files = [HERE / "tests" / name for name in ("test_real_writers.py", "test_callbacks.py")]
+    names = ("test_real_writers.py", "test_tracking.py", "test_callbacks.py")
+    files = [HERE / "tests" / name for name in names]
     return _run(python, "-m", "pytest", *arguments, *files)
 
 

@@ -23,6 +23,7 @@ NAMED = {
     "alembic": "sqlalchemy",  # MLflow's stores in SQLite need both
     "backports-zstd": "backports",
     "font-source-sans-pro": "font_source_sans_pro",
+    "flask-cors": "flask_cors",
     "fonttools": "fontTools",
     "hydra-core": "hydra",
     "markdown-it-py": "markdown_it",
@@ -32,9 +33,11 @@ NAMED = {
     "scikit-learn": "sklearn",
     "vl-convert-python": "vl_convert",
 }
-#: Packages of users, for whom there are callbacks; the official logger and that of NVIDIA's driver,
-#: used where they are there.
-OF_USERS = {"keras", "lightning", "mlperf_logging", "pynvml", "pytorch_lightning", "transformers"}
+#: Packages of users, for whom there are callbacks or whose server is asked; the official logger and
+#: that of NVIDIA's driver, used where they are there.
+OF_USERS = {
+    "keras", "lightning", "mlflow", "mlperf_logging", "pynvml", "pytorch_lightning", "transformers",
+}  # fmt: skip
 
 
 def names(requirements: Sequence[str]) -> set[str]:
@@ -80,7 +83,7 @@ def test_the_core_is_what_the_product_imports() -> None:
     [
         ("train", ("ttastats/trainer/**/*.py",)),
         ("cluster", ("ttastats/ingestion/workers.py",)),
-        ("writers", ("tests/test_real_writers.py",)),
+        ("writers", ("tests/test_real_writers.py", "tests/test_tracking.py")),
         ("dev", ("tests/**/*.py", "dev.py", "benchmarks/**/*.py")),
     ],
 )

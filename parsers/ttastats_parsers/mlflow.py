@@ -1,7 +1,7 @@
 """MLflow's file store: `mlruns/EXPERIMENT/RUN/meta.yaml` tells a run, a file each its metrics.
 
-The clock is the time stamp of each value, from the start of the run. What the database of MLflow
-tells of a run becomes a run here, too.
+The clock is the time stamp of each value, from the start of the run. What the database and the
+server of MLflow tell of a run becomes a run here, too.
 """
 
 from __future__ import annotations
@@ -10,15 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
+import msgspec
+
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, Log
 from ttastats.formats.own_logs.setups import entry_of, seed_of
 from ttastats_parsers import plain_yaml
 from ttastats_parsers.checkpoints import Measured, evaluations_of
-from ttastats_parsers.payloads import as_float, as_int, date_of, shown, storable
+from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, shown, storable
 
 name = "mlflow"
 
+#: What a server told of a run begins with this key; a line of each metric follows.
+SERVED = "mlflow_run"
 _META = "meta.yaml"
 _PARTS = frozenset({"metrics", "params", "tags"})
 _ID_LENGTH = 32
@@ -58,7 +62,12 @@ class StoredRun(NamedTuple):
 
 
 def recognises(head: bytes, path: str) -> bool:
-    """Return whether a path is a description of a run or experiment, or below a run."""
+    """Return whether a path is a description of a run or experiment, or below a run.
+
+    What a server told of a run begins in its own way.
+    """
+    if head.startswith(f'{{"{SERVED}":'.encode()):
+        return True
     if path.endswith(f"/{_META}"):
         return not head or b"lifecycle_stage:" in head[:8192]
     return run_folder(path) is not None
@@ -84,7 +93,9 @@ def parse(log: Log) -> Iterator[Run | Problem]:
             yield from run_of(_stored(log, about), log)
         return
     folder = run_folder(str(log.path))
-    if folder is not None and log.companion(folder / _META) is None:
+    if folder is None:
+        yield from _served(log)
+    elif log.companion(folder / _META) is None:
         yield Problem("no_description", f"no {_META} in {folder.name}: not a run", "warning")
 
 
@@ -106,6 +117,28 @@ def _stored(log: Log, about: dict[str, object]) -> StoredRun:
     )
     named = experiment if isinstance(experiment, str) else None
     return StoredRun(about, named, params, tags, logged, problems)
+
+
+def _served(log: Log) -> Iterator[Run | Problem]:
+    """Yield the run that a server told."""
+    try:
+        about, *metrics = msgspec.json.Decoder(dict[str, Any]).decode_lines(log.read())
+        logged = [
+            Logged(str(each["metric"]), as_float(time), as_float(value), as_int(step))
+            for each in metrics
+            for time, value, step in each["logged"]
+        ]
+        stored = StoredRun(
+            as_mapping(about[SERVED]),
+            about.get("experiment"),
+            as_mapping(about.get("params")),
+            as_mapping(about.get("tags")),
+            logged,
+        )
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
+        yield Problem("unreadable_file", f"not a run of an MLflow server: {error!r:.100}", "error")
+        return
+    yield from run_of(stored, log)
 
 
 def _files(log: Log, kind: str) -> Iterator[tuple[str, bytes]]:

@@ -12,7 +12,9 @@ import struct
 import tarfile
 import tempfile
 import zipfile
+from collections import deque
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -22,7 +24,7 @@ from typing import IO, Any, TypeAlias
 import msgspec
 import xxhash
 
-from ttastats.base import limits
+from ttastats.base import limits, users
 from ttastats.base.streams import DAMAGED, decompressed
 
 #: What opening and reading a file may raise. Beside its own errors the reader of tar files raises
@@ -412,6 +414,10 @@ class Remote(_Standalone):
             if isinstance(content, bytes):
                 self.contents[name] = content
 
+    def release(self) -> None:
+        """Hold nothing of what was fetched any longer."""
+        self.contents.clear()
+
     def companion(self, place: PurePosixPath) -> bytes | None:
         """Return the bytes of another object, or None."""
         store, listed = filesystem(self.url), self.listed()
@@ -508,9 +514,78 @@ def _object(store: Any, name: str, entry: Mapping[str, Any]) -> File:
     return File(name, int(entry.get("size") or 0), changed)
 
 
+class _Ahead:
+    """Runs of a server that are fetched before they are read: some at a time, and the last read."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[str] = deque()
+        self.under_way: dict[str, Future[bytes]] = {}
+        self.last: tuple[str, bytes] = ("", b"")
+        self.lost = ""
+        self.pool: ThreadPoolExecutor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tracking(_Standalone):
+    """A tracking server of MLflow, each run of which is a file."""
+
+    url: str
+    ahead: _Ahead = field(default_factory=_Ahead, compare=False, repr=False)
+
+    def open(self, name: str) -> IO[bytes]:
+        """Return what the server tells of a run; of one that does not answer, nothing is asked."""
+        from ttastats.ingestion import tracking  # only servers need it
+
+        ahead = self.ahead
+        if ahead.last[0] != name:
+            if ahead.lost:
+                raise OSError(ahead.lost)
+            try:
+                fetched = ahead.under_way.pop(name, None)
+                content = fetched.result() if fetched else tracking.content(self.url, name)
+            except tracking.LostError as error:
+                ahead.lost = str(error)
+                raise
+            finally:
+                self._go_on()
+            ahead.last = name, content
+        return io.BytesIO(ahead.last[1])
+
+    def fetch(self, files: Iterable[File]) -> None:
+        """Begin to fetch runs side by side, some before they are read."""
+        self.ahead.waiting.extend(file.name for file in files)
+        self.ahead.pool = ThreadPoolExecutor(_SIDE_BY_SIDE)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        from ttastats.ingestion import tracking
+
+        ahead = self.ahead
+        while ahead.pool and ahead.waiting and len(ahead.under_way) < _SIDE_BY_SIDE:
+            name = ahead.waiting.popleft()
+            if not ahead.lost:
+                ahead.under_way[name] = ahead.pool.submit(tracking.content, self.url, name)
+
+    def release(self) -> None:
+        """Stop fetching."""
+        if self.ahead.pool is not None:
+            self.ahead.pool.shutdown(cancel_futures=True)
+        self.ahead.waiting.clear()
+        self.ahead.under_way.clear()
+
+    def __reduce__(self) -> tuple[Any, tuple[str, str]]:
+        """Return how another process makes it, which is told who asks."""
+        return _tracking, (self.url, users.of(self.url))
+
+
+def _tracking(url: str, user: str) -> Tracking:
+    users.hold(url, user)
+    return Tracking(url)
+
+
 #: Where files lie. Containers travel to other processes, so they hold names and no handles; those
 #: of the same place are the same.
-Container = Disk | Archive | Memory | Remote | Refused
+Container = Disk | Archive | Memory | Remote | Tracking | Refused
 
 
 @lru_cache(maxsize=8)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ttastats.base import units
+from ttastats.base import units, users
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Severity
 from ttastats.formats.own_logs import GUESSED
@@ -180,7 +180,7 @@ def _names(source: Source) -> list[str]:
         return []
     given: Any = [source] if isinstance(source, str | Path) else source
     try:
-        return [path if isinstance(path, str) else str(Path(path)) for path in given]
+        return [users.without(path) if isinstance(path, str) else str(Path(path)) for path in given]
     except TypeError:
         raise TtastatsError(
             f"neither files nor a table: {type(source).__name__}",

@@ -21,7 +21,7 @@ from ttastats.formats.dialect import Dialect, Log
 from ttastats.formats.own_logs import patterns, setups
 from ttastats.formats.own_logs.block import fields_of
 from ttastats.formats.own_logs.setups import MARK
-from ttastats.ingestion.containers import Container, Memory, Refused, Remote
+from ttastats.ingestion.containers import Container, Memory, Refused, Remote, Tracking
 from ttastats.ingestion.sources import Source
 from ttastats.table import schema
 from ttastats_parsers import settings_files
@@ -64,7 +64,7 @@ class Beside:
     def settings(self, source: Source, companion: Callable[[PurePosixPath], bytes | None]) -> Found:
         """Return the settings beside a log and in the folders above it, below what was given."""
         container = source.container
-        if isinstance(container, Memory | Refused):
+        if isinstance(container, Memory | Refused | Tracking):
             return {}, (), ()
         folder = container.folder(source.file.name)
         settings: dict[str, Any] = {}

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats.base import atomic, limits
+from ttastats.base import atomic, limits, users
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.base.units import plural
@@ -133,6 +133,7 @@ def ingest(
         the logs cannot be read.
     """
     limits.whole()  # a wrong setting is no fault of a file
+    paths = [users.without(path) if isinstance(path, str) else path for path in paths]
     for path in paths:
         _expect_no_table(Path(path))
     target = Path(output or default_output(paths))
@@ -226,7 +227,10 @@ def _ingest(
             rest = [problem for problem in problems if problem.code != traces.CODE]
             return _profile(of_traces, sources, rest, others, target, words)
         raise _nothing(paths, sources, problems, parts)
-    record = manifest.record(sources, others, parts, together, words)
+    lost = {each.source for each in problems if each.code == "unreadable_file"}
+    # What a store or a server did not give is asked for again.
+    told = [each for each in sources if each.name not in lost or not each.is_remote()]
+    record = manifest.record(told, others, parts, together, words)
     problems += absent.unlike(runs.get_column("source"), others)
     left_out = absent.rows(runs, sources, problems, blocks)
     if left_out.height:

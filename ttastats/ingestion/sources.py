@@ -1,7 +1,7 @@
 """Which files did the user mean?
 
-A path is a file, a folder, an archive, a pattern, `-` or a URL. Each file found is a *source*,
-which gives its bytes in blocks, wherever it lies.
+A path is a file, a folder, an archive, a pattern, `-` or a URL, of an object store or a tracking
+server. Each file found is a *source*, which gives its bytes in blocks, wherever it lies.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from ttastats.ingestion.containers import (
     Memory,
     Refused,
     Remote,
+    Tracking,
     opened,
     printable,
 )
@@ -84,6 +85,10 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         path = f"{root}/{self.file.name}"
         return path == place or path.startswith(f"{place}/")
 
+    def is_remote(self) -> bool:
+        """Return whether it lies in an object store or on a server."""
+        return isinstance(self.container, Remote | Tracking)
+
     def has_changed(self) -> bool:
         """Return whether a local file has been written to since it was found."""
         if not isinstance(self.container, Disk) or not self.file.changed:
@@ -106,6 +111,8 @@ def find(paths: Sequence[str]) -> Iterator[Source]:
     for path in paths:
         if path == "-":
             yield _standard_input()
+        elif path.startswith(("mlflow+http://", "mlflow+https://")):
+            yield from _tracked(path)
         elif "://" in path:
             yield from _remote(path)
         else:
@@ -251,19 +258,33 @@ def _standard_input() -> Source:
 @contextmanager
 def fetched(unit: Iterable[Source]) -> Iterator[None]:
     """Hold the small objects of a unit of work in memory, fetched side by side."""
-    by_store: dict[Remote, list[File]] = {}
+    by_store: dict[Remote | Tracking, list[File]] = {}
     for source in unit:
-        if isinstance(source.container, Remote):
+        if isinstance(source.container, Remote | Tracking):
             by_store.setdefault(source.container, []).append(source.file)
     try:
         with suppress(Exception):  # what was not fetched says why where it is opened
-            for remote, files in by_store.items():
-                remote.fetch(files)
+            for store, files in by_store.items():
+                store.fetch(files)
         yield
     finally:
-        for remote, files in by_store.items():
-            for file in files:
-                remote.contents.pop(file.name, None)
+        for store in by_store:
+            store.release()
+
+
+def _tracked(url: str) -> Iterator[Source]:
+    """Yield the runs of a tracking server."""
+    from ttastats.ingestion import tracking  # only servers need it
+
+    place = url.partition("#")[0].rstrip("/")
+    server = Tracking(url)
+    listed = tracking.runs(url)
+    if not listed:
+        raise TtastatsError("no runs", where=url, remedy="Check the experiment.")
+    for name, size, changed in listed:
+        file = File(name, size, changed)
+        experiment = printable(name.rpartition("/")[0])
+        yield Source(server, file, f"{place}#{printable(name)}", experiment)
 
 
 def _remote(url: str) -> Iterator[Source]:

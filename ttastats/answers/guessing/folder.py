@@ -14,7 +14,7 @@ from ttastats.answers.guessing.answer import Guessed
 from ttastats.answers.guessing.layout import FilePattern, layouts, literal
 from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason, written
 from ttastats.answers.guessing.trial import File
-from ttastats.base import atomic, units
+from ttastats.base import atomic, units, users
 from ttastats.base.errors import TtastatsError
 from ttastats.base.streams import UnreadableError
 from ttastats.formats.own_logs import FILE, patterns, presets
@@ -44,7 +44,8 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     TtastatsError
         There are no logs, or the blocks cannot be written.
     """
-    if str(path) == "-":
+    path = users.without(str(path))
+    if path == "-":
         raise TtastatsError(
             "a block describes files, but the input is standard input",
             where="-",

@@ -1,0 +1,375 @@
+"""Runs of an MLflow server: read as those of its files, paged, only what is new, without secrets.
+
+What the server tells is asked of a client in memory here. A real server, which the test starts and
+ends, is asked by MLflow's own client where both are installed: `dev.py writers`.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import types
+import urllib.request
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, ClassVar
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.programs import until
+from tests.test_real_writers import TRAININGS, command, has
+from ttastats.base.errors import TtastatsError
+from ttastats.cli import app
+from ttastats.ingestion import tracking
+from ttastats.ingestion.containers import Tracking
+from ttastats.ingestion.ingest import ingest
+from ttastats.table import store
+
+URL = "mlflow+http://127.0.0.1:5000#digits"
+SETUPS = [(name, seed) for name in ("adam", "sgd") for seed in range(3)]
+
+
+class Page(list[Any]):
+    token: str | None = None
+
+
+class RestError(Exception):
+    """What the client raises for an answer of the server that is an error."""
+
+
+class Client:
+    """A client of a server in memory, which counts what is asked of it and gives pages of two."""
+
+    runs: ClassVar[dict[str, Any]] = {}
+    requests: ClassVar[list[str]] = []
+    uris: ClassVar[list[str]] = []
+    fails: ClassVar[dict[str, Exception]] = {}
+
+    def __init__(self, tracking_uri: str) -> None:
+        self.uris.append(tracking_uri)
+
+    def _page(self, of: list[Any], token: str | None) -> Page:
+        start = int(token or 0)
+        page = Page(of[start : start + 2])
+        page.token = str(start + 2) if len(of) > start + 2 else None
+        return page
+
+    def search_experiments(self, *, max_results: int, page_token: str | None) -> Page:
+        self.requests.append("experiments")
+        names = ["Default", "letters", "digits"]
+        every = [
+            types.SimpleNamespace(experiment_id=str(n), name=each) for n, each in enumerate(names)
+        ]
+        return self._page(every, page_token)
+
+    def search_runs(self, experiment_ids: list[str], page_token: str | None, **_: Any) -> Page:
+        self.requests.append("runs")
+        chosen = [each for each in self.runs.values() if each.info.experiment_id in experiment_ids]
+        return self._page(chosen, page_token)
+
+    def get_run(self, number: str) -> Any:
+        self.requests.append(number)
+        if number in self.fails:
+            raise self.fails[number]
+        return self.runs[number]
+
+    def get_metric_history(self, number: str, metric: str) -> list[Any]:
+        return self.runs[number].logged[metric]
+
+
+def put(
+    number: str, optimizer: str, seed: int, values: list[float], status: str = "FINISHED"
+) -> None:
+    """Put a run into the server, or other values into one that is there."""
+    logged = [
+        types.SimpleNamespace(
+            key="val/acc", value=value, timestamp=1_000_000 + 1_000 * step, step=step
+        )
+        for step, value in enumerate(values)
+    ]
+    info = types.SimpleNamespace(
+        run_id=number, run_name=f"{optimizer}-{seed}", status=status, start_time=1_000_000,
+        end_time=1_100_000, lifecycle_stage="active", experiment_id="2",
+    )  # fmt: skip
+    data = types.SimpleNamespace(
+        params={"optimizer": optimizer, "seed": str(seed)}, tags={}, _metric_objs=logged[-1:],
+        metrics={"val/acc": values[-1]},
+    )  # fmt: skip
+    state = {"info": dict(vars(info)), "data": {"params": dict(data.params), "last": values[-1]}}
+    Client.runs[number] = types.SimpleNamespace(
+        info=info, data=data, logged={"val/acc": logged}, to_dictionary=lambda: state
+    )
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Let a client in memory be MLflow's, with six runs, and return the list of requests."""
+    named = {
+        "mlflow": types.SimpleNamespace(MlflowClient=Client),
+        "mlflow.entities": types.SimpleNamespace(ViewType=types.SimpleNamespace(ALL=3)),
+        "mlflow.exceptions": types.SimpleNamespace(RestException=RestError),
+    }
+    for name, module in named.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    for number, (optimizer, seed) in enumerate(SETUPS):
+        put(f"{number:032x}", optimizer, seed, [0.5, 0.7, 0.8 + seed / 100])
+    yield Client.requests
+    for state in (Client.runs, Client.requests, Client.uris, Client.fails):
+        state.clear()
+
+
+def test_runs_are_read_by_pages_with_setup_and_seed(asked: list[str], tmp_path: Path) -> None:
+    account = ingest([URL], tmp_path / "x.parquet")
+    assert (account.runs, account.evaluations, account.rejected) == (6, 18, ())
+    rows = store.read([tmp_path / "x.parquet"]).collect()
+    names = rows.select("entry", "seed").unique(maintain_order=True).rows()
+    assert names == [(f"optimizer={optimizer}", seed) for optimizer, seed in SETUPS]
+    assert rows["seconds"].to_list() == [0.0, 1.0, 2.0] * 6
+    assert set(rows["benchmark"]) == {"digits"}
+    assert rows["source"][0] == f"{URL}/{0:032x}"
+    assert asked[:5] == ["experiments"] * 2 + ["runs"] * 3
+
+
+def test_only_what_is_new_is_fetched(asked: list[str], tmp_path: Path) -> None:
+    table = tmp_path / "x.parquet"
+    ingest([URL], table)
+    asked.clear()
+    assert not ingest([URL], table).written
+    assert set(asked) == {"experiments", "runs"}
+    put(f"{1:032x}", "adam", 1, [0.5, 0.7, 0.8, 0.8])  # the last value is the same
+    put("f" * 32, "adam", 7, [0.5])
+    asked.clear()
+    assert ingest([URL], table).runs == 7
+    assert {each for each in asked if len(each) == 32} == {f"{1:032x}", "f" * 32}
+
+
+def test_what_the_server_did_not_give_is_fetched_the_next_time(
+    asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that it refuses is left out alone; nothing is asked of one that is gone."""
+    table = tmp_path / "x.parquet"
+    Client.fails[f"{2:032x}"] = RestError("INTERNAL_ERROR: no such table")
+    account = ingest([URL], table)
+    assert account.runs == 5
+    (problem,) = account.rejected
+    assert (problem.code, problem.message) == ("unreadable_file", "INTERNAL_ERROR: no such table")
+    monkeypatch.setattr(Tracking, "fetch", lambda *_: None)  # one by one
+    table.unlink()
+    Client.fails.clear()
+    gone = ConnectionError("HTTPConnectionPool(...): [Errno 111] Connection refused')")
+    Client.fails[f"{2:032x}"] = gone
+    asked.clear()
+    assert ingest([URL], table).runs == 2
+    assert f"{3:032x}" not in asked
+    Client.fails.clear()
+    asked.clear()
+    account = ingest([URL], table)
+    assert (account.runs, account.unchanged, account.rejected) == (6, 2, ())
+    assert f"{1:032x}" not in asked
+
+
+def test_other_processes_read_runs_of_a_server_too() -> None:
+    import pickle
+
+    from ttastats.base import users
+
+    users.without("mlflow+http://ada:secret@elsewhere:1#x")
+    packed = pickle.dumps(Tracking("mlflow+http://elsewhere:1#x"))
+    users._known.clear()
+    assert pickle.loads(packed) == Tracking("mlflow+http://elsewhere:1#x")
+    assert users.of("mlflow+http://elsewhere:1/y") == "ada:secret"
+    assert "secret" not in repr(pickle.loads(packed))
+
+
+def test_who_asks_is_told_to_the_server_alone(
+    asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "t0ken")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    url = URL.replace("//", "//ada:s%65cret@")
+    shown = CliRunner().invoke(app, ["ingest", url, "-o", "x.parquet"]).output
+    shown += CliRunner().invoke(app, ["runs", url]).output
+    shown += CliRunner().invoke(app, ["guess", url]).output
+    assert set(Client.uris) == {"http://ada:s%65cret@127.0.0.1:5000"}
+    Client.fails |= {each: ConnectionError(f"{url} secret t0ken s%65cret") for each in Client.runs}
+    failed = CliRunner().invoke(app, ["ingest", url, "-o", "y.parquet"])
+    assert failed.exit_code
+    assert "***" in str(failed.exception)
+    monkeypatch.setattr(Client, "search_runs", lambda *_, **__: 1 / 0)
+    with pytest.raises(TtastatsError) as caught:
+        ingest([url], "z.parquet")
+    texts = [shown, str(failed.exception), failed.output, str(caught.value)]
+    kept = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    for secret in ("s%65cret", "secret", "t0ken"):
+        assert not [text for text in texts if secret in text]
+        assert not [content for content in kept if secret.encode() in content]
+
+
+def test_an_experiment_that_is_not_there(asked: list[str], tmp_path: Path) -> None:
+    with pytest.raises(TtastatsError, match="no experiment 'digit'") as caught:
+        ingest([URL[:-1]], tmp_path / "x.parquet")
+    assert "Nearest: digits" in str(caught.value)
+    by_number = URL.replace("#digits", "#2")
+    assert ingest([by_number], tmp_path / "x.parquet").runs == 6
+    assert ingest([URL.partition("#")[0]], tmp_path / "y.parquet").runs == 6
+    with pytest.raises(TtastatsError, match="no runs"):
+        ingest([URL.replace("digits", "letters")], tmp_path / "z.parquet")
+
+
+def test_without_the_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(TtastatsError, match="MLflow's client, which is not installed") as caught:
+        ingest([URL], tmp_path / "x.parquet")
+    assert "pip install mlflow-skinny" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [b"1", b'{"metric": 1}\n', b'{"logged":[[1,2]],"metric":"a"}'])
+def test_what_no_server_told_is_named(text: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_bytes(b'{"mlflow_run":{"run_id":"a"}}\n' + text)
+    with pytest.raises(TtastatsError, match="not a run of an MLflow server"):
+        ingest([path], tmp_path / "x.parquet")
+
+
+# ------------------------------------------------------------------------------- the real server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start a tracking server on the loopback address, and end it."""
+    for module in ("mlflow", "sqlalchemy", "flask_cors"):
+        if not has(module):
+            pytest.skip(f"{module} is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what MLflow imports
+        pytest.importorskip("mlflow")
+    folder = tmp_path_factory.mktemp("server")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    words = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--host", "127.0.0.1"]
+    words += ["--backend-store-uri", f"sqlite:///{folder}/mlflow.db", "--port", place[10:]]
+    quiet = {
+        **os.environ,
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    }
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(words, cwd=folder, stdout=log, stderr=log, env=quiet)
+    try:
+        until(lambda: _answers(place), process)
+        _fill(f"http://{place}")
+        yield place
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _answers(place: str) -> bool:
+    with suppress(OSError):
+        urllib.request.urlopen(f"http://{place}/health", timeout=5).close()
+        return True
+    return False
+
+
+def _fill(uri: str) -> None:
+    """Write two setups of three seeds: one run was restarted, and one crashed."""
+    from mlflow import MlflowClient
+    from mlflow.entities import Metric, Param
+
+    names: dict[str, Any] = {}
+    exec("\n".join(line[4:] for line in TRAININGS.splitlines()), names)
+    client = MlflowClient(tracking_uri=uri)
+    experiment = client.create_experiment("digits")
+    for optimizer, seed, sessions, crashed in names["trainings"]():
+        run = client.create_run(experiment, start_time=1_000_000).info.run_id
+        params = [Param("optimizer", optimizer), Param("seed", str(seed)), Param("width", "8")]
+        for first, values in sessions:
+            start = 7 if first else 0
+            metrics = [
+                Metric("val/acc", value, 1_000_000 + 1_000 * step, step)
+                for step, value in enumerate(values[start - first :], start)
+            ]
+            client.log_batch(run, metrics, params)
+            params = []
+        client.set_terminated(run, "FAILED" if crashed else "FINISHED", end_time=1_100_000)
+
+
+def test_a_real_server_comes_to_a_verdict(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import json
+
+    from mlflow import MlflowClient
+
+    url, table = f"mlflow+http://{server}#digits", tmp_path / "x.parquet"
+    monkeypatch.setattr(tracking, "_PAGE", 2)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    answer = command(
+        "compare", url, "--a", "optimizer=adam", "--b", "optimizer=sgd", "--target",
+        "val/acc>=0.79", "--in", "steps", "-f", "json",
+    )  # fmt: skip
+    assert answer.exit_code == 0
+    (row,) = json.loads(answer.stdout)["rows"]
+    assert (row["n_a"], row["reached_a"], row["n_b"], row["reached_b"]) == (3, 3, 3, 2)
+    asked: list[str] = []
+    get_run = MlflowClient.get_run
+
+    def counted(client: Any, number: str) -> Any:
+        asked.append(number)
+        return get_run(client, number)
+
+    monkeypatch.setattr(MlflowClient, "get_run", counted)
+    assert ingest([url], table).runs == len(asked) == 6
+    asked.clear()
+    assert not ingest([url], table).written
+    assert asked == []
+    client = MlflowClient(tracking_uri=f"http://{server}")
+    (experiment,) = client.search_experiments(filter_string="name = 'digits'")
+    run = client.search_runs([experiment.experiment_id])[0].info.run_id
+    client.log_metric(run, "val/acc", 0.99, step=20)
+    new = client.create_run(experiment.experiment_id).info.run_id
+    client.log_metric(new, "val/acc", 0.5)
+    assert ingest([url], table).runs == 7
+    assert set(asked) == {run, new}
+    client.delete_run(new)
+    account = ingest([url], table)
+    assert account.runs == 6
+    assert "deleted_run" in account.problem_counts()
+
+
+def test_a_real_client_tells_no_secret(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that repeats who asks, and one that nobody runs."""
+
+    class Echo(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            text = f"{self.headers['Authorization']} may not".encode()
+            self.send_response(403)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "t0ken")
+    with HTTPServer(("127.0.0.1", 0), Echo) as echo:
+        Thread(target=echo.serve_forever, daemon=True).start()
+        place = f"127.0.0.1:{echo.server_port}"
+        with pytest.raises(TtastatsError, match=r"403.*\*\*\* may not") as caught:
+            ingest([f"mlflow+http://{place}"], tmp_path / "x.parquet")
+        assert "t0ken" not in str(caught.value)
+        echo.shutdown()
+    with pytest.raises(TtastatsError, match="cannot be read: Connection refused"):
+        ingest([f"mlflow+http://ada:secret@{place}"], tmp_path / "x.parquet")
+    assert os.environ.get("MLFLOW_HTTP_REQUEST_MAX_RETRIES") is None

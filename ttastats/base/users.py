@@ -1,0 +1,31 @@
+"""Who asks a server: the user and password of a URL, held apart from what is shown or kept?"""
+
+from __future__ import annotations
+
+import re
+
+_PLACE = re.compile(r"(mlflow\+https?://)(?:([^/?#]*)@)?([^/?#]*)")
+#: The user and password that URLs of this process named for a server.
+_known: dict[str, str] = {}
+
+
+def without(url: str) -> str:
+    """Return a URL without its user and password, which are held for `of`."""
+    match = _PLACE.match(url)
+    if match is None or match[2] is None:
+        return url
+    place = match[1] + match[3]
+    _known[place] = match[2]
+    return place + url[match.end() :]
+
+
+def of(url: str) -> str:
+    """Return the user and password named for the server of a URL, as they were written."""
+    match = _PLACE.match(url)
+    return _known.get(match[1] + match[3], "") if match else ""
+
+
+def hold(url: str, user: str) -> None:
+    """Hold a user and password that another process was given for the server of a URL."""
+    if user:
+        without(url.replace("://", f"://{user}@", 1))

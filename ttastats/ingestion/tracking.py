@@ -1,0 +1,188 @@
+"""What does a tracking server of MLflow hold of runs? Asked through MLflow's own client.
+
+Each run is a file: a line of JSON that describes it, then a line for every metric, which the
+dialect `mlflow` reads.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+import xxhash
+
+from ttastats.base import users
+from ttastats.base.errors import TtastatsError
+from ttastats.base.nearest import among
+from ttastats_parsers.mlflow import SERVED
+
+#: Runs and experiments of a page, which servers allow.
+_PAGE = 1_000
+#: Bytes that the values of a metric are taken for before they are fetched.
+_HISTORY = 32 * 1024
+#: The client tries again with pauses that double: seven times take minutes where nobody listens.
+_RETRIES = ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
+
+
+class ListedRun(NamedTuple):
+    """A run of a server: experiment and number, how large it may be, a digest of its state."""
+
+    name: str
+    size: int
+    changed: int
+
+
+class LostError(OSError):
+    """The server does not answer, or refuses to."""
+
+
+def address(url: str) -> tuple[str, str]:
+    """Return the place of a server and the experiment that a URL names, if any."""
+    place, _, experiment = url.removeprefix("mlflow+").partition("#")
+    return place.rstrip("/"), experiment
+
+
+def runs(url: str) -> list[ListedRun]:
+    """Return the runs of an experiment, or of all, with what tells whether each has changed.
+
+    Raises
+    ------
+    TtastatsError
+        The server cannot be asked, or has no such experiment.
+    """
+    named = address(url)[1]
+    try:
+        with _asked(url) as client:
+            experiments = {
+                each.experiment_id: each.name for each in _paged(client.search_experiments)
+            }
+            chosen = {id_: name for id_, name in experiments.items() if named in {"", name}}
+            chosen = chosen or {id_: name for id_, name in experiments.items() if id_ == named}
+            if not chosen:
+                known = among(named, sorted(experiments.values()), "Experiments", most=12)
+                raise TtastatsError(f"no experiment {named!r}", where=url, remedy=known)
+            found = [
+                _listed(run, chosen[run.info.experiment_id])
+                for run in _paged(
+                    client.search_runs,
+                    experiment_ids=list(chosen),
+                    run_view_type=_every(),
+                    order_by=["attributes.start_time ASC"],  # what is begun meanwhile comes last
+                )
+            ]
+    except ImportError as error:
+        raise TtastatsError(
+            "is read through MLflow's client, which is not installed",
+            where=url,
+            remedy="Install it: pip install mlflow-skinny",
+        ) from error
+    except OSError as error:
+        raise TtastatsError(
+            f"cannot be read: {error}",
+            where=url,
+            remedy="Check the URL and the server. Who asks is told by MLFLOW_TRACKING_TOKEN, or "
+            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD.",
+        ) from error
+    return found
+
+
+def content(url: str, name: str) -> bytes:
+    """Return the file of a run by the name that `runs` gives.
+
+    Raises
+    ------
+    OSError
+        The server does not tell it; a LostError if it will tell no other either.
+    """
+    experiment, _, number = name.rpartition("/")
+    with _asked(url) as client:
+        run = client.get_run(number)
+        about = {key: getattr(run.info, key, None) for key in _ABOUT}
+        described = {
+            SERVED: about,
+            "experiment": experiment,
+            "params": dict(run.data.params),
+            "tags": dict(run.data.tags),
+        }
+        deleted = about["lifecycle_stage"] == "deleted"
+        metrics = [] if deleted else sorted(run.data.metrics)
+        lines: list[dict[str, Any]] = [described]
+        for metric in metrics:
+            values = client.get_metric_history(number, metric)  # by pages
+            logged = [[each.timestamp, each.value, each.step] for each in values]
+            lines.append({"metric": metric, "logged": logged})
+    return msgspec.json.Encoder().encode_lines(lines)
+
+
+_ABOUT = ("run_id", "run_name", "status", "start_time", "end_time", "lifecycle_stage")
+
+
+def _every() -> Any:
+    from mlflow.entities import ViewType
+
+    return ViewType.ALL
+
+
+def _listed(run: Any, experiment: str) -> ListedRun:
+    """Return a run with a digest of all that a search tells of it: the last value of each metric.
+
+    A value that is logged for an earlier step, behind the end of a run, changes nothing there.
+    """
+    last = [
+        (each.key, each.value, each.timestamp, each.step)
+        for each in getattr(run.data, "_metric_objs", ())  # with steps and times
+    ]
+    state = [run.to_dictionary(), sorted(last, key=repr)]
+    changed = xxhash.xxh3_64_intdigest(msgspec.json.encode(state, order="sorted")) >> 1
+    name = f"{experiment}/{run.info.run_id}"
+    return ListedRun(name, _HISTORY * (1 + len(run.data.metrics)), changed or 1)
+
+
+def _paged(ask: Callable[..., Any], **options: Any) -> Iterator[Any]:
+    token = None
+    while True:
+        page = ask(max_results=_PAGE, page_token=token, **options)
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+@contextmanager
+def _asked(url: str) -> Iterator[Any]:
+    """Yield the client of a server; what it cannot tell is an OSError that says no secret."""
+    from mlflow import MlflowClient  # only servers need it, and it costs seconds
+    from mlflow.exceptions import RestException
+
+    place = address(url)[0]
+    user = users.of(url)
+    variable, number = _RETRIES
+    is_set = variable in os.environ
+    os.environ.setdefault(variable, number)
+    try:
+        yield MlflowClient(tracking_uri=place.replace("://", f"://{user}@", 1) if user else place)
+    except TtastatsError:
+        raise
+    except Exception as error:  # of the client, and of what it asks with
+        kind = OSError if isinstance(error, RestException) else LostError
+        raise kind(_reason(error, user)) from None
+    finally:
+        if not is_set:
+            os.environ.pop(variable, None)
+
+
+def _reason(error: Exception, user: str) -> str:
+    """Return why a server does not tell something, in a line, without who asks."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    if cause := re.search(r"\[Errno -?\d+\] ([\w ]+)", text):  # behind all that was tried
+        text = cause[1]
+    words = [user, *user.split(":", 1)]
+    words += [os.environ.get(f"MLFLOW_TRACKING_{name}", "") for name in ("TOKEN", "PASSWORD")]
+    for secret in filter(None, [*words, *map(unquote, words)]):
+        text = text.replace(secret, "***")
+    return text[:300]
