@@ -182,3 +182,27 @@ def plain(value: Any) -> Any:
     if isinstance(value, str | int | None):
         return value
     return [plain(one) for one in value]
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Start an S3 server on the loopback address, with an empty bucket named `bucket`."""
+    moto = pytest.importorskip("moto.server", reason="moto is not installed")
+    s3fs = pytest.importorskip("s3fs", reason="s3fs is not installed")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "any")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        s3fs.S3FileSystem.clear_instance_cache()
+        store = s3fs.S3FileSystem()
+        store.mkdir("bucket")
+        yield store
+    finally:
+        server.stop()
+        s3fs.S3FileSystem.clear_instance_cache()
+        requests = pytest.importorskip("moto.backends").get_backend("s3")
+        requests.reset()

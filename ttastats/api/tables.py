@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 import polars as pl
 
 from ttastats.answers import runs as runs_report
-from ttastats.base import atomic
+from ttastats.base import atomic, stores
 from ttastats.base.errors import TtastatsError
 from ttastats.ingestion import given
 from ttastats.outcomes import settings, time_to_target
@@ -113,7 +113,7 @@ def filter(  # noqa: A001 - the name of the command
     """
     from ttastats.output.export import subset
 
-    place, in_parts = Path(output), str(output).endswith("/")
+    place, in_parts = stores.place(output), str(output).endswith("/")
     atomic.expect_no_input(place, [path for source in sources for path in given.paths(source)])
     store.expect_place(place, in_parts=in_parts or place.is_dir())
     every = store.together([given.tidy(source) for source in sources])

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ttastats.base import stores
 from ttastats.base.errors import TtastatsError
+from ttastats.base.stores import Place, Url
 
 #: What to do where a result cannot stand.
 REMEDY = "Choose another path with -o."
 
 
-def expect_no_input(path: Path, inputs: Iterable[Path]) -> None:
+def expect_no_input(path: Place, inputs: Iterable[Place]) -> None:
     """Refuse to write over what is read."""
     place = path.resolve()
     if any(place == source.resolve() for source in inputs):
@@ -34,8 +37,10 @@ def expect_file_place(path: Path, *, remedy: str = REMEDY) -> None:
         raise TtastatsError(what, where=str(path), remedy=REMEDY)
 
 
-def expect_writable(path: Path) -> None:
+def expect_writable(path: Place) -> None:
     """Raise before hours of work if nothing can be written beside a place."""
+    if isinstance(path, Url):
+        return  # whoever may not write learns it from the store
     expect_no_stream(path)
     with naming(path):
         probe = _new_name(path.resolve())
@@ -49,14 +54,14 @@ def expect_no_stream(path: Path) -> None:
         raise TtastatsError("standard output is not supported here", where="-o -", remedy=REMEDY)
 
 
-def occupied(path: Path, what: str) -> TtastatsError:
+def occupied(path: Place, what: str) -> TtastatsError:
     """Return the error for a place that holds what must not be replaced; `what` says why."""
     return TtastatsError(f"{what}; refusing to overwrite", where=str(path), remedy=REMEDY)
 
 
-def is_empty(path: Path) -> bool:
+def is_empty(path: Place) -> bool:
     """Return whether a place is a folder with nothing in it."""
-    return path.is_dir() and not any(path.iterdir())
+    return isinstance(path, Path) and path.is_dir() and not any(path.iterdir())
 
 
 def above(path: Path) -> Path:
@@ -65,11 +70,13 @@ def above(path: Path) -> Path:
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def naming(path: Place) -> Iterator[None]:
     """Turn what goes wrong while something is written into one error that names the place."""
     try:
         yield
-    except _failures() as error:
+    except _failures(path) as error:
+        if isinstance(error, TtastatsError):
+            raise
         reason = getattr(error, "strerror", None) or str(error)
         raise TtastatsError(
             f"cannot write: {reason}",
@@ -78,29 +85,89 @@ def naming(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _failures() -> tuple[type[Exception], ...]:
+def _failures(path: Place) -> tuple[type[Exception], ...]:
     """Return what may go wrong; polars is not imported for what writes without it."""
+    if isinstance(path, Url):
+        return (Exception,)  # the package for the store may raise anything
     polars = sys.modules.get("polars")
     return (OSError, polars.exceptions.PolarsError) if polars else (OSError,)
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary file beside `path` that takes its place if the block ends well."""
-    with naming(path), _replacing(path) as temporary:
+def replacing(path: Place, expected: Sequence[str | None] = ()) -> Iterator[Path]:
+    """Yield a temporary file beside `path` that takes its place if the block ends well.
+
+    With `expected`, only if what is there is still in that state (`stores.state_of`).
+    """
+    if isinstance(path, Url):
+        with naming(path), folder_beside(path) as folder:
+            yield folder / path.name
+            _upload(path, folder / path.name, expected)
+        return
+    with naming(path), _replacing(path, expected) as temporary:
         yield temporary
+
+
+def _upload(url: Url, local: Path, expected: Sequence[str | None]) -> None:
+    """Put an object, and let the store forget uploads to it that others did not complete."""
+    uploads = url.uploads()
+    url.put(local, *expected)
+    url.abort(uploads)
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
+def _replacing(path: Path, expected: Sequence[str | None] = ()) -> Iterator[Path]:
     temporary = _new_name(path)
     temporary.touch(exist_ok=False)  # with the permissions of any new file
     try:
-        yield temporary
-        _to_disk(temporary)
-        temporary.replace(path)
+        with _held(temporary):
+            yield temporary
+            _to_disk(temporary)
+            _replace(temporary, path, expected)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _replace(new: Path, place: Path, expected: Sequence[str | None]) -> None:
+    """Move a file over another, one writer after the other."""
+    with _held(place.resolve().parent, wait=True):
+        if expected and stores.state_of(place) != expected[0]:
+            raise stores.ReplacedError(place)
+        new.replace(place)
+
+
+@contextmanager
+def _held(path: Path, *, wait: bool = False) -> Iterator[bool]:
+    """Hold a lock on a file or folder, which ends with this process; yield whether there is one.
+
+    Where the system has none, there is none to wait for.
+    """
+    try:
+        import fcntl  # not on Windows
+
+        handle = os.open(path, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield False
+        return
+    try:
+        locked = True
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError:
+            locked = False
+        yield locked
+    finally:
+        os.close(handle)
+
+
+def sweep(path: Place) -> None:
+    """Remove the temporary files and folders of writers of a place who were killed."""
+    place = stores.staging(path)
+    with suppress(OSError):
+        for left in place.parent.glob(f".{glob.escape(place.name)}.????????.tmp"):
+            with _held(left) as is_left:
+                if is_left:
+                    shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -110,37 +177,82 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def replacing_folder(path: Path, last: str = "", old: Collection[str] = ()) -> Iterator[Path]:
+def replacing_folder(
+    path: Place, last: str = "", old: Collection[str] = (), expected: Sequence[str | None] = ()
+) -> Iterator[Path]:
     """Yield a temporary folder beside `path`, which becomes it or whose files are moved into it.
 
     Where a folder stands there, the file `last` is moved in the end, over the one that has its
     name: until then a reader who begins with it sees what was there. Then the files `old` are
-    removed. All else in the folder stays.
+    removed. All else in the folder stays. `expected` is the state that `last` must be in.
     """
-    place = path.resolve()
     with naming(path), folder_beside(path) as temporary:
         yield temporary
-        for part in temporary.rglob("*"):
-            if part.is_file():
-                _to_disk(part)
+        files = sorted(part for part in temporary.rglob("*") if part.is_file())
+        parts = [part.relative_to(temporary).as_posix() for part in files if part.name != last]
+        if isinstance(path, Url):
+            _upload_into(path, temporary, parts, last, old, expected)
+            return
+        for part in files:
+            _to_disk(part)
+        place = path.resolve()
         if place.exists():
-            _move_into(place, temporary, last, old)
-        else:
+            _move_into(place, temporary, parts, last, old, expected)
+            return
+        try:
             temporary.rename(place)
+        except OSError as error:
+            if expected and stores.state_of(place / last) != expected[0]:
+                raise stores.ReplacedError(place) from error
+            raise
 
 
-def _move_into(place: Path, new: Path, last: str, old: Collection[str]) -> None:
+def _upload_into(
+    url: Url,
+    new: Path,
+    parts: Sequence[str],
+    last: str,
+    old: Collection[str],
+    expected: Sequence[str | None],
+) -> None:
+    """Put parts under names that nobody has, then the one that lists them, and remove the old.
+
+    Uploads and parts that others had not completed when this began are theirs no more: a writer who
+    would still list them finds that the list was replaced.
+    """
+    uploads = url.uploads()
+    for name in parts:
+        (url / name).put(new / name)
+    try:
+        (url / last).put(new / last, *expected)
+    except BaseException:
+        with suppress(Exception):
+            url.remove(list(parts))
+        raise
+    with suppress(Exception):  # the new table is there; who writes next may remove them
+        url.abort(uploads)
+        url.remove(sorted({*old} & {*url.below()}))
+
+
+def _move_into(
+    place: Path,
+    new: Path,
+    parts: Sequence[str],
+    last: str,
+    old: Collection[str],
+    expected: Sequence[str | None],
+) -> None:
     moved: list[Path] = []
     try:
-        for part in sorted(new.iterdir()):
-            if part.name != last:
-                if (place / part.name).exists():
-                    raise FileExistsError(errno.EEXIST, f"{part.name} exists already")
-                moved.append(part.rename(place / part.name))
-        (new / last).replace(place / last)
-    except OSError:
-        for part in moved:
-            part.unlink()
+        for part in parts:
+            if (place / part).exists():
+                raise FileExistsError(errno.EEXIST, f"{part} exists already")
+            (place / part).parent.mkdir(parents=True, exist_ok=True)
+            moved.append((new / part).rename(place / part))
+        _replace(new / last, place / last, expected)
+    except (OSError, stores.ReplacedError):
+        for written in moved:
+            written.unlink()
         raise
     for name in old:
         with suppress(OSError):  # the new files are in place; who writes next may remove it
@@ -162,13 +274,14 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def folder_beside(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside `path`, which is removed in the end."""
+def folder_beside(path: Place) -> Iterator[Path]:
+    """Yield a temporary folder beside `path`, or on the local disk, which is removed in the end."""
     with naming(path):
-        temporary = _new_name(path.resolve())
+        temporary = _new_name(stores.staging(path))
         temporary.mkdir()
     try:
-        yield temporary
+        with _held(temporary):
+            yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

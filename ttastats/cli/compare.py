@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import ttastats as tta
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError, refuse_if
+from ttastats.base.stores import place, shown
 from ttastats.cli.options import changed
 from ttastats.cli.sides import Judging, Parts, refuse_of_runs, sources
 from ttastats.sides.options import AtBudget, Counted, Judged, Sided, View
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ttastats.report.answer import Report
     from ttastats.traces.answers import By
 
-_Profiles = tuple[Sequence[Path], Sequence[Path]]
+_Profiles = tuple[Sequence[str | Path], Sequence[str | Path]]
 
 
 def compare(
@@ -111,13 +112,13 @@ def _alone(files: Sequence[str], both: _Profiles | None) -> _Profiles | None:
                 "nothing to compare", remedy="Give two files: ttastats compare a.parquet b.parquet"
             )
         return both
-    profiles = [path for path in map(Path, files) if is_profile(path)]
+    profiles = [file for file in files if is_profile(place(file))]
     if len(profiles) == len(files) == 2:
         return profiles[:1], profiles[1:]
     if profiles:
         raise TtastatsError(
             "is a profile, but other files are runs",
-            where=str(profiles[0]),
+            where=shown(profiles[0]),
             remedy="Pass it as --profile-a or --profile-b.",
         )
     return None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import ttastats as tta
+from ttastats.base import stores
 from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.cli.options import changed
 from ttastats.cli.output import progress, say, show_page
@@ -62,9 +63,9 @@ def report(
 
     path = None if str(output) == "-" else output
     if path is not None:
-        place.expect(path, map(Path, files))
+        place.expect(path, map(stores.place, files))
     options = judging.options()
-    if all(is_profile(Path(file)) for file in files):
+    if all(is_profile(stores.place(file)) for file in files):
         runs_only = changed(parts, sides, judged, judging, budget, {"also": also} if also else {})
         refuse_of_runs(runs_only)
         paths = [files] if together else files
@@ -189,7 +190,7 @@ def _write(
     """Draw plots, write them, and say what they show."""
     from ttastats.output.plots import drawing
 
-    drawing.expect(output, [Path(name) for name in inputs])
+    drawing.expect(output, [stores.place(name) for name in inputs])
     plots = draw()
     drawing.write(output, plots, look)
     for plot in plots:

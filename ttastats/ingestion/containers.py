@@ -22,9 +22,8 @@ from pathlib import PurePosixPath
 from typing import IO, Any, TypeAlias
 
 import msgspec
-import xxhash
 
-from ttastats.base import limits, users
+from ttastats.base import limits, stores, users
 from ttastats.base.streams import DAMAGED, decompressed
 
 #: What opening and reading a file may raise. Beside its own errors the reader of tar files raises
@@ -400,13 +399,13 @@ class Remote(_Standalone):
         """Open an object."""
         if name in self.contents:
             return io.BytesIO(self.contents[name])
-        handle: IO[bytes] = filesystem(self.url).open(name, "rb")
+        handle: IO[bytes] = stores.Url(self.url).opened()[0].open(name, "rb")
         return handle
 
     def fetch(self, files: Iterable[File]) -> None:
         """Fetch objects side by side; one that cannot be fetched says why where it is opened."""
         files = [file for file in files if 0 < file.size <= _FETCHED]
-        store = filesystem(self.url)
+        store = stores.Url(self.url).opened()[0]
         bounded = {"batch_size": _SIDE_BY_SIDE} if store.async_impl else {}
         names, ends = [file.name for file in files], [file.size for file in files]
         fetched = store.cat_ranges(names, [0] * len(names), ends, on_error="return", **bounded)
@@ -420,7 +419,7 @@ class Remote(_Standalone):
 
     def companion(self, place: PurePosixPath) -> bytes | None:
         """Return the bytes of another object, or None."""
-        store, listed = filesystem(self.url), self.listed()
+        store, listed = stores.Url(self.url).opened()[0], self.listed()
         path = str(place).lstrip("/")
         if listed.covers(path):
             file = listed.files.get(path)
@@ -439,7 +438,7 @@ class Remote(_Standalone):
 
     def listing(self, folder: PurePosixPath) -> Names:
         """Return the objects whose names begin with that of the folder."""
-        store, listed = filesystem(self.url), self.listed()
+        store, listed = stores.Url(self.url).opened()[0], self.listed()
         path = str(folder).lstrip("/")
         if listed.covers(f"{path}/"):
             return tuple(sorted(name for name in listed.folders.get(path, ()) if name[0] != "."))
@@ -466,22 +465,13 @@ class Remote(_Standalone):
 #: least as much ahead.
 _FETCHED, _SIDE_BY_SIDE = 5 * 1024 * 1024, 16
 
-#: What stores call the state of an object: an ETag, a digest, a time of change.
-_STATES = (
-    "ETag", "etag", "LastModified", "last_modified", "Last-Modified", "updated", "mtime",
-    "modified", "created", "generation", "content_md5", "md5Hash", "sha", "blob_id",
-)  # fmt: skip
-
 
 class Listed:
     """What lies in a folder of an object store, by names without a slash at the beginning."""
 
     def __init__(self, url: str) -> None:
-        import fsspec  # only URLs need it
-
-        store = filesystem(url)
+        store, root = stores.Url(url).opened()
         store.invalidate_cache()
-        root = fsspec.core.url_to_fs(url)[1]
         self.root = root.strip("/")
         self.files: dict[str, File] = {}
         self.folders: dict[str, set[str]] = {}
@@ -509,9 +499,7 @@ def _object(store: Any, name: str, entry: Mapping[str, Any]) -> File:
             entry = store.info(name)
     except OSError:  # gone since: named where it is read
         return File(name)
-    state = [str(entry[key]) for key in _STATES if entry.get(key)]
-    changed = xxhash.xxh3_64_intdigest("\0".join(state).encode()) >> 1 if state else 0
-    return File(name, int(entry.get("size") or 0), changed)
+    return File(name, int(entry.get("size") or 0), stores.stamp(entry))
 
 
 class _Ahead:
@@ -586,11 +574,3 @@ def _tracking(url: str, user: str) -> Tracking:
 #: Where files lie. Containers travel to other processes, so they hold names and no handles; those
 #: of the same place are the same.
 Container = Disk | Archive | Memory | Remote | Tracking | Refused
-
-
-@lru_cache(maxsize=8)
-def filesystem(url: str):  # type: ignore[no-untyped-def]
-    """Return the store a URL names."""
-    import fsspec  # only URLs need it
-
-    return fsspec.core.url_to_fs(url)[0]

@@ -17,6 +17,7 @@ import polars as pl
 from ttastats.base import units, users
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Severity
+from ttastats.base.stores import Place, Url, place
 from ttastats.formats.own_logs import GUESSED
 from ttastats.outcomes import columns
 from ttastats.table import store, tables
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ttastats.ingestion.ingest import Account
 
 #: Files, or a frame of polars or of any library that exchanges its columns.
-Source = str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyFrame | Frame
+Source = str | Place | Sequence[str | Place] | pl.DataFrame | pl.LazyFrame | Frame
 
 
 #: What problems are called by their severity, the gravest first.
@@ -130,7 +131,7 @@ def problems(source: Source) -> list[Problem]:
     return [problem for path in _tables(source) for problem in store.problems_of(path)]
 
 
-def _tables(source: Source) -> list[Path]:
+def _tables(source: Source) -> list[Place]:
     """Return the tables that were given, and the one that holds the logs that were given."""
     files, logs = _by_kind(source)
     if logs:
@@ -143,10 +144,10 @@ def _tables(source: Source) -> list[Path]:
     return files
 
 
-def _by_kind(source: Source) -> tuple[list[Path], list[str]]:
+def _by_kind(source: Source) -> tuple[list[Place], list[str]]:
     names = _names(source)
     logs = [name for name in names if store.is_logs(name)]
-    return [Path(name) for name in names if name not in logs], logs
+    return [place(name) for name in names if name not in logs], logs
 
 
 def judged(source: Source) -> pl.DataFrame | None:
@@ -170,19 +171,25 @@ def judged(source: Source) -> pl.DataFrame | None:
     return source
 
 
-def paths(source: Source) -> list[Path]:
+def paths(source: Source) -> list[Place]:
     """Return the files that were given; a frame is none."""
-    return [Path(name) for name in _names(source)]
+    return [place(name) for name in _names(source)]
 
 
 def _names(source: Source) -> list[str]:
     if is_frame(source):
         return []
-    given: Any = [source] if isinstance(source, str | Path) else source
+    given: Any = [source] if isinstance(source, str | Place) else source
     try:
-        return [users.without(path) if isinstance(path, str) else str(Path(path)) for path in given]
+        return [_name(path) for path in given]
     except TypeError:
         raise TtastatsError(
             f"neither files nor a table: {type(source).__name__}",
             remedy="Give names of Parquet files, or a frame made by `from_frame`.",
         ) from None
+
+
+def _name(path: Any) -> str:
+    if isinstance(path, Url):
+        return path.text
+    return users.without(path) if isinstance(path, str) else str(Path(path))

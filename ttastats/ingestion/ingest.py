@@ -7,15 +7,17 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from ttastats.base import atomic, limits, users
+from ttastats.base import atomic, limits, stores, users
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
+from ttastats.base.stores import Place
 from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
 from ttastats.ingestion import absent, described, inferred, manifest, registry, traces
@@ -30,6 +32,8 @@ from ttastats.traces import store as profile_store
 #: and of a message between processes small, little enough to keep memory bounded.
 _UNIT_BYTES = 32 * 1024 * 1024
 _UNIT_FILES = 1_000
+#: How often an ingest begins anew where others write the same table at the same time.
+_TRIES = 5
 
 Progress = Callable[[int, int], None]
 
@@ -50,7 +54,7 @@ class Account:
     runs: int = 0
     evaluations: int = 0
     problems: tuple[Problem, ...]
-    output: Path
+    output: Place
     unchanged: int = 0
     written: bool = True
     parts: int = 0
@@ -136,15 +140,23 @@ def ingest(
     paths = [users.without(path) if isinstance(path, str) else path for path in paths]
     for path in paths:
         _expect_no_table(Path(path))
-    target = Path(output or default_output(paths))
+    target = stores.place(output or default_output(paths))
     in_parts = str(output or "").endswith(("/", os.sep)) or target.is_dir()
     store.expect_place(target, in_parts=in_parts)
     reading = Reading(registry.named(dialect).name if dialect else None, round, metrics)
-    # In this order: those who read have stopped when what they left behind is removed.
     description = Description(block, config, guess)
-    with atomic.folder_beside(target) as folder, Workers(workers, executor) as readers:
-        spool = Spool(folder, target)
-        return _ingest(paths, reading, description, spool, readers, on_progress, in_parts=in_parts)
+    for more in reversed(range(_TRIES)):
+        # In this order: those who read have stopped when what they left behind is removed.
+        with (
+            suppress(*[stores.ReplacedError] * (more > 0)),
+            atomic.folder_beside(target) as folder,
+            Workers(workers, executor) as readers,
+        ):
+            spool = Spool(folder, target)
+            return _ingest(
+                paths, reading, description, spool, readers, on_progress, in_parts=in_parts
+            )
+    raise AssertionError  # the last try ends
 
 
 def _expect_no_table(path: Path) -> None:
@@ -169,8 +181,9 @@ def _ingest(
     in_parts: bool,
 ) -> Account:
     target = spool.output
+    state = store.state_of(target)
     listed = find([str(path) for path in paths])
-    if not target.exists():  # all of them will be read
+    if state is None:  # all of them will be read
         listed = _start_early(listed, readers)
     # Once each, in the order of the rows: a pattern and a folder may mean the same file. The output
     # is no source, wherever it lies.
@@ -225,7 +238,7 @@ def _ingest(
         if profiled:
             of_traces = [source for source in sources if source.name in profiled]
             rest = [problem for problem in problems if problem.code != traces.CODE]
-            return _profile(of_traces, sources, rest, others, target, words)
+            return _profile(of_traces, sources, rest, others, target, words, state)
         raise _nothing(paths, sources, problems, parts)
     lost = {each.source for each in problems if each.code == "unreadable_file"}
     # What a store or a server did not give is asked for again.
@@ -238,7 +251,12 @@ def _ingest(
         missing = left_out.lazy().filter(pl.col("run_status") == "missing")
         problems += tables.problems_of(missing)
     store.write(
-        tables.marked(rows, runs), target, manifest=record, problems=problems, in_parts=in_parts
+        tables.marked(rows, runs),
+        target,
+        manifest=record,
+        problems=problems,
+        in_parts=in_parts,
+        expected=[state],
     )
     return _account(runs, sources, problems, others, parts, target, unchanged)
 
@@ -248,14 +266,15 @@ def _profile(
     sources: Sequence[Source],
     problems: Sequence[Problem],
     others: Sequence[str],
-    target: Path,
+    target: Place,
     words: manifest.Reader,
+    state: str | None,
 ) -> Account:
     """Read traces, where there is no log beside them, and write a profile."""
     profiles = traces.read(of_traces)
     every = [*problems, *profiles.problems]
     if profiles.rows.is_empty():
-        raise _nothing([target], sources, every, ())
+        raise _nothing([str(target)], sources, every, ())
     read = {source.name for source in of_traces}
     left_out = [name for name in others if name not in read]
     account = Account(
@@ -267,12 +286,12 @@ def _profile(
         profiles=profiles.profiles,
     )
     record = manifest.record(sources, left_out, (), (), (*words, "profile"))
-    profile_store.write(profiles.rows, target, manifest=record, problems=every)
+    profile_store.write(profiles.rows, target, manifest=record, problems=every, expected=[state])
     return account
 
 
 def _unchanged_profile(
-    sources: Sequence[Source], target: Path, words: manifest.Reader
+    sources: Sequence[Source], target: Place, words: manifest.Reader
 ) -> Account | None:
     """Return the account of a profile that is what reading its traces again would make, or None."""
     if not profile_store.is_profile(target):
@@ -301,7 +320,7 @@ def _account(
     problems: Sequence[Problem],
     others: Sequence[str],
     parts: Sequence[str],
-    target: Path,
+    target: Place,
     unchanged: Collection[str],
 ) -> Account:
     return Account(

@@ -9,12 +9,12 @@ Logs of runs that lie in several files are read again where anything at all has 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 import msgspec
 
 from ttastats.base import limits
+from ttastats.base.stores import Place
 from ttastats.base.version import __version__
 from ttastats.ingestion.sources import Source
 from ttastats.table import footer, schema, store
@@ -58,7 +58,7 @@ def record(
     return footer.packed(fields)
 
 
-def read(path: Path) -> Manifest:
+def read(path: Place) -> Manifest:
     """Return the manifest of a file, empty where there is none, or none that can be used."""
     try:
         return msgspec.convert(footer.unpacked(store.manifest_of(path)), Manifest)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ttastats.base.errors import TtastatsError
+from ttastats.base.stores import Place
 from ttastats.table import footer
 from ttastats.table.store import is_parquet
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from ttastats.ingestion.traces import Traces
 
 
-def rows(paths: Sequence[Path]) -> Traces:
+def rows(paths: Sequence[Place]) -> Traces:
     """Return the rows of profiles, and of the traces among some paths.
 
     Of a folder that holds profiles these are taken, and its traces where it holds none.
@@ -35,7 +36,7 @@ def rows(paths: Sequence[Path]) -> Traces:
     )
 
 
-def is_profile(path: Path) -> bool:
+def is_profile(path: Place) -> bool:
     """Return whether a path is a profile or a trace, and not a table of runs or a log."""
     if not _is_parquet(path):
         from ttastats.ingestion import cache, traces
@@ -50,18 +51,18 @@ def is_profile(path: Path) -> bool:
         return False
 
 
-def _is_parquet(path: Path) -> bool:
+def _is_parquet(path: Place) -> bool:
     return is_parquet(path) if path.is_file() else path.suffix == ".parquet"
 
 
-def _profiles_in(path: Path) -> list[Path]:
+def _profiles_in(path: Place) -> list[Place]:
     """Return the profiles that a path stands for."""
-    if path.is_dir():
+    if isinstance(path, Path) and path.is_dir():
         return [each for each in sorted(path.glob("*.parquet")) if is_profile(each)]
     return [path] if _is_parquet(path) else []
 
 
-def _traces(path: Path) -> Traces:
+def _traces(path: Place) -> Traces:
     from ttastats.ingestion import traces
     from ttastats.ingestion.sources import find
 

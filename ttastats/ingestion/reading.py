@@ -17,6 +17,7 @@ from msgspec import structs
 from ttastats.base import atomic, limits
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Run, Severity, collector_at_rest
+from ttastats.base.stores import Place
 from ttastats.base.streams import UnreadableError
 from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.formats.own_logs import patterns, presets
@@ -53,7 +54,7 @@ class Spool:
     """
 
     folder: Path
-    output: Path
+    output: Place
 
     def write(self, rows: pl.DataFrame) -> Path:
         """Write rows into a new file, in pieces of which several fit into memory."""

@@ -17,7 +17,7 @@ from typing import IO
 
 import msgspec
 
-from ttastats.base import limits
+from ttastats.base import limits, stores
 from ttastats.base.errors import TtastatsError
 from ttastats.base.streams import UnreadableError, decompressed, line_blocks
 from ttastats.ingestion.containers import (
@@ -76,9 +76,9 @@ class Source(msgspec.Struct, frozen=True, gc=False):
             raise UnreadableError(reason_of(error)) from error
 
     def is_at(self, place: str) -> bool:
-        """Return whether this is the local file at an absolute path, or lies below it."""
+        """Return whether this is the file at an absolute path or URL, or lies below it."""
         if not isinstance(self.container, Disk):
-            return False
+            return self.name == place or self.name.startswith(f"{place.rstrip('/')}/")
         root = self.container.root.rstrip("/")
         if not place.startswith(f"{root}/") and place != root:
             return False
@@ -292,21 +292,10 @@ def _remote(url: str) -> Iterator[Source]:
     try:
         listed = remote.listed()
     except Exception as error:  # the package for the store may raise anything
-        raise TtastatsError(
-            f"cannot be reached: {reason_of(error)}", where=url, remedy=_remedy(error)
-        ) from error
+        raise stores.unreachable(url, error) from error
     if not listed.files:
-        raise TtastatsError("no files found", where=url, remedy="Check the URL.")
+        raise TtastatsError("no files found", where=stores.shown(url), remedy="Check the URL.")
     for name, file in listed.files.items():
         folder = os.path.dirname(os.path.relpath(name, listed.root))
         shown = name if "://" in name else f"{url.split('://')[0]}://{name}"
         yield Source(remote, file, shown, folder or os.path.basename(listed.root))
-
-
-def _remedy(error: Exception) -> str:
-    """Return what to do where a store cannot be listed."""
-    if isinstance(error, ImportError):
-        return "Install the fsspec package for this kind of URL, such as s3fs."
-    if isinstance(error, FileNotFoundError | ValueError):
-        return "Check the URL."
-    return "Check the URL, the network and your credentials for the store."

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import Parameter, signature
-from pathlib import Path
 from typing import ParamSpec, TypeVar, get_args
 
 import polars as pl
@@ -17,6 +16,7 @@ from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.base.nearest import nearest
 from ttastats.base.note import Note, note
 from ttastats.base.records import FORMER_NAMES
+from ttastats.base.stores import Place, shown
 from ttastats.ingestion import given
 from ttastats.outcomes import (
     at_budget,
@@ -523,7 +523,7 @@ def sets(
     ]
 
 
-def files(source: Source) -> list[Path]:
+def files(source: Source) -> list[Place]:
     """Return the files of a source; a table in memory has none."""
     return given.paths(source.table if isinstance(source, Selection) else source)
 
@@ -547,7 +547,9 @@ def label(source: Source, number: int) -> str:
     """Name the source of that number."""
     if isinstance(source, Selection):
         return ", ".join(map(str, source.conditions))
-    return str(source) if isinstance(source, str | Path) else chr(ord("A") + number)
+    if isinstance(source, str) and "://" in source:
+        return shown(source)
+    return str(source) if isinstance(source, str | Place) else chr(ord("A") + number)
 
 
 def short_labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str]:

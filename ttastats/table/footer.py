@@ -10,15 +10,17 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 
-from ttastats.base import limits
+from ttastats.base import limits, stores
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Severity
+from ttastats.base.stores import Place, Url
 from ttastats.base.version import __version__
 
 #: File metadata key under which kind, version, writer and creation time are kept.
@@ -44,15 +46,38 @@ def ingest_metadata(manifest: str, problems: Iterable[Problem]) -> dict[str, str
     return {_PROBLEMS_KEY: packed(rows)} | ({MANIFEST_KEY: manifest} if manifest else {})
 
 
-def metadata_of(file: Path, remedy: str) -> dict[str, str]:
+def metadata_of(file: Place, remedy: str) -> dict[str, str]:
     """Return what the footer of a file says; `remedy` is what to give instead of no such file."""
     try:
-        return pl.read_parquet_metadata(file)
+        return pl.read_parquet_metadata(file) if isinstance(file, Path) else _remote(file)
     except FileNotFoundError:
         raise TtastatsError("no such file", where=str(file), remedy=remedy) from None
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = getattr(error, "strerror", None) or "not a Parquet file"
         raise TtastatsError(reason, where=str(file), remedy=remedy) from error
+
+
+def _remote(url: Url) -> dict[str, str]:
+    """Return what the footer of an object says."""
+    texts = of_object(url, stores.state_of(url)).metadata or {}
+    return {key.decode(): text.decode() for key, text in texts.items()}
+
+
+@lru_cache(maxsize=8)
+def of_object(url: Url, state: str | None) -> Any:
+    """Return the footer of an object in a state, as pyarrow has it; nothing else is read."""
+    from pyarrow import ArrowInvalid, parquet  # only URLs need it
+
+    if state is None:
+        raise TtastatsError("no such file", where=str(url), remedy="Check the URL.")
+    with stores.reaching(url):
+        try:
+            with url.open() as file:
+                return parquet.read_metadata(file)
+        except ArrowInvalid as error:
+            raise TtastatsError(
+                "not a Parquet file", where=str(url), remedy="Check the URL."
+            ) from error
 
 
 def fields_of(metadata: Mapping[str, str]) -> dict[str, Any]:

@@ -10,19 +10,21 @@ it by its name or as `FOLDER/*.parquet`. The part without rows says what the who
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from ttastats.base import atomic
+from ttastats.base import atomic, stores
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
+from ttastats.base.stores import Place, Url
 from ttastats.table import footer
 
 if TYPE_CHECKING:
@@ -89,11 +91,11 @@ class Kind:
         ]
         return pa.schema(fields, metadata=about)
 
-    def metadata_of(self, path: Path) -> dict[str, str]:
+    def metadata_of(self, path: Place) -> dict[str, str]:
         """Return what the footer of a file, or of the head of a folder, says."""
         return footer.metadata_of(path / HEAD if path.is_dir() else path, self.remedy)
 
-    def scan(self, path: Path) -> pl.LazyFrame:
+    def scan(self, path: Place) -> pl.LazyFrame:
         """Return the rows of a file or folder, with the columns of the version of today.
 
         Raises
@@ -103,7 +105,8 @@ class Kind:
         """
         metadata = self.metadata_of(path)
         version = self._version(metadata, str(path))
-        frame = pl.scan_parquet(_files(metadata, path))
+        files = _files(metadata, path)
+        frame = _remote(files, path) if isinstance(path, Url) else pl.scan_parquet([*files])
         for step in range(version, self.version):
             frame = self.upgrades[step](frame)
         return frame
@@ -129,18 +132,18 @@ class Kind:
             )
         return version
 
-    def is_at(self, path: Path) -> bool:
+    def is_at(self, path: Place) -> bool:
         """Return whether a file or folder is such a table, written by ttastats."""
         try:
             return footer.table_of(self.metadata_of(path)) == self.name
         except TtastatsError:
             return False
 
-    def problems_at(self, path: Path) -> list[Problem] | None:
+    def problems_at(self, path: Place) -> list[Problem] | None:
         """Return what was found wrong when a table was made, or None if that was not written."""
         return footer.problems_in(self.metadata_of(path), str(path))
 
-    def old_parts(self, path: Path) -> list[str]:
+    def old_parts(self, path: Place) -> list[str]:
         """Return the names of the parts that a head lists as its own or as replaced."""
         if not (path / HEAD).exists():
             return []
@@ -150,16 +153,18 @@ class Kind:
     def write(
         self,
         rows: pl.DataFrame | pl.LazyFrame,
-        path: Path,
+        path: Place,
         *,
         manifest: str = "",
         problems: Iterable[Problem] = (),
         in_parts: bool = False,
+        expected: Sequence[str | None] = (),
     ) -> None:
         """Write ordered rows to `path`: a reader sees the old table or the complete new one.
 
         `manifest` is kept beside the rows for the next ingest, `problems` for whoever asks what
-        was wrong with what was read; `in_parts` makes a folder.
+        was wrong with what was read; `in_parts` makes a folder. `expected` holds the state of the
+        table that this takes the place of (`state_of`), where nobody else's may be replaced.
 
         Raises
         ------
@@ -174,29 +179,33 @@ class Kind:
             )
         )
         if in_parts:
-            self._write_folder(groups, path, about, left)
+            self._write_folder(groups, path, about, left, expected)
             return
-        with atomic.replacing(path) as temporary:
+        with atomic.replacing(path, expected) as temporary:
             self._write_file(groups, temporary, about, left)
 
     def _write_folder(
         self,
         groups: Iterator[pl.DataFrame],
-        path: Path,
+        path: Place,
         about: dict[str, str],
         left: dict[str, str],
+        expected: Sequence[str | None],
     ) -> None:
         """Write the parts, and the head that lists them, which takes the place of the old one last.
 
-        Of what is there, only the parts that the old head lists are removed, and those that one
-        lists which it had replaced: a killed writer may have left them.
+        Of what is there, only the parts that the old head lists are removed, those that one lists
+        which it had replaced, and those whose names only a writer of ours gives: a killed one may
+        have left them.
         """
-        old = self.old_parts(path)
-        with atomic.replacing_folder(path, HEAD, old) as folder:
+        there = _below(path)
+        old = sorted({*self.old_parts(path), *filter(_PART.fullmatch, there)})
+        writer = os.urandom(4).hex()  # another one may write at the same time
+        with atomic.replacing_folder(path, HEAD, old, expected) as folder:
             rest = chain([next(groups, self.schema().to_frame())], groups)  # no rows: one part
-            for number, first in enumerate(rest, _first_free(path)):
+            for number, first in enumerate(rest, _first_free(there)):
                 part = chain([first], islice(rest, _PART_ROWS // _GROUP_ROWS - 1))
-                self._write_file(part, folder / f"{number:08x}.parquet", about)
+                self._write_file(part, folder / f"{number:08x}-{writer}.parquet", about)
             lists = {
                 _PARTS_KEY: json.dumps(sorted(part.name for part in folder.iterdir())),
                 _REPLACED_KEY: json.dumps(old),
@@ -231,28 +240,63 @@ def _arrow(frame: pl.DataFrame) -> pa.Table:
     return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
-def _files(metadata: Mapping[str, str], path: Path) -> list[Path]:
+def _below(path: Place) -> list[str]:
+    """Return the names of the Parquet files of a folder, or nothing where there is none."""
+    if isinstance(path, Url):
+        return [name for name in path.below() if name.endswith(".parquet")]
+    return [each.relative_to(path).as_posix() for each in path.rglob("*.parquet")]
+
+
+def _remote(names: Sequence[str], url: Url) -> pl.LazyFrame:
+    """Return the rows of objects, of which pyarrow reads the row groups and columns in question."""
+    from pyarrow import PythonFile, dataset, fs  # only URLs need it
+
+    class Ranges(fs.FSSpecHandler):  # type: ignore[misc]
+        """Reads what is asked for and no more: most stores would fetch megabytes ahead."""
+
+        def open_input_file(self, path: str) -> Any:
+            return PythonFile(self.fs.open(path, mode="rb", cache_type="none"), mode="r")
+
+    with stores.reaching(url):
+        head = url / HEAD if url.is_dir() else url
+        of_all = footer.of_object(head, stores.state_of(head)).schema.to_arrow_schema()
+        places = [Url(name).opened() for name in names]
+        store = fs.PyFileSystem(Ranges(places[0][0]))
+        objects = [name for _, name in places]
+        rows = dataset.dataset(objects, schema=of_all, filesystem=store, format="parquet")
+    return pl.scan_pyarrow_dataset(rows)
+
+
+def _files(metadata: Mapping[str, str], path: Place) -> Sequence[str]:
     """Return the files that hold the rows: the file itself, or the parts of a folder."""
     if not path.is_dir():
-        return [path]
-    parts = [path / name for name in _names(metadata, _PARTS_KEY, path)]
-    lost = [part.name for part in parts if not part.exists()]
-    if lost or not parts:
+        return [_text(path)]
+    names = _names(metadata, _PARTS_KEY, path)
+    lost = sorted({*names} - {*_below(path)}) if isinstance(path, Path) else []
+    if lost or not names:
         raise TtastatsError(
             f"part files are missing: {', '.join(lost) or 'all'}",
             where=str(path),
             remedy="Ingest the logs again.",
         )
-    return parts
+    return [_text(path / name) for name in names]
 
 
-def _first_free(path: Path) -> int:
-    """Return the first number that no part in a folder has, nor any after it."""
-    names = (re.fullmatch(r"([0-9a-f]{8})\.parquet", each.name) for each in path.glob("*.parquet"))
-    return max((int(name[1], 16) + 1 for name in names if name), default=0)
+def _text(path: Place) -> str:
+    return path.text if isinstance(path, Url) else str(path)
 
 
-def _names(metadata: Mapping[str, str], key: str, path: Path) -> list[str]:
+#: The number of a part, and what tells its writer from others.
+_PART = re.compile(r"([0-9a-f]{8})-[0-9a-f]{8}\.parquet")
+
+
+def _first_free(names: Iterable[str]) -> int:
+    """Return the first number that no part has, nor any after it."""
+    parts = map(_PART.fullmatch, names)
+    return max((int(part[1], 16) + 1 for part in parts if part), default=0)
+
+
+def _names(metadata: Mapping[str, str], key: str, path: Place) -> list[str]:
     """Return the names of files that the head of a folder lists, none of which may lead out."""
     remedy = "Do not use this table, or ingest its logs again into another folder."
     try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import glob
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import polars as pl
 
-from ttastats.base import atomic
+from ttastats.base import atomic, stores
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
+from ttastats.base.stores import Place, Url
 from ttastats.table import footer, schema, tables
 from ttastats.table.conform import conform
 from ttastats.table.kind import HEAD
@@ -20,7 +20,7 @@ from ttastats.table.schema import RUNS
 write = RUNS.write
 
 
-def expect_place(path: Path, *, in_parts: bool = False) -> None:
+def expect_place(path: Place, *, in_parts: bool = False) -> None:
     """Raise before hours of reading if the result could not be written."""
     if path.exists() and not is_ours(path) and not (in_parts and atomic.is_empty(path)):
         raise atomic.occupied(path, "already exists and was not created by ttastats")
@@ -29,10 +29,16 @@ def expect_place(path: Path, *, in_parts: bool = False) -> None:
         raise TtastatsError(what, where=str(path), remedy=atomic.REMEDY)
     if path.is_dir():
         RUNS.old_parts(path)
+    atomic.sweep(path)
     atomic.expect_writable(path)
 
 
-def read(paths: Sequence[Path]) -> pl.LazyFrame:
+def state_of(path: Place) -> str | None:
+    """Return what tells whether a table has been replaced, or None where there is none."""
+    return stores.state_of(path / HEAD if path.is_dir() else path)
+
+
+def read(paths: Sequence[Place]) -> pl.LazyFrame:
     """Return the rows of ttastats files or folders; rows read twice are counted once."""
     if not paths:
         raise TtastatsError("no file given", remedy=RUNS.remedy)
@@ -46,11 +52,11 @@ def together(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
     return pl.concat(frames).unique(subset=schema.ROW, keep="first", maintain_order=True)
 
 
-def _read_one(path: Path) -> pl.LazyFrame:
+def _read_one(path: Place) -> pl.LazyFrame:
     return conform(RUNS.scan(path), str(path))
 
 
-def manifest_of(path: Path) -> str:
+def manifest_of(path: Place) -> str:
     """Return the text an ingest left for the next, or nothing."""
     try:
         return RUNS.metadata_of(path).get(footer.MANIFEST_KEY, "")
@@ -58,7 +64,7 @@ def manifest_of(path: Path) -> str:
         return ""
 
 
-def problems_of(path: Path) -> list[Problem]:
+def problems_of(path: Place) -> list[Problem]:
     """Return everything an ingest or a merge found wrong: of files, of runs, of files without runs.
 
     A table written by another program has kept what its column `problems` says.
@@ -67,7 +73,7 @@ def problems_of(path: Path) -> list[Problem]:
     return tables.problems_of(_read_one(path)) if problems is None else problems
 
 
-def rows_of(path: Path, sources: Collection[str]) -> pl.LazyFrame:
+def rows_of(path: Place, sources: Collection[str]) -> pl.LazyFrame:
     """Return the rows of some sources in a file of ours, without the marks of duplicates."""
     wanted = pl.LazyFrame({"source": list(sources)}, schema={"source": pl.String})
     rows = _read_one(path).join(wanted, on="source", how="semi", maintain_order="left")
@@ -76,22 +82,25 @@ def rows_of(path: Path, sources: Collection[str]) -> pl.LazyFrame:
 
 def is_logs(name: str) -> bool:
     """Return whether a path means logs: a folder or file that is no table, a pattern, or a URL."""
-    path = Path(name)
+    path = stores.place(name)
+    if isinstance(path, Url):
+        of_a_server = "+" in name.partition("://")[0]
+        return of_a_server or (path.is_dir() and state_of(path) is None)
     if path.is_dir():
         return not (path / HEAD).exists()
     if path.is_file():
         return path.suffix != ".parquet" and not is_parquet(path)
-    return "://" in name or glob.has_magic(name)
+    return glob.has_magic(name)
 
 
-def is_parquet(path: Path) -> bool:
+def is_parquet(path: Place) -> bool:
     """Return whether a file begins as Parquet does."""
     with suppress(OSError), path.open("rb") as file:
         return file.read(4) == b"PAR1"
     return False
 
 
-def is_ours(path: Path) -> bool:
+def is_ours(path: Place) -> bool:
     """Return whether a file or folder was written by ttastats, of whatever version."""
     try:
         return bool(footer.fields_of(RUNS.metadata_of(path)))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import polars as pl
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
+from ttastats.base.stores import Place
 from ttastats.traces import table
 from ttastats.traces.table import PROFILES
 
@@ -19,13 +19,20 @@ is_profile = PROFILES.is_at
 
 
 def write(
-    rows: pl.DataFrame, path: Path, *, manifest: str = "", problems: Iterable[Problem] = ()
+    rows: pl.DataFrame,
+    path: Place,
+    *,
+    manifest: str = "",
+    problems: Iterable[Problem] = (),
+    expected: Sequence[str | None] = (),
 ) -> None:
     """Write a profile, with all columns and in the order of rows, as `Kind.write` does."""
-    PROFILES.write(table.whole([rows]), path, manifest=manifest, problems=problems)
+    PROFILES.write(
+        table.whole([rows]), path, manifest=manifest, problems=problems, expected=expected
+    )
 
 
-def read(paths: Sequence[Path]) -> pl.DataFrame:
+def read(paths: Sequence[Place]) -> pl.DataFrame:
     """Return the rows of one or more profiles; a profile that stands in several counts once."""
     if not paths:
         raise TtastatsError("no file given", remedy=PROFILES.remedy)
@@ -43,6 +50,6 @@ def read(paths: Sequence[Path]) -> pl.DataFrame:
     return table.whole(frames)
 
 
-def problems_of(path: Path) -> list[Problem]:
+def problems_of(path: Place) -> list[Problem]:
     """Return what was found wrong when a profile was made."""
     return PROFILES.problems_at(path) or []

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
+from ttastats.base.stores import Place
 from ttastats.table import schema, store, tables
 
 
@@ -20,7 +20,7 @@ class Subset:
     `notes` say what a reader of the conditions must know of the choice.
     """
 
-    output: Path
+    output: Place
     runs: int
     all_runs: int
     evaluations: int
@@ -33,7 +33,7 @@ def write(
     every: pl.LazyFrame,
     chosen: pl.LazyFrame,
     problems: Iterable[Problem],
-    output: Path,
+    output: Place,
     *,
     in_parts: bool = False,
 ) -> Subset:

@@ -7,13 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from ttastats.base import atomic
+from ttastats.base.stores import Place
 
 #: What every page says of itself near its beginning.
 _SIGN = b'name="generator" content="ttastats '
 _HEAD_BYTES = 4_000
 
 
-def expect(path: Path, inputs: Iterable[Path]) -> None:
+def expect(path: Path, inputs: Iterable[Place]) -> None:
     """Say before any work that the page could not be written, or would replace what is no page.
 
     Raises

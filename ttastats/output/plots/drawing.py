@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 from ttastats.base.json_safe import script_text
+from ttastats.base.stores import Place
 from ttastats.output.plots import fonts, renderer, theme
 from ttastats.output.plots.names import LINE, NAME, fitting
 from ttastats.report.render import as_html
@@ -261,7 +262,7 @@ _FORMATS: dict[str, Callable[[Sequence[Drawable], Style], str | bytes]] = {
 }
 
 
-def expect(output: Path, inputs: Sequence[Path] = ()) -> None:
+def expect(output: Path, inputs: Sequence[Place] = ()) -> None:
     """Refuse, before any work, what cannot be written.
 
     Raises

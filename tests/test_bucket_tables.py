@@ -1,0 +1,273 @@
+"""Tables at URLs: they answer as local ones do, and are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import polars as pl
+import pytest
+
+import ttastats as tta
+from tests.programs import python
+from tests.test_cli import run
+from ttastats.base import stores
+from ttastats.base.errors import TtastatsError
+from ttastats.base.stores import ReplacedError, place
+from ttastats.ingestion.ingest import ingest
+from ttastats.table import kind, store
+
+#: A table as one object and as a folder of parts.
+TABLES = ("runs.parquet", "runs/")
+
+
+@pytest.fixture(autouse=True)
+def memory() -> Iterator[Any]:
+    """Return the store in memory, empty."""
+    bucket = fsspec.filesystem("memory")
+    yield bucket
+    bucket.store.clear()
+    bucket.pseudo_dirs[:] = [""]
+    stores._SEEN.clear()
+
+
+@pytest.fixture
+def local(two_systems: Path, tmp_path: Path) -> Path:
+    return Path(str(ingest([two_systems.parent], tmp_path / "local.parquet").output))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_in_a_store_answers_what_the_local_one_does(
+    name: str, local: Path, two_systems: Path, tmp_path: Path
+) -> None:
+    url = f"memory://bucket/{name}"
+    made = run("ingest", two_systems.parent, "-o", url, cwd=tmp_path)
+    assert (made.returncode, f"wrote {url}" in made.stderr) == (0, True)
+    assert tta.read(url).collect().equals(tta.read(local).collect())
+    for words in (
+        ("summary", "--where", "entry=Example/one_gpu"),
+        ("runs", "--where", "reached=yes", "--format", "csv"),
+        ("problems",),
+    ):
+        here, there = (run(words[0], at, *words[1:], cwd=tmp_path) for at in (local, url))
+        assert there.stdout.replace(url, "T") == here.stdout.replace(str(local), "T")
+        assert there.returncode == here.returncode
+    again = run("ingest", two_systems.parent, "-o", url, cwd=tmp_path)
+    assert f"{url} is up to date" in again.stderr
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_filter_reads_and_writes_tables_in_a_store(name: str, local: Path, memory: Any) -> None:
+    done = tta.filter(local, output=f"memory://bucket/{name}", where=["entry=Example/one_gpu"])
+    assert 0 < done.runs < done.all_runs
+    both = tta.filter(f"memory://bucket/{name}", local, output="memory://bucket/both/")
+    assert both.runs == done.all_runs
+    assert [each for each in memory.find("/bucket/both") if each.endswith("_ttastats.parquet")]
+    with pytest.raises(TtastatsError, match="is an input"):
+        tta.filter(f"memory://bucket/{name}", output=f"memory://bucket/{name}")
+
+
+def test_only_the_columns_and_row_groups_in_question_are_read(
+    local: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kind, "_GROUP_ROWS", 20)
+    rows = tta.read(local)
+    store.write(rows, place("memory://bucket/runs/"), in_parts=True)
+    read: list[int] = []
+    seen = store.read([place("memory://bucket/runs/")])
+    ask = type(memory).open
+
+    def counted(self: Any, *words: Any, **more: Any) -> Any:
+        file = ask(self, *words, **more)
+        of = file.read
+        file.read = lambda *size: read.append(len(data := of(*size))) or data
+        return file
+
+    monkeypatch.setattr(type(memory), "open", counted)
+    last = rows.select(pl.col("source").max()).collect().item()
+    few = seen.filter(pl.col("source") == last).select("value").collect()
+    of_few = sum(read)
+    read.clear()
+    assert 0 < few.height < seen.collect().height
+    assert of_few < sum(read) / 2
+
+
+@pytest.mark.parametrize("root", ["", "memory://bucket/"])
+@pytest.mark.parametrize("name", TABLES)
+def test_a_writer_does_not_replace_what_another_wrote_meanwhile(
+    root: str, name: str, local: Path, tmp_path: Path
+) -> None:
+    table = place(f"{root or f'{tmp_path}/'}{name}")
+    in_parts = name.endswith("/")
+    rows = tta.read(local)
+    before = store.state_of(table)
+    store.write(rows, table, in_parts=in_parts, expected=[before])
+    for stale in (before, "another"):
+        with pytest.raises(ReplacedError, match="was replaced by another writer"):
+            store.write(rows.head(3), table, in_parts=in_parts, expected=[stale])
+        assert store.read([table]).collect().equals(rows.collect())
+    store.write(rows.head(3), table, in_parts=in_parts, expected=[store.state_of(table)])
+    assert store.read([table]).collect().height == 3
+    assert not in_parts or len(kind._below(table)) == 2
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_an_ingest_begins_anew_where_the_table_was_replaced(
+    name: str, local: Path, two_systems: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, write, others = place(f"memory://bucket/{name}"), store.write, [1, 2]
+
+    def interrupted(*words: Any, **more: Any) -> None:
+        if others and others.pop():
+            write(tta.read(local).head(1), table, in_parts=name.endswith("/"))
+        write(*words, **more)
+
+    monkeypatch.setattr(store, "write", interrupted)
+    assert ingest([two_systems.parent], str(table)).written
+    assert not others
+    assert store.read([table]).collect().equals(tta.read(local).collect())
+    others[:] = [1] * 9
+    with pytest.raises(ReplacedError):
+        ingest([two_systems], str(table))
+
+
+def test_what_is_wrong_is_said_without_credentials(tmp_path: Path, memory: Any) -> None:
+    memory.pipe("/bucket/note.parquet", b"dear")
+    memory.pipe("/bucket/other/x.txt", b"mine")
+    for url, what in {
+        "memory://bucket/none.parquet": "no such file",
+        "memory://bucket/note.parquet": "not a Parquet file",
+        "nosuch://user:secret@bucket/x.parquet?token=secret": "Protocol not known: nosuch",
+    }.items():
+        done = run("summary", url, cwd=tmp_path)
+        assert done.returncode == 2
+        assert what in done.stderr
+        assert "secret" not in done.stderr
+        assert "Check the URL" in done.stderr
+    for url, what in {
+        "memory://bucket/note.parquet": "already exists and was not created by ttastats",
+        "memory://bucket/other/": "already exists and was not created by ttastats",
+    }.items():
+        with pytest.raises(TtastatsError, match=what):
+            store.expect_place(place(url), in_parts=not url.endswith("parquet"))
+
+
+def test_the_output_is_no_source(two_systems: Path, memory: Any) -> None:
+    memory.put(f"{two_systems.parent}/", "/bucket/runs/Example/", recursive=True)
+    for name in TABLES:
+        output = f"memory://bucket/runs/{name.replace('runs', 'table')}"
+        first = ingest(["memory://bucket/runs"], output)
+        again = ingest(["memory://bucket/runs"], output)
+        assert (again.written, again.files) == (False, first.files)
+        memory.rm(f"/bucket/runs/{name.replace('runs', 'table').rstrip('/')}", recursive=True)
+
+
+#: Ingests half of the logs and all of them in turn, in processes of its own, each of which is
+#: killed at a random moment; gives the number of runs that the table has after each.
+KILLS = """
+import os, random, signal, sys, time, traceback
+import pyarrow.dataset, pyarrow.parquet
+import ttastats.ingestion.cache
+from ttastats.ingestion.ingest import ingest
+from ttastats.base.stores import place
+from ttastats.table import schema, store
+if "://" in sys.argv[1]:
+    import s3fs
+output, logs = sys.argv[1], sys.argv[2:]
+def started(work):
+    child = os.fork()
+    if not child:
+        try:
+            os._exit(work() or 0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(99)
+    return child
+def ended(child):
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def half():
+    ingest(logs[:1], output)
+def whole():
+    ingest(logs, output)
+def runs():
+    return store.read([place(output)]).select(schema.RUN).unique().collect().height
+assert ended(started(half)) == 0
+began = time.monotonic()
+assert ended(started(whole)) == 0
+took = time.monotonic() - began
+moments = random.Random(7)
+for _ in range(5):
+    assert ended(started(half)) == 0
+    child = started(whole)
+    time.sleep(moments.uniform(0.1, 1.2) * took)
+    os.kill(child, signal.SIGKILL)
+    ended(child)
+    print(ended(started(runs)))
+assert ended(started(half)) == 0
+"""
+
+
+def kills(output: str, logs: Path) -> list[str]:
+    done = python("-c", KILLS, output, logs, logs.parent / "one_gpu")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
+@pytest.mark.parametrize("name", TABLES)
+def test_writers_killed_at_random_leave_the_old_or_the_new_table(
+    name: str, two_systems: Path, tmp_path: Path
+) -> None:
+    heights = kills(f"{tmp_path}/out/{name}", _halves(two_systems, tmp_path))
+    assert len(heights) == 5
+    assert set(heights) <= {"10", "20"}
+    left = [path.name for path in (tmp_path / "out").rglob("*")]
+    assert not [name for name in left if name.endswith(".tmp")]
+    assert len(left) == (3 if name.endswith("/") else 1)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_writers_to_a_bucket_killed_at_random_leave_the_old_or_the_new_table(
+    name: str, s3: Any, two_systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "local").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "local"))
+    heights = kills(f"s3://bucket/{name}", _halves(two_systems, tmp_path))
+    assert len(heights) == 5
+    assert set(heights) <= {"10", "20"}
+    s3.invalidate_cache()
+    assert len(s3.find("bucket")) == (2 if name.endswith("/") else 1)
+    assert not [*(tmp_path / "local").iterdir()]
+
+
+def _halves(two_systems: Path, tmp_path: Path) -> Path:
+    (tmp_path / "out").mkdir()
+    return two_systems / "eight_gpus"
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_uploads_that_a_killed_writer_left_in_s3_are_forgotten(
+    name: str, s3: Any, two_systems: Path
+) -> None:
+    key = f"{name}0000.parquet" if name.endswith("/") else name
+    s3.call_s3("create_multipart_upload", Bucket="bucket", Key=key)
+    s3.call_s3("create_multipart_upload", Bucket="bucket", Key="others.parquet")
+    ingest([two_systems], f"s3://bucket/{name}")
+    assert [each["Key"] for each in s3.list_multipart_uploads("bucket")] == ["others.parquet"]
+
+
+def test_s3_itself_refuses_to_replace_what_another_wrote(
+    s3: Any, local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = place("s3://bucket/runs.parquet")
+    rows = tta.read(local)
+    asked: list[Callable[..., Any]] = []
+    monkeypatch.setattr(stores, "_looked_up", lambda url: asked.append(url) or "newer")
+    store.write(rows, table, expected=[None])
+    assert not asked
+    for stale in (None, '"stale"'):
+        with pytest.raises(ReplacedError):
+            store.write(rows, table, expected=[stale])
