@@ -58,11 +58,6 @@ class Url:
         return urlsplit(self.text).path.rstrip("/").rpartition("/")[2]
 
     @property
-    def stem(self) -> str:
-        """Return the name without its last ending."""
-        return Path(self.name).stem
-
-    @property
     def suffix(self) -> str:
         """Return the end of the name, from its last dot."""
         return Path(self.name).suffix

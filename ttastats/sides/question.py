@@ -561,7 +561,9 @@ def short_labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequen
     if names:
         return long
     short = [
-        ", ".join(path.name if path.is_dir() else path.stem for path in files(source))
+        ", ".join(
+            path.name.removesuffix("" if path.is_dir() else path.suffix) for path in files(source)
+        )
         for source in sources
     ]
     if "" not in short and len(set(short)) == len(short):
