@@ -31,6 +31,10 @@ _BETWEEN = " - "
 _LOW, _HIGH = "__MIN", "__MAX"
 #: And the columns of a panel that is grouped: `optimizer: adam - metric`.
 _GROUP = re.compile(r"[\w./ -]+: \S")
+#: The column of the lines, beside those of a table.
+LINE = "\0line"
+#: Rows of another width than the header: none.
+NONE_UNFIT = pl.DataFrame(schema={"line": pl.Int64(), "width": pl.UInt32()})
 
 
 def rows_of(data: bytes) -> Rows:
@@ -41,9 +45,13 @@ def rows_of(data: bytes) -> Rows:
     if text.lstrip()[:1] in {"{", "["}:
         return _json(text)
     lines = text.split("\n")
-    at, header, delimiter = _header(lines)
-    cells_of = _quoted if '"' in text else _plain
-    return _in_columns(header, cells_of(lines, at + 1, delimiter), lines)
+    at, names, delimiter = header(lines)
+    cells_of = _quoted if '"' in text else plain
+    problems: list[Problem] = []
+    columns = unique(names, problems)
+    frame, unfit, again = in_columns(names, columns, cells_of(lines, at + 1, delimiter))
+    problems += [*wrong_width(unfit, len(names), len(lines)), *repeated_header(again)]
+    return Rows(frame.drop(LINE), frame[LINE].rename("line"), problems=problems)
 
 
 def _parquet(data: bytes) -> Rows:
@@ -60,7 +68,7 @@ def _parquet(data: bytes) -> Rows:
     return Rows(frame, pl.Series("line", [None] * frame.height, pl.Int64()))
 
 
-def _header(lines: Sequence[str]) -> tuple[int, list[str], str]:
+def header(lines: Sequence[str]) -> tuple[int, list[str], str]:
     """Return where the header is, its names and the delimiter; lines before that start with #."""
     at = next(
         (at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), None
@@ -88,7 +96,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _plain(lines: Sequence[str], first: int, delimiter: str) -> pl.DataFrame:
+def plain(lines: Sequence[str], first: int, delimiter: str) -> pl.DataFrame:
     """Return the cells of lines without quotes, a list for each line, with the line's number."""
     texts = pl.Series("text", lines[first:], pl.String())
     frame = pl.DataFrame({"text": texts}).with_row_index("line", offset=first + 1)
@@ -131,30 +139,30 @@ def _lines_of_row(lines: Sequence[str], at: int) -> int:
     return 1
 
 
-def _in_columns(header: Sequence[str], rows: pl.DataFrame, lines: Sequence[str]) -> Rows:
-    """Return columns by name, without rows that repeat the header or differ in width."""
-    problems: list[Problem] = []
-    names = _unique(header, problems)
+def in_columns(
+    header: Sequence[str], names: Sequence[str], rows: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame, list[int]]:
+    """Return columns by name with their `line`, rows of another width, lines with the header."""
     width = len(names)
     cells = pl.col("cells").list
     rows = rows.with_columns(line=pl.col("line").cast(pl.Int64()), width=cells.len())
     trailing = (pl.col("width") == width + 1) & (cells.last().str.strip_chars() == "")
     fits = (pl.col("width") == width) | trailing
-    problems += _wrong_width(rows.filter(~fits), width, len(lines))
     columns = (cells.get(number).str.strip_chars().alias(f"c{number}") for number in range(width))
     frame = rows.filter(fits).select("line", *columns)
     repeated = pl.all_horizontal(pl.col(f"c{number}") == name for number, name in enumerate(header))
-    again = frame.filter(repeated)
-    problems += [
-        Problem("repeated_header", "repeated header", "info", line)
-        for line in again["line"].head(_NAMED).to_list()
-    ]
-    frame = frame.filter(~repeated)
-    named = frame.drop("line").rename({f"c{number}": name for number, name in enumerate(names)})
-    return Rows(named, frame["line"], problems=problems)
+    again = frame.filter(repeated)["line"].to_list()
+    named = {f"c{number}": name for number, name in enumerate(names)}
+    unfit = rows.filter(~fits).select(NONE_UNFIT.columns)
+    return frame.filter(~repeated).rename({"line": LINE, **named}), unfit, again
 
 
-def _unique(header: Sequence[str], problems: list[Problem]) -> list[str]:
+def repeated_header(lines: Sequence[int]) -> list[Problem]:
+    """Return the first lines that repeat the header."""
+    return [Problem("repeated_header", "repeated header", "info", at) for at in lines[:_NAMED]]
+
+
+def unique(header: Sequence[str], problems: list[Problem]) -> list[str]:
     """Return names that differ: a second column of a name is called `name (2)`."""
     names: list[str] = []
     for number, given in enumerate(header, start=1):
@@ -170,7 +178,8 @@ def _unique(header: Sequence[str], problems: list[Problem]) -> list[str]:
     return names
 
 
-def _wrong_width(rows: pl.DataFrame, width: int, lines: int) -> list[Problem]:
+def wrong_width(rows: pl.DataFrame, width: int, lines: int) -> list[Problem]:
+    """Return the first rows of another width than the header, and how many more there are."""
     problems = []
     for line, number in rows.select("line", "width").head(_NAMED).iter_rows():
         where = ", the file ends here" if line == lines else ""
@@ -182,13 +191,22 @@ def _wrong_width(rows: pl.DataFrame, width: int, lines: int) -> list[Problem]:
     return problems
 
 
+def without_quotes(data: bytes, delimiter: str) -> bytes | None:
+    """Return lines without the quotes around their cells, None where these do more than that."""
+    apart = re.escape(delimiter.encode())
+    quoted = rb'(?<![^\n%s])"[^"\r\n%s]*+"(?![^\r\n%s])' % (apart, apart, apart)
+    if 2 * len(re.findall(quoted, data)) != data.count(b'"'):
+        return None
+    return data.replace(b'"', b"")
+
+
 def _json(text: str) -> Rows:
     """Return the rows of JSON lines, or of one JSON value that holds a table."""
     lines = [line for line in text.split("\n") if line.strip()]
-    first = _value(lines[0])
+    first = json_value(lines[0])
     if isinstance(first, dict) and (len(lines) > 1 or not _holds_table(first)):
         return _json_lines(text)
-    value = first if len(lines) == 1 else _value(text)
+    value = first if len(lines) == 1 else json_value(text)
     if value is None:
         if len(lines) == 1 or not lines[0].lstrip().startswith("{"):
             raise UnfitError(
@@ -201,7 +219,7 @@ def _json(text: str) -> Rows:
     return _of_records(records, [None] * len(records), [])
 
 
-def _value(text: str) -> Any:
+def json_value(text: str) -> Any:
     """Return a JSON value, also one with NaN and Infinity in it, or None."""
     try:
         return msgspec.json.decode(text)
@@ -214,18 +232,31 @@ def _value(text: str) -> Any:
 
 
 def _json_lines(text: str) -> Rows:
-    records: list[Mapping[str, Any]] = []
-    numbers: list[int | None] = []
+    records, numbers, bad = json_objects(text, 0)
+    if not records:
+        raise UnfitError("no_table", "no line is a JSON object")
+    return _of_records(records, numbers, bad_lines(bad))
+
+
+def json_objects(text: str, before: int) -> tuple[list[dict[str, Any]], list[int], list[int]]:
+    """Return the objects of lines behind some others, the line of each, and lines that are none."""
+    records: list[dict[str, Any]] = []
+    numbers: list[int] = []
     bad: list[int] = []
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=before + 1):
         if not line.strip():
             continue
-        value = _value(line)
+        value = json_value(line)
         if isinstance(value, dict):
             records.append(value)
             numbers.append(number)
         else:
             bad.append(number)
+    return records, numbers, bad
+
+
+def bad_lines(bad: Sequence[int]) -> list[Problem]:
+    """Return the first lines that are no objects, and how many more there are."""
     problems = [
         Problem("bad_line", "not a JSON object: ignored", "error", number)
         for number in bad[:_NAMED]
@@ -233,9 +264,7 @@ def _json_lines(text: str) -> Rows:
     if len(bad) > _NAMED:
         text = f"{len(bad) - _NAMED:,} more lines are not JSON objects: ignored"
         problems.append(Problem("bad_line", text, "error"))
-    if not records:
-        raise UnfitError("no_table", "no line is a JSON object")
-    return _of_records(records, numbers, problems)
+    return problems
 
 
 def _holds_table(value: Mapping[str, Any]) -> bool:
@@ -290,27 +319,32 @@ def _of_records(
     records: Sequence[Mapping[str, Any]], lines: Sequence[int | None], problems: list[Problem]
 ) -> Rows:
     """Return columns of objects; those inside objects are called `outer.inner`."""
-    flat = [_flattened(record) for record in records]
+    flat = [flattened(record) for record in records]
     names = dict.fromkeys(name for record in flat for name in record)
-    columns = {name: _series(name, [record.get(name) for record in flat]) for name in names}
+    columns = {name: series(name, [record.get(name) for record in flat]) for name in names}
     return Rows(pl.DataFrame(columns), pl.Series("line", lines, pl.Int64()), problems=problems)
 
 
-def _flattened(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flattened(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the cells of an object; those of objects inside are called `outer.inner`."""
     cells: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict) and len(prefix) < 200:
-            cells.update(_flattened(value, f"{prefix}{name}."))
+            cells.update(flattened(value, f"{prefix}{name}."))
         elif not isinstance(value, list | dict):
             cells[f"{prefix}{name}"] = value
     return cells
 
 
-def _series(name: str, cells: Sequence[Any]) -> pl.Series:
+_FLOATS = {float, type(None)}
+
+
+def series(name: str, cells: Sequence[Any], *, as_text: bool = False) -> pl.Series:
     """Return a column of floats where all are numbers, else of texts."""
-    known = [cell for cell in cells if cell is not None]
-    if all(isinstance(cell, float | int) and not isinstance(cell, bool) for cell in known):
-        return pl.Series(name, [_float(cell) for cell in cells], pl.Float64())
+    kinds = {*map(type, cells)}
+    if not as_text and kinds <= {*_FLOATS, int}:
+        floats = cells if kinds <= _FLOATS else [_float(cell) for cell in cells]
+        return pl.Series(name, floats, pl.Float64())
     return pl.Series(name, [_text(cell) for cell in cells], pl.String())
 
 
@@ -328,20 +362,28 @@ def _text(value: Any) -> str | None:
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
+def runs_in_columns(names: Sequence[str], block: Block) -> list[str]:
+    """Return the columns that hold a metric of one run each, as panels of W&B do."""
+    present = set(names)
+    if {metric.name for metric in block.metrics} & present:
+        return []
+    return [
+        name
+        for name in names
+        if _BETWEEN in name
+        and not name.endswith((_LOW, _HIGH))
+        and {f"{name}{_LOW}", f"{name}{_HIGH}"} <= present
+    ]
+
+
 def unpivoted(rows: Rows, block: Block) -> Rows:
     """Return a row for each run where a table holds a column for each, as panels of W&B do.
 
     Columns are called `run - metric` there; `run` becomes a column.
     """
     names = rows.frame.columns
-    columns = [
-        name
-        for name in names
-        if _BETWEEN in name
-        and not name.endswith((_LOW, _HIGH))
-        and {f"{name}{_LOW}", f"{name}{_HIGH}"} <= set(names)
-    ]
-    if not columns or {metric.name for metric in block.metrics} & set(names):
+    columns = runs_in_columns(names, block)
+    if not columns:
         return rows
     by_run: dict[str, dict[str, pl.Expr]] = {}
     for column in columns:
@@ -349,13 +391,13 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
         by_run.setdefault(run, {})[metric] = pl.col(column).alias(metric)
     made = {"run", *(metric for metrics in by_run.values() for metric in metrics)}
     shared = [name for name in names if _BETWEEN not in name and name not in made]
-    frame = rows.frame.with_columns(rows.lines.alias("\0line"))
+    frame = rows.frame.with_columns(rows.lines.alias(LINE))
     axis = _axis(shared[0]) if shared else None
     if axis is not None and axis not in shared:
         frame = frame.with_columns(pl.col(shared[0]).alias(axis))
         shared.append(axis)
     parts = [
-        frame.select("\0line", *shared, pl.lit(run).alias("run"), *metrics.values())
+        frame.select(LINE, *shared, pl.lit(run).alias("run"), *metrics.values())
         for run, metrics in by_run.items()
     ]
     whole = pl.concat(parts, how="diagonal_relaxed")
@@ -376,7 +418,7 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
             "panel before its export, or export each run (`wandb.Api().run(PATH).scan_history()`)"
         )
         problems.append(Problem("averaged", text, "warning"))
-    return Rows(whole.drop("\0line"), whole["\0line"].rename("line"), problems=problems)
+    return Rows(whole.drop(LINE), whole[LINE].rename("line"), problems=problems)
 
 
 def _axis(name: str) -> str | None:

@@ -10,7 +10,7 @@ from ttastats.base.records import Problem, Severity
 from ttastats.formats.own_logs.block import Metric, TimeColumn
 
 #: Cells that say: nothing here.
-_EMPTY = ("", "-", "--", "None", "none", "null", "NULL", "N/A", "n/a", "NA", "<NA>")
+EMPTY = ("", "-", "--", "None", "none", "null", "NULL", "N/A", "n/a", "NA", "<NA>")
 #: Cells of one kind that are named before the rest is only counted.
 _NAMED = 3
 #: A column of a table holds no larger whole number.
@@ -22,7 +22,7 @@ def texts(cells: pl.Series) -> pl.Series:
     if cells.dtype.is_nested():
         return pl.Series(cells.name, [None] * len(cells), pl.String())
     stripped = cells.cast(pl.String(), strict=False).str.strip_chars()
-    return stripped.set(stripped.is_in(_EMPTY), None)
+    return stripped.set(stripped.is_in(EMPTY), None)
 
 
 def numbers(cells: pl.Series) -> pl.Series:
@@ -123,6 +123,13 @@ def is_dated(clock: TimeColumn | None) -> bool:
     if clock is None or clock.format is None:
         return False
     return clock.format == "unix" or any(part in clock.format for part in ("%Y", "%y", "%F", "%s"))
+
+
+def tells_day(form: str | None) -> bool:
+    """Return whether stamps of a form go on at midnight; a clock without stamps does."""
+    return form is None or any(
+        part in form for part in ("%d", "%j", "%s", "%F", "unix", "%e", "%c")
+    )
 
 
 def _seconds_since_1970(stamps: pl.Series, form: str) -> pl.Series:

@@ -13,13 +13,13 @@ import polars as pl
 from ttastats.base.records import Problem
 from ttastats.formats.own_logs.block import BACK, Block, CountColumn, TimeColumn
 from ttastats_parsers.own_choice import ChosenColumns, UnfitError
-from ttastats_parsers.own_numbers import not_numbers, numbers, texts, times
+from ttastats_parsers.own_numbers import not_numbers, numbers, tells_day, texts, times
 
 #: A clock and time stamps that differ by more than this share, and a second, tell other times.
 _APART = 0.05
 #: Stamps of several processes may be written a little out of order.
 _STAMPS_APART = 1.0
-_COUNTS = ("step", "epoch", "samples")
+COUNTS = ("step", "epoch", "samples")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +28,7 @@ class Rows:
 
     `lines` are the lines of the file from 1, null where it has none. `begins` tells of each row
     whether a new run begins there. With `carried`, a cell that is empty holds what stood there
-    before.
+    before. Where the frame holds only what counts of a long table, `columns` are all that it has.
     """
 
     frame: pl.DataFrame
@@ -36,6 +36,7 @@ class Rows:
     begins: pl.Series | None = None
     carried: bool = False
     problems: list[Problem] = field(default_factory=list)
+    columns: tuple[str, ...] = ()
 
 
 def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
@@ -57,7 +58,7 @@ def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
 def _numbers_in(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
     """Return columns that are meant as numbers; `of_one` counts iterations of a clock's time."""
     cells = rows.frame
-    counts = ((name, getattr(chosen, name)) for name in _COUNTS)
+    counts = ((name, getattr(chosen, name)) for name in COUNTS)
     names = {name: count.column for name, count in counts if count is not None}
     names |= {f"m{number}": metric.name for number, metric in enumerate(chosen.metrics)}
     columns = {"line": rows.lines}
@@ -115,7 +116,7 @@ def _runs(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.Series:
 
 def _column_of(back: str, frame: pl.DataFrame) -> str:
     """Return the column that goes back: time, or the first count of progress there is."""
-    progress = next((count for count in _COUNTS if count in frame.columns), None)
+    progress = next((count for count in COUNTS if count in frame.columns), None)
     name = "seconds" if back == "time back" else progress
     if name is None or name not in frame.columns:
         wanted = "seconds" if back == "time back" else "step, epoch or samples"
@@ -151,7 +152,7 @@ def _timed(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> p
         frame = frame.with_columns(seconds=_sum_of_parts())
     elif clock.format is not None:
         first = seconds.drop_nulls().first().over("run")
-        if not any(part in clock.format for part in ("%d", "%j", "%s", "%F", "unix", "%e", "%c")):
+        if not tells_day(clock.format):
             midnights = _back("seconds").cast(pl.Int64()).cum_sum().over("run")
             seconds = seconds + midnights * 86_400.0
         frame = frame.with_columns(first_stamp=first).with_columns(
@@ -213,7 +214,7 @@ def _sum_of_iterations() -> pl.Expr:
 def _counted(frame: pl.DataFrame, chosen: ChosenColumns, *, carried: bool) -> pl.DataFrame:
     """Let counts be sums where each row tells its own part, add what is to be, and carry them."""
     counts = []
-    for name in _COUNTS:
+    for name in COUNTS:
         count: CountColumn | None = getattr(chosen, name)
         if count is None:
             counts.append(pl.lit(None, pl.Float64()).alias(name))
@@ -245,7 +246,7 @@ def _resumed(frame: pl.DataFrame, resume: str, problems: list[Problem]) -> pl.Da
     Where a run is resumed from a checkpoint, what had been trained and evaluated since is not part
     of the model any more: the later rows count, with the time of all.
     """
-    unknown = [name for name in ("seconds", *_COUNTS) if frame[name].is_null().all()]
+    unknown = [name for name in ("seconds", *COUNTS) if frame[name].is_null().all()]
     if resume == "time back" and "seconds" in unknown:  # a preset for logs with and without a time
         return frame
     back = _column_of(resume, frame.drop(unknown))
@@ -283,7 +284,7 @@ def _without_repeated(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _known_count(frame: pl.DataFrame) -> str | None:
-    return next((name for name in _COUNTS if not frame[name].is_null().all()), None)
+    return next((name for name in COUNTS if not frame[name].is_null().all()), None)
 
 
 def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,7 +29,7 @@ def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
         rows = replace(rows, carried=True)
     yield from rows.problems
     try:
-        chosen = choose(block, rows.frame.columns)
+        chosen = choose(block, rows.columns or rows.frame.columns)
         frame = numbered(rows, block, chosen)
     except UnfitError as error:
         problem = error.problem
@@ -189,11 +189,16 @@ def _training(
                 )
 
 
-def _names(part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block) -> dict[str, str]:
-    """Return the name of a run: from its path, its identifying columns, or its block."""
+def names_in(block: Block, columns: Iterable[str]) -> list[str]:
+    """Return the columns of which a run takes its name and fields."""
     meant = {*block.run, *block.fields.values()}
     meant.update(name for text in block.fields.values() for name in patterns.PLACE.findall(text))
-    cells = {name: cells_of.last(name, part) for name in cells_of.columns if name in meant}
+    return [name for name in columns if name in meant]
+
+
+def _names(part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block) -> dict[str, str]:
+    """Return the name of a run: from its path, its identifying columns, or its block."""
+    cells = {name: cells_of.last(name, part) for name in names_in(block, cells_of.columns)}
     named = dict(log.named)
     named |= {name: value for name in block.run if (value := cells.get(name)) is not None}
     known = {**named, **{name: value for name, value in cells.items() if value is not None}}

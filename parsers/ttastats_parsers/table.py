@@ -17,12 +17,13 @@ def recognises(_head: bytes) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the runs of a table."""
-    from ttastats_parsers.own_cells import rows_of, unpivoted  # only own logs need these
+    from ttastats_parsers.own_blocks import rows_of  # only own logs need these
+    from ttastats_parsers.own_cells import unpivoted
     from ttastats_parsers.own_choice import UnfitError
     from ttastats_parsers.own_runs import runs_of
 
     try:
-        rows = rows_of(log.read())
+        rows = rows_of(log)
     except UnfitError as error:
         yield error.problem
         return
