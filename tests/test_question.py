@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inspect import signature
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -51,11 +50,11 @@ def test_a_keyword_that_a_function_does_not_have_is_refused(name: str, keyword: 
         getattr(api, name)(losses([[0.5]]), **{keyword: ()})
 
 
-def test_a_name_for_each_side_or_for_none(tmp_path: Path) -> None:
-    table, absent = losses([[0.5]]), tmp_path / "absent.parquet"
+def test_a_name_for_each_side_or_for_none() -> None:
+    table, other = losses([[0.5]]), losses([[0.4]])
     for compared in (api.compare, api.html_report, api.plots, api.targets):
         with pytest.raises(TtastatsError, match="1 label for 2 sides"):
-            compared(table, absent, labels=["x"])
+            compared(table, other, labels=["x"])
     days = losses([[0.5, 0.4], [0.4, 0.3], [0.5, 0.2]]).with_columns(system=pl.col("source"))
     with pytest.raises(TtastatsError, match="2 labels for 3 sides"):
         api.compare(days, same=True, by=["system"], labels=["x", "y"], at_end=True)

@@ -281,6 +281,20 @@ def test_a_recorded_setting_is_asked_for_by_its_name(table: Path) -> None:
     assert tuple(read([table.with_name("sgd.parquet")]).collect().columns) == schema.NAMES
 
 
+def test_sides_are_called_by_the_values_of_a_setting(table: Path) -> None:
+    words = ["compare", str(table), "--a", "lr=0.1", "--b", "lr=0.2", "--label"]
+    for name, values in (("optimizer", ["adam", "sgd"]), ("lr", ["0.1", "0.2"])):
+        shown = CliRunner().invoke(app, [*words, name, "-f", "json"])
+        (row,) = json.loads(shown.stdout)["rows"]
+        assert [row["a"], row["b"]] == values
+    page = tta.html_report(*sides_of(table, "lr=0.1", "lr=0.2"), labels=["optimizer"])
+    assert "B: sgd" in page.html
+    for name in ("x", "seed", "benchmark", "model"):
+        refused = CliRunner().invoke(app, [*words, name])
+        assert "1 label for 2 sides" in str(refused.exception)
+        assert "name a column or a setting in which the sides differ" in str(refused.exception)
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -404,7 +404,7 @@ def targets(
     choices = question.sides(sources, what)
     for side in choices if metric else ():
         expect_metric(side.rows, metric or "", "--metric")
-    sides = question.labelled(choices, what, names)
+    sides = question.labelled(choices, what, question.called(choices, names))
     keys = question.keys(what.by, ENTRY if b is None else BENCHMARK, choices[0])
     # Qualities of two benchmarks have no order; of one table no round is mixed with another.
     always = BENCHMARK if b is None else ("benchmark",)
@@ -456,7 +456,7 @@ def judge_record(
         refuse_if(not positive, f"a baseline of {against:g}", "--against", "Give a number above 0.")
     what = Question(where=where, target=target, metric=metric)
     choices, contest = record_sides.sides(sources, contest, what)
-    labels = question.labels(sources, labels)
+    labels = question.called(choices, question.labels(sources, labels))
     made = [
         (benchmark, judged(sides, contest, against))
         for benchmark, sides in record_sides.by_benchmark(choices, labels)

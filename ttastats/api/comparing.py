@@ -79,6 +79,7 @@ def compare(
     judge = judge_of(what, (fail_on, require), also, block, profiles, noise)
     names = question.short_labels(sources, what.labels)
     choices = question.sides(sources, what, what.budget, of_answer=True)
+    names = question.called(choices, names)
     return answered(judge(question.labelled(choices, what, names), view), *choices)
 
 
@@ -161,6 +162,7 @@ def _of_one_setup(
     choices = question.sides(sources, sets, sets.budget, of_answer=True)
     if len(sources) == 1:
         names, choices = question.sets(choices[0], what.by, what.labels)
+    names = question.called(choices, names)
     sides = question.labelled(choices, sets, names)
     report = judge(sides, replace(view or View(), same=True))
     return answered(same.of_one_setup(report, options.confidence), *choices)

@@ -114,6 +114,7 @@ def html_report(
         place.expect(Path(output), [path for source in sources for path in question.files(source)])
     names = question.short_labels(sources, what.labels)
     choices = question.sides(sources, what, what.budget)
+    names = question.called(choices, names)
     short = shortened(names, _LONGEST_LABEL) or {}  # sentences repeat them
     made = _material(choices, what, [short.get(name, name) for name in names])
     runs = [side.runs for side in choices]
@@ -153,7 +154,7 @@ def material(*sources: Source, metric: str = "", **keywords: Unpack[Compared]) -
     choices = question.sides(sources, what)
     for side in choices if metric else ():
         expect_metric(side.rows, metric, "--metric", of_training=True)
-    made = _material(choices, what, names)
+    made = _material(choices, what, question.called(choices, names))
     return replace(made, metric=metric)
 
 

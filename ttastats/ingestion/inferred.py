@@ -21,7 +21,7 @@ from ttastats.formats.dialect import Dialect, Log
 from ttastats.formats.own_logs import patterns, setups
 from ttastats.formats.own_logs.block import fields_of
 from ttastats.formats.own_logs.setups import MARK
-from ttastats.ingestion.containers import Container, Memory, Refused, Remote, Tracking
+from ttastats.ingestion.containers import Container, Memory, Refused, Tracking
 from ttastats.ingestion.sources import Source
 from ttastats.table import schema
 from ttastats_parsers import settings_files
@@ -70,7 +70,7 @@ class Beside:
         settings: dict[str, Any] = {}
         names: list[str] = []
         problems: list[Problem] = []
-        for place in (folder, *folder.parents[: min(source.file.name.count("/"), _ABOVE)]):
+        for place in (folder, *folder.parents[: min(source.depth(), _ABOVE)]):
             own, files, wrong = self._of_folder(container, place, companion)
             settings = {**own, **settings}
             names += files
@@ -87,8 +87,8 @@ class Beside:
         names: list[str] = []
         problems: list[Problem] = []
         listed = set(container.listing(folder))
-        hidden = () if isinstance(container, Remote) else settings_files.HYDRA
-        for name in (*(name for name in settings_files.NAMES if name in listed), *hidden):
+        named = (name for name in settings_files.NAMES if name in listed)
+        for name in (*named, *settings_files.HYDRA):
             content = companion(folder / name)
             if content is None:
                 continue
@@ -194,7 +194,7 @@ def _marked(
 
 def _place(source: Source, log: Log, entry: str | None) -> list[str]:
     """Return the folders that a log lies in below what was given, with some above if need be."""
-    below = source.file.name.count("/")
+    below = source.depth()
     parts = list(log.folder.parts[1:])
     if entry is not None and entry in parts:  # a folder of the run's own lies below
         at = len(parts) - parts[::-1].index(entry)

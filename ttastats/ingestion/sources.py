@@ -85,6 +85,13 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         path = f"{root}/{self.file.name}"
         return path == place or path.startswith(f"{place}/")
 
+    def depth(self) -> int:
+        """Return how many folders lie between what was given and the file."""
+        name = self.file.name
+        if isinstance(self.container, Remote):
+            name = name.lstrip("/").removeprefix(self.container.listed().root).lstrip("/")
+        return name.count("/")
+
     def is_remote(self) -> bool:
         """Return whether it lies in an object store or on a server."""
         return isinstance(self.container, Remote | Tracking)
@@ -296,6 +303,9 @@ def _remote(url: str) -> Iterator[Source]:
     if not listed.files:
         raise TtastatsError("no files found", where=stores.shown(url), remedy="Check the URL.")
     for name, file in listed.files.items():
-        folder = os.path.dirname(os.path.relpath(name, listed.root))
+        below = os.path.relpath(name, listed.root)
+        if any(part[0] == "." for part in below.split("/") if part != "."):
+            continue  # as on a disk, where settings may lie in hidden folders
+        folder = os.path.dirname(below)
         shown = name if "://" in name else f"{url.split('://')[0]}://{name}"
         yield Source(remote, file, shown, folder or os.path.basename(listed.root))

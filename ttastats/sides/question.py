@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import Parameter, signature
-from typing import ParamSpec, TypeVar, get_args
+from typing import Any, ParamSpec, TypeVar, get_args
 
 import polars as pl
 
@@ -529,7 +529,12 @@ def files(source: Source) -> list[Place]:
 
 
 def labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str]:
-    """Name sources by `names`, else by paths or conditions, and tables in memory by letters."""
+    """Name sources by `names`, else by paths or conditions, and tables in memory by letters.
+
+    One name for several is looked up when their runs are known: see `called`.
+    """
+    if len(names) == 1:
+        return names
     return _expect_as_many(names, [label(source, number) for number, source in enumerate(sources)])
 
 
@@ -538,9 +543,32 @@ def _expect_as_many(names: Sequence[str], sides: Sequence[str]) -> Sequence[str]
         raise TtastatsError(
             f"{units.plural(len(names), 'label')} for {units.plural(len(sides), 'side')}",
             where="--label",
-            remedy="Repeat --label once per side, in their order.",
+            remedy="Repeat --label once per side, in their order, or name a column or a setting "
+            "in which the sides differ.",
         )
     return names or sides
+
+
+def called(choices: Sequence[Chosen], names: Sequence[str]) -> Sequence[str]:
+    """Return the names of sides: one name for several is of what they differ in, by its values."""
+    if len(names) != 1 or len(choices) == 1:
+        return names
+    values = [_value(side.runs, names[0]) for side in choices]
+    if None in values or len(set(values)) < len(values):
+        return _expect_as_many(names, list(map(str, values)))
+    return list(map(str, values))
+
+
+def _value(runs: pl.DataFrame, name: str) -> Any:
+    """Return the only value of a column or recorded setting, None where there is no such one."""
+    if name in runs.columns:
+        several = runs.get_column(name)
+    else:
+        setting = settings.meant(name, settings.known(runs.get_column("extra")))
+        if setting is None:
+            return None
+        several = settings.column(runs.get_column("extra"), setting)
+    return several[0] if several.len() and several.n_unique() == 1 else None
 
 
 def label(source: Source, number: int) -> str:
