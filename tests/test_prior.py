@@ -34,7 +34,7 @@ def earlier() -> pl.DataFrame:
     return pl.concat(runs(8, seed) for seed in range(10, 20))
 
 
-A, B = runs(3, 1), runs(3, 2, epochs=9.0)
+A, B = runs(3, 1), runs(3, 4, epochs=9.0)
 
 
 def row(prior: pl.DataFrame | None, a: pl.DataFrame = A, b: pl.DataFrame = B) -> dict[str, Any]:
@@ -122,3 +122,8 @@ def test_the_commands_take_files(earlier: pl.DataFrame, tmp_path: Path) -> None:
     assert "10 earlier entries, noise" in done.stdout
     assert "10 earlier entries" in run("power", a, "--prior", prior).stdout
     assert "10 earlier entries" in run("claim", a, "--seconds", "<= 700", "--prior", prior).stdout
+
+
+def test_two_values_of_epochs_are_no_difference_of_two_setups(earlier: pl.DataFrame) -> None:
+    of = row(earlier, runs(2, 1, noise=0.0), runs(2, 2, epochs=8.5, noise=0.0))
+    assert "counted too coarsely" in of["prior_epochs_refused"]

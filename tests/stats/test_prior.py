@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ttastats.stats.prior import Prior, fit, fits, moderated, prior
+from ttastats.stats.prior import Prior, coarse, fit, fits, moderated, prior
 
 A, B = np.log([612.0, 655, 590]), np.log([548.0, 571, 539])
 
@@ -42,7 +42,7 @@ def test_a_prior_of_another_size_does_not_fit(d0: float, s0: float, p: float) ->
     ratio = np.mean([np.var(x, ddof=1) for x in (A, B)]) / s0**2
     assert stats.f.sf(ratio, 4, d0) == pytest.approx(p, abs=5e-7)
     one = Prior(8, df=d0, variance=s0**2)
-    assert fits([A, B], [one, one]) == (p >= 0.1)
+    assert fits([A, B], [one, one]) == (p >= 0.2)
 
 
 def test_fits_are_those_of_the_reference() -> None:
@@ -59,9 +59,9 @@ def test_fits_are_those_of_the_reference() -> None:
 @pytest.mark.parametrize(
     ("spreads", "why"),
     [
-        ([0, 0, 0, 0, 0.02, 0.05, 0, 0.06], "no_noise"),
-        ([0.05] * 4, "few_entries"),
-        ([1e-5, 0.3, 1e-4, 0.5, 1e-5, 0.2, 2e-4, 0.4], "worthless"),
+        ([0, 0, 0, 0, 0.02, 0.05, 0, 0.06], "prior_no_noise"),
+        ([0.05] * 4, "prior_few_entries"),
+        ([1e-5, 0.3, 1e-4, 0.5, 1e-5, 0.2, 2e-4, 0.4], "prior_worthless"),
         ([0.05, 0.06, 0.04, 0.05, 0.06], ""),
     ],
 )
@@ -80,3 +80,15 @@ def test_false_claims_stay_at_the_level_where_the_noise_is_that_of_the_prior() -
         found += moderated(a, b + math.log(1.1), *sides, 0.95).p_value < 0.05
     assert false / 1_500 < 0.06
     assert found / 1_500 > 0.4
+
+
+def test_few_entries_are_worth_half_of_what_their_likeness_says() -> None:
+    spreads = np.array([0.02, 0.09, 0.03, 0.12, 0.05, 0.01, 0.20, 0.04]) ** 2
+    assert prior(spreads, [9] * 8).df == pytest.approx(1.0254 / 2, abs=5e-5)
+
+
+def test_runs_that_are_all_equal_are_counted_too_coarsely() -> None:
+    one, other = np.zeros(3), np.ones(3)
+    assert coarse([one, other])
+    assert not coarse([one, np.array([0.0, 1, 0])])
+    assert coarse([np.zeros(4), np.array([0.0, 1, 0])])

@@ -544,6 +544,7 @@ PHRASES = {
     "prior_no_noise": "{constant:.0%} of the {n} earlier entries have no noise to learn from",
     "prior_worthless": "the noise of the {n} earlier entries is too different to say anything",
     "prior_misfit": "they vary far more than the {n} earlier entries",
+    "prior_coarse": "all runs of a side are equal: they are counted too coarsely",
     "prior_few_runs": "a side has one run",
     "prior_enough_runs": "they are enough to show their noise",
     "history_unseen": "With this noise, a change under {unseen} stays unseen for {nights} nights.",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -139,7 +138,7 @@ def prior_for(entries: Sequence[Entry], runs: pl.DataFrame, part: str) -> Prior:
     first = runs.row(0, named=True)
     reached = int(runs["reached"].sum())
     if reached < 2 or reached > PARTS[part]:
-        return Prior(0, refused="few_runs" if reached < 2 else "enough_runs")
+        return Prior(0, refused="prior_few_runs" if reached < 2 else "prior_enough_runs")
     these = _identities(runs)
     near = [
         entry for entry in entries
@@ -172,7 +171,7 @@ def noise_of(entries: Sequence[Entry], runs: pl.DataFrame) -> tuple[dict[str, No
     for part in PARTS:
         one = prior_for(entries, runs, part)
         if not one.refused and not priors.fits([logs[part]], [one]):
-            one = replace(one, refused="misfit")
+            one = replace(one, refused="prior_misfit")
         numbers |= _numbers(part, [one])
         df = logs[part].size - 1.0
         if df > 0:
@@ -201,8 +200,15 @@ def between(
     for part in PARTS:
         logs = [of_a[part], of_b[part]]
         both = [prior_for(entries, side, part) for side in (a, b)]
-        if not any(one.refused for one in both) and not priors.fits(logs, both):
-            both = [replace(one, refused="misfit") for one in both]
+        if not any(one.refused for one in both):
+            of_runs = (
+                "prior_coarse"
+                if priors.coarse(logs)
+                else ""
+                if priors.fits(logs, both)
+                else "prior_misfit"
+            )
+            both = [replace(one, refused=of_runs) for one in both]
         numbers |= _numbers(part, both)
         if min(each.size for each in logs) > 1:
             used = [Prior(0) if any(one.refused for one in both) else one for one in both]
@@ -229,20 +235,9 @@ def _ratio(part: str, ratio: Moderated) -> dict[str, float]:
     return {f"prior_{part}_{name}": value for name, value in zip(names, values, strict=True)}
 
 
-#: Why a prior is refused, in words.
-_WHY = {
-    "few_entries": partial(wording, "prior_few_entries"),
-    "no_noise": partial(wording, "prior_no_noise"),
-    "worthless": partial(wording, "prior_worthless"),
-    "misfit": partial(wording, "prior_misfit"),
-    "few_runs": partial(wording, "prior_few_runs"),
-    "enough_runs": partial(wording, "prior_enough_runs"),
-}
-
-
 def why(one: Prior) -> str:
     """Return why a prior is refused, nothing where it is not."""
-    return _WHY[one.refused](n=one.entries, constant=one.constant) if one.refused else ""
+    return wording(one.refused, n=one.entries, constant=one.constant) if one.refused else ""
 
 
 def in_words(row: PriorKeys) -> Iterator[str]:

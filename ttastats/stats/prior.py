@@ -24,7 +24,11 @@ MOST_DF, LEAST_DF = 20.0, 0.5
 #: No variance, and the bound of the fit. A share of the median stands for none.
 _NONE, _BOUND, _FLOOR = 1e-12, 200.0, 1e-4
 #: Where the runs vary so much more than the prior has it, they have another noise.
-_MISFIT = 0.1
+_MISFIT = 0.2
+#: Of what the fit says a prior is worth: few entries make variances look more alike than they are.
+_WORTH = 0.5
+#: Equal runs of a side that show a coarse count, not how little noise there is.
+_EQUAL = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +64,13 @@ def prior(variances: Sequence[float], dfs: Sequence[float]) -> Prior:
     """Return the prior of earlier entries, refused where they are few or have no noise."""
     s2, df = np.asarray(variances, dtype=np.float64), np.asarray(dfs, dtype=np.float64)
     if s2.size < LEAST_ENTRIES:
-        return Prior(int(s2.size), refused="few_entries")
+        return Prior(int(s2.size), refused="prior_few_entries")
     made = Prior(int(s2.size), float(np.mean(s2 < _NONE)))
     if made.constant > MOST_CONSTANT:
-        return replace(made, refused="no_noise")
+        return replace(made, refused="prior_no_noise")
     d0, variance = fit(s2, df)
-    made = replace(made, df=min(d0, MOST_DF), variance=variance)
-    return replace(made, refused="worthless") if d0 < LEAST_DF else made
+    made = replace(made, df=min(_WORTH * d0, MOST_DF), variance=variance)
+    return replace(made, refused="prior_worthless") if d0 < LEAST_DF else made
 
 
 def fit(s2: Floats, df: Floats) -> tuple[float, float]:
@@ -94,6 +98,15 @@ def fits(logs: Sequence[Floats], priors: Sequence[Prior]) -> bool:
     ratio = sum(df * float(np.var(each, ddof=1)) / one.variance
                 for df, each, one in zip(dfs, logs, priors, strict=True)) / sum(dfs)  # fmt: skip
     return float(special.fdtrc(sum(dfs), min(one.df for one in priors), ratio)) >= _MISFIT
+
+
+def coarse(logs: Sequence[Floats]) -> bool:
+    """Return whether the runs of sides are counted too coarsely for a test of their means.
+
+    Of runs that take one of two values, two and two are often all different from side to side.
+    """
+    equal = [each.size for each in logs if not np.ptp(each)]
+    return len(equal) == len(logs) or max(equal, default=0) >= _EQUAL
 
 
 def moderated(a: Floats, b: Floats, of_a: Prior, of_b: Prior, confidence: float) -> Moderated:
