@@ -1,8 +1,8 @@
 """Hugging Face Trainer: `trainer_state.json`, whose `log_history` holds all that was logged.
 
 Its entries bear a step and an epoch, and no time: none is made up, so that such runs are compared
-in steps and epochs. Every checkpoint holds the whole history before it; the longest one tells the
-run, and the others are parts of it.
+in steps and epochs, unless event files around it tell when each was logged. Every checkpoint holds
+the whole history before it; the longest one tells the run, and the others are parts of it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ttastats_parsers.payloads import as_float, as_int, as_mapping, storable
 
 name = "hf-trainer"
 
-_FILE = "trainer_state.json"
+STATE = "trainer_state.json"
 _KEYS = (b'"log_history"', b'"global_step"')
-_CHECKPOINT = re.compile(r"(?:checkpoint-(\d+)|last-checkpoint)")
+CHECKPOINT = re.compile(r"(?:checkpoint-(\d+)|last-checkpoint)")
 #: Keys of an entry that say where it stands; of the last one, what the whole training took.
 _PLACE = frozenset({"step", "epoch"})
 #: What a state knows of the arguments of its run.
@@ -39,7 +39,7 @@ def recognises(head: bytes, path: str) -> bool:
     """Return whether a file is a trainer state, by its name or its keys."""
     if head and b"{" not in head[:8]:
         return False
-    return path.endswith(f"/{_FILE}") or (
+    return path.endswith(f"/{STATE}") or (
         path.endswith(".json") and all(key in head for key in _KEYS)
     )
 
@@ -95,7 +95,7 @@ def _states_beside(log: Log) -> Iterator[PurePosixPath]:
     top = _top(log)
     steps: dict[PurePosixPath, float] = {}
     for name_ in log.listing(top):
-        if match := _CHECKPOINT.fullmatch(name_[:-1]):
+        if match := CHECKPOINT.fullmatch(name_[:-1]):
             steps[top / match[0]] = float(match[1] or "inf")  # one called the last is
     ordered = sorted(steps, key=lambda folder: steps[folder], reverse=True)
     yield from (path for folder in [top, *ordered] if (path := folder / log.name) != log.path)
@@ -103,7 +103,7 @@ def _states_beside(log: Log) -> Iterator[PurePosixPath]:
 
 def _top(log: Log) -> PurePosixPath:
     """Return the folder of the run: that around a checkpoint's."""
-    return log.folder.parent if _CHECKPOINT.fullmatch(log.folder.name) else log.folder
+    return log.folder.parent if CHECKPOINT.fullmatch(log.folder.name) else log.folder
 
 
 def _run(state: Mapping[str, Any], log: Log) -> Run:

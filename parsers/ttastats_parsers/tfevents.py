@@ -9,7 +9,7 @@ makes them, are one run too, whose metrics are named after the folder.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -80,7 +80,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if paths[0] != log.path:
         return
     files = [
-        _read(path, log.read() if path == log.path else log.companion(path) or b"")
+        read_file(path, log.read() if path == log.path else log.companion(path) or b"")
         for path in paths
     ]
     problems = []
@@ -92,7 +92,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         ]
     # `add_hparams` makes a folder of its own, which repeats a run's last values.
     is_of_settings = all(file.holds_settings for file in files)
-    if is_of_settings and _event_files(log, log.folder.parent):
+    if is_of_settings and event_files(log.listing, log.folder.parent):
         yield from problems or [_NOT_A_RUN]
         return
     scalars, replaced = _merged(files, top)
@@ -107,7 +107,7 @@ def _paths(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
     if not _NAME.search(log.name):
         return log.folder, [log.path]
     top, folders = _folders(log)
-    files = [path for folder in folders for path in _event_files(log, folder)]
+    files = [path for folder in folders for path in event_files(log.listing, folder)]
 
     def begun(path: PurePosixPath) -> tuple[int, str]:
         match = _NAME.search(path.name)
@@ -116,8 +116,11 @@ def _paths(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
     return top, sorted({log.path, *files}, key=begun)
 
 
-def _event_files(log: Log, folder: PurePosixPath) -> list[PurePosixPath]:
-    return [folder / word for word in log.listing(folder) if _NAME.search(word) and word[-1] != "/"]
+def event_files(
+    listing: Callable[[PurePosixPath], Sequence[str]], folder: PurePosixPath
+) -> list[PurePosixPath]:
+    """Return the event files that lie directly in a folder."""
+    return [folder / word for word in listing(folder) if _NAME.search(word) and word[-1] != "/"]
 
 
 def _folders(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
@@ -127,13 +130,13 @@ def _folders(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
     """
     for top in (log.folder, log.folder.parent):
         halves = [top / word[:-1] for word in log.listing(top) if word[:-1].lower() in _HALVES]
-        folders = [folder for folder in (top, *halves) if _event_files(log, folder)]
+        folders = [folder for folder in (top, *halves) if event_files(log.listing, folder)]
         if len(folders) > 1 and log.folder in folders:
             return top, folders
     return log.folder, [log.folder]
 
 
-def _read(path: PurePosixPath, content: bytes) -> EventFile:
+def read_file(path: PurePosixPath, content: bytes) -> EventFile:
     """Return what a file tells, as far as it can be read."""
     records = tf_records(content)
     scalars: list[Scalar] = []
@@ -336,6 +339,6 @@ def _settings_beside(log: Log, folder: PurePosixPath) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for word in log.listing(folder):
         if _HPARAMS_FOLDER.fullmatch(word):
-            for path in _event_files(log, folder / word[:-1]):
+            for path in event_files(log.listing, folder / word[:-1]):
                 settings |= _settings(tf_records(log.companion(path) or b"").data)
     return settings

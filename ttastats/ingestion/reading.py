@@ -7,7 +7,7 @@ import posixpath
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 
 import polars as pl
@@ -22,12 +22,13 @@ from ttastats.base.streams import UnreadableError
 from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.formats.own_logs import patterns, presets
 from ttastats.formats.own_logs.block import FIELDS, Block, fields_of, is_layout, refined
-from ttastats.ingestion import inferred, registry, traces
+from ttastats.ingestion import inferred, registry, together, traces
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for
 from ttastats.ingestion.sources import Source, fetched, reason_of
 from ttastats.table import tables
 from ttastats.traces import kineto
+from ttastats_parsers import tfevents
 
 #: Rows of a piece of the file in which those of a unit wait.
 _PIECE_ROWS = 4_000
@@ -178,8 +179,8 @@ def _read(
         )
         # A file that the user chose, or whose dialect the user chose, is read.
         is_chosen = chosen is not None or source.named
-        is_part = not is_chosen and _lies_beside_its_table(dialect, log, reading)
-        items = [_READ_FROM_A_TABLE] if is_part else dialect.parse(log)
+        telling = "" if is_chosen else _told_by(dialect, log, source, reading)
+        items = _parsed(dialect, log, telling, source, surroundings)
         items = [item if driving else _with_names(item, log) for item in items]
         items = inferred.with_settings(items, log, source, dialect, surroundings.settings, head)
         digest = bytes_of.digest()
@@ -199,24 +200,51 @@ def _read(
     return runs, problems
 
 
-_READ_FROM_A_TABLE = Problem(PART_OF_A_RUN, "its run is in the CSV file beside it", "info")
+def _parsed(
+    dialect: Dialect, log: Log, telling: str, source: Source, surroundings: _Surroundings
+) -> list[Run | Problem]:
+    """Return what a log tells, unless another file does; event files may tell its times."""
+    if telling:
+        return [Problem(PART_OF_A_RUN, f"its run is in {telling}", "info")]
+    items = list(dialect.parse(log))
+    if dialect.name not in together.TELLING:
+        return items
+    return together.with_times(items, log, *surroundings.folders(source))
 
 
-def _lies_beside_its_table(dialect: Dialect, log: Log, reading: Reading) -> bool:
-    """Return whether an event file lies beside a CSV file that holds the same run with its times.
+def _told_by(dialect: Dialect, log: Log, source: Source, reading: Reading) -> str:
+    """Return the name of a file that tells the run of an event file too, empty if none does.
 
-    An event file that a block describes is read all the same.
+    It is a CSV file beside it with times of its own, or one with the same values. An event file
+    that a block describes is read all the same.
     """
     if dialect.name != "tfevents" or log.block is not None:
-        return False
+        return ""
     for name in log.listing(log.folder):
         if name.endswith(".csv"):
             head = (log.companion(log.folder / name) or b"").partition(b"\n")[0]
             table, block, _ = choose_dialect(head, log.folder, name, None, reading)
             times = (block.seconds or ()) if block and table and table.name == "table" else ()
             if any(time.column in head.decode("utf-8", "replace") for time in times):
-                return True
-    return False
+                return name
+    return together.told_by(log, source.depth(), partial(_runs_beside, log, reading))
+
+
+def _runs_beside(log: Log, reading: Reading, path: PurePosixPath) -> list[Run]:
+    """Return the runs of another file, if it may tell what an event file tells too."""
+    content = log.companion(path) or b""
+    dialect, block, named = choose_dialect(content, path.parent, path.name, None, reading)
+    if dialect is None or dialect.name not in together.TELLING:
+        return []
+    other = structs.replace(
+        log,
+        folder=path.parent,
+        name=path.name,
+        blocks=lambda: iter((content,)),
+        block=block,
+        named=named,
+    )
+    return [item for item in dialect.parse(other) if isinstance(item, Run)]
 
 
 #: Dialects that read what a block describes; others know their logs, and a block refines them.
@@ -291,6 +319,7 @@ class _Surroundings:
     def __init__(self) -> None:
         self.settings = inferred.Beside()
         self._ways: dict[Container, tuple[Companion, Listing]] = {}
+        self._event_files: dict[Container, together.EventFiles] = {}
         self._listed_for: dict[str, None] = {}
         self._too_large: dict[PurePosixPath, str] = {}
         self._problems: dict[tuple[str, PurePosixPath], Problem] = {}
@@ -314,6 +343,14 @@ class _Surroundings:
             return listing(folder)
 
         return companion, listing_for_it
+
+    def folders(self, source: Source) -> tuple[Listing, together.EventFiles]:
+        """Return what lists the folders around a log, and the event files in one."""
+        listing = self._ways[source.container][1]
+        if source.container not in self._event_files:
+            known = lru_cache(maxsize=1024)(partial(tfevents.event_files, listing))
+            self._event_files[source.container] = known
+        return listing, self._event_files[source.container]
 
     def _companion_in(self, container: Container) -> Companion:
         """Return what reads a companion, and keeps it for the next log, where it is small.

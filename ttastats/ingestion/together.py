@@ -1,0 +1,137 @@
+"""Which files beside each other tell the same run, and what does each of them know?
+
+TensorBoard's event files tell when each value was logged; a table of Lightning or the state of a
+trainer beside them tells the same values, without times. They are one run: that of the other file,
+with these times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isclose
+from pathlib import PurePosixPath
+
+from msgspec import structs
+
+from ttastats.base.records import Evaluation, Problem, Run
+from ttastats.formats.dialect import Log
+from ttastats_parsers import tfevents
+from ttastats_parsers.hf_trainer import CHECKPOINT, STATE
+from ttastats_parsers.payloads import date_of, since
+from ttastats_parsers.tfevents import EventFile, Scalar
+
+#: Dialects whose files may tell what event files tell too.
+TELLING = ("table", "hf-trainer")
+#: Folders between the state of a trainer and its event files: `runs/Jan28_23-42-14_host`.
+_BETWEEN = 2
+#: Event files keep 32 bits of a number.
+_DIGITS = 1e-5
+
+Listing = Callable[[PurePosixPath], Sequence[str]]
+EventFiles = Callable[[PurePosixPath], list[PurePosixPath]]
+_Key = tuple[str, int | None]
+
+
+def told_by(log: Log, depth: int, runs_of: Callable[[PurePosixPath], Iterable[Run]]) -> str:
+    """Return the name of the file that tells the run of an event file too, empty if none does.
+
+    It lies beside it, or in one of as many folders above as were given.
+    """
+    paths = list(_others(log, min(depth, _BETWEEN)))
+    if not paths:
+        return ""
+    scalars = _scalars([tfevents.read_file(log.path, log.read())])
+    return next((p.name for p in paths if any(_agree(run, scalars) for run in runs_of(p))), "")
+
+
+def _others(log: Log, above: int) -> Iterator[PurePosixPath]:
+    yield from (log.folder / word for word in log.listing(log.folder) if word.endswith(".csv"))
+    for folder in (log.folder, *log.folder.parents[:above]):
+        words = log.listing(folder)
+        yield from (folder / word for word in words if word == STATE)
+        matches = filter(None, (CHECKPOINT.fullmatch(word[:-1]) for word in words))
+        last = max(matches, key=lambda match: int(match[1] or 0), default=None)
+        if last is not None:
+            yield folder / last[0] / STATE
+
+
+def with_times(
+    items: list[Run | Problem], log: Log, listing: Listing, event_files: EventFiles
+) -> list[Run | Problem]:
+    """Return a run without times with those of the event files around it that tell its values.
+
+    Where no event files lie, `log.listing` is not asked: other files do not change the run.
+    """
+    runs = [item for item in items if isinstance(item, Run)]
+    if len(runs) != 1 or any(each.seconds is not None for each in runs[0].evaluations):
+        return items
+    paths = _event_files(log, listing, event_files)
+    if not paths:
+        return items
+    log.listing(log.folder)  # what lies around the log decides what it tells
+    files = [tfevents.read_file(path, log.companion(path) or b"") for path in paths]
+    files = [file for file in files if _agree(runs[0], _scalars([file]))]
+    if not files:
+        return items
+    return [_timed(item, files) if isinstance(item, Run) else item for item in items]
+
+
+def _event_files(log: Log, listing: Listing, event_files: EventFiles) -> list[PurePosixPath]:
+    """Return the event files in the folder of a log; of a trainer, also in those below."""
+    if log.name != STATE:
+        return event_files(log.folder)
+    top = log.folder.parent if CHECKPOINT.fullmatch(log.folder.name) else log.folder
+    folders = [top]
+    for folder in (top, top / "runs"):
+        words = (word[:-1] for word in listing(folder) if word.endswith("/"))
+        folders += [folder / word for word in words if not CHECKPOINT.fullmatch(word)]
+    return [path for folder in folders for path in event_files(folder)]
+
+
+def _scalars(files: Iterable[EventFile]) -> dict[_Key, Scalar]:
+    return {_key(each.tag, each.step): each for file in files for each in file.scalars}
+
+
+def _key(metric: str, step: int | None) -> _Key:
+    return metric.replace("/", "_"), step  # `eval_loss` is logged as `eval/loss`
+
+
+def _agree(run: Run, scalars: Mapping[_Key, Scalar]) -> bool:
+    """Return whether most values of a run that event files name too are the same there.
+
+    Those of a session that was begun again may differ.
+    """
+    pairs = [
+        (each.logged_value, scalar.value)
+        for each in run.evaluations
+        if (scalar := scalars.get(_key(each.metric, each.step))) is not None
+    ]
+    same = [
+        a == b or (a is not None and b is not None and isclose(a, b, rel_tol=_DIGITS))
+        for a, b in pairs
+    ]
+    return sum(same) * 2 > len(same)
+
+
+def _timed(run: Run, files: Sequence[EventFile]) -> Run:
+    begun = min((file.begun for file in files if file.begun is not None), default=None)
+    ended = max((file.ended for file in files if file.ended is not None), default=None)
+    scalars = _scalars(sorted(files, key=lambda file: file.begun or 0.0))
+
+    def timed(each: Evaluation) -> Evaluation:
+        scalar = scalars.get(_key(each.metric, each.step))
+        return structs.replace(each, seconds=since(scalar.time, begun)) if scalar else each
+
+    own = run.extra.get("settings")
+    settings = {key: value for file in files for key, value in file.settings.items()}
+    settings |= own if isinstance(own, Mapping) else {}
+    extra = {**run.extra, "event_files": len(files)}
+    return structs.replace(
+        run,
+        started_at=run.started_at or date_of(begun),
+        clock="wall",
+        clock_zero="first event",
+        run_seconds=since(ended, begun),
+        evaluations=tuple(map(timed, run.evaluations)),
+        extra={**extra, "settings": settings} if settings else extra,
+    )
