@@ -102,6 +102,7 @@ OWN_LOGS = (
     Row("no_table", "error", "The file contains no table."),
     Row("not_guessed", "info", "`--guess` proposes no block for these files; the message says why."),
     Row("not_a_number not_finite", "warning", "Values that are not finite numbers are unknown."),
+    Row("open_end", "info", "The file ends with a value and without a line feed, as a killed program leaves it: the value may lack digits."),
     Row("percent_or_fraction", "error", "Values and target differ by a factor of 100. Give the target in the unit of the log."),
     Row("recognised", "info", "The file was recognised as a known format."),
     Row("repeated_steps", "error", "A table has several rows for most steps: rows of several runs. Name the column that tells them apart with `run`."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from ttastats.ingestion.sources import Source, fetched, reason_of
 from ttastats.table import tables
 from ttastats.traces import kineto
 from ttastats_parsers import tfevents
+from ttastats_parsers.payloads import as_float
 
 #: Rows of a piece of the file in which those of a unit wait.
 _PIECE_ROWS = 4_000
@@ -181,7 +183,10 @@ def _read(
         is_chosen = chosen is not None or source.named
         telling = "" if is_chosen else _told_by(dialect, log, source, reading)
         items = _parsed(dialect, log, telling, source, surroundings)
-        items = [item if driving else _with_names(item, log) for item in items]
+        items = [
+            _with_open_end(item, bytes_of.tail()) if driving else _with_names(item, log)
+            for item in items
+        ]
         items = inferred.with_settings(items, log, source, dialect, surroundings.settings, head)
         digest = bytes_of.digest()
     except (UnreadableError, limits.TooLargeError, MemoryError) as error:
@@ -263,6 +268,23 @@ def _with_names(item: Run | Problem, log: Log) -> Run | Problem:
     return structs.replace(
         item, **fields_of(named), clock=block.clock or item.clock, extra={**item.extra, **others}
     )
+
+
+#: A number where a text ends without a line feed, as a writer leaves it that was killed.
+_OPEN_END = re.compile(rb"(?<![\w.])[-+]?\d[\d.eE+-]*$")
+
+
+def _with_open_end(item: Run | Problem, tail: bytes) -> Run | Problem:
+    """Return a run, with a problem if its last value is the number that a file ends with."""
+    match = _OPEN_END.search(tail)
+    if match is None or isinstance(item, Problem) or not item.evaluations:
+        return item
+    last = max(item.evaluations, key=lambda each: (each.line or 0, each.index))
+    if last.logged_value is None or as_float(match[0].decode()) != last.logged_value:
+        return item
+    text = f"the last line has no end: {last.metric} {match[0].decode()} may lack digits"
+    problem = Problem("open_end", text, "info", last.line)
+    return structs.replace(item, problems=(*item.problems, problem))
 
 
 _Choice = tuple[Dialect | None, Block | None, Mapping[str, str]]
@@ -393,6 +415,10 @@ class _Surroundings:
 _SMALL, _MOST_KEPT = 1024 * 1024, 1024
 
 
+#: Bytes of the end of a file that are looked at again.
+_LAST = 100
+
+
 class _Bytes:
     """The bytes of a source: its first block is read once, and digested on the choose_dialect."""
 
@@ -403,6 +429,7 @@ class _Bytes:
         self._stream = source.blocks()
         self._head = next(self._stream, b"")
         self._second = next(self._stream, None)
+        self._tail = self._head[-_LAST:]
 
     def head(self) -> bytes:
         """Return the first block."""
@@ -420,8 +447,13 @@ class _Bytes:
         assert state is not None  # noqa: S101 - for the type checker
         for block in blocks:
             state.update(block)
+            self._tail = block[-_LAST:]
             yield block
         self._digest = state.hexdigest()
+
+    def tail(self) -> bytes:
+        """Return the end of what has been read: of the last line, if it has no end."""
+        return self._tail.rpartition(b"\n")[2]
 
     def digest(self) -> str:
         """Return the digest of all bytes, reading them if nobody has to the end."""

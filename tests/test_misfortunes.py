@@ -1,0 +1,166 @@
+"""Logs of every kind that were cut off, went on in the same file, or hold two runs.
+
+No number is made up, nothing is lost without a word, and nothing ends in an error of the program.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.conftest import FIXTURES
+from ttastats.base.errors import TtastatsError
+from ttastats.formats.own_logs import FILE
+from ttastats.ingestion.ingest import ingest
+from ttastats.table import store
+
+#: A fixture of each kind of log that is no text of a suite.
+KINDS = {
+    "airbench": "lines/airbench.txt",
+    "algoperf": "table/algoperf_measurements.csv",
+    "autoresearch": "table/autoresearch_results.tsv",
+    "autoresearch-log": "lines/autoresearch_run.log",
+    "bars": "lines/progress_bar.log",
+    "deepspeed": "lines/deepspeed_value_alone.log",
+    "deepspeed-random-ltd": "lines/deepspeed_random_ltd.log",
+    "deit": "table/deit.txt",
+    "detectron2": "table/detectron2_metrics.json",
+    "evaluations-npz": "evaluations-npz/three_evaluations",
+    "hf-trainer": "hf-trainer/several_sets_and_nan",
+    "keras": "table/keras.csv",
+    "lightning": "table/lightning.csv",
+    "llmc": "lines/llmc.log",
+    "megatron": "lines/megatron_stamps_and_ranks.log",
+    "mlflow": "mlflow/two_runs_and_a_deleted_one",
+    "mlflow-db": "mlflow-db/two_runs.db",
+    "mmcv": "table/mmcv.log.json",
+    "mmengine": "table/mmengine_scalars.json",
+    "monitor": "table/monitor.csv",
+    "monitors": "sb3-monitor/two_environments",
+    "nanogpt": "lines/nanogpt.txt",
+    "nanogpt-speedrun": "lines/speedrun_in_seconds.txt",
+    "parameter-golf": "lines/parameter_golf.log",
+    "seeds": "table/several_seeds.csv",
+    "tfevents": "tfevents/restarted",
+    "torchtitan": "lines/torchtitan_colours.log",
+    "ultralytics": "table/ultralytics_padded.csv",
+    "wandb": "wandb/finished",
+    "wandb-history": "table/wandb_history.jsonl",
+    "wandb-panel": "table/wandb_panel.csv",
+    "wandb-table": "table/wandb_runs.csv",
+    "yolov5": "table/yolov5_padded.csv",
+}
+
+
+def torn(content: bytes) -> bytes:
+    """Cut off the file within its last line, or its last bytes."""
+    last = content.rstrip(b"\n").rpartition(b"\n")[2]
+    return content.rstrip(b"\n")[: -max(min(len(last), 60) // 2, 1)]
+
+
+def resumed(content: bytes) -> bytes:
+    """Let the second half of the lines follow once more."""
+    content = content.rstrip(b"\n") + b"\n"
+    lines = content.splitlines(keepends=True)
+    return content + b"".join(lines[max(len(lines) // 2, 1) :])
+
+
+def twice(content: bytes) -> bytes:
+    """Let the file hold all of it twice, as two trainings that append to one file leave it."""
+    return content + content
+
+
+def read(folder: Path) -> tuple[pl.DataFrame | None, Counter[str]]:
+    """Return the rows of a folder, if there are any, and how many problems of which code."""
+    table = folder.parent / f"{folder.name}.parquet"
+    try:
+        account = ingest([folder], table, workers=1)
+    except TtastatsError:
+        return None, Counter({"error": 1})
+    return store.read([table]).collect(), Counter(account.problem_counts())
+
+
+def changed(case: Path, folder: Path, change: Callable[[bytes], bytes]) -> Path:
+    """Copy a fixture, with the files that are logs changed."""
+    target = folder / case.name
+    folder.mkdir()
+    if (case.parent / FILE).exists():
+        shutil.copy(case.parent / FILE, folder / FILE)
+    (shutil.copytree if case.is_dir() else shutil.copy)(case, target)
+    files = [path for path in target.rglob("*") if path.is_file()] if case.is_dir() else [target]
+    for path in files:
+        if path.suffix not in {".yaml", ".toml"}:
+            path.write_bytes(change(path.read_bytes()))
+    return folder
+
+
+def values(rows: pl.DataFrame | None) -> Counter[tuple[object, ...]]:
+    if rows is None:
+        return Counter()
+    return Counter(rows.select("metric", "step", "epoch", "logged_value").rows())
+
+
+#: What is no error of the reader: steps of monitors count on, and half a log of MMEngine begins
+#: with a value whose step stood in the line before.
+COUNTS_ON = {"monitors", "mmengine"}
+
+
+@pytest.mark.parametrize("change", [torn, resumed, twice])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_log_with_a_misfortune(
+    kind: str, change: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    whole, known = read(changed(FIXTURES / KINDS[kind], tmp_path / "whole", bytes))
+    after, found = read(changed(FIXTURES / KINDS[kind], tmp_path / "after", change))
+    assert whole is not None
+    assert "dialect_failed" not in found
+    more = found - known
+    made_up = values(after).keys() - values(whole).keys()
+    if change is not torn:
+        assert not made_up or kind in COUNTS_ON
+        assert after is None or not values(whole).keys() - values(after).keys() or more or made_up
+    elif after is not None:
+        assert not made_up or more
+        assert after.height >= whole.height // 3
+
+
+#: Why a file that holds two runs is refused, or what to do.
+REASONS = "--new-run|--resume|not a trainer state|cannot be read|but the header has"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refused_log_has_a_reason(kind: str, tmp_path: Path) -> None:
+    folder = changed(FIXTURES / KINDS[kind], tmp_path / "twice", twice)
+    if read(folder)[0] is None:
+        with pytest.raises(TtastatsError, match=REASONS):
+            ingest([folder], tmp_path / "x.parquet", workers=1)
+
+
+@pytest.mark.parametrize("kind", ["keras", "lightning", "nanogpt", "torchtitan", "wandb-panel"])
+def test_two_runs_in_one_file_are_two_runs_where_one_says_so(kind: str, tmp_path: Path) -> None:
+    folder = changed(FIXTURES / KINDS[kind], tmp_path / "twice", twice)
+    file = next(path for path in folder.iterdir() if path.name != FILE)
+    block = {"preset": kind, "new_run": "step back"}
+    account = ingest([file], tmp_path / "x.parquet", block=block, workers=1)
+    before, _ = read(changed(FIXTURES / KINDS[kind], tmp_path / "whole", bytes))
+    assert before is not None
+    assert account.runs == 2 * before["run_id"].n_unique()
+
+
+@pytest.mark.parametrize(
+    ("end", "is_open"), [("", True), ("\n", False), ("\r\n", False), (",", False), (" ", False)]
+)
+def test_a_value_that_a_file_ends_with_may_lack_digits(
+    end: str, is_open: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "log.csv").write_bytes(f"step,val_acc\n1,0.5\n2,0.98{end}".encode())
+    block = {"metric": "val_acc"}
+    account = ingest([tmp_path / "log.csv"], tmp_path / "x.parquet", block=block, workers=1)
+    found = [each for each in account.problems if each.code == "open_end"]
+    assert [(each.line, each.severity) for each in found] == [(3, "info")] * is_open
+    assert not is_open or "val_acc 0.98 may lack digits" in found[0].message
