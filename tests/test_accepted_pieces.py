@@ -224,8 +224,9 @@ def of_records() -> Pieces:
     ):
         for data in (store[:place], store[:place] + b"?" + store[place + 1 :],
                      store[:place] + bytes(9) + store[place + 9 :]):  # fmt: skip
-            read = record_files.leveldb_records(data, 7)
-            yield ("leveldb", place, len(data)), [[len(one) for one in read.data], *read[1:]]
+            read = record_files.LevelDBRecords(data, 7)
+            sizes = [len(one) for one in read.data()]
+            yield ("leveldb", place, len(data)), [sizes, read.torn, read.damaged]
 
 
 TARGETS = ("0.75", "75%", "75 %", "map=0.2", "val/loss@1<=0.9", '"validation loss"<=0.9',

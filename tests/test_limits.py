@@ -176,7 +176,6 @@ class TestLimit:
         [
             ("trainer_state.json", b'{"log_history": [%s]}' % (b" " * (MB // 4)), "0.25"),
             ("run-a.wandb", b":W&B\xe1\xbe\x00" + bytes(MB), "1"),
-            ("events.out.tfevents.1", stores.first_event(1.0) + bytes(MB), "1"),
             ("mlflow.db", b"SQLite format 3\0latest_metrics" + bytes(MB), "1"),
             ("0.monitor.csv", b'#{"t_start": 1.5}\nr,l,t\n' + b"1,1,1\n" * 200_000, "1"),
         ],

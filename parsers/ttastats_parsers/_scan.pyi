@@ -7,3 +7,13 @@ def scan(
     first: bytes | None,
     /,
 ) -> tuple[bytes, list[int], int]: ...
+def fields(message: bytes, /) -> list[tuple[int, int | bytes]] | None: ...
+def items(message: bytes, /) -> dict[str, bytes] | None: ...
+def scalars(
+    block: bytes,
+    record: int,
+    rows: dict[bytes, bytearray],
+    others: list[tuple[int, bytes]],
+    damaged: list[int],
+    /,
+) -> tuple[int, int, float, float, int]: ...

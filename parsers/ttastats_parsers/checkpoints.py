@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from ttastats.base import limits
@@ -25,21 +25,33 @@ class Measured(NamedTuple):
     line: int | None = None
 
 
+def wanted_of(logged: Set[str], log: Log) -> Set[str]:
+    """Return the metrics of which some were logged whose values are needed for `evaluations_of`."""
+    return logged if log.metrics == "all" else _evaluated(logged, log)[1]
+
+
+def _evaluated(logged: Set[str], log: Log) -> tuple[dict[str, Metric], Set[str]]:
+    """Return the metrics that the log's block names, and those of the evaluations."""
+    benchmark = log.named.get("benchmark")
+    metrics = log.block.metrics if log.block else ()
+    named = {metric.name: metric for metric in metrics if metric.benchmark in {None, benchmark}}
+    return named, logged & named.keys() if named else evaluated(logged)
+
+
 def evaluations_of(
-    measured: Sequence[Measured], log: Log
+    measured: Sequence[Measured], log: Log, others: Set[str] = frozenset()
 ) -> tuple[tuple[Evaluation, ...], tuple[Problem, ...]]:
     """Return the evaluations of a run, and the problems of them.
+
+    `others` are metrics that were logged too, of which no value is wanted.
 
     Those of the metrics that the log's block names; without one, of those whose names say so.
     Values of one step share a checkpoint; a metric that is measured again at a step belongs to
     another one. Checkpoints are numbered in the order of time, or of steps where there is none.
     Training metrics come only if wanted, with numbers below 0, since they evaluate nothing.
     """
-    logged = {item.metric for item in measured}
-    benchmark = log.named.get("benchmark")
-    metrics = log.block.metrics if log.block else ()
-    wanted = {metric.name: metric for metric in metrics if metric.benchmark in {None, benchmark}}
-    names = logged & wanted.keys() if wanted else evaluated(logged)
+    logged = {item.metric for item in measured} | others
+    wanted, names = _evaluated(logged, log)
     qualities = [item for item in measured if item.metric in names]
     limits.expect_evaluations(len(measured if log.metrics == "all" else qualities))
     fitting, problems = _in_one_unit(qualities, wanted)

@@ -6,14 +6,26 @@ Where bytes are no message, are cut, or hold something else, a ValueError is rai
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+
+_compiled: Callable[[bytes], list[tuple[int, int | bytes]] | None] | None
+try:
+    from ttastats_parsers._scan import fields as _compiled
+except ImportError:  # no compiler was at hand
+    _compiled = None
 
 #: Wire types: a whole number, eight bytes, bytes with their length before them, four bytes.
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
-def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and value of each field: an integer, or bytes of whatever they mean."""
+def fields(message: bytes) -> Iterable[tuple[int, int | bytes]]:
+    """Return number and value of each field: an integer, or bytes of whatever they mean."""
+    plain = None if _compiled is None else _compiled(message)
+    return fields_in_python(message) if plain is None else plain
+
+
+def fields_in_python(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield what `fields` gives, without a compiler's help, up to where a message is damaged."""
     place, end = 0, len(message)
     while place < end:
         key, place = varint(message, place)

@@ -37,13 +37,17 @@ class Records(NamedTuple):
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong."""
-        if self.torn is not None:
-            text = f"the last record is truncated at byte {self.torn:,}"
-            yield Problem("torn_tail", f"{text}: copied while it was written?", "warning")
-        if self.damaged:
-            text = f"{len(self.damaged):,} record(s) with a wrong checksum, "
-            text += f"first at byte {self.damaged[0]:,}"
-            yield Problem("wrong_checksum", text, "error")
+        return problems_of(self.torn, self.damaged)
+
+
+def problems_of(torn: int | None, damaged: Sequence[int]) -> Iterator[Problem]:
+    """Yield what is wrong with a file of records."""
+    if torn is not None:
+        text = f"the last record is truncated at byte {torn:,}"
+        yield Problem("torn_tail", f"{text}: copied while it was written?", "warning")
+    if damaged:
+        text = f"{len(damaged):,} record(s) with a wrong checksum, first at byte {damaged[0]:,}"
+        yield Problem("wrong_checksum", text, "error")
 
 
 def tf_records(content: bytes) -> Records:
@@ -141,35 +145,45 @@ class _Piece(NamedTuple):
     state: str
 
 
-def leveldb_records(content: bytes, start: int) -> Records:
-    """Return records of a log of LevelDB behind `start` bytes, without those of a damaged piece.
+class LevelDBRecords:
+    """The records of a log of LevelDB behind `start` bytes, without those of a damaged piece.
 
     Blocks have 32 KiB, and records may span them. W&B takes the checksum of zlib over type and
     data, and puts seven bytes of its own in front, which count as part of the first block.
     """
-    data: list[bytes] = []
-    damaged: list[int] = []
-    torn: int | None = None
-    parts: list[bytes] | None = None
-    for piece in _pieces(content, start):
-        if piece.state == "damaged":
-            damaged.append(piece.place)
-            parts = None
-        elif piece.state == "torn":
-            torn = piece.place
-        elif piece.kind == _FULL:
-            data.append(piece.data)
-            parts = None
-        elif piece.kind == _FIRST:
-            parts = [piece.data]
-        elif parts is not None and piece.kind in {_MIDDLE, _LAST}:
-            parts.append(piece.data)
-            if piece.kind == _LAST:
-                data.append(b"".join(parts))
+
+    def __init__(self, content: bytes, start: int) -> None:
+        self._content = content
+        self._start = start
+        self.damaged: list[int] = []
+        self.torn: int | None = None
+
+    def data(self) -> Iterator[bytes]:
+        """Yield the data of each; `problems` are known at the end."""
+        self.damaged, self.torn = [], None
+        parts: list[bytes] | None = None
+        for piece in _pieces(self._content, self._start):
+            if piece.state == "damaged":
+                self.damaged.append(piece.place)
                 parts = None
-    if parts is not None and torn is None:
-        torn = len(content)
-    return Records(data, torn, damaged)
+            elif piece.state == "torn":
+                self.torn = piece.place
+            elif piece.kind == _FULL:
+                yield piece.data
+                parts = None
+            elif piece.kind == _FIRST:
+                parts = [piece.data]
+            elif parts is not None and piece.kind in {_MIDDLE, _LAST}:
+                parts.append(piece.data)
+                if piece.kind == _LAST:
+                    yield b"".join(parts)
+                    parts = None
+        if parts is not None and self.torn is None:
+            self.torn = len(self._content)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is wrong with the file."""
+        return problems_of(self.torn, self.damaged)
 
 
 def _pieces(content: bytes, place: int) -> Iterator[_Piece]:

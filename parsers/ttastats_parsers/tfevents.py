@@ -9,17 +9,26 @@ makes them, are one run too, whose metrics are named after the folder.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
+from ttastats.base import limits
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats_parsers import protobuf, settings_files
-from ttastats_parsers.checkpoints import Measured, evaluations_of
+from ttastats_parsers.checkpoints import Measured, evaluations_of, wanted_of
 from ttastats_parsers.payloads import as_float, date_of, since
-from ttastats_parsers.record_files import tf_records
+from ttastats_parsers.record_files import problems_of, tf_records
+
+_compiled: Callable[..., tuple[int, int, float, float, int]] | None
+try:
+    from ttastats_parsers._scan import scalars as _compiled
+except ImportError:  # no compiler was at hand
+    _compiled = None
 
 name = "tfevents"
 
@@ -43,6 +52,13 @@ _FIELDS = {_FLOAT: 5, _DOUBLE: 6, _INT: 7, _LONG: 10}
 _NOT_A_RUN = Problem("not_a_run", "contains settings, texts or graphs but no scalars", "info")
 
 
+#: A value of a tag as it waits in bytes: step, time, value, and the number of its record; a time or
+#: value that is not finite is unknown.
+_ROW = struct.Struct("=qddq")
+_STEPS = _ROW.size // 8
+Rows = dict[str, bytearray]
+
+
 class Scalar(NamedTuple):
     """One value of a tag."""
 
@@ -59,7 +75,7 @@ class EventFile(NamedTuple):
     """
 
     path: PurePosixPath
-    scalars: list[Scalar]
+    scalars: Rows
     begun: float | None
     ended: float | None
     problems: list[Problem]
@@ -80,7 +96,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if paths[0] != log.path:
         return
     files = [
-        read_file(path, log.read() if path == log.path else log.companion(path) or b"")
+        read_file(path, log.blocks() if path == log.path else [log.companion(path) or b""])
         for path in paths
     ]
     problems = []
@@ -136,28 +152,93 @@ def _folders(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
     return log.folder, [log.folder]
 
 
-def read_file(path: PurePosixPath, content: bytes) -> EventFile:
+def read_file(path: PurePosixPath, blocks: Iterable[bytes]) -> EventFile:
     """Return what a file tells, as far as it can be read."""
-    records = tf_records(content)
-    scalars: list[Scalar] = []
+    scalars: dict[str, bytearray] = {}
     times: list[float] = []
-    strange = 0
-    for record in records.data:
-        try:
-            time, values = _event(record)
-        except ValueError:
-            strange += 1
-            continue
-        scalars += values
-        if time is not None and time > 0:
-            times.append(time)
-    problems = list(records.problems())
+    strange, holds_settings, settings = 0, False, dict[str, Any]()
+    events = _Events()
+    for records in events.others(blocks):
+        for number, record in records:
+            try:
+                time, values = _event(record)
+            except ValueError:
+                strange += 1
+                continue
+            if time is not None and time > 0:
+                times.append(time)
+            for tag, step, value in values:
+                row = _ROW.pack(step, _nan(time), _nan(value), number)
+                scalars.setdefault(tag, bytearray()).extend(row)
+        data = [record for _, record in records]
+        holds_settings = holds_settings or any(_SETTINGS in record for record in data)
+        settings |= _settings(data)
+    for name, rows in events.rows.items():
+        tag = name.decode("utf-8", "replace")
+        if not tag.startswith("_hparams_"):
+            scalars[tag] = _in_order(scalars[tag] + rows) if tag in scalars else rows
+    in_order = sorted(scalars, key=lambda tag: _ROW.unpack_from(scalars[tag])[3])
+    times += [time for time in events.times if time == time]
+    problems = list(problems_of(events.torn, events.damaged))
     if strange:
         text = f"{strange:,} record(s) are not events"
         problems.append(Problem("unreadable_record", text, "warning"))
     begun, ended = min(times, default=None), max(times, default=None)
-    holds_settings = any(_SETTINGS in record for record in records.data)
-    return EventFile(path, scalars, begun, ended, problems, holds_settings, _settings(records.data))
+    found = {tag: scalars[tag] for tag in in_order}
+    return EventFile(path, found, begun, ended, problems, holds_settings, settings)
+
+
+def _nan(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def _in_order(rows: bytearray) -> bytearray:
+    """Return the rows of a tag in the order of their records."""
+    ordered = sorted(_ROW.iter_unpack(rows), key=itemgetter(3))
+    return bytearray().join(_ROW.pack(*row) for row in ordered)
+
+
+class _Events:
+    """The scalars of a file as `rows` of their tags, read block by block, and what is wrong."""
+
+    def __init__(self) -> None:
+        self.rows: dict[bytes, bytearray] = {}
+        self.times: tuple[float, float] = (float("nan"), float("nan"))
+        self.torn: int | None = None
+        self.damaged: list[int] = []
+
+    def others(self, blocks: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
+        """Yield the records that are no plain scalars, with their numbers."""
+        if _compiled is None:
+            records = tf_records(limits.joined(blocks, limits.whole()))
+            self.torn, self.damaged = records.torn, records.damaged
+            yield list(enumerate(records.data))
+            return
+        rest, before, record = b"", 0, 0
+        for block in blocks:
+            data = rest + block if rest else block
+            limits.expect(len(data), limits.whole() + len(block), "a record is ")
+            records_of: list[tuple[int, bytes]] = []
+            wrong: list[int] = []
+            end, record, first, last, is_lost = _compiled(
+                data, record, self.rows, records_of, wrong
+            )
+            self.damaged += [before + place for place in wrong]
+            self.times = (
+                _least(self.times[0], first),
+                -_least(-self.times[1], -last),
+            )
+            yield records_of
+            rest, before = data[end:], before + end
+            if is_lost:
+                return
+        if rest:
+            self.torn = before
+
+
+def _least(one: float, other: float) -> float:
+    """Return the smaller of two numbers, of which any may be unknown."""
+    return one if one <= other or other != other else other
 
 
 def _settings(records: Sequence[bytes]) -> dict[str, Any]:
@@ -214,7 +295,7 @@ def _hparam(entry: bytes) -> tuple[str, Any]:
     return key, value
 
 
-def _event(record: bytes) -> tuple[float | None, list[Scalar]]:
+def _event(record: bytes) -> tuple[float | None, list[tuple[str, int, float | None]]]:
     time, step, summaries = None, 0, []
     for number, value in protobuf.fields(record):
         if number == 1:
@@ -223,9 +304,7 @@ def _event(record: bytes) -> tuple[float | None, list[Scalar]]:
             step = protobuf.signed(value)
         elif number == 5:
             summaries.append(protobuf.block(value))
-    return time, [
-        Scalar(tag, step, time, value) for item in summaries for tag, value in _values(item)
-    ]
+    return time, [(tag, step, value) for item in summaries for tag, value in _values(item)]
 
 
 def _values(summary: bytes) -> Iterator[tuple[str, float | None]]:
@@ -270,32 +349,41 @@ def _tensor(content: bytes) -> list[float]:
     return [protobuf.single(data) if kind == _FLOAT else protobuf.double(data)]
 
 
-def _merged(files: Sequence[EventFile], top: PurePosixPath) -> tuple[list[Scalar], list[Problem]]:
+def _merged(files: Sequence[EventFile], top: PurePosixPath) -> tuple[Rows, list[Problem]]:
     """Return the scalars of all files; of a tag, a later file counts from its first step on."""
-    by_tag: dict[str, list[Scalar]] = {}
+    by_tag: Rows = {}
     hidden, first_hidden = 0, 0
     for file in files:
         prefix = f"{file.path.parent.name}/" if file.path.parent != top else ""
-        fresh: dict[str, list[Scalar]] = {}
-        for scalar in file.scalars:
-            tag = prefix + scalar.tag
-            fresh.setdefault(tag, []).append(scalar._replace(tag=tag))
-        for tag, scalars in fresh.items():
-            first = min(scalar.step for scalar in scalars)
-            before = by_tag.get(tag, [])
-            earlier = [scalar for scalar in before if scalar.step < first]
-            first_hidden = first_hidden if len(earlier) == len(before) or hidden else first
-            hidden += len(before) - len(earlier)
-            by_tag[tag] = earlier + scalars
+        for name, rows in file.scalars.items():
+            tag = prefix + name
+            before = by_tag.get(tag)
+            if before:
+                first = min(_steps(rows))
+                steps = _steps(before)
+                earlier = bytearray().join(
+                    before[at * _ROW.size : (at + 1) * _ROW.size]
+                    for at, step in enumerate(steps)
+                    if step < first
+                )
+                lost = (len(before) - len(earlier)) // _ROW.size
+                first_hidden = first if lost and not hidden else first_hidden
+                hidden += lost
+                rows = earlier + rows
+            by_tag[tag] = rows
     problems = []
     if hidden:
         text = f"{hidden:,} value(s) replaced by a later file that starts at step {first_hidden:,}"
         problems.append(Problem("restarted", text, "warning"))
-    return [scalar for scalars in by_tag.values() for scalar in scalars], problems
+    return by_tag, problems
+
+
+def _steps(rows: bytearray) -> memoryview[int]:
+    return memoryview(rows).cast("q")[::_STEPS]
 
 
 def _run(
-    scalars: Sequence[Scalar],
+    scalars: Rows,
     files: Sequence[EventFile],
     top: PurePosixPath | None,
     log: Log,
@@ -303,21 +391,27 @@ def _run(
 ) -> Run:
     begun = min((file.begun for file in files if file.begun is not None), default=None)
     ended = max((file.ended for file in files if file.ended is not None), default=None)
-    epochs = {s.step: s.value for s in scalars if s.tag.rpartition("/")[2] == "epoch"}
+    epochs = {
+        step: value
+        for tag, rows in scalars.items()
+        if tag.rpartition("/")[2] == "epoch"
+        for step, _, value in _known(rows)
+    }
+    wanted = wanted_of(scalars.keys(), log)
     measured = [
         Measured(
-            scalar.tag,
-            scalar.value,
-            scalar.step,
-            since(scalar.time, begun),
+            tag,
+            value,
+            step,
+            since(time, begun),
             # Keras counts the steps of `epoch_` as epochs from 0.
-            float(scalar.step + 1)
-            if scalar.tag.rpartition("/")[2].startswith("epoch_")
-            else epochs.get(scalar.step),
+            float(step + 1) if tag.rpartition("/")[2].startswith("epoch_") else epochs.get(step),
         )
-        for scalar in scalars
+        for tag, rows in scalars.items()
+        if tag in wanted
+        for step, time, value in _known(rows)
     ]
-    evaluations, remarks = evaluations_of(measured, log)
+    evaluations, remarks = evaluations_of(measured, log, scalars.keys())
     settings = _settings_beside(log, top or log.folder)
     for file in files:
         settings |= file.settings
@@ -332,6 +426,18 @@ def _run(
         extra=({"event_files": len(files)} if len(files) > 1 else {})
         | ({"settings": settings} if settings else {}),
     )
+
+
+def scalars_of(file: EventFile) -> Iterator[Scalar]:
+    """Yield the scalars of a file, tag by tag."""
+    for tag, rows in file.scalars.items():
+        yield from (Scalar(tag, *row) for row in _known(rows))
+
+
+def _known(rows: bytearray) -> Iterator[tuple[int, float | None, float | None]]:
+    """Yield step, time and value of the rows of a tag."""
+    for step, time, value, _ in _ROW.iter_unpack(rows):
+        yield step, time if time == time else None, value if value == value else None
 
 
 def _settings_beside(log: Log, folder: PurePosixPath) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -19,11 +20,17 @@ from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, PART_OF_A_RUN, Log
 from ttastats.formats.own_logs.setups import entry_of, flat, seed_of
 from ttastats_parsers import plain_yaml, protobuf
-from ttastats_parsers.checkpoints import Measured, evaluations_of
+from ttastats_parsers.checkpoints import Measured, evaluations_of, wanted_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, storable
-from ttastats_parsers.record_files import leveldb_records
+from ttastats_parsers.record_files import LevelDBRecords
 
 name = "wandb"
+
+_compiled: Callable[[bytes], dict[str, bytes] | None] | None
+try:
+    from ttastats_parsers._scan import items as _compiled
+except ImportError:  # no compiler was at hand
+    _compiled = None
 
 _HISTORY_FILE = "wandb-history.jsonl"
 _SUMMARY_FILE = "wandb-summary.json"
@@ -41,6 +48,10 @@ _DEEPEST, _MOST = 8, 10_000
 
 _NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
 
+#: How JSON of no object begins, mostly.
+_PLAIN = frozenset(bytes([byte]) for byte in b'-0123456789"n')
+_decode = msgspec.json.Decoder().decode
+
 Row = dict[str, Any]
 
 
@@ -53,6 +64,7 @@ class RunFiles(NamedTuple):
     about: Row
     exit_code: int | None
     problems: list[Problem]
+    logged: frozenset[str] = frozenset()
 
 
 def recognises(head: bytes, path: str) -> bool:
@@ -138,6 +150,7 @@ def _resumed(files: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
         about,
         later.exit_code,
         [*problems, *later.problems, Problem("resumed", text, "info")],
+        files.logged | later.logged,
     )
 
 
@@ -149,14 +162,18 @@ def _later(row: Row, seconds: float) -> Row:
 
 def _store(log: Log) -> RunFiles:
     """Read a store, and what is missing at its end from the summary beside it."""
-    records = leveldb_records(log.read(), _HEADER)
-    run = RunFiles([], {}, {}, {}, None, list(records.problems()))
+    content = log.read()
+    logged = _logged(content)
+    wanted = wanted_of(logged, log)
+    records = LevelDBRecords(content, _HEADER)
+    run = RunFiles([], {}, {}, {}, None, [], logged)
     strange = 0
-    for record in records.data:
+    for record in records.data():
         try:
-            run = _with_record(run, record)
+            run = _with_record(run, record, wanted)
         except ValueError:
             strange += 1
+    run.problems.extend(records.problems())
     if strange:
         text = f"{strange:,} record(s) of the store are unreadable"
         run.problems.append(Problem("unreadable_record", text, "warning"))
@@ -166,11 +183,37 @@ def _store(log: Log) -> RunFiles:
     return run if run.exit_code is not None else _complemented(run, log, folder)
 
 
-def _with_record(run: RunFiles, record: bytes) -> RunFiles:
-    """Add what one record tells; ValueError where it is none."""
+def _logged(content: bytes) -> frozenset[str]:
+    """Return the names of all numbers in the rows of a store; of each key, a few are decoded."""
+    names: set[str] = set()
+    plain: set[str] = set()
+    for record in LevelDBRecords(content, _HEADER).data():
+        with suppress(ValueError):
+            for number, value in protobuf.fields(record):
+                if number != _HISTORY:
+                    continue
+                for key, part in _raw_items(protobuf.block(value)).items():
+                    if key not in plain or _is_object(part):
+                        told = {name for name, _ in _numbers({key: _json(part)})}
+                        names |= told
+                        plain |= told & {key}
+    return frozenset(names)
+
+
+def _with_record(run: RunFiles, record: bytes, wanted: Set[str]) -> RunFiles:
+    """Add what one record tells, of its numbers those that are wanted; ValueError where it is none.
+
+    Numbers inside objects are looked at where they are used.
+    """
     for number, value in protobuf.fields(record):
         if number == _HISTORY:
-            run.history.append(_items(protobuf.block(value)))
+            run.history.append(
+                {
+                    key: _json(part)
+                    for key, part in _raw_items(protobuf.block(value)).items()
+                    if key in wanted or key in _PLACE or _is_object(part)
+                }
+            )
         elif number == _SUMMARY:
             run.summary.update(_items(protobuf.block(value)))
         elif number == _RUN:
@@ -189,7 +232,16 @@ def _with_record(run: RunFiles, record: bytes) -> RunFiles:
 
 def _items(message: bytes) -> Row:
     """Return the keys and values of the items of a message; nested keys are joined by points."""
-    row: Row = {}
+    return {key: _json(content) for key, content in _raw_items(message).items()}
+
+
+def _raw_items(message: bytes) -> Mapping[str, bytes]:
+    """Return the keys of the items of a message and what they say in JSON."""
+    plain = None if _compiled is None else _compiled(message)
+    return dict(_items_in_python(message)) if plain is None else plain
+
+
+def _items_in_python(message: bytes) -> Iterator[tuple[str, bytes]]:
     for number, value in protobuf.fields(message):
         if number != 1:
             continue
@@ -202,8 +254,11 @@ def _items(message: bytes) -> Row:
                 keys.append(protobuf.text(part))
             elif inner == 16:
                 content = protobuf.block(part)
-        row[".".join(keys) or key] = _json(content)
-    return row
+        yield ".".join(keys) or key, content
+
+
+def _is_object(content: bytes) -> bool:
+    return content[:1] not in _PLAIN and content.lstrip()[:1] == b"{"
 
 
 def _about(message: bytes) -> Row:
@@ -279,6 +334,10 @@ def _config(log: Log, folder: PurePosixPath) -> Row:
 def _json(content: bytes) -> Any:
     """Return JSON value, or None; NaN and Infinity, which are no JSON, are written all the same."""
     try:
+        return _decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass  # NaN, and what else is no JSON
+    try:
         text = content.decode("utf-8-sig", "replace")
         return json.loads(text, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
@@ -286,7 +345,7 @@ def _json(content: bytes) -> Any:
 
 
 def _run(files: RunFiles, log: Log) -> Run:
-    evaluations, remarks = evaluations_of(list(_measured(files)), log)
+    evaluations, remarks = evaluations_of(list(_measured(files)), log, files.logged)
     config = {key: value for key, value in files.config.items() if key != "_wandb"}
     begun = as_float(files.about.get("started"))
     if begun is None:

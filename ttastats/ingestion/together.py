@@ -40,7 +40,7 @@ def told_by(log: Log, depth: int, runs_of: Callable[[PurePosixPath], Iterable[Ru
     paths = list(_others(log, min(depth, _BETWEEN)))
     if not paths:
         return ""
-    scalars = _scalars([tfevents.read_file(log.path, log.read())])
+    scalars = _scalars([tfevents.read_file(log.path, log.blocks())])
     return next((p.name for p in paths if any(_agree(run, scalars) for run in runs_of(p))), "")
 
 
@@ -69,7 +69,7 @@ def with_times(
     if not paths:
         return items
     log.listing(log.folder)  # what lies around the log decides what it tells
-    files = [tfevents.read_file(path, log.companion(path) or b"") for path in paths]
+    files = [tfevents.read_file(path, [log.companion(path) or b""]) for path in paths]
     files = [file for file in files if _agree(runs[0], _scalars([file]))]
     if not files:
         return items
@@ -89,7 +89,7 @@ def _event_files(log: Log, listing: Listing, event_files: EventFiles) -> list[Pu
 
 
 def _scalars(files: Iterable[EventFile]) -> dict[_Key, Scalar]:
-    return {_key(each.tag, each.step): each for file in files for each in file.scalars}
+    return {_key(each.tag, each.step): each for file in files for each in tfevents.scalars_of(file)}
 
 
 def _key(metric: str, step: int | None) -> _Key:
