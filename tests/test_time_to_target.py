@@ -187,6 +187,26 @@ def test_the_table_is_lazy_or_not() -> None:
     assert isinstance(time_to_target.runs(table), pl.DataFrame)
 
 
+@pytest.mark.parametrize("rows", [1, 4, 7, 40])
+@pytest.mark.parametrize("order", ["whole", "far apart"])
+def test_a_large_table_is_judged_in_pieces_of_whole_runs(
+    rows: int, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [
+        mlperf(*(evaluation(n, n / (3 + run % 4), 10.0 * n + run) for n in range(run % 6)))
+        for run in range(12)
+    ]
+    table = frame(*runs)
+    if order == "far apart":
+        table = table.sort("seconds", maintain_order=True)
+    whole = time_to_target.runs(table)
+    monkeypatch.setattr(time_to_target, "_LARGE", 0)
+    monkeypatch.setattr(time_to_target, "_AT_ONCE", rows)
+    assert time_to_target.runs(table).equals(whole)
+    assert time_to_target.runs(table.lazy()).equals(whole)
+    assert 0 < whole["reached"].sum() < whole.height == len(runs)
+
+
 def trained(*epochs: float | None, met: int, **more: Any) -> Run:
     """Return a run evaluated after so many epochs, which first meets its target at one of them."""
     found = [

@@ -9,7 +9,7 @@ judged in the order of its evaluations: such a run reaches its target at no know
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -28,6 +28,9 @@ PROGRESS = (
 _NUMBER, _ROW = "number_of_run", "number_of_row"
 #: No seconds or epochs are larger, and none but 0 is smaller.
 _LARGEST, _LEAST = 1e12, 1e-9
+#: The columns that a judgement reads, and the rows of a large table that are judged together.
+_READ = [name for name in schema.NAMES if name not in {"logged_value", "logged_unit", "line"}]
+_LARGE, _AT_ONCE = 200_000, 100_000
 _LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
 
 
@@ -55,11 +58,44 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
         did not reach; `value_final` and `target_value`
         of the first target metric; `cost`, in US dollars; `set_aside`, null where the run counts.
     """
-    rows = _numbered(frame)
-    evaluations = rows.filter(schema.of_evaluations())
     if targets:
-        return _table(rows, with_user_targets(evaluations, targets), official=False)
-    return _table(rows, _with_expected_metrics(evaluations), official=True)
+        rows = _numbered(frame)
+        evaluations = with_user_targets(rows.filter(schema.of_evaluations()), targets)
+        return _table(rows, evaluations, official=False)
+    pieces = list(map(_official, _pieces(frame.lazy())))
+    judged = pl.concat(pieces)
+    # A run whose rows lie far apart, in a table that others sorted, is in several pieces.
+    if len(pieces) > 1 and judged.select(schema.RUN).is_duplicated().any():
+        return _official(frame)
+    return judged
+
+
+def _official(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
+    """Return the runs, judged by the targets in the table."""
+    rows = _numbered(frame)
+    evaluations = _with_expected_metrics(rows.filter(schema.of_evaluations()))
+    return _table(rows, evaluations, official=True)
+
+
+def _pieces(frame: pl.LazyFrame) -> Iterator[pl.LazyFrame | pl.DataFrame]:
+    """Yield a large table in pieces of whole runs, as far as the rows of each stand together."""
+    if frame.select(pl.len()).collect().item() <= _LARGE:
+        yield frame
+        return
+    rest: list[pl.DataFrame] = []
+    for batch in frame.select(_READ).collect_batches(maintain_order=True, chunk_size=_AT_ONCE):
+        rest.append(batch)
+        if sum(map(len, rest)) < _AT_ONCE:
+            continue
+        piece = pl.concat(rest)
+        last = piece.select(
+            pl.all_horizontal(pl.col(name).eq_missing(pl.last(name)) for name in schema.RUN)
+        ).to_series()
+        start = len(piece) - int(last.reverse().arg_min() or len(piece))
+        rest = [piece[start:]]
+        if start:
+            yield piece[:start]
+    yield pl.concat(rest)
 
 
 def runs_at(
@@ -121,7 +157,15 @@ def least_progress(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
 def _numbered(frame: pl.LazyFrame | pl.DataFrame) -> pl.LazyFrame:
     """Return each run a number: that of its first row. Texts take far longer to group by."""
     of_row = frame.lazy().with_row_index(_ROW)
-    return of_row.with_columns(pl.col(_ROW).first().over(schema.RUN).alias(_NUMBER))
+    number = pl.col(_ROW).first().over(schema.RUN)
+    if isinstance(frame, pl.DataFrame):
+        starts = pl.any_horizontal(
+            pl.int_range(pl.len()) == 0,
+            *(pl.col(name).ne_missing(pl.col(name).shift()) for name in schema.RUN),
+        )
+        if not frame.select(schema.RUN).filter(starts).is_duplicated().any():
+            number = pl.when(starts).then(_ROW).forward_fill()
+    return of_row.with_columns(number.alias(_NUMBER))
 
 
 def _heads(rows: pl.LazyFrame, *names: str) -> pl.LazyFrame:
