@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import ttastats as tta
@@ -317,6 +318,12 @@ def test_settings_are_completed(table: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert complete.conditions("model.o") == ["model.optimizer="]
     assert complete.conditions("optimizer=") == ["optimizer=adam", "optimizer=sgd"]
     assert complete.columns("entry,model.l") == ["entry,model.lr"]
+    compare = get_command(app).commands["compare"]  # type: ignore[attr-defined]
+    (label,) = (each for each in compare.params if each.name == "labels")
+    proposed = label.shell_complete(
+        compare.make_context("compare", [], resilient_parsing=True), "m"
+    )
+    assert [each.value for each in proposed] == ["model.lr", "model.optimizer"]
 
 
 def test_no_row_pools_setups_without_saying_so(table: Path) -> None:

@@ -52,7 +52,8 @@ _NAMES = {
 }  # fmt: skip
 #: What a shell proposes, by what stands for the value.
 _COMPLETED = {
-    "CONDITION": complete.conditions, "COLUMNS": complete.columns, "UNIT": complete.units
+    "CONDITION": complete.conditions, "COLUMNS": complete.columns, "LABEL": complete.columns,
+    "UNIT": complete.units,
 }  # fmt: skip
 
 

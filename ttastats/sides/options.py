@@ -46,7 +46,7 @@ class Judged(Counted, total=False):
 class Sided(TypedDict, total=False):
     """Keywords of the sides of a comparison.
 
-    --label NAME: Name of a side, in the order of the files (repeatable), or once the column or
+    --label LABEL: Name of a side, in the order of the files (repeatable), or once the column or
         setting whose values name the sides.
     --pool: Pool all runs of a benchmark, even if the hardware differs.
     """
