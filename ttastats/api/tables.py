@@ -20,6 +20,7 @@ from ttastats.sides import question
 from ttastats.sides.options import AtBudget
 from ttastats.sides.question import Chosen, Question, Source, chosen
 from ttastats.table import schema, store
+from ttastats.table.schema import RUNS
 
 if TYPE_CHECKING:
     from ttastats.output.export.logs import Exported
@@ -109,18 +110,30 @@ def filter(  # noqa: A001 - the name of the command
     ----------
     output
         A Parquet file, or a folder of Parquet files if it ends with a slash; never one of the
-        sources.
+        sources, but that a folder alone, without conditions, is put together anew: its parts
+        become few and large.
     """
     from ttastats.output.export import subset
 
     place, in_parts = stores.place(output), str(output).endswith("/")
-    atomic.expect_no_input(place, [path for source in sources for path in given.paths(source)])
+    inputs = [path for source in sources for path in given.paths(source)]
+    anew = not where and place.is_dir() and [path.resolve() for path in inputs] == [place.resolve()]
+    if not anew:
+        atomic.expect_no_input(place, inputs)
+    state, manifest = store.state_of(place), store.manifest_of(place) if anew else ""
     store.expect_place(place, in_parts=in_parts or place.is_dir())
     every = store.together([given.tidy(source) for source in sources])
     side = chosen(every, where, by_evaluation=True) if where else None
     known = [problem for source in sources for problem in given.problems(source)]
     done = subset.write(
-        every, side.rows if side else every, known, place, in_parts=in_parts or place.is_dir()
+        every,
+        side.rows if side else every,
+        known,
+        place,
+        in_parts=in_parts or place.is_dir(),
+        manifest=manifest,
+        expected=[state],
+        partition=(RUNS.partition_of(place) or None) if anew else None,
     )
     return replace(done, notes=tuple(note.text for note in side.notes)) if side else done
 

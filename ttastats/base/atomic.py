@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError
@@ -257,6 +257,8 @@ def _move_into(
     for name in old:
         with suppress(OSError):  # the new files are in place; who writes next may remove it
             (place / name).unlink()
+            for folder in PurePath(name).parents[:-1]:
+                (place / folder).rmdir()  # refused while there are others
 
 
 @contextmanager

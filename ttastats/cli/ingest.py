@@ -84,6 +84,8 @@ def ingest(
     metrics: Literal["evaluations", "all"] = "evaluations",
     workers: int | None = None,
     dask: str | None = None,
+    append: bool = False,
+    partition: Sequence[str] = (),
     own_logs: OwnLogs,
     config: str | None = None,
     guess: bool = False,
@@ -102,6 +104,8 @@ def ingest(
     --metrics: `all` also keeps the training metrics of every step: loss, learning rate, throughput.
     --workers N: Worker processes (default: all cores for large inputs, else 1). [x>=1]
     --dask ADDRESS: Read on a Dask cluster, given its scheduler's address.
+    --append: Keep the runs of logs that are not given, and add new ones as parts of a folder.
+    --partition COLUMNS: Cut the folder by columns of runs, as Hive does: round,benchmark.
     --config PATH: Use this ttastats.toml instead of those beside the logs or in parent folders.
     --guess: Read logs that nobody described as `ttastats guess` proposes, and print the block.
     --strict: Exit 1 if the logs have any problem.
@@ -133,6 +137,8 @@ def ingest(
                 guess=tta.guess if guess else None,
                 workers=workers,
                 executor=executor,
+                append=append,
+                partition=[name for text in partition for name in text.split(",")],
                 on_progress=on_progress,
             )
         except KeyboardInterrupt:

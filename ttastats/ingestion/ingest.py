@@ -14,18 +14,19 @@ from typing import Any
 
 import polars as pl
 
-from ttastats.base import atomic, limits, stores, users
-from ttastats.base.errors import TtastatsError
+from ttastats.base import atomic, limits, nearest, stores, users
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.base.records import Problem
 from ttastats.base.stores import Place
 from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
-from ttastats.ingestion import absent, described, inferred, manifest, registry, traces
+from ttastats.ingestion import absent, appending, described, inferred, manifest, registry, traces
 from ttastats.ingestion.described import Description
 from ttastats.ingestion.reading import NO_LOG, Reading, Result, Spool
 from ttastats.ingestion.sources import Source, find
 from ttastats.ingestion.workers import Workers
 from ttastats.table import schema, store, tables
+from ttastats.table.schema import RUNS
 from ttastats.traces import store as profile_store
 
 #: A unit of work is about this many bytes, or this many files: enough to make the cost of a frame
@@ -98,6 +99,8 @@ def ingest(
     workers: int | None = None,
     executor: Executor | None = None,
     on_progress: Progress | None = None,
+    append: bool = False,
+    partition: Sequence[str] = (),
 ) -> Account:
     """Read every log that `paths` mean and write one table.
 
@@ -129,6 +132,12 @@ def ingest(
         Runs the units of work instead of processes of this call.
     on_progress
         Called with the number of bytes done and of bytes in all.
+    append
+        Runs of logs that are not among `paths` stay in the table, a folder of parts, and new ones
+        become parts of it; only what is new or has changed is read and written.
+    partition
+        Columns of runs that cut the folder as Hive does, `round=v5.0/benchmark=bert/`; a table
+        that was cut stays so.
 
     Raises
     ------
@@ -143,6 +152,7 @@ def ingest(
     target = stores.place(output or default_output(paths))
     in_parts = str(output or "").endswith(("/", os.sep)) or target.is_dir()
     store.expect_place(target, in_parts=in_parts)
+    _expect_parts(target, partition, append=append, in_parts=in_parts)
     reading = Reading(registry.named(dialect).name if dialect else None, round, metrics)
     description = Description(block, config, guess)
     for more in reversed(range(_TRIES)):
@@ -152,11 +162,41 @@ def ingest(
             atomic.folder_beside(target) as folder,
             Workers(workers, executor) as readers,
         ):
-            spool = Spool(folder, target)
+            state = store.state_of(target)
+            if state is not None and append:
+                (made := folder / "made").mkdir()
+                new = Spool(folder, made / "new.parquet")
+                known = manifest.read(target)
+                account = _ingest(paths, reading, description, new, readers, on_progress, known)
+                if account.written:
+                    appending.append(made / "new.parquet", target, state, partition)
+                return replace(account, output=target)
             return _ingest(
-                paths, reading, description, spool, readers, on_progress, in_parts=in_parts
+                paths,
+                reading,
+                description,
+                Spool(folder, target),
+                readers,
+                on_progress,
+                in_parts=in_parts,
+                partition=partition,
             )
     raise AssertionError  # the last try ends
+
+
+def _expect_parts(target: Place, partition: Sequence[str], *, append: bool, in_parts: bool) -> None:
+    """Raise where parts are asked for and there are none, or they are cut by no column of runs."""
+    option = "--append" if append else "--partition"
+    refuse_if(
+        (append or partition) and not in_parts,
+        "needs a folder of parts",
+        option,
+        f"Write to a folder: -o {target}/",
+    )
+    columns = [name for name in schema.RUN_NAMES if schema.POLARS[name] in {pl.String, pl.Int64}]
+    for name in partition:
+        remedy = nearest.among(name, columns, "Columns")
+        refuse_if(name not in columns, f"{name} is no column of runs", "--partition", remedy)
 
 
 def _expect_no_table(path: Path) -> None:
@@ -177,9 +217,12 @@ def _ingest(
     spool: Spool,
     readers: Workers,
     on_progress: Progress | None,
+    held: manifest.Manifest | None = None,
     *,
-    in_parts: bool,
+    in_parts: bool = False,
+    partition: Sequence[str] = (),
 ) -> Account:
+    """Read logs and write their table; of those in a manifest `held`, only what has changed."""
     target = spool.output
     state = store.state_of(target)
     listed = find([str(path) for path in paths])
@@ -196,6 +239,9 @@ def _ingest(
     blocks = (*blocks, *more)
     reading = replace(reading, blocks=blocks)
     words = (reading.dialect, reading.round, reading.metrics, described.digest(blocks))
+    every, sources = sources, manifest.new(held, sources, words)
+    if every and not sources:
+        return _nothing_new(every, target)
     if (account := _unchanged_profile(sources, target, words)) is not None:
         return account
     is_profile = profile_store.is_profile(target)
@@ -240,6 +286,7 @@ def _ingest(
             rest = [problem for problem in problems if problem.code != traces.CODE]
             return _profile(of_traces, sources, rest, others, target, words, state)
         raise _nothing(paths, sources, problems, parts)
+    cut = partition or (state is not None and in_parts and RUNS.partition_of(target)) or ()
     lost = {each.source for each in problems if each.code == "unreadable_file"}
     # What a store or a server did not give is asked for again.
     told = [each for each in sources if each.name not in lost or not each.is_remote()]
@@ -257,8 +304,16 @@ def _ingest(
         problems=problems,
         in_parts=in_parts,
         expected=[state],
+        partition=cut or None,
     )
     return _account(runs, sources, problems, others, parts, target, unchanged)
+
+
+def _nothing_new(sources: Sequence[Source], target: Place) -> Account:
+    number = len(sources)
+    return Account(
+        files=number, other_files=0, problems=(), output=target, unchanged=number, written=False
+    )
 
 
 def _profile(

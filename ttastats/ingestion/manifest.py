@@ -32,6 +32,7 @@ class Manifest(TypedDict, total=False):
 
 #: What stands in a manifest as a list of files.
 Kind = Literal["others", "parts", "together"]
+_KINDS: tuple[Kind, ...] = ("others", "parts", "together")
 #: The user's words that decide the rows: the dialect, the round, which metrics.
 Reader = tuple[str | None, ...]
 
@@ -64,6 +65,35 @@ def read(path: Place) -> Manifest:
         return msgspec.convert(footer.unpacked(store.manifest_of(path)), Manifest)
     except (limits.TooLargeError, msgspec.ValidationError):
         return {}
+
+
+def joined(before: Manifest, more: Manifest) -> str:
+    """Return the manifest of a table to which logs were added, as text.
+
+    What was read by another version or in other words is read again where it is given again.
+    """
+    same = before.get("reader") == more.get("reader")
+    files = {
+        name: [size, changed if same else 0]
+        for name, (size, changed) in before.get("files", {}).items()
+    }
+    lists = {
+        kind: [*{*before.get(kind, ())} - more.get("files", {}).keys(), *more.get(kind, ())]
+        for kind in _KINDS
+    }
+    return footer.packed({**more, **lists, "files": files | more.get("files", {})})
+
+
+def new(before: Manifest | None, sources: Sequence[Source], reader: Reader) -> list[Source]:
+    """Return the sources that a manifest does not hold as they are now."""
+    if before is None:
+        return list(sources)
+    names = {source.name for source in sources}
+    files = {name: state for name, state in before.get("files", {}).items() if name in names}
+    lists: Manifest = {"others": [], "parts": [], "together": []}
+    for kind in _KINDS:
+        lists[kind] = unchanged_of(before, kind, frozenset(names))
+    return split({**before, **lists, "files": files}, sources, reader)[0]
 
 
 def split(

@@ -1,10 +1,11 @@
 """What is a kind of table, and how does one become a file or a folder, whole or not at all?
 
-A folder holds the same rows in the same order as one file would, cut into parts of a million. It
-is not cut by round or submitter (`round=v5.0/`): the rows are sorted by source, so the smallest
-and largest values that every row group carries already let a reader skip most of it; unknown
-rounds need no made-up name; and the order of the rows is kept. polars, duckdb and pyarrow read
-it by its name or as `FOLDER/*.parquet`. The part without rows says what the whole is.
+A folder holds the same rows in the same order as one file would, cut into parts of a million. The
+rows are sorted by source, so the smallest and largest values that every row group carries already
+let a reader skip most of it. On request it is cut by columns instead (`round=v5.0/`, as Hive does),
+whose parts do not hold these columns; then, and where parts were added, the rows are in order
+within a part only. polars, duckdb and pyarrow read it by its name or as `FOLDER/*.parquet`. The
+part without rows says what the whole is.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 import polars as pl
 
@@ -31,12 +34,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _PARTS_KEY, _REPLACED_KEY = "ttastats.parts", "ttastats.replaced_parts"
+#: The columns that cut a folder: none where parts were added, and no key where rows are in order.
+_PARTITION_KEY = "ttastats.partition"
 #: The part without rows by which a folder is known to be ours; programs that leave out names with
 #: an underscore miss nothing.
 HEAD = "_ttastats.parquet"
 _PART_ROWS = 1_000_000
-#: A writer holds a row group in memory, with all its columns.
-_GROUP_ROWS = 20_000
+#: A writer holds a row group in memory, with all its columns, and so many rows of all partitions.
+_GROUP_ROWS, _WAITING = 20_000, 200_000
 
 Name = Literal["runs", "profile"]
 #: What a table of each kind is where the other is needed, and what to do with it.
@@ -95,8 +100,8 @@ class Kind:
         """Return what the footer of a file, or of the head of a folder, says."""
         return footer.metadata_of(path / HEAD if path.is_dir() else path, self.remedy)
 
-    def scan(self, path: Place) -> pl.LazyFrame:
-        """Return the rows of a file or folder, with the columns of the version of today.
+    def scan(self, path: Place, only: str = "") -> pl.LazyFrame:
+        """Return the rows of a file, or of a folder or one part of it, as the version of today.
 
         Raises
         ------
@@ -105,8 +110,9 @@ class Kind:
         """
         metadata = self.metadata_of(path)
         version = self._version(metadata, str(path))
-        files = _files(metadata, path)
-        frame = _remote(files, path) if isinstance(path, Url) else pl.scan_parquet([*files])
+        files = [_text(path / only)] if only else _files(metadata, path)
+        cut = {name: self.schema()[name] for name in self.partition_in(metadata) or ()}
+        frame = _remote(files, path, cut) if isinstance(path, Url) else _local(files, cut)
         for step in range(version, self.version):
             frame = self.upgrades[step](frame)
         return frame
@@ -150,6 +156,23 @@ class Kind:
         metadata = self.metadata_of(path)
         return [name for key in (_PARTS_KEY, _REPLACED_KEY) for name in _names(metadata, key, path)]
 
+    def partition_of(self, path: Place) -> tuple[str, ...] | None:
+        """Return the columns that cut a folder, or None where its rows are in order."""
+        return self.partition_in(self.metadata_of(path))
+
+    def partition_in(self, metadata: Mapping[str, str]) -> tuple[str, ...] | None:
+        """Return the columns that cut a folder with a head of these metadata."""
+        try:
+            names = json.loads(metadata[_PARTITION_KEY])
+        except (KeyError, ValueError, RecursionError):
+            return None
+        known = [column.name for column in self.columns if column.of_run]
+        return tuple(name for name in names if name in known) if isinstance(names, list) else None
+
+    def parts_of(self, path: Place) -> list[str]:
+        """Return the names of the parts of a folder."""
+        return _names(self.metadata_of(path), _PARTS_KEY, path)
+
     def write(
         self,
         rows: pl.DataFrame | pl.LazyFrame,
@@ -159,12 +182,16 @@ class Kind:
         problems: Iterable[Problem] = (),
         in_parts: bool = False,
         expected: Sequence[str | None] = (),
+        partition: Sequence[str] | None = None,
+        kept: Sequence[str] = (),
     ) -> None:
         """Write ordered rows to `path`: a reader sees the old table or the complete new one.
 
         `manifest` is kept beside the rows for the next ingest, `problems` for whoever asks what
         was wrong with what was read; `in_parts` makes a folder. `expected` holds the state of the
         table that this takes the place of (`state_of`), where nobody else's may be replaced.
+        `partition` are the columns that cut a folder, and `kept` the parts that stay in it as they
+        are, so that its rows are in order within a part only.
 
         Raises
         ------
@@ -179,7 +206,9 @@ class Kind:
             )
         )
         if in_parts:
-            self._write_folder(groups, path, about, left, expected)
+            if partition is not None:
+                left |= {_PARTITION_KEY: json.dumps([*partition])}
+            self._write_folder(groups, path, about, left, expected, partition or (), kept)
             return
         with atomic.replacing(path, expected) as temporary:
             self._write_file(groups, temporary, about, left)
@@ -191,6 +220,8 @@ class Kind:
         about: dict[str, str],
         left: dict[str, str],
         expected: Sequence[str | None],
+        partition: Sequence[str],
+        kept: Sequence[str],
     ) -> None:
         """Write the parts, and the head that lists them, which takes the place of the old one last.
 
@@ -199,18 +230,56 @@ class Kind:
         have left them.
         """
         there = _below(path)
-        old = sorted({*self.old_parts(path), *filter(_PART.fullmatch, there)})
+        old = sorted({*self.old_parts(path), *filter(_PART.fullmatch, there)} - {*kept})
         writer = os.urandom(4).hex()  # another one may write at the same time
         with atomic.replacing_folder(path, HEAD, old, expected) as folder:
             rest = chain([next(groups, self.schema().to_frame())], groups)  # no rows: one part
-            for number, first in enumerate(rest, _first_free(there)):
+            first_free = _first_free(there)
+            if partition:
+                name = f"{first_free:08x}-{writer}.parquet"
+                self._write_partitions(rest, folder, partition, name, about)
+            for number, first in enumerate(() if partition else rest, first_free):
                 part = chain([first], islice(rest, _PART_ROWS // _GROUP_ROWS - 1))
                 self._write_file(part, folder / f"{number:08x}-{writer}.parquet", about)
             lists = {
-                _PARTS_KEY: json.dumps(sorted(part.name for part in folder.iterdir())),
+                _PARTS_KEY: json.dumps(sorted([*kept, *_below(folder)])),
                 _REPLACED_KEY: json.dumps(old),
             }
             self._write_file((), folder / HEAD, about, left | lists)
+
+    def _write_partitions(
+        self,
+        groups: Iterable[pl.DataFrame],
+        folder: Path,
+        partition: Sequence[str],
+        name: str,
+        about: dict[str, str],
+    ) -> None:
+        """Write the rows of each combination of values of some columns into a part of its own."""
+        waiting: dict[str, list[pl.DataFrame]] = {}
+        with ExitStack() as opened:
+            writers: dict[str, Any] = {}
+
+            def write(place: str) -> None:
+                if place not in writers:
+                    file = folder / place / name
+                    file.parent.mkdir(parents=True)
+                    writers[place] = opened.enter_context(self._writer(file, about, partition))
+                for group in pl.concat(waiting.pop(place)).iter_slices(_GROUP_ROWS):
+                    writers[place].write_table(_arrow(group))
+
+            for group in groups:
+                of_each = group.partition_by(partition, as_dict=True, include_key=False)
+                for values, rows in of_each.items():
+                    place = _hive(partition, values)
+                    waiting.setdefault(place, []).append(rows)
+                    if sum(each.height for each in waiting[place]) >= _GROUP_ROWS:
+                        write(place)
+                if sum(each.height for rows in waiting.values() for each in rows) > _WAITING:
+                    for place in [*waiting]:
+                        write(place)
+            for place in [*waiting]:
+                write(place)
 
     def _write_file(
         self,
@@ -223,16 +292,27 @@ class Kind:
 
         Readers of Arrow look for `about` in the schema, others in the footer of the file.
         """
-        from pyarrow import parquet  # only a writer needs it
+        with self._writer(file, about) as writer:
+            for group in groups:
+                writer.write_table(_arrow(group))
+            writer.add_key_value_metadata(left)
+
+    @contextmanager
+    def _writer(
+        self, file: Path, about: dict[str, str], without: Collection[str] = ()
+    ) -> Iterator[Any]:
+        import pyarrow as pa  # only a writer needs it
+        from pyarrow import parquet
+
+        whole = self.arrow(about)
+        columns = pa.schema([each for each in whole if each.name not in without], whole.metadata)
 
         # Of files that it opens itself, pyarrow wraps the reason of an error in its own words.
         with (
             file.open("wb") as sink,
-            parquet.ParquetWriter(sink, self.arrow(about), compression="zstd") as writer,
+            parquet.ParquetWriter(sink, columns, compression="zstd") as writer,
         ):
-            for group in groups:
-                writer.write_table(_arrow(group))
-            writer.add_key_value_metadata(left)
+            yield writer
 
 
 def _arrow(frame: pl.DataFrame) -> pa.Table:
@@ -247,9 +327,16 @@ def _below(path: Place) -> list[str]:
     return [each.relative_to(path).as_posix() for each in path.rglob("*.parquet")]
 
 
-def _remote(names: Sequence[str], url: Url) -> pl.LazyFrame:
+def _local(files: Sequence[str], cut: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+    """Return the rows of files; those of a folder that is cut are chosen by their names first."""
+    if not cut:
+        return pl.scan_parquet([*files])
+    return pl.scan_parquet([*files], glob=False, hive_partitioning=True, hive_schema=dict(cut))
+
+
+def _remote(names: Sequence[str], url: Url, cut: Mapping[str, pl.DataType]) -> pl.LazyFrame:
     """Return the rows of objects, of which pyarrow reads the row groups and columns in question."""
-    from pyarrow import PythonFile, dataset, fs  # only URLs need it
+    from pyarrow import PythonFile, dataset, fs, schema  # only URLs need it
 
     class Ranges(fs.FSSpecHandler):  # type: ignore[misc]
         """Reads what is asked for and no more: most stores would fetch megabytes ahead."""
@@ -263,7 +350,10 @@ def _remote(names: Sequence[str], url: Url) -> pl.LazyFrame:
         places = [Url(name).opened() for name in names]
         store = fs.PyFileSystem(Ranges(places[0][0]))
         objects = [name for _, name in places]
-        rows = dataset.dataset(objects, schema=of_all, filesystem=store, format="parquet")
+        hive = dataset.partitioning(schema([of_all.field(name) for name in cut]), flavor="hive")
+        rows = dataset.dataset(
+            objects, schema=of_all, filesystem=store, format="parquet", partitioning=hive
+        )
     return pl.scan_pyarrow_dataset(rows)
 
 
@@ -286,8 +376,19 @@ def _text(path: Place) -> str:
     return path.text if isinstance(path, Url) else str(path)
 
 
-#: The number of a part, and what tells its writer from others.
-_PART = re.compile(r"([0-9a-f]{8})-[0-9a-f]{8}\.parquet")
+#: The number of a part, and what tells its writer from others, below the values of its rows.
+_PART = re.compile(r"(?:[a-z_]+=[^/]+/)*([0-9a-f]{8})-[0-9a-f]{8}\.parquet")
+
+
+def _hive(columns: Sequence[str], values: Sequence[Any]) -> str:
+    """Return the folder of the rows with some values, as Hive names it."""
+    return "/".join(
+        f"{column}={_NULL if value in {None, ''} else quote(str(value), safe=' ')}"
+        for column, value in zip(columns, values, strict=True)
+    )
+
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def _first_free(names: Iterable[str]) -> int:
@@ -306,7 +407,9 @@ def _names(metadata: Mapping[str, str], key: str, path: Place) -> list[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise TtastatsError(f"{HEAD} holds no list of parts", where=str(path), remedy=remedy)
     for name in names:
-        if name in {"", ".", ".."} or set(name) & set("/\\:\0") or name == HEAD:
+        *above, last = name.split("/")
+        inside = all(re.fullmatch(r"[a-z_]+=[^/]+", folder) for folder in above)
+        if not inside or last in {"", ".", ".."} or set(name) & set("\\:\0") or name == HEAD:
             what = f"{HEAD} lists a part that is no file of the folder: {name!r}"
             raise TtastatsError(what, where=str(path), remedy=remedy)
     return names

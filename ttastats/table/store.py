@@ -57,7 +57,10 @@ def together(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
 
 
 def _read_one(path: Place) -> pl.LazyFrame:
-    return conform(RUNS.scan(path), str(path))
+    rows = RUNS.scan(path)
+    # Of a folder, only we write the head. A file may be what another program made of one of ours,
+    # so all of its names are looked at.
+    return rows.select(schema.NAMES) if path.is_dir() else conform(rows, str(path))
 
 
 def manifest_of(path: Place) -> str:
@@ -81,6 +84,8 @@ def rows_of(path: Place, sources: Collection[str]) -> pl.LazyFrame:
     """Return the rows of some sources in a file of ours, without the marks of duplicates."""
     wanted = pl.LazyFrame({"source": list(sources)}, schema={"source": pl.String})
     rows = _read_one(path).join(wanted, on="source", how="semi", maintain_order="left")
+    if RUNS.partition_of(path) is not None:
+        rows = rows.sort(schema.ORDER, maintain_order=True)
     return rows.with_columns(pl.lit(None, pl.String).alias("duplicate_of"))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -36,6 +36,9 @@ def write(
     output: Place,
     *,
     in_parts: bool = False,
+    manifest: str = "",
+    expected: Sequence[str | None] = (),
+    partition: Sequence[str] | None = None,
 ) -> Subset:
     """Write the runs of a table of which `chosen` has a row, with all their evaluations.
 
@@ -63,7 +66,15 @@ def write(
         )
     gone = set(known["source"]) - set(runs["source"])
     kept = [problem for problem in dict.fromkeys(problems) if problem.source not in gone]
-    store.write(tables.marked(rows, runs), output, problems=kept, in_parts=in_parts)
+    store.write(
+        tables.marked(rows, runs),
+        output,
+        manifest=manifest,
+        problems=kept,
+        in_parts=in_parts,
+        expected=expected,
+        partition=partition,
+    )
     return Subset(
         output=output,
         runs=runs.height,

@@ -1,0 +1,68 @@
+"""How do new logs join a table of parts without all of it being written again?
+
+Their rows become new parts. A part of the table stays as it is unless it holds rows of a log that
+was read again, or of a run that was missing and is there now: such parts are written again without
+these. A new run that is a copy of one in the table is marked as that. `filter` puts all together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from ttastats.base.stores import Place
+from ttastats.ingestion import manifest
+from ttastats.table import schema, store
+from ttastats.table.schema import RUNS
+
+
+def append(
+    new: Path, path: Place, state: str | None, partition: Sequence[str] | None = None
+) -> None:
+    """Add the table of some logs to a folder of parts that is in some state.
+
+    Raises
+    ------
+    ReplacedError
+        The folder is in another state now.
+    """
+    before, more = manifest.read(path), manifest.read(new)
+    read = more.get("files", {}).keys()
+    old = {name: RUNS.scan(path, name) for name in RUNS.parts_of(path)}
+    again = [name for name, rows in old.items() if _has(rows, read)]
+    known = pl.concat(old.values()).filter(pl.col("content_digest").is_not_null())
+    known = known.filter(~pl.col("source").is_in([*read]))
+    rows = store.read([new])
+    first = (
+        known.join(rows, on="content_digest", how="semi")
+        .group_by("content_digest")
+        .agg(original=pl.col("source").min())
+        .collect()
+    )
+    marked = (
+        rows.join(first.lazy(), on="content_digest", how="left", maintain_order="left")
+        .with_columns(duplicate_of=pl.coalesce("original", "duplicate_of"))
+        .select(schema.NAMES)
+    )
+    stay = [old[name].filter(~pl.col("source").is_in([*read])) for name in again]
+    every = pl.concat([*stay, marked]).sort(schema.ORDER, maintain_order=True)
+    problems = [each for each in store.problems_of(path) if each.source not in read]
+    store.write(
+        every,
+        path,
+        manifest=manifest.joined(before, more),
+        problems=[*problems, *store.problems_of(new)],
+        in_parts=True,
+        expected=[state],
+        partition=partition or RUNS.partition_of(path) or (),
+        kept=[name for name in old if name not in again],
+    )
+
+
+def _has(rows: pl.LazyFrame, sources: Collection[str]) -> bool:
+    """Return whether there are rows of some sources: few row groups hold names like theirs."""
+    near = pl.col("source").is_between(pl.lit(min(sources)), pl.lit(max(sources)))
+    some = rows.filter(near).filter(pl.col("source").is_in([*sources])).select("source").head(1)
+    return not some.collect().is_empty()
