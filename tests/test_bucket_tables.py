@@ -66,8 +66,9 @@ def test_filter_reads_and_writes_tables_in_a_store(name: str, local: Path, memor
     both = tta.filter(f"memory://bucket/{name}", local, output="memory://bucket/both/")
     assert both.runs == done.all_runs
     assert [each for each in memory.find("/bucket/both") if each.endswith("_ttastats.parquet")]
+    same = f"memory://bucket/{name}"
     with pytest.raises(TtastatsError, match="is an input"):
-        tta.filter(f"memory://bucket/{name}", output=f"memory://bucket/{name}")
+        tta.filter(same, output=same, where=["entry=Example/one_gpu"])
 
 
 def test_only_the_columns_and_row_groups_in_question_are_read(
