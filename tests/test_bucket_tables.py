@@ -10,6 +10,7 @@ from typing import Any
 import fsspec
 import polars as pl
 import pytest
+import xxhash
 
 import ttastats as tta
 from tests.programs import python
@@ -18,7 +19,7 @@ from ttastats.base import stores
 from ttastats.base.errors import TtastatsError
 from ttastats.base.stores import ReplacedError, place
 from ttastats.ingestion.ingest import ingest
-from ttastats.table import kind, store
+from ttastats.table import kind, schema, store
 
 #: A table as one object and as a folder of parts.
 TABLES = ("runs.parquet", "runs/")
@@ -74,8 +75,10 @@ def test_filter_reads_and_writes_tables_in_a_store(name: str, local: Path, memor
 def test_only_the_columns_and_row_groups_in_question_are_read(
     local: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kind, "_GROUP_ROWS", 20)
-    rows = tta.read(local)
+    monkeypatch.setattr(kind, "_GROUP_ROWS", 2_000)
+    every = pl.concat([tta.read(local).collect()] * 40)
+    long = [xxhash.xxh3_128_hexdigest(b"%d" % number) * 2 for number in range(every.height)]
+    rows = every.with_columns(extra=pl.Series(long)).sort(schema.ORDER).lazy()
     store.write(rows, place("memory://bucket/runs/"), in_parts=True)
     read: list[int] = []
     seen = store.read([place("memory://bucket/runs/")])
