@@ -20,6 +20,7 @@ import pytest
 
 from tests.programs import PATIENCE, python
 from ttastats.base.errors import TtastatsError
+from ttastats.base.stores import place
 from ttastats.ingestion import ingest as ingestion
 from ttastats.ingestion import workers
 from ttastats.ingestion.ingest import ingest
@@ -79,6 +80,39 @@ class TestDask:
         assert (account.runs, alone.runs) == (LOGS * COPIES, LOGS * COPIES)
         assert account.problems == alone.problems
         assert read(account.output).equals(read(alone.output))
+
+    @pytest.mark.filterwarnings("default")
+    @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
+    def test_workers_read_a_bucket_and_what_a_lost_one_had_is_read_again(
+        self,
+        s3: Any,
+        two_systems: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        local: Any,  # after `s3`, whose address its workers inherit
+    ) -> None:
+        s3.put(f"{two_systems.parent}/", "bucket/logs/Example/", recursive=True)
+        monkeypatch.setattr(ingestion, "_UNIT_FILES", 1)
+        alone = ingest(["s3://bucket/logs"], tmp_path / "alone.parquet")
+        done: list[int] = []
+        first = min(worker.pid for worker in local.workers.values())
+
+        def watch(number: int, total: int) -> None:
+            if not done:
+                os.kill(first, signal.SIGKILL)
+            done.append(number)
+            assert number <= total
+
+        def none_here(*_: Any, **__: Any) -> None:
+            raise AssertionError("the client read a log")
+
+        with workers.dask(local.scheduler_address) as executor:
+            monkeypatch.setattr("ttastats.ingestion.containers.Remote.open", none_here)
+            url = "s3://bucket/table/"
+            account = ingest(["s3://bucket/logs"], url, executor=executor, on_progress=watch)
+        assert (account.runs, len(done)) == (LOGS, account.files)
+        rows = store.read([place(url)]).collect()
+        assert rows.equals(read(Path(str(alone.output))))
 
     @pytest.mark.parametrize(
         ("scheduler", "worker", "there"),

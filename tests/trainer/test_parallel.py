@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +21,7 @@ if not torch.distributed.is_available():
 
 from torch.distributed import run as torchrun_program  # noqa: E402
 
-from tests.programs import PATIENCE, ended, environment  # noqa: E402
+from tests.programs import PATIENCE, ended, environment, started  # noqa: E402
 from tests.trainer.runs import (  # noqa: E402
     evaluating,
     forked,
@@ -99,6 +101,28 @@ def test_torchrun_starts_the_workers_as_well(torchrun: tuple[Path, str]) -> None
     assert values(log_of(root), "workers") == [2], said
     assert len(values(log_of(root), "run_stop")) == 1
     assert sorted(word for word in said.split() if word in {"True", "False"}) == ["False", "True"]
+
+
+def test_torchrun_starts_a_run_on_two_nodes(tmp_path: Path) -> None:
+    program = tmp_path / "run.py"
+    program.write_text(UNDER_TORCHRUN)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    launcher = ("-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1")
+    meeting = ("--master-addr", "127.0.0.1", "--master-port", port)
+    nodes = [
+        started(
+            *(*launcher, *meeting, "--node-rank", str(node), program, tmp_path),
+            env=environment(OMP_NUM_THREADS="1"),
+            stdout=subprocess.PIPE,
+        )
+        for node in range(2)
+    ]
+    leads = [ended(node)[1].split() for node in nodes]
+    assert values(log_of(tmp_path), "workers") == [2]
+    assert len(values(log_of(tmp_path), "run_stop")) == 1
+    assert leads == [["True"], ["False"]]
 
 
 def values(path: Path, key: str) -> list[object]:
