@@ -36,6 +36,8 @@ class SourceRow(Row, frozen=True):
     values: Annotated[int, Key("values of the source in the runs that reached the target")]
     axis: key.AxisName
     share: Annotated[float | None, Key("share of the variance of the log", "fraction")]
+    share_low: key.Low
+    share_high: key.High
     log_std: Annotated[float | None, Key("standard deviation of the log it adds", "fraction")]
     p: Annotated[float | None, Key("p of no variance from this source")]
 
@@ -69,7 +71,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Rep
         *fields.keys(["source"], heads=False),
         fields.reached(),
         fields.number("values", "values"),
-        fields.number("share of variance", "share", "fraction"),
+        fields.number("share of variance [95%]", "share", "fraction", interval=True),
         fields.number("std of log", "log_std", "fraction", rank=1),
         Field(Column("p", "right"), lambda row: PValue(row.p)),
     ]
@@ -107,11 +109,11 @@ def _of_group(
     rows = [
         SourceRow(
             name, part, group.height, reached, count, axis.name,
-            share, std, p, keys=grouping.key_row(keys),
+            each.share, each.low, each.high, each.std, each.p, keys=grouping.key_row(keys),
         )
         for part, y in logs.items()
-        for name, count, (share, std, p) in zip(
-            names, counts, model.spread(y, used, fixed) if used else [(None,) * 3], strict=True
+        for name, count, each in zip(
+            names, counts, model.spread(y, used, fixed) if used else [model.Part()], strict=True
         )
     ]  # fmt: skip
     return rows, notes

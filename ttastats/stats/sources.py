@@ -2,13 +2,16 @@
 
 A variance for each source, estimated together by restricted maximum likelihood (REML): sources may
 cross or lie within one another. The p of "this source adds nothing" is that of the likelihood
-ratio; as a variance cannot be negative, half of that of chi-square (Self and Liang 1987).
+ratio; as a variance cannot be negative, half of that of chi-square (Self and Liang 1987). The
+interval of a share holds what the same ratio does not refuse, the other shares at their likeliest.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -18,12 +21,21 @@ from ttastats.stats.results import Floats
 
 #: Values of a source below which its variance says nothing.
 FEWEST = 3
-_NOTHING = 1e-12
-#: Twice a difference of log likelihoods that is rounding.
-_NO_GAIN = 1e-3
+_NOTHING, _CONFIDENCE = 1e-12, 0.95
+#: Values of all sources up to which shares have an interval: its time grows with their cube.
+_MOST = 150
+#: A share that is nearly none.
+_NEARLY = 1e-6
 
-Part = tuple[float | None, float | None, float | None]
-"""A share of the variance, the standard deviation it comes from, and p of none."""
+
+class Part(NamedTuple):
+    """A share of the variance with its limits, the standard deviation of it, and p of none."""
+
+    share: float | None = None
+    low: float | None = None
+    high: float | None = None
+    std: float | None = None
+    p: float | None = None
 
 
 def told_apart(sources: Sequence[Labels], fixed: Floats) -> list[bool]:
@@ -49,40 +61,105 @@ def spread(y: Floats, sources: Sequence[Labels], fixed: Floats) -> list[Part]:
     The sources can be told apart; `fixed` is the design of what is no source, with the mean.
     """
     if np.ptp(y) < _NOTHING:
-        return [(None, None, None)] * (len(sources) + 1)
+        return [Part()] * (len(sources) + 1)
     size = float(y.std())
-    variances, whole = _reml(y / size, sources, fixed)
-    p_values: list[float | None] = []
-    for place in range(len(sources)):
-        others = [*sources[:place], *sources[place + 1 :]]
-        gain = 2 * (whole - _reml(y / size, others, fixed)[1])
-        if gain < _NO_GAIN:  # near a variance of 0 the search ends too early
-            answer = spread(y, others, fixed)
-            return [*answer[:place], (0.0, 0.0, 1.0), *answer[place:]]
-        p_values.append(float(special.chdtrc(1, gain)) / 2)
-    shares = np.array(variances) / sum(variances)
-    deviations = size * np.sqrt(variances)
-    return [*zip(shares.tolist(), deviations.tolist(), [*p_values, None], strict=True)]
-
-
-def _reml(y: Floats, sources: Sequence[Labels], fixed: Floats) -> tuple[list[float], float]:
-    """Return the variances, of the runs last, and the restricted log likelihood."""
-    if not sources:
-        from statsmodels.regression.linear_model import OLS
-
-        fit = OLS(y, fixed).fit()
-        of_fixed = np.linalg.slogdet(fixed.T @ fixed)[1]
-        return [fit.scale], -(fit.df_resid * (np.log(2 * np.pi * fit.scale) + 1) + of_fixed) / 2
-    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
-
-    names = [str(place) for place in range(len(sources))]
-    levels = [np.unique(labels) for labels in sources]
-    columns = [[each.astype(str).tolist()] for each in levels]
-    members = [
-        [np.equal.outer(labels, each).astype(np.float64)]
-        for labels, each in zip(sources, levels, strict=True)
+    loss = likelihood(y / size, sources, fixed)
+    count = len(sources) + 1
+    starts = [
+        np.full(count, 1 / count),
+        np.append(np.full(count - 1, 0.01), 1 - 0.01 * (count - 1)),
     ]
-    with warnings.catch_warnings(action="ignore"):  # of variances of 0, which are answers
-        parts = VCSpec(names, columns, members)
-        fit = MixedLM(y, fixed, groups=np.zeros(y.size), exog_vc=parts).fit(reml=True)
-    return [*map(float, fit.vcomp), float(fit.scale)], float(fit.llf)
+    best, shares = min((_least(lambda at: loss(at)[0], each) for each in starts), key=itemgetter(0))
+    most = best + float(special.chdtri(1, 1 - _CONFIDENCE))
+
+    def profile(place: int, share: float) -> float:
+        others = np.delete(shares, place) + _NEARLY
+        return _least(
+            lambda rest: loss(np.insert((1 - share) * rest, place, share))[0],
+            others / others.sum(),
+        )[0]
+
+    parts = []
+    for place, share in enumerate(shares.tolist()):
+        low, high = (
+            _limits(lambda at, each: profile(at, each) - most, place, share)
+            if sum(np.unique(labels).size for labels in sources) <= _MOST
+            else (None, None)
+        )
+        p = None
+        if place < len(sources):
+            gain = max(profile(place, 0.0) - best, 0.0)
+            p = float(special.chdtrc(1, gain)) / 2 if share > _NEARLY else 1.0
+        std = size * float(np.sqrt(share * loss(shares)[1]))
+        parts.append(Part(share, low, high, std, p))
+    return parts
+
+
+Loss = Callable[[Floats], tuple[float, float]]
+
+
+def likelihood(y: Floats, sources: Sequence[Labels], fixed: Floats) -> Loss:
+    """Return what gives -2 log REML of shares, of the runs last, and the variance of one run."""
+    basis = np.linalg.qr(fixed)[0]
+    members = [np.equal.outer(labels, np.unique(labels)) for labels in sources]
+    place = np.repeat(np.arange(len(sources)), [each.shape[1] for each in members])
+    # What no fixed effect explains: a matrix as large as there are values of sources.
+    z = np.hstack([*members, y[:, np.newaxis]]).astype(np.float64)
+    z -= basis @ (basis.T @ z)
+    gram, df = z.T @ z, y.size - fixed.shape[1]
+    inside, across, whole = gram[:-1, :-1], gram[:-1, -1], float(gram[-1, -1])
+    of_fixed = float(np.linalg.slogdet(fixed.T @ fixed)[1]) + df * (np.log(2 * np.pi) + 1)
+
+    def loss(shares: Floats) -> tuple[float, float]:
+        root = np.sqrt(shares[:-1] / max(shares[-1], _NEARLY))[place]
+        lower = np.linalg.cholesky(np.eye(root.size) + root[:, np.newaxis] * inside * root)
+        explained = np.linalg.solve(lower, root * across)
+        left = max(whole - float(explained @ explained), _NOTHING) / df
+        log = 2 * float(np.log(np.diag(lower)).sum())
+        return df * float(np.log(left)) + log + of_fixed, left / max(shares[-1], _NEARLY)
+
+    return loss
+
+
+def _shares(cuts: Floats) -> Floats:
+    """Return shares that sum to 1: each cut takes its part of what those before it left."""
+    left = np.cumprod(np.append(1.0, 1 - cuts))
+    return np.asarray(np.append(cuts, 1.0) * left, dtype=np.float64)
+
+
+def _least(of: Callable[[Floats], float], start: Floats) -> tuple[float, Floats]:
+    """Return the least value of shares that sum to 1, near those to begin with, and these."""
+    from scipy import optimize  # costs start-up time
+
+    if start.size < 2:
+        return of(np.ones(1)), np.ones(1)
+    before = np.append(0.0, np.cumsum(start)[:-2])
+    cuts = np.clip(start[:-1] / np.maximum(1 - before, _NEARLY), 1e-3, 1 - 1e-3)
+    limits = [(0, 1 - _NEARLY)] * cuts.size
+    best = optimize.minimize(
+        lambda at: of(_shares(at)),
+        cuts,
+        method="L-BFGS-B",
+        bounds=limits,
+        options={"ftol": 1e-6, "maxiter": 25},
+    )
+    return float(best.fun), _shares(best.x)
+
+
+def _limits(over: Callable[[int, float], float], place: int, share: float) -> tuple[float, float]:
+    """Return the shares below and above which `over`, what a share loses too much, is above 0."""
+    from scipy import optimize  # costs start-up time
+
+    inner = min(max(share, _NEARLY), 1 - _NEARLY)
+    ends = []
+    for end in (0.0, 1.0):
+        far = min(max(end, _NEARLY), 1 - _NEARLY)
+        if over(place, inner) >= 0:  # so sharp that the search ends beside it
+            ends.append(inner)
+        elif over(place, far) <= 0:
+            ends.append(end)
+        else:
+            ends.append(
+                optimize.root_scalar(partial(over, place), bracket=(far, inner), xtol=1e-3).root
+            )
+    return float(ends[0]), float(ends[1])
