@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,15 @@ def test_a_log_that_changed_takes_the_place_of_its_rows(two_systems: Path, tmp_p
     ingest([logs / name for name in SYSTEMS], tmp_path / "whole.parquet")
     drop = ("duplicate_of",)
     assert rows_of(folder).drop(drop).equals(rows_of(tmp_path / "whole.parquet").drop(drop))
+
+
+def test_a_table_among_the_logs_is_no_log(two_systems: Path, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    for name in SYSTEMS:
+        shutil.copytree(two_systems / name, logs / name)
+        assert ingest([logs], f"{logs}/runs/", append=True).other_files == 0
+    again = ingest([logs], f"{logs}/runs/", append=True)
+    assert (again.written, again.files) == (False, 20)
 
 
 def test_a_copy_of_a_run_in_an_earlier_part_is_marked(two_systems: Path, tmp_path: Path) -> None:

@@ -167,7 +167,9 @@ def ingest(
                 (made := folder / "made").mkdir()
                 new = Spool(folder, made / "new.parquet")
                 known = manifest.read(target)
-                account = _ingest(paths, reading, description, new, readers, on_progress, known)
+                account = _ingest(
+                    paths, reading, description, new, readers, on_progress, known, joins=target
+                )
                 if account.written:
                     appending.append(made / "new.parquet", target, state, partition)
                 return replace(account, output=target)
@@ -219,10 +221,14 @@ def _ingest(
     on_progress: Progress | None,
     held: manifest.Manifest | None = None,
     *,
+    joins: Place | None = None,
     in_parts: bool = False,
     partition: Sequence[str] = (),
 ) -> Account:
-    """Read logs and write their table; of those in a manifest `held`, only what has changed."""
+    """Read logs and write their table; of those in a manifest `held`, only what has changed.
+
+    The table `joins` another, which is no source either.
+    """
     target = spool.output
     state = store.state_of(target)
     listed = find([str(path) for path in paths])
@@ -230,7 +236,7 @@ def _ingest(
         listed = _start_early(listed, readers)
     # Once each, in the order of the rows: a pattern and a folder may mean the same file. The output
     # is no source, wherever it lies.
-    output = str(target.resolve())
+    output = str((joins or target).resolve())
     by_name = {source.name: source for source in listed if not source.is_at(output)}
     sources = [by_name[name] for name in sorted(by_name)]
     names = [str(path) for path in paths]
