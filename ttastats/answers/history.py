@@ -145,11 +145,7 @@ def _row(
     gone: key.LeftOutKeys,
 ) -> HistoryRow:
     start, end = part.segments(len(history.nights))[number]
-    border = part.borders[number - 1] if number else None
     of = history.nights[start:end]
-    sizes: tuple[float | None, ...] = (None, None, None)
-    if border is not None:
-        sizes = tuple(_relative(part, size) for size in (border.size, border.low, border.high))
     return HistoryRow(
         keys={name: keys.get(name) for name in grouping.row_keys(tuple(keys), SETUP)},
         part=part.name,
@@ -161,25 +157,35 @@ def _row(
         reached=sum(night.reached for night in of),
         mean=part.mean(start, end),
         unit=part.unit,
-        change=None if border is None else "drift" if border.drift else "step",
-        size=sizes[0],
-        size_low=sizes[1],
-        size_high=sizes[2],
-        after_night=None if border is None else history.nights[border.first - 1].name,
-        by_night=None if border is None else history.nights[border.last].name,
-        commits=[] if border is None else _commits(history, border),
-        run_next=None if border is None else _run_next(history, border),
-        alarm_night=None
-        if not border or border.alarm is None
-        else history.nights[border.alarm - 1].name,
-        p_alarm=None if border is None else border.p_value,
-        autocorrelation=None if border is None else border.autocorrelation,
-        independent=None if border is None else border.independent,
+        **_began(history, part, part.borders[number - 1]) if number else _FIRST,
         noise=part.noise,
         unseen=part.unseen if number == len(part.borders) else None,
         axis=axis,
         left_out=gone,
     )
+
+
+#: What a row tells of the change it begins with, where it is the first.
+_FIRST: Mapping[str, Any] = {"commits": []} | dict.fromkeys(
+    ("change", "size", "size_low", "size_high", "after_night", "by_night", "run_next",
+     "alarm_night", "p_alarm", "autocorrelation", "independent")
+)  # fmt: skip
+
+
+def _began(history: History, part: Part, border: Border) -> dict[str, Any]:
+    """Return what a row tells of the change it begins with."""
+    sizes = {"size": border.size, "size_low": border.low, "size_high": border.high}
+    return {name: _relative(part, size) for name, size in sizes.items()} | {
+        "change": "drift" if border.drift else "step",
+        "after_night": history.nights[border.first - 1].name,
+        "by_night": history.nights[border.last].name,
+        "commits": _commits(history, border),
+        "run_next": _run_next(history, border),
+        "alarm_night": history.nights[border.alarm - 1].name if border.alarm else None,
+        "p_alarm": border.p_value,
+        "autocorrelation": border.autocorrelation,
+        "independent": border.independent,
+    }
 
 
 def _relative(part: Part, size: float) -> float:
