@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
@@ -92,9 +93,12 @@ def parsed(
     [(events, tfevents, "events.out.tfevents.1"), (store, wandb, "run-a.wandb")],
 )
 def test_c_gives_what_python_gives(
-    make: object, dialect: ModuleType, name: str, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+    make: Callable[[random.Random], bytes],
+    dialect: ModuleType,
+    name: str,
+    metrics: Metrics,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert callable(make)
     for seed in range(40):
         draw = random.Random(seed)
         data = damaged(draw, make(draw))

@@ -20,6 +20,7 @@ MADE: dict[str, Callable[[Path, Path, int], list[str]]] = {
     "one-log": sizes.one_log,
     "small-files": sizes.small_files,
     "many-files": sizes.many_files,
+    "own-logs": sizes.own_logs,
 }
 
 

@@ -74,9 +74,9 @@ def _stolen() -> float:
     return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
 
-def reader(name: str, *arguments: str | Path) -> list[str]:
+def reader(name: str, *arguments: str | Path, python: str = sys.executable) -> list[str]:
     """Return the command that runs one function of the module `readers`."""
-    return [sys.executable, "-m", "benchmarks.ingest.readers", name, *map(str, arguments)]
+    return [python, "-m", "benchmarks.ingest.readers", name, *map(str, arguments)]
 
 
 def grep(folder: Path) -> list[str]:

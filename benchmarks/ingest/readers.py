@@ -152,8 +152,52 @@ def _close(one: float, other: float) -> bool:
     return math.isclose(one, other, abs_tol=_ONE_MILLISECOND, rel_tol=0)
 
 
+def polars_table(path: str) -> dict[str, Any]:
+    """Read a CSV file or JSON lines with polars, and keep the rows that hold an evaluation."""
+    import polars as pl
+
+    read = pl.read_csv if path.endswith(".csv") else pl.read_ndjson
+    rows = read(path, infer_schema_length=1000)
+    return {"rows": rows.filter(pl.col("val_accuracy").is_not_null()).height}
+
+
+def accumulator(path: str) -> dict[str, Any]:
+    """Read an event file with TensorBoard."""
+    from tensorboard.backend.event_processing import event_accumulator
+
+    events = event_accumulator.EventAccumulator(path, size_guidance={"scalars": 0})
+    events.Reload()
+    return {"rows": len(events.Scalars("val/accuracy"))}
+
+
+def store_by_hand(path: str) -> dict[str, Any]:
+    """Read a W&B store with its own messages, each row decoded by `json`."""
+    import struct
+
+    from wandb.proto import wandb_internal_pb2
+
+    data, place, parts, rows = Path(path).read_bytes(), 7, [], 0
+    while place < len(data):
+        left = 32768 - place % 32768
+        if left < 7:
+            place += left
+            continue
+        _, size, kind = struct.unpack_from("<IHB", data, place)
+        parts.append(data[place + 7 : place + 7 + size])
+        place += 7 + size
+        if kind in {1, 4}:  # the last part of a record
+            record = wandb_internal_pb2.Record()
+            record.ParseFromString(b"".join(parts))
+            parts = []
+            items = record.history.item
+            row = {".".join(i.nested_key) or i.key: json.loads(i.value_json) for i in items}
+            rows += "val_accuracy" in row
+    return {"rows": rows}
+
+
 READERS: dict[str, Callable[..., dict[str, Any]]] = {
-    function.__name__: function for function in (plain, official, warm, agreement)
+    function.__name__: function
+    for function in (plain, official, warm, agreement, polars_table, accumulator, store_by_hand)
 }
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
-from benchmarks.ingest import made
+from benchmarks.ingest import made, stores
 from benchmarks.ingest.measuring import Cost, grep, measured, ours, ratio, ratios, reader
 
 
@@ -172,3 +174,74 @@ def many_files(_folder: Path, scratch: Path, _turns: int) -> list[str]:
         _line("read again, unchanged", [again], size),
         "",
     ]
+
+
+#: What reads the same file elsewhere, and how much of its time above its start ours may take.
+_PEERS = {
+    "CSV": ("polars_table", "polars.read_csv", 2.0),
+    "JSON lines": ("polars_table", "polars.read_ndjson", 2.0),
+    "event file": ("accumulator", "EventAccumulator", 0.2),
+    "W&B store": ("store_by_hand", "protobuf and json by hand", 1.0),
+}
+
+
+def own_logs(_folder: Path, scratch: Path, turns: int) -> list[str]:
+    """Logs of one's own, of one size and of four times that; 1.2 GB.
+
+    TTASTATS_WRITERS names a Python that has TensorBoard and wandb.
+    """
+    lines = [
+        "### Long logs of one's own\n",
+        f"Training is logged at every step, an evaluation after every {stores.EVERY}. Of tables, "
+        "the time above the start is compared, that of the same command on 500 rows.\n",
+        "| | MB | CPU s | peak MB | peer CPU s | ours takes | goal |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for kind, (write, name, rows) in stores.KINDS.items():
+        peer, words, goal = _PEERS[kind]
+        folders = {times: scratch / f"own{times}" for times in (0, 1, 4)}
+        for times, folder in folders.items():
+            folder.mkdir()
+            write(folder / name, rows * times or 2 * stores.EVERY)
+        size = (folders[1] / name).stat().st_size
+        costs = dict(zip((0, 1, 4), _of_kind(folders, name, peer, turns), strict=True))
+        above = 0 if goal < 2.0 else 1
+        cpu = [[cost.cpu - above * start.cpu for cost, start in zip(*pair, strict=True)]
+               for pair in zip(costs[1], costs[0], strict=True)]  # fmt: skip
+        holds = ratio(*cpu) <= goal
+        medians = [median(cost.cpu for cost in of_one) for of_one in costs[1]]
+        for times in (1, 4):
+            mine = costs[times][0]
+            peak = median(cost.peak for cost in mine) / 2**20
+            row = f"{size * times / 1e6:.0f} | {median(c.cpu for c in mine):.2f} | {peak:.0f}"
+            rest = (
+                " | | |"
+                if times > 1
+                else (
+                    f" {medians[1]:.2f} ({words}) | {ratio(*cpu):.2f}× | {goal:g}: {_word(holds)} |"
+                )
+            )
+            lines.append(f"| {kind} | {row} |{rest}")
+        for folder in folders.values():
+            shutil.rmtree(folder)
+    return [*lines, ""]
+
+
+def _of_kind(
+    folders: dict[int, Path], name: str, peer: str, turns: int
+) -> Iterator[tuple[list[Cost], list[Cost]]]:
+    """Yield what ours and the peer cost for each size; the largest is read by ours alone."""
+    python = sys.executable
+    if peer != "polars_table":
+        python = os.environ.get("TTASTATS_WRITERS", python)
+    for times, folder in folders.items():
+        metric = "val/accuracy" if peer == "accumulator" else "val_accuracy"
+        options = ("--metric", f"{metric} >= 0.9", "--workers", "1")
+        if peer == "polars_table":
+            options += ("--seconds", "time s")
+        path = folder / name
+        table = folder.with_suffix(".parquet")
+        mine = lambda f=folder, o=options, t=table: ours(f, t, *o)  # noqa: E731
+        theirs = lambda p=path: reader(peer, p, python=python)  # noqa: E731
+        costs = _in_turns([mine] if times > 1 else [mine, theirs], turns)
+        yield costs[0], costs[-1]

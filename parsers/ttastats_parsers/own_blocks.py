@@ -152,6 +152,7 @@ def _of_cells(blocks: Iterator[bytes], block: Block) -> Rows | None:
     read = _Cells(header, names, delimiter, block, chosen)
     line, held = at + 1, _Held(len(chosen.metrics))
     parts: list[pl.DataFrame] = []
+    data = b""
     for data in chain([first[start:]], blocks):
         rows = read.rows_in(data, line)
         if rows is None:

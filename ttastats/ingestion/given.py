@@ -19,7 +19,6 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Severity
 from ttastats.base.stores import Place, Url, place
 from ttastats.formats.own_logs import GUESSED
-from ttastats.outcomes import columns
 from ttastats.table import store, tables
 from ttastats.table.conform import conform
 from ttastats.table.frames import Frame, as_polars, is_frame
@@ -162,6 +161,8 @@ def judged(source: Source) -> pl.DataFrame | None:
         return None
     if "metric" in source.columns:  # somebody's evaluations with a column of that name
         return None
+    from ttastats.outcomes import columns  # which logs do not need
+
     if missing := [name for name in columns.of_runs() if name not in source.columns]:
         raise TtastatsError(
             "the rows of a report are not a table of runs: missing columns "
