@@ -26,6 +26,7 @@ from tests.programs import python
 from tests.test_cli import Done, failed, run
 from tests.test_every_command import COMMANDS, ENDINGS
 from ttastats.base.errors import TtastatsError
+from ttastats.base.user_folder import user_folder
 from ttastats.ingestion import cache, given, ingest
 
 #: Kinds of logs that no ttastats.toml needs to describe.
@@ -259,7 +260,7 @@ def test_tables_are_kept_where_the_platform_keeps_caches(
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setattr(sys, "platform", platform)
-    found = cache._user_folder()
+    found = user_folder()
     monkeypatch.undo()
     assert found == tmp_path / place
 

@@ -167,6 +167,32 @@ def test_what_the_renderer_refuses_is_an_error_with_its_sentence() -> None:
     assert renderer.call("vegalite_to_svg", {"data": {"values": [{}]}, "mark": "point"})
 
 
+def test_the_script_of_vega_is_bundled_once_for_all_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = renderer.vega()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    old = tmp_path / "ttastats" / "vega-0.0.1.js"
+    old.parent.mkdir()
+    old.write_text("old")
+    renderer.vega.cache_clear()
+    assert renderer.vega() == whole
+    monkeypatch.setattr(renderer, "call", None)
+    renderer.vega.cache_clear()
+    assert renderer.vega() == whole
+    assert not old.exists()
+
+
+def test_without_a_place_for_it_the_script_of_vega_is_bundled_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = renderer.vega()
+    (tmp_path / "ttastats").write_text("a file")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    renderer.vega.cache_clear()
+    assert renderer.vega() == whole
+
+
 def test_a_renderer_that_aborts_is_an_error_and_the_next_plot_is_drawn() -> None:
     texts = {"mark": {"type": "text", "text": "a\x07b"}, "data": {"values": [{}]}}
     with pytest.raises(TtastatsError, match=r"the renderer ended without an answer \(SIGABRT\)"):

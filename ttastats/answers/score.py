@@ -208,8 +208,8 @@ def _raw_score(judged: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]
 
 def scaling_factor(group: pl.DataFrame) -> float | None:
     """Return the factor of the runs' `scaling.json`, 1 where there is none, None if they differ."""
-    factors = group.get_column("scaling_factor").fill_null(1.0).unique().to_list()
-    return float(factors[0]) if len(factors) == 1 else None
+    factors = {1.0 if each is None else each for each in group.get_column("scaling_factor")}
+    return float(factors.pop()) if len(factors) == 1 else None
 
 
 def factor_text(factor: float | None) -> str:

@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +26,7 @@ import xxhash
 
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
+from ttastats.base.user_folder import user_folder
 from ttastats.base.version import __version__
 from ttastats.formats.own_logs import FILE
 from ttastats.ingestion import sources
@@ -87,19 +87,8 @@ def _folders(*, keep: bool) -> Iterator[Path]:
     """Yield the folders for tables: the user's, if tables are kept, and one of this process."""
     if keep:
         with suppress(RuntimeError):  # there is no home folder
-            yield _user_folder()
+            yield user_folder()
     yield _process_folder()
-
-
-def _user_folder() -> Path:
-    """Return the cache folder by the conventions of the platform."""
-    if (base := Path(os.environ.get("XDG_CACHE_HOME", ""))).is_absolute():
-        return base / "ttastats"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home(), "ttastats", "cache")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "ttastats"
-    return Path.home() / ".cache" / "ttastats"
 
 
 @cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -60,11 +61,16 @@ class Reference:
 
         Those of an interpolated one are the runs of both parts, brought to its mean.
         """
-        centre = self.mean
-        values = [part.values * (centre / mean(part.values)) for part in self.parts]
-        chances = [np.full(part.values.size, part.weight / part.values.size) for part in self.parts]
-        pooled = self.parts[0].values if len(self.parts) == 1 else np.concatenate(values)
-        return pooled, np.concatenate(chances)
+        return _pooled(self)
+
+
+@lru_cache(maxsize=128)  # a reference stands beside many entries
+def _pooled(reference: Reference) -> tuple[Floats, Floats]:
+    parts, centre = reference.parts, reference.mean
+    values = [part.values * (centre / mean(part.values)) for part in parts]
+    chances = [np.full(part.values.size, part.weight / part.values.size) for part in parts]
+    pooled = parts[0].values if len(parts) == 1 else np.concatenate(values)
+    return pooled, np.concatenate(chances)
 
 
 def between(low: Floats, high: Floats, position: float, misfits: Floats) -> Reference:

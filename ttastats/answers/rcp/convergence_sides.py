@@ -151,8 +151,8 @@ def entry_of(group: pl.DataFrame, held: BenchmarkReference) -> Entry:
 
 def _only(group: pl.DataFrame, name: str) -> Any:
     """Return what all runs have in a column, None if they differ."""
-    values = group.get_column(name).unique()
-    return values[0] if values.len() == 1 else None
+    values = group.get_column(name)  # `unique` takes a hundred times as long
+    return values[0] if values.n_unique() == 1 else None
 
 
 def batch_size_of(group: pl.DataFrame) -> int | None:

@@ -17,6 +17,7 @@ from ttastats.answers.rcp.convergence_records import Library, ruleset_of
 from ttastats.answers.rcp.convergence_sides import (
     BenchmarkReference,
     Entry,
+    FoundReference,
     Unit,
     batch_size_of,
     benchmark_of,
@@ -118,6 +119,7 @@ def row_maker(
     """Return what makes the row of an entry of its keys and runs."""
     known = cache(lambda *kind: benchmark_of(library, *kind))
     rates = cache(lambda *point: _rates(options, *point))
+    at = cache(reference_at)
 
     def row_of(keys: dict[str, Any], group: pl.DataFrame) -> RcpRow:
         row = RcpRow(
@@ -130,19 +132,20 @@ def row_maker(
             batch_size=batch_size_of(group),
             published_factor=scaling_factor(group),
         )
-        kinds = group.select("suite", "round", "benchmark").unique()
-        if kinds.height > 1:
+        kinds = [group.get_column(name) for name in ("suite", "round", "benchmark")]
+        if any(each.n_unique() > 1 for each in kinds):
             return structs.replace(row, status="several benchmarks or rounds in one group")
-        suite, round_, benchmark = kinds.row(0)
+        suite, round_, benchmark = (each[0] for each in kinds)
         ruleset = options.ruleset or ruleset_of(round_)
         held = known(suite, ruleset, benchmark)
         if isinstance(held, str):
             return structs.replace(row, ruleset=ruleset, status=held)
         entry = entry_of(group, held)
         row = structs.replace(row, ruleset=ruleset, unit=held.unit)
-        row = _compared(_official(row, entry, held, options), entry, held)
+        row = _official(row, entry, held, options)
         if entry.batch_size is None:
-            return row
+            return structs.replace(row, status="batch size unknown, or several batch sizes")
+        row = _compared(row, entry, held.unit, at(held, entry.batch_size, entry.interval))
         return structs.replace(row, **rates(held, entry.batch_size, entry.interval))
 
     return row_of
@@ -176,11 +179,8 @@ def _official(row: RcpRow, entry: Entry, held: BenchmarkReference, options: RcpO
     )
 
 
-def _compared(row: RcpRow, entry: Entry, held: BenchmarkReference) -> RcpRow:
+def _compared(row: RcpRow, entry: Entry, unit: Unit, found: FoundReference | str) -> RcpRow:
     """Return a row with the ratio over the reference at its batch size, as far as there is one."""
-    if entry.batch_size is None:
-        return structs.replace(row, status="batch size unknown, or several batch sizes")
-    found = reference_at(held, entry.batch_size, entry.interval)
     if isinstance(found, str):
         return structs.replace(row, status=found)
     reference = found.reference
@@ -196,7 +196,7 @@ def _compared(row: RcpRow, entry: Entry, held: BenchmarkReference) -> RcpRow:
         verdict=Verdict.UNAVAILABLE.value,
     )
     if entry.outcomes is None:
-        unlogged = f"the runs do not log their {held.unit}"
+        unlogged = f"the runs do not log their {unit}"
         return structs.replace(row, status=unlogged if row.reached else "no run reached the target")
     return _with_ratio(row, entry.outcomes, reference)
 

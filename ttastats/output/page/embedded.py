@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
+from math import isfinite
 
 import polars as pl
 
@@ -51,13 +51,16 @@ def column(values: pl.Series) -> str:
             "lengths": repeated.get_column("len").to_list(),
         }
         return script_text(parts)
-    return script_text([_without_point(plain(value)) for value in values.to_list()])
+    if values.dtype.is_float():
+        return script_text([None if each is None else _short(each) for each in values.to_list()])
+    return script_text(plain(values.to_list()))
 
 
-def _without_point(value: Any) -> Any:
-    """Return a whole number without its `.0`."""
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-    return int(value) if whole else value
+def _short(value: float) -> float | None:
+    """Return a whole number without its `.0`, and null for what JSON does not know."""
+    if not isfinite(value):
+        return None
+    return int(value) if value.is_integer() and abs(value) < 1e15 else value
 
 
 def shared(

@@ -13,11 +13,16 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from threading import Lock
 from typing import IO, Any, cast
 
+from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
+from ttastats.base.user_folder import user_folder
 
 #: The child looks for modules where this process does, and nowhere else before it knows.
 _CHILD = (
@@ -77,10 +82,29 @@ def vega() -> str:
     ValueError
         The script could end the element of a page it stands in.
     """
-    text = call("javascript_bundle", "window.vegaEmbed = vegaEmbed;").decode()  # takes a second
+    path = _kept()
+    known = path is not None and path.is_file()
+    text = path.read_text("utf-8") if path and known else _bundle()
     if "</script" in text.lower() or "<!--" in text:
         raise ValueError("the script of Vega cannot stand in a page")
+    if path and not known:
+        with suppress(OSError, TtastatsError):  # it cannot be written to
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for old in path.parent.glob("vega-*.js"):
+                old.unlink()
+            atomic.write_text(path, text)
     return text
+
+
+def _kept() -> Path | None:
+    """Return where the script is kept: vl-convert takes two seconds to bundle it."""
+    with suppress(RuntimeError):  # there is no home folder
+        return user_folder() / f"vega-{version('vl-convert-python')}.js"
+    return None
+
+
+def _bundle() -> str:
+    return call("javascript_bundle", "window.vegaEmbed = vegaEmbed;").decode()
 
 
 def _process() -> subprocess.Popen[bytes]:
