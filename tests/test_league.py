@@ -170,7 +170,8 @@ def test_numbers_are_those_of_the_summary_with_failed_runs_paid_for() -> None:
         assert (entry.side.n, entry.side.n_reached) == (row["n"], row["reached"])
         known = row["reached"] > 0
         assert entry.mean == (row["ert_seconds"] if known else None)
-        assert entry.low is None or entry.low < entry.mean < entry.high
+        if entry.low is not None and entry.mean is not None and entry.high is not None:
+            assert entry.low < entry.mean < entry.high
         hours = entry.accelerator_seconds
         assert hours == (8 * row["ert_seconds"] if known else None)
     assert [entry.label for entry in one.entries] == ["b/2", "a/1", "c/3"]
