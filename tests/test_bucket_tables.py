@@ -72,6 +72,20 @@ def test_filter_reads_and_writes_tables_in_a_store(name: str, local: Path, memor
         tta.filter(same, output=same, where=["entry=Example/one_gpu"])
 
 
+def test_a_store_that_fails_while_it_is_read_is_no_fault_of_ours(
+    local: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tta.filter(local, output="memory://bucket/runs.parquet")
+    rows = tta.read("memory://bucket/runs.parquet")
+
+    def lost(*_: Any) -> bytes:
+        raise ConnectionResetError("the connection was reset")
+
+    monkeypatch.setattr("fsspec.implementations.memory.MemoryFile.read", lost)
+    with pytest.raises(TtastatsError, match=r"memory://bucket/runs.parquet: cannot be reached"):
+        rows.collect()
+
+
 def test_only_the_columns_and_row_groups_in_question_are_read(
     local: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

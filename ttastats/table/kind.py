@@ -342,7 +342,20 @@ def _remote(names: Sequence[str], url: Url, cut: Mapping[str, pl.DataType]) -> p
         """Reads what is asked for and no more: most stores would fetch megabytes ahead."""
 
         def open_input_file(self, path: str) -> Any:
-            return PythonFile(self.fs.open(path, mode="rb", cache_type="none"), mode="r")
+            return PythonFile(Named(self.fs.open(path, mode="rb", cache_type="none")), mode="r")
+
+    class Named:
+        """An object whose errors name the table: it is read long after it was opened."""
+
+        def __init__(self, file: Any) -> None:
+            self.file = file
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.file, name)
+
+        def read(self, *size: int) -> Any:
+            with stores.reaching(url):
+                return self.file.read(*size)
 
     with stores.reaching(url):
         head = url / HEAD if url.is_dir() else url
