@@ -54,8 +54,9 @@ class Url:
 
     @property
     def name(self) -> str:
-        """Return the last part of the name."""
-        return urlsplit(self.text).path.rstrip("/").rpartition("/")[2]
+        """Return the last part of the name; of a whole bucket, the bucket."""
+        parts = urlsplit(self.text)
+        return parts.path.rstrip("/").rpartition("/")[2] or parts.netloc.rpartition("@")[2]
 
     @property
     def suffix(self) -> str:
