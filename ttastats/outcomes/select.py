@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import polars as pl
@@ -29,6 +31,7 @@ _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 _FEW = 8
 #: A value that is longer, such as JSON, tells nobody anything.
 _LONG = 100
+_WILD = re.compile(r"[*?]")
 _WHOLE = re.compile(r"[-+]?[0-9]{1,30}")
 
 
@@ -50,9 +53,11 @@ def _expression(condition: Condition, dtypes: pl.Schema) -> pl.Expr:
     if name is None:
         raise columns.unknown(condition.column, dtypes.names(), condition.place)
     operator = condition.operator.replace("!=", "=")
-    any_value = [_holds(condition, name, dtypes[name], operator, text) for text in condition.values]
-    holds = pl.any_horizontal(any_value).fill_null(value=False)
-    return ~holds if condition.operator == "!=" else holds
+    # Joined by `|`, and no null filled where it changes nothing: polars skips row groups then.
+    holds = reduce(
+        or_, (_holds(condition, name, dtypes[name], operator, text) for text in condition.values)
+    )
+    return ~holds.fill_null(value=False) if condition.operator == "!=" else holds
 
 
 def _holds(
@@ -65,7 +70,7 @@ def _holds(
     if dtype == pl.Null:
         return pl.lit(None, pl.Boolean)
     if dtype == pl.String:
-        if operator == "=":
+        if operator == "=" and _WILD.search(text):
             return column.str.contains(_pattern(text))
         return _COMPARISONS[operator](column, pl.lit(text))
     if dtype == pl.List(pl.String) and operator == "=":

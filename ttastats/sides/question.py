@@ -304,7 +304,7 @@ def _judged(
     by_result = _by_result(runs, conditions, suitable)
     # Which values no run has takes another look at the file.
     due = [each for each in conditions["run"] if each.operator == "!=" or len(each.values) > 1]
-    notes = select.remarks(_heads(every, due), due, "run") if due else []
+    notes = select.remarks(_values(every, due), due, "run") if due else []
     notes += [Note("not_asked", text) for text in left_out]
     return replace(by_result, notes=(*notes, *by_result.notes))
 
@@ -322,6 +322,11 @@ def _by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.LazyFrame
     notes.append(note("chosen_by_result", conditions=places, n=runs.height, all=judged.height))
     rows = tidy.join(runs.lazy().select(schema.RUN), on=schema.RUN, how="semi")
     return Chosen(runs, rows, tuple(notes), conditions["other"])
+
+
+def _values(every: pl.LazyFrame, conditions: Sequence[Condition]) -> pl.DataFrame:
+    """Return the values, once each, of the columns that conditions ask about."""
+    return every.select({condition.column for condition in conditions}).unique().collect()
 
 
 def _heads(every: pl.LazyFrame, conditions: Sequence[Condition]) -> pl.DataFrame:
