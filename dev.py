@@ -223,7 +223,9 @@ def _environment(requirement: str, at: Path = VENV, options: Sequence[str] = ())
         print(f"making a virtual environment in {at}", file=sys.stderr)
         venv.create(at, with_pip=True, symlinks=os.name != "nt")
     print(f"installing {requirement}", file=sys.stderr)
-    pip = [scripts / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    # Modules are compiled when they are imported, which is a fraction of all that is installed.
+    pip = [scripts / "python", "-m", "pip", "install", "-q", "--no-compile"]
+    pip.append("--disable-pip-version-check")
     project = at / "installed-bare"
     if requirement[0] != ".":
         wanted = [_declared(requirement)]

@@ -20,7 +20,6 @@ from ttastats.sides.options import Options
 pytest.importorskip("benchmarks.coverage.command")
 
 from benchmarks.coverage import (
-    blocks,
     cases,
     command,
     designs,
@@ -250,17 +249,12 @@ def flat(measured: results.Measured) -> list[Figure]:
 
 
 def test_the_same_seed_gives_the_same_figures_and_another_seed_others(
-    everything: list[Figure],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    everything: list[Figure], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # The models of statsmodels take half of the time; they are asked about the data of the others.
-    monkeypatch.delitem(blocks.CANDIDATES, blocks._MIXED)
-    others = [figure for figure in everything if blocks._MIXED not in str(figure)]
-    assert len(others) < len(everything)
-    assert flat(command.measure(TINY, command._tasks([]))) == others
+    again = flat(command.measure(TINY, command._tasks([])[::3]))  # all would take half a minute
+    assert set(again) < set(everything)
     assert not set(everything).issuperset(cases.cases(replace(TINY, seed=8)))
-    assert "pitfalls" in capsys.readouterr().err
+    assert f"{command._tasks([])[0][0]}: " in capsys.readouterr().err
 
 
 def test_the_file_is_read_as_it_was_written(everything: list[Figure], tmp_path: Path) -> None:

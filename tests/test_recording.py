@@ -287,11 +287,13 @@ class TestEnds:
         assert (process.returncode, the_run(logs)["run_status"]) == (code, status)
 
     def test_handlers_are_those_of_before_when_a_run_is_over(self, logs: Path) -> None:
+        others = signal.signal(signal.SIGTERM, signal.SIG_DFL)  # PyTorch may have left its own
         before = sys.excepthook, signal.getsignal(signal.SIGTERM)
         with tta.record(logs, benchmark="b", metric="m", target=1):
             assert sys.excepthook is not before[0]
             assert signal.getsignal(signal.SIGTERM) is not before[1]
-        assert (sys.excepthook, signal.getsignal(signal.SIGTERM)) == before
+        after = sys.excepthook, signal.signal(signal.SIGTERM, others)
+        assert after == before
 
     def test_handlers_that_others_set_meanwhile_stay(
         self, logs: Path, monkeypatch: pytest.MonkeyPatch
