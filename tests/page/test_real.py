@@ -20,25 +20,29 @@ pytestmark = [pytest.mark.browser, pytest.mark.real]
 MOST_BYTES = 3_000_000
 
 
+# v5.0 has no kind of plot that the others lack, and takes twenty seconds to draw.
 @pytest.mark.parametrize(
-    ("folders", "benchmark"), [(("v0.5", "dawnbench"), "imagenet"), (("v5.0",), "bert")]
+    ("folders", "benchmark", "drawn"),
+    [(("v0.5", "dawnbench"), "imagenet", True), (("v5.0",), "bert", False)],
 )
-def test_every_plot_of_the_public_logs_is_drawn(
+def test_a_page_of_the_public_logs_is_whole_and_its_plots_are_drawn(
     browser: Browser,
     ingested_round: Callable[[str], Account],
     tmp_path: Path,
     folders: tuple[str, ...],
     benchmark: str,
+    drawn: bool,
 ) -> None:
     table, out = tmp_path / "runs.parquet", tmp_path / "page.html"
     api.filter(*(ingested_round(name).output for name in folders), output=table)
     made = api.html_report(table, output=out)
     assert made.size < MOST_BYTES
     with opened(browser, out, width=1280) as page:
-        draw_all(page)
         figures = page.locator("figure[data-plot]").all()
         assert len(figures) == made.plots
-        assert all(marks(figure) or figure.locator("canvas").count() for figure in figures)
+        if drawn:
+            draw_all(page)
+            assert all(marks(figure) or figure.locator("canvas").count() for figure in figures)
         rows = api.summary(table).rows
         assert page.locator("table.report tbody").count() == len(rows)
         headings = page.locator("details.section h2").all_inner_texts()
