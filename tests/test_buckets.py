@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import fsspec
 import pytest
 
 from tests import made_stores as made
-from ttastats.ingestion import containers
 from ttastats.ingestion.ingest import ingest
 from ttastats.table import store
 
@@ -60,33 +58,15 @@ def wandb(optimizer: str, seed: int) -> dict[str, bytes]:
     return {f"{place}/run-{name}.wandb": made.wandb_store(records)}
 
 
-_numbers = itertools.count()
-
-
 @pytest.fixture(params=["memory", "s3"])
-def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def bucket(request: pytest.FixtureRequest) -> Iterator[str]:
     """Return the URL of a folder in a bucket, of a server on the loopback address for S3."""
     if request.param == "memory":
         yield "memory://bucket/team/logs"
         fsspec.filesystem("memory").rm("/bucket", recursive=True)
         return
-    moto = pytest.importorskip("moto.server", reason="moto is not installed")
-    s3fs = pytest.importorskip("s3fs", reason="s3fs is not installed")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "any")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        name = f"bucket{next(_numbers)}"  # those of a server outlive it in this process
-        s3fs.S3FileSystem().mkdir(name)
-        yield f"s3://{name}/team/logs"
-    finally:
-        server.stop()
-        s3fs.S3FileSystem.clear_instance_cache()  # they know this server
-        containers.filesystem.cache_clear()
+    request.getfixturevalue("s3")
+    yield "s3://bucket/team/logs"
 
 
 @pytest.mark.parametrize("files_of", [lightning, hydra, tensorboard, wandb])

@@ -19,7 +19,7 @@ typedef struct {
     size_t count, lines_room;
 } Found;
 
-/* Gives the next place of a word, or NULL. It looks for the last letter first, as the tokens end
+/* Return the next place of a word, or NULL. It looks for the last letter first, as the tokens end
  * in one that logs seldom use: faster here than `memmem`, also in a short line. */
 static const char *find(const char *at, const char *end, const char *word, size_t length)
 {
@@ -72,7 +72,7 @@ static const char *after(const char *at, const char *end, const char *word)
     return (size_t)(end - at) >= length && memcmp(at, word, length) == 0 ? at + length : NULL;
 }
 
-/* Gives the place behind `word`, then anything but the end, then the end. */
+/* Return the place behind `word`, then anything but the end, then the end. */
 static const char *beyond(const char *at, const char *end, const char *word, char stop)
 {
     return at && (at = after(at, end, word)) ? memchr(at, stop, (size_t)(end - at)) : NULL;
@@ -99,7 +99,7 @@ static int is_left_out(const char *at, const char *end, Wanted *wanted)
     return 0;
 }
 
-/* Gives 0, or -1 where memory is short. */
+/* Return 0, or -1 where memory is short. */
 static int add(Found *found, const char *payload, size_t length, size_t line)
 {
     if (found->used + length + 1 > found->room) {
@@ -126,7 +126,7 @@ static int add(Found *found, const char *payload, size_t length, size_t line)
     return 0;
 }
 
-/* Gives 0, or -1 where memory is short; moves `line` to that of the end. */
+/* Return 0, or -1 where memory is short; moves `line` to that of the end. */
 static int fill(Found *found, const char *at, const char *end, Wanted *wanted, size_t *line)
 {
     const char *hit;
@@ -224,7 +224,7 @@ typedef struct {
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
-/* Gives 0, or -1 where the number does not end. Bits beyond 64 are lost: `protobuf.py` reads those. */
+/* Return 0, or -1 where the number does not end. Bits beyond 64 are lost: `protobuf.py` reads those. */
 static int varint(const unsigned char **at, const unsigned char *end, uint64_t *value)
 {
     *value = 0;
@@ -242,7 +242,7 @@ static int varint(const unsigned char **at, const unsigned char *end, uint64_t *
     return 0;
 }
 
-/* Gives 1 and the next field, 0 at the end, -1 where it is not plain. */
+/* Return 1 and the next field, 0 at the end, -1 where it is not plain. */
 static int next_field(const unsigned char **at, const unsigned char *end, Field *field)
 {
     uint64_t key, size;
@@ -269,28 +269,21 @@ static int next_field(const unsigned char **at, const unsigned char *end, Field 
     return 1;
 }
 
-static PyObject *fields(PyObject *module, PyObject *message)
+/* Return 0 and where the bytes of a message begin and end, else -1 and an error. */
+static int ends_of(PyObject *message, const unsigned char **at, const unsigned char **end)
 {
-    Field field;
-    int more;
-    (void)module;
     if (!PyBytes_Check(message)) {
         PyErr_SetString(PyExc_TypeError, "a message is bytes");
-        return NULL;
+        return -1;
     }
-    const unsigned char *at = (const unsigned char *)PyBytes_AsString(message);
-    const unsigned char *end = at + PyBytes_Size(message);
-    PyObject *found = PyList_New(0);
-    while (found && (more = next_field(&at, end, &field)) > 0) {
-        PyObject *pair = field.kind == VARINT
-            ? Py_BuildValue("(KK)", (unsigned long long)field.number, (unsigned long long)field.value)
-            : Py_BuildValue("(KN)", (unsigned long long)field.number,
-                            PyBytes_FromStringAndSize((const char *)field.data,
-                                                      (Py_ssize_t)field.length));
-        if (!pair || PyList_Append(found, pair) < 0)
-            Py_CLEAR(found);
-        Py_XDECREF(pair);
-    }
+    *at = (const unsigned char *)PyBytes_AsString(message);
+    *end = *at + PyBytes_Size(message);
+    return 0;
+}
+
+/* Return what was found in a message, or None where it is not plain. */
+static PyObject *or_none(PyObject *found, int more)
+{
     if (found && more < 0) {
         Py_DECREF(found);
         Py_RETURN_NONE;
@@ -298,12 +291,40 @@ static PyObject *fields(PyObject *module, PyObject *message)
     return found;
 }
 
-/* Gives 0 and key and content of an item of a W&B row, as new references, else -1. */
+static int append(PyObject *list, PyObject *item)
+{
+    int failed = !item || PyList_Append(list, item) < 0;
+    Py_XDECREF(item);
+    return failed ? -1 : 0;
+}
+
+static PyObject *fields(PyObject *module, PyObject *message)
+{
+    const unsigned char *at, *end;
+    Field field;
+    int more = 0;
+    (void)module;
+    if (ends_of(message, &at, &end) < 0)
+        return NULL;
+    PyObject *found = PyList_New(0);
+    while (found && (more = next_field(&at, end, &field)) > 0) {
+        PyObject *pair = field.kind == VARINT
+            ? Py_BuildValue("(KK)", (unsigned long long)field.number, (unsigned long long)field.value)
+            : Py_BuildValue("(KN)", (unsigned long long)field.number,
+                            PyBytes_FromStringAndSize((const char *)field.data,
+                                                      (Py_ssize_t)field.length));
+        if (append(found, pair) < 0)
+            Py_CLEAR(found);
+    }
+    return or_none(found, more);
+}
+
+/* Return 0 and key and content of an item of a W&B row, as new references, else -1. */
 static int of_item(const Field *item, PyObject **key, PyObject **content)
 {
     const unsigned char *at = item->data, *end = at + item->length;
     Field field, name = {0}, value = {0};
-    int more;
+    int more = 0;
     while ((more = next_field(&at, end, &field)) > 0) {
         if (field.kind != BYTES || (field.number != 1 && field.number != 16))
             return -1;
@@ -318,15 +339,12 @@ static int of_item(const Field *item, PyObject **key, PyObject **content)
 
 static PyObject *items(PyObject *module, PyObject *message)
 {
+    const unsigned char *at, *end;
     Field field;
-    int more;
+    int more = 0;
     (void)module;
-    if (!PyBytes_Check(message)) {
-        PyErr_SetString(PyExc_TypeError, "a message is bytes");
+    if (ends_of(message, &at, &end) < 0)
         return NULL;
-    }
-    const unsigned char *at = (const unsigned char *)PyBytes_AsString(message);
-    const unsigned char *end = at + PyBytes_Size(message);
     PyObject *found = PyDict_New();
     while (found && (more = next_field(&at, end, &field)) > 0) {
         PyObject *key = NULL, *content = NULL;
@@ -341,11 +359,7 @@ static PyObject *items(PyObject *module, PyObject *message)
         Py_XDECREF(key);
         Py_XDECREF(content);
     }
-    if (found && more < 0) {
-        Py_DECREF(found);
-        Py_RETURN_NONE;
-    }
-    return found;
+    return or_none(found, more);
 }
 
 /* ------------------------------------------------------------------------------------ event files */
@@ -391,7 +405,7 @@ static uint64_t eight_bytes(const unsigned char *at)
     return four_bytes(at) | (uint64_t)four_bytes(at + 4) << 32;
 }
 
-/* Gives the masked CRC-32C of some bytes, eight at a time. */
+/* Return the masked CRC-32C of some bytes, eight at a time. */
 static uint32_t checksum(const unsigned char *at, size_t length)
 {
     uint32_t state = 0xFFFFFFFFu;
@@ -426,13 +440,13 @@ static double single_at(const unsigned char *at)
     return or_nan(number);
 }
 
-/* Gives 0 and the number of a tensor that is one float of four bytes, else -1. */
+/* Return 0 and the number of a tensor that is one float of four bytes, else -1. */
 static int of_tensor(const Field *tensor, double *value)
 {
     const unsigned char *at = tensor->data, *end = at + tensor->length, *data = NULL;
     Field field;
     uint64_t kind = 0;
-    int more;
+    int more = 0;
     while ((more = next_field(&at, end, &field)) > 0) {
         if (field.number == 1 && field.kind == VARINT)
             kind = field.value;
@@ -450,7 +464,7 @@ static int of_tensor(const Field *tensor, double *value)
     return 0;
 }
 
-/* Gives 1 and what a value says, 0 where it is no scalar, -1 where it is not plain. */
+/* Return 1 and what a value says, 0 where it is no scalar, -1 where it is not plain. */
 static int of_value(const Field *message, Value *found)
 {
     const unsigned char *at = message->data, *end = at + message->length;
@@ -474,7 +488,7 @@ static int of_value(const Field *message, Value *found)
     return more < 0 ? -1 : is_scalar;
 }
 
-/* Gives how many values an event has, -1 where it is not plain. */
+/* Return how many values an event has, -1 where it is not plain. */
 static int of_event(const unsigned char *at, const unsigned char *end, Row *row, Value *values)
 {
     Field field, inner;
@@ -531,13 +545,6 @@ static int add_row(PyObject *rows, const Value *value, const Row *row)
     }
     Py_DECREF(column);
     return failed;
-}
-
-static int append(PyObject *list, PyObject *item)
-{
-    int failed = !item || PyList_Append(list, item) < 0;
-    Py_XDECREF(item);
-    return failed ? -1 : 0;
 }
 
 static PyObject *scalars(PyObject *module, PyObject *arguments)

@@ -208,7 +208,6 @@ class _Cells:
         self._others = bytes(byte for byte in range(256) if byte not in comma + b'\n"')
         self._shape = comma * (len(names) - 1) + b"\n"
         self._again = comma.join(name.encode() for name in header)
-        self._simple = comma, b"\n"
 
     def rows_in(self, data: bytes, before: int) -> pl.DataFrame | None:
         """Return the rows of a block behind some lines, None where quotes hold more than cells."""
