@@ -305,48 +305,41 @@ ANSWERS: dict[str, tuple[type[Row], ...]] = {
 UNITS = {"axis": "unit of `axis`", "metric": "unit of the metric", "unit": "`unit`"}
 
 
-#: Endings of keys that differ in nothing else, and what a limit is where both stand in one line.
-PAIRS = (("_a", "_b"), ("_low", "_high"))
-LIMITS = {"lower limit of ": "limits of "}
-Line = tuple[tuple[str, ...], str, str]
+#: Names, unit and meaning; and what the meaning is about where it says "its" or "the same".
+Line = tuple[tuple[str, ...], str, str, str]
 
 
 def keys_of(kind: type[Row]) -> list[Line]:
-    """Return names, unit and meaning of the keys of a row, pairs of keys in one line."""
-    about, before = described(kind), ""
-    lines: dict[str, Line] = {}
-    for name, key in about.items():
+    """Return the lines about the keys of a row, keys of one meaning in one line."""
+    keys, before, subject = described(kind), "", ""
+    lines: dict[tuple[str, str, str], tuple[str, ...]] = {}
+    for name, key in keys.items():
         stem = name.rpartition("_")[0]
         if key.unit != "same":
             before = key.unit
-        unit = about[stem].unit if key.unit == "same" and stem in about else before
-        lines[name] = (name,), UNITS.get(unit, unit), key.meaning
-    for name in list(lines):
-        for first, second in PAIRS:
-            other = name.removesuffix(first) + second
-            if not name.endswith(first) or other not in lines or name not in lines:
-                continue
-            (names, unit, meaning), (others, *same) = lines[name], lines[other]
-            for one, both in LIMITS.items():
-                if first == "_low" and meaning.startswith(one):
-                    meaning = both + meaning.removeprefix(one)
-                    same[1] = meaning
-            if same == [unit, meaning]:
-                lines[name] = (*names, *others), unit, meaning
-                del lines[other]
-    return list(lines.values())
+        unit = keys[stem].unit if key.unit == "same" and stem in keys else before
+        meaning = re.sub("^(lower|upper) limit of", "limits of", key.meaning)
+        refers = re.search(r"\b(its|their|the same)\b", meaning)
+        subject = subject if refers else meaning
+        line = UNITS.get(unit, unit), meaning, subject if refers else ""
+        lines[line] = (*lines.get(line, ()), name)
+    return [(names, *line) for line, names in lines.items()]
 
 
-def table_of_keys(lines: Iterable[Line]) -> Iterator[str]:
-    yield from ("", "| key | unit | meaning |", "| --- | --- | --- |")
-    for names, unit, meaning in lines:
-        yield f"| {', '.join(f'`{name}`' for name in names)} | {unit} | {meaning} |"
+def list_of_keys(lines: Iterable[Line]) -> Iterator[str]:
+    yield ""
+    for names, unit, meaning, _ in lines:
+        in_unit = f" ({unit})" if unit else ""
+        yield f"- {', '.join(f'`{name}`' for name in names)}{in_unit}: {meaning}"
 
 
 def test_the_page_of_keys_is_that_of_the_rows() -> None:
     kinds_of = {kind: keys_of(kind) for kinds_ in ANSWERS.values() for kind in kinds_}
     counts = Counter(line for lines in kinds_of.values() for line in lines)
-    shared = [line for line, count in counts.items() if count >= 3]
+    shared: list[Line] = []
+    for line, count in counts.items():
+        if count >= 2 and not any(line[0] == other[0] for other in shared):
+            shared.append(line)
     page = [
         "# The keys of JSON and CSV",
         "",
@@ -355,21 +348,21 @@ def test_the_page_of_keys_is_that_of_the_rows() -> None:
         "`benchmark` and `entry`, as far as they apply, and those of `--by`. Unknown is null.",
         "Numbers are in base units; what is counted to the target is in the unit of `axis`, which",
         "is seconds unless `--in` says otherwise. Two keys in a line are of both sides, or both",
-        "limits of an interval.",
+        "limits of an interval; *it* is what stands in the line above.",
         "",
         "## Keys of several answers",
-        *table_of_keys(shared),
+        *list_of_keys(shared),
     ]
     for command, kinds_ in ANSWERS.items():
         page += ["", f"## {command}"]
         for kind in kinds_:
             lines = kinds_of[kind]
-            page += ["", cleandoc(kind.__doc__ or ""), *table_of_keys(
+            page += ["", cleandoc(kind.__doc__ or ""), *list_of_keys(
                 line for line in lines if line not in shared
             )]  # fmt: skip
             also = [name for line in lines if line in shared for name in line[0]]
             if also:
-                page += ["", "And from above: " + ", ".join(f"`{name}`" for name in also) + "."]
+                page += ["- and from above " + ", ".join(f"`{name}`" for name in also)]
     assert matches_accepted(ROOT / "docs" / "keys.md", "\n".join(page) + "\n")
 
 
