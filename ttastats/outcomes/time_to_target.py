@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import polars as pl
 
 from ttastats.base import benchmarks, quality
 from ttastats.outcomes import counted, direction
 from ttastats.outcomes.target import UserTarget, with_user_targets
+from ttastats.stats.batches import counts
 from ttastats.table import schema
 
 #: What training is counted in, best first, with the column of its evaluation interval.
@@ -195,7 +197,7 @@ def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> 
     length = pl.coalesce("run_seconds", "met_seconds")
     table = (
         heads.lazy()
-        .join(_curves(_checkpoints(judged)), on=_NUMBER, how="left", maintain_order="left")
+        .join(_curves(_checkpoints(judged)).lazy(), on=_NUMBER, how="left", maintain_order="left")
         .with_columns(run_seconds=run_length())
         .with_columns(ends_at_run_stop=pl.col("suite").is_in(suites).fill_null(value=False))
         .with_columns(time=pl.when("ends_at_run_stop").then(length).otherwise("met_seconds"))
@@ -372,56 +374,66 @@ def _is_in_order(rows: pl.DataFrame, *names: str, once: bool = False) -> bool:
     return bool(rows.select(order.all()).item())
 
 
-def _curves(checkpoints: pl.DataFrame) -> pl.LazyFrame:
+def _curves(checkpoints: pl.DataFrame) -> pl.DataFrame:
     """Return what the evaluated checkpoints of each run say of its target and of its end.
 
     The target is met at the first checkpoint that meets it; weights that took no time met
     none. The end is the furthest checkpoint whose weights existed when the run ended.
     """
-    trained = (pl.col("at") <= pl.col("run_seconds")).fill_null(value=True)
-    # A late evaluation without the time of its weights is part of the run if it decided it.
-    at = {"met": pl.col("crossed"), "end": trained | pl.col("crossed")}
-    places = {
-        f"{place}_{unit}": pl.when(there).then(logged).max().over(_NUMBER)
-        for place, there in at.items()
-        for unit, logged in _LOGGED.items()
-    }
-    crossed = {name: pl.when("crossed").then(name).max() for name in ("eval_index", "at", "value")}
-    # The larger of the gaps to the evaluations before and after a place. The smallest gap anywhere
-    # would promise too much: an extra one at the start makes the epochs to target no better known.
-    gaps = {}
-    for end in at:
-        for unit, interval in PROGRESS:
-            progress, place = pl.col(_LOGGED[unit]), pl.col(f"{end}_{unit}")
-            before = place - pl.when(progress < place).then(progress)
-            after = pl.when(progress > place).then(progress) - place
-            gaps[f"{end}_{interval}"] = pl.max_horizontal(before.min(), after.min())
     order = (_NUMBER, "at", "eval_index")
     if not _is_in_order(checkpoints, *order):
         checkpoints = checkpoints.sort(order, nulls_last=True)
-    return (
-        checkpoints.lazy()
-        .with_columns(pl.col(_NUMBER).set_sorted())  # which makes groups of it cheap
-        .with_columns(timed=pl.col("stamped").any().over(_NUMBER))
-        .with_columns(met=pl.col("met") & _trained())
-        .with_columns(
-            crossed=pl.col("met") & (pl.col("met").cast(pl.Int64).cum_sum().over(_NUMBER) == 1)
-        )
-        .with_columns(**places, met_index=crossed["eval_index"].over(_NUMBER))
-        .group_by(_NUMBER)
-        .agg(
-            pl.col(*places, "met_index").first(),
-            **gaps,
-            met_seconds=crossed["at"],
-            timed=pl.col("stamped").any(),
-            met_value_final=crossed["value"],
-            met_evaluations=(pl.col("eval_index") <= pl.col("met_index")).sum(),
-            end_value_final=pl.col("value").last(),
-            target_metric=pl.col("target_metric").drop_nulls().first(),
-            target_value=pl.col("target_value").drop_nulls().first(),
-            evaluations=pl.len(),
-        )
-        .with_columns(end_evaluations=pl.col("evaluations"))
+    places = np.arange(checkpoints.height)
+    starts = checkpoints[_NUMBER].is_first_distinct().arg_true().to_numpy()
+    sizes = np.diff(starts, append=checkpoints.height)
+    of_run = np.repeat(np.arange(starts.size), sizes)
+
+    def first(which: pl.Expr) -> pl.Series:
+        """Return the place of the first such checkpoint of each run, null where there is none."""
+        there = np.where(rows.select(which).to_series(), places, places.size)
+        firsts = pl.Series(np.minimum.reduceat(there, starts))
+        return firsts.set(firsts == places.size, None)
+
+    timed = np.logical_or.reduceat(checkpoints["stamped"].to_numpy(), starts)
+    rows = checkpoints.with_columns(timed=timed[of_run]).with_columns(
+        met=pl.col("met") & _trained(),
+        trained=(pl.col("at") <= pl.col("run_seconds")).fill_null(value=True),
+    )
+    met = first(pl.col("met"))
+    amounts = rows.select(pl.col(*_LOGGED.values()).cast(pl.Float64))
+    at_target = amounts.select(pl.all().gather(met)).to_numpy()
+    amounts = amounts.to_numpy()  # unknown: NaN
+    # A late evaluation without the time of its weights is part of the run if it decided it.
+    until_end = np.where(rows.select("trained").to_numpy(), amounts, np.nan)
+    ends = {"met": at_target, "end": np.fmax(np.fmax.reduceat(until_end, starts), at_target)}
+    columns = {}
+    for end, reached in ends.items():
+        # The larger of the gaps to the evaluations before and after a place. The smallest gap
+        # anywhere would promise too much: an extra one at the start makes the epochs to target no
+        # better known.
+        gaps = amounts - reached[of_run]
+        before, after = np.where(gaps < 0, -gaps, np.nan), np.where(gaps > 0, gaps, np.nan)
+        gaps = np.fmax(np.fmin.reduceat(before, starts), np.fmin.reduceat(after, starts))
+        for number, (unit, interval) in enumerate(PROGRESS):
+            kind = rows.schema[_LOGGED[unit]]
+            for name, values in ((unit, reached), (interval, gaps)):
+                known = pl.Series(values[:, number]).fill_nan(None)
+                columns[f"{end}_{name}"] = known.cast(kind)
+    met_index = rows["eval_index"].gather(met)
+    before_target = (rows["eval_index"] <= met_index.gather(of_run)).fill_null(value=False)
+    return rows.select(
+        pl.col(_NUMBER).gather(starts),
+        timed=timed,
+        **columns,
+        met_index=met_index,
+        met_seconds=pl.col("at").gather(met),
+        met_value_final=pl.col("value").gather(met),
+        met_evaluations=counts(before_target.to_numpy(), sizes),
+        end_value_final=pl.col("value").gather(starts + sizes - 1),
+        target_metric=pl.col("target_metric").gather(first(pl.col("target_metric").is_not_null())),
+        target_value=pl.col("target_value").gather(first(pl.col("target_value").is_not_null())),
+        evaluations=sizes,
+        end_evaluations=sizes,
     )
 
 
