@@ -13,6 +13,7 @@ import pytest
 from tests import made_logs
 from ttastats import api
 from ttastats.ingestion.ingest import ingest
+from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
 
 BOX = "v0.7/Example/results/box/minigo"
@@ -38,7 +39,12 @@ def submitted(folder: Path, hour: int = 0, **more: Any) -> Path:
     return ingest([made_logs.write(folder, logs)], folder / "runs.parquet").output
 
 
-def test_logs_beside_result_files_are_kept_marked_and_named(submission: Path) -> None:
+@pytest.mark.parametrize("large", [time_to_target._LARGE, 0])
+def test_logs_beside_result_files_are_kept_marked_and_named(
+    submission: Path, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_to_target, "_LARGE", large)
+    monkeypatch.setattr(time_to_target, "_AT_ONCE", 1)  # a log is judged apart from the results
     report = api.runs(submission)
     marked = {Path(row["source"]).name: row["set_aside"] for row in report.rows}
     assert marked == {f"result_{n}.txt": None for n in range(3)} | {
