@@ -101,13 +101,7 @@ class LevelRow(Row, frozen=True):
 
 
 def report(runs: pl.DataFrame, by: Sequence[str], asked: Asked) -> Report:
-    """Return the effects of settings on the runs of each group.
-
-    Raises
-    ------
-    TtastatsError
-        No group has a setting with two values and runs that reached the target.
-    """
+    """Return the effects of settings on the runs of each group."""
     settings = {
         f"setting {name}": blocking.values(runs, name.partition("=")[0], "--on").cast(pl.String)
         for name in asked.on

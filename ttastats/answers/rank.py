@@ -63,11 +63,6 @@ def report(summary: Report, *, mine: str, top: int, confidence: float) -> Report
 
     `mine` is a part of the names of one's own entries, in either case. Of each table the first
     `top` are shown, and one's own; 0 shows all. Rows for programs have all entries.
-
-    Raises
-    ------
-    TtastatsError
-        No entry is called `mine`.
     """
     leagues = league.leagues(summary, confidence, most=None)
     rows = [standing(one, mine) for one in leagues]

@@ -75,13 +75,7 @@ class ScalingRow(Row, frozen=True):
 
 
 def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
-    """Return speedup and efficiency of every entry against the smallest of its curve.
-
-    Raises
-    ------
-    TtastatsError
-        No curve has two numbers of accelerators.
-    """
+    """Return speedup and efficiency of every entry against the smallest of its curve."""
     by = grouping.row_keys(by) if by else CURVE  # a curve never mixes benchmarks or rounds
     known = runs.filter(pl.col("accelerators").is_not_null(), pl.col("accelerators") > 0)
     rows: list[ScalingRow] = []

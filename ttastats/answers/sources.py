@@ -43,13 +43,7 @@ class SourceRow(Row, frozen=True):
 
 
 def report(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Report:
-    """Return the variance that each source adds to the runs of each group.
-
-    Raises
-    ------
-    TtastatsError
-        A name is unknown, or a group has too many runs.
-    """
+    """Return the variance that each source adds to the runs of each group."""
     values = {
         f"source {name}": blocking.values(runs, name, "--sources").cast(pl.String)
         for name in sources

@@ -102,11 +102,6 @@ def report(
     metric
         The metric to vary, where a benchmark has several; by default the first with a target.
         The other official metrics stay at their targets.
-
-    Raises
-    ------
-    TtastatsError
-        No group has evaluations on every side, or `by` names what depends on the target.
     """
     _expect_of_runs(by)
     axis = axes.of(sides[0].runs)

@@ -23,11 +23,6 @@ def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
     """Return a report with the rows that meet all conditions, and a note on the others.
 
     What was computed from all rows stays so: adjusted p-values, means over rows, notes, sentence.
-
-    Raises
-    ------
-    TtastatsError
-        A condition names no column, or no row meets them.
     """
     if not conditions:
         return report
@@ -76,11 +71,6 @@ def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
         sorts from high to low. Unknown comes last either way. Empty: the report's own order.
     top
         Rows to keep of each benchmark, 0 for all; a note counts what is left out.
-
-    Raises
-    ------
-    TtastatsError
-        `sort` names no column.
     """
     if not sort and not top:
         return report

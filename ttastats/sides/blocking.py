@@ -85,13 +85,7 @@ def in_turn(starts: pl.DataFrame) -> pl.Series:
 
 
 def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
-    """Keep of each pair the runs of blocks that have both sides, with the blocks' numbers.
-
-    Raises
-    ------
-    TtastatsError
-        No pair has such a block, or a name is nothing that tells blocks apart.
-    """
+    """Keep of each pair the runs of blocks that have both sides, with the blocks' numbers."""
     if not names:
         return list(paired)
     blocked = [

@@ -125,11 +125,6 @@ def pairings(
     they are pooled, the ones on as many accelerators of the same hardware (`setups.match`). What
     each side has but one of, and not the same, is what the comparison asks about: a round, a
     suite or a setup is then no criterion. `by` is taken as it is.
-
-    Raises
-    ------
-    TtastatsError
-        The baseline has no group in common with another, or the two are the same runs.
     """
     baseline, *others = (replace(side, runs=standing(side.runs)) for side in (baseline, *others))
     keys = tuple(by) or _benchmark_keys((baseline, *others))

@@ -84,11 +84,6 @@ def of_times(
     what tells the blocks within which runs are compared (`blocking`). `profiles` are rows of the
     two systems, where one comparison is made, and say why it came out so. `prior` are earlier runs,
     whose noise is added to that of the parts (`priors`).
-
-    Raises
-    ------
-    TtastatsError
-        A table has no group in common with the baseline, or profiles explain several comparisons.
     """
     options, view = options or Options(), view or View()
     axis = axes.of(baseline.runs)

@@ -14,28 +14,9 @@ from ttastats.outcomes import left_out
 from ttastats.outcomes.axis import AXES, SECONDS, Axis
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.left_out import BothSides
+from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.grouping import row_keys
-from ttastats.report.keys import (
-    AxisName,
-    Conditions,
-    Cv,
-    Dagger,
-    Ert,
-    High,
-    LeftOutOfA,
-    LeftOutOfB,
-    Low,
-    Marks,
-    PAdjusted,
-    PAlone,
-    ReachedCount,
-    RunCount,
-    SpeedupOfB,
-    TtaMean,
-    VerdictOfTimes,
-    Why,
-)
 from ttastats.report.row import Key, Row
 from ttastats.sides import blocking, setups
 from ttastats.sides.comparison import Comparison
@@ -140,27 +121,27 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
 
     a: _Label = "A"
     b: _Label = "B"
-    axis: AxisName = SECONDS.name
-    n_a: RunCount = 0
-    reached_a: ReachedCount = 0
-    tta_a_seconds: TtaMean = None
-    cv_a: Cv = None
-    cv_a_low: Low = None
-    cv_a_high: High = None
-    ert_a_seconds: Ert = None
+    axis: key.AxisName = SECONDS.name
+    n_a: key.RunCount = 0
+    reached_a: key.ReachedCount = 0
+    tta_a_seconds: key.TtaMean = None
+    cv_a: key.Cv = None
+    cv_a_low: key.Low = None
+    cv_a_high: key.High = None
+    ert_a_seconds: key.Ert = None
     setups_a: _Setups = 1
-    n_b: RunCount = 0
-    reached_b: ReachedCount = 0
-    tta_b_seconds: TtaMean = None
-    cv_b: Cv = None
-    cv_b_low: Low = None
-    cv_b_high: High = None
-    ert_b_seconds: Ert = None
+    n_b: key.RunCount = 0
+    reached_b: key.ReachedCount = 0
+    tta_b_seconds: key.TtaMean = None
+    cv_b: key.Cv = None
+    cv_b_low: key.Low = None
+    cv_b_high: key.High = None
+    ert_b_seconds: key.Ert = None
     setups_b: _Setups = 1
     estimand: _Estimand = "mean"
-    speedup: SpeedupOfB = None
-    speedup_low: Low = None
-    speedup_high: High = None
+    speedup: key.SpeedupOfB = None
+    speedup_low: key.Low = None
+    speedup_high: key.High = None
     time_saved: Annotated[Number, Key("share of the time of A that B saves", "fraction")] = None
     epoch_safe_low: _EpochSafe = None
     epoch_safe_high: _EpochSafe = None
@@ -177,25 +158,25 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
     ] = None
     epoch_shift_a: _Shift = 0.0
     epoch_shift_b: _Shift = 0.0
-    p_value: PAlone = None
-    p_adjusted: PAdjusted = None
+    p_value: key.PAlone = None
+    p_adjusted: key.PAdjusted = None
     p_permutation: Annotated[Number, Key("p of no difference by permutation of the runs")] = None
     progress_unit: Annotated[
         str | None, Key("unit in which the runs count progress: epochs, samples or steps")
     ] = None
     throughput_speedup: Annotated[Number, Key("time per epoch of A over that of B", "ratio")] = None
-    throughput_low: Low = None
-    throughput_high: High = None
+    throughput_low: key.Low = None
+    throughput_high: key.High = None
     epochs_ratio: Annotated[Number, Key("epochs to the target of A over those of B", "ratio")] = (
         None
     )
-    epochs_low: Low = None
-    epochs_high: High = None
+    epochs_low: key.Low = None
+    epochs_high: key.High = None
     reached_difference: Annotated[
         Number, Key("share of runs that reached the target, B minus A", "fraction")
     ] = None
-    reached_difference_low: Low = None
-    reached_difference_high: High = None
+    reached_difference_low: key.Low = None
+    reached_difference_high: key.High = None
     p_reached: Annotated[Number, Key("p of no difference of these shares")] = None
     prob_b_faster: Annotated[
         Number, Key("how often a run of B is faster than one of A", "fraction")
@@ -207,15 +188,15 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
         Number, Key("the speedup that so many runs detect with 80% power", "ratio")
     ] = None
     runs_needed: _RunsNeeded = None
-    verdict: VerdictOfTimes = Verdict.UNAVAILABLE.value
-    dagger: Dagger = False
-    conditions: Conditions = field(default_factory=list)
-    marks: Marks = ""
-    why: Why = None
+    verdict: key.VerdictOfTimes = Verdict.UNAVAILABLE.value
+    dagger: key.Dagger = False
+    conditions: key.Conditions = field(default_factory=list)
+    marks: key.Marks = ""
+    why: key.Why = None
     claim: Annotated[str | None, Key("the verdict in words, as the table shows it")] = None
     flags: _Flags = field(default_factory=list)
-    lost_a: LeftOutOfA = LeftOutOfA()
-    lost_b: LeftOutOfB = LeftOutOfB()
+    lost_a: key.LeftOutOfA = key.LeftOutOfA()
+    lost_b: key.LeftOutOfB = key.LeftOutOfB()
     exceptions_a: _Exceptions = None
     exceptions_b: _Exceptions = None
     accelerators: Annotated[
@@ -233,7 +214,7 @@ class TimesRow(_AnyRow, frozen=True, kw_only=True):
     factors: Row = Row()
     prior: PriorRatios | UnsetType = UNSET
     gate: _Gated | UnsetType = UNSET
-    #: Why there is no verdict, where there is none; programs read it in the claim.
+    #: key.Why there is no verdict, where there is none; programs read it in the claim.
     reason: str = field(default="", name="")
 
 
@@ -246,7 +227,7 @@ class QualitiesRow(_AnyRow, frozen=True, kw_only=True):
     at: Annotated[str, Key("the budget")] = ""
     metric: Annotated[str | None, Key("the metric of the quality")] = None
     higher_is_better: Annotated[bool, Key("whether more of it is better")] = False
-    axis: AxisName = SECONDS.name
+    axis: key.AxisName = SECONDS.name
     n_a: _WithValue = 0
     missing_a: _Missing = 0
     quality_a: _Quality = None
@@ -262,23 +243,23 @@ class QualitiesRow(_AnyRow, frozen=True, kw_only=True):
     p_target_b: _PTarget = None
     seconds_b: _Spent = None
     difference: Annotated[Number, Key("mean quality of B minus that of A", "metric")] = None
-    difference_low: Low = None
-    difference_high: High = None
+    difference_low: key.Low = None
+    difference_high: key.High = None
     worse_by_low: _WorseBy = None
     worse_by_high: _WorseBy = None
-    p_value: PAlone = None
-    p_adjusted: PAdjusted = None
+    p_value: key.PAlone = None
+    p_adjusted: key.PAdjusted = None
     verdict: _VerdictOfQualities = Verdict.UNAVAILABLE.value
-    why: Why = None
+    why: key.Why = None
     runs_needed: _RunsNeeded = None
     speedup: Annotated[Number, Key("cost of A over that of B", "ratio")] = None
-    speedup_low: Low = None
-    speedup_high: High = None
+    speedup_low: key.Low = None
+    speedup_high: key.High = None
     p_speedup: Annotated[Number, Key("p of no difference of the costs")] = None
-    conditions: Conditions = field(default_factory=list)
+    conditions: key.Conditions = field(default_factory=list)
     flags: _Flags = field(default_factory=list)
-    lost_a: LeftOutOfA = LeftOutOfA()
-    lost_b: LeftOutOfB = LeftOutOfB()
+    lost_a: key.LeftOutOfA = key.LeftOutOfA()
+    lost_b: key.LeftOutOfB = key.LeftOutOfB()
     blocks: Row = Row()
     exceptions_a: _Exceptions = None
     exceptions_b: _Exceptions = None
@@ -440,8 +421,8 @@ def _common(
         "b": labels[1],
         "axis": one.axis.name,
         "p_adjusted": one.p_adjusted,
-        "lost_a": LeftOutOfA(*lost.a.counts),
-        "lost_b": LeftOutOfB(*lost.b.counts),
+        "lost_a": key.LeftOutOfA(*lost.a.counts),
+        "lost_b": key.LeftOutOfB(*lost.b.counts),
         **left_out.exceptions_of(pair.a, pair.b),
     }
 

@@ -55,13 +55,7 @@ def report(
     by: By = "work",
     confidence: float = 0.95,
 ) -> Report:
-    """Return what the steps of B take less or more than those of A, the largest change first.
-
-    Raises
-    ------
-    TtastatsError
-        One of them holds no step.
-    """
+    """Return what the steps of B take less or more than those of A, the largest change first."""
     first, second = answers.samples(a, by), answers.samples(b, by)
     for label, one in zip(labels, (first, second), strict=True):
         if one.is_empty():

@@ -40,13 +40,7 @@ def report(
     options: RcpOptions,
     by: Sequence[str] = RESULT,
 ) -> Report:
-    """Return the report of a table of runs, judged by the official targets.
-
-    Raises
-    ------
-    TtastatsError
-        No entry has a reference.
-    """
+    """Return the report of a table of runs, judged by the official targets."""
     row_of = row_maker(library, options)
     rows = [row_of(grouping.key_row(keys), group) for keys, group in grouping.groups(runs, by)]
     if all(row.reference_n is None for row in rows):

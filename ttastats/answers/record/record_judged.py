@@ -66,11 +66,6 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRec
         `time_to_target.runs`; of one benchmark, copies included.
     stated
         The baseline's seconds, steps or quality, where there is no A.
-
-    Raises
-    ------
-    TtastatsError
-        A side has too few runs to say anything.
     """
     if rules.value == "target":
         return _of_studies(sides, rules)

@@ -32,11 +32,6 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
 
     A metric or a target of the question replaces those of the rules; rules without a target take
     that of the runs.
-
-    Raises
-    ------
-    TtastatsError
-        As `question.sides`; or the runs lack the metric of the rules, or have no target.
     """
     if rules.value == "target":
         return question.sides(sources, replace(what, unit="seconds")), rules
@@ -155,13 +150,7 @@ def _at_earliest(side: Chosen, metric: str, rules: Rules, targets: Sequence[User
 def by_benchmark(
     chosen: Sequence[Chosen], labels: Sequence[str]
 ) -> Iterator[tuple[str | None, dict[str, pl.DataFrame]]]:
-    """Yield the runs of each benchmark of B by their side, those of A where there is one.
-
-    Raises
-    ------
-    TtastatsError
-        The sides have no benchmark in common, or a side has no run of its own.
-    """
+    """Yield the runs of each benchmark of B by their side, those of A where there is one."""
     *baseline, new = (_parts(side.runs) for side in chosen)
     theirs = baseline[0] if baseline else {}
     if baseline and not set(theirs) & set(new):
