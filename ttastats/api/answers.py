@@ -12,7 +12,7 @@ from ttastats.outcomes.budget import END
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
 from ttastats.sides import question
-from ttastats.sides.options import Counted, Judged, JudgedAt
+from ttastats.sides.options import Counted, Judged, JudgedAt, several
 from ttastats.sides.question import Chosen, Question, Selection, Source, chosen, takes
 
 
@@ -118,8 +118,7 @@ def variance(
     if sources:
         from ttastats.answers import sources as sources_report
 
-        names = (sources,) if isinstance(sources, str) else tuple(sources)
-        return answered(sources_report.report(side.runs, keys, names), side)
+        return answered(sources_report.report(side.runs, keys, several(sources)), side)
     return answered(variance_report.report(side.runs, keys, ddof=ddof), side)
 
 
@@ -180,12 +179,9 @@ def effects(
     from ttastats.answers.knobs import Asked
     from ttastats.report.grouping import BENCHMARK
 
-    on, levels, block = (
-        (names,) if isinstance(names, str) else tuple(names) for names in (on, levels, block)
-    )
     refuse_if(not on, "no setting given", "--on", "Add --on batch_size,lr.")
     side, keys = question.group(source, Question(**keywords), BENCHMARK)
-    asked = Asked(on, levels, block, interactions, confidence)
+    asked = Asked(several(on), several(levels), several(block), interactions, confidence)
     return answered(effects_report.report(side.runs, keys, asked), side)
 
 

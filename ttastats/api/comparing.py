@@ -17,7 +17,7 @@ from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
 from ttastats.sides import question
-from ttastats.sides.options import ComparedAt, Options, View
+from ttastats.sides.options import ComparedAt, Options, View, several
 from ttastats.sides.question import Question, Source, takes
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def compare(
         Those of `Question`; columns of `by` are used unchanged.
     """
     what, sources = Question(**keywords), (a, *others)
-    block = (block,) if isinstance(block, str) else block
+    also, block = several(also), several(block)
     if same:
         return _of_one_setup(sources, what, (fail_on, require), view, also, block, profiles)
     noise = None if prior is None else question.earlier(prior, what)

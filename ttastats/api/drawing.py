@@ -13,7 +13,7 @@ from ttastats.api.tables import answered
 from ttastats.base.errors import refuse_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.sides import question
-from ttastats.sides.options import Compared, ComparedAt, Options
+from ttastats.sides.options import Compared, ComparedAt, Options, several
 from ttastats.sides.question import Chosen, Question, Source, takes
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def plot(
     from ttastats.output.plots import kinds  # scipy costs start-up time
     from ttastats.output.plots.plot import Plots
 
-    on = (on,) if isinstance(on, str) else tuple(on)
+    on = several(on)
     draw = kinds.of(kind, metric, on)
     return Plots(draw(replace(material(*sources, metric=metric, **keywords), on=on)))
 
@@ -109,7 +109,7 @@ def html_report(
     )
     what = Question(**keywords)
     options = what.options or Options()
-    judge = judge_of(what, (fail_on, require), also)
+    judge = judge_of(what, (fail_on, require), several(also))
     if output is not None:
         place.expect(Path(output), [path for source in sources for path in question.files(source)])
     names = question.short_labels(sources, what.labels)

@@ -17,7 +17,7 @@ from ttastats.outcomes import settings, time_to_target
 from ttastats.report.answer import Report
 from ttastats.report.ordering import filtered
 from ttastats.sides import question
-from ttastats.sides.options import AtBudget
+from ttastats.sides.options import AtBudget, several
 from ttastats.sides.question import Chosen, Question, Source, chosen
 from ttastats.table import schema, store
 from ttastats.table.schema import RUNS
@@ -165,8 +165,8 @@ def problems(
     known = [problem for table in given_tables for problem in given.problems(table)]
     rows = store.together([given.tidy(table) for table in given_tables])
     if not where:
-        return problems_report.report(known, every, every, rows, codes)
+        return problems_report.report(known, every, every, rows, several(codes))
     side = chosen(rows, where, by_evaluation=True)
     runs = every.join(side.runs, on=schema.RUN, how="semi")
-    report = problems_report.report(known, runs, every, rows, codes)
+    report = problems_report.report(known, runs, every, rows, several(codes))
     return replace(report, notes=(*report.notes, *side.notes))

@@ -86,6 +86,11 @@ class ComparedAt(Compared, AtBudget, total=False):
     """Keywords of a question about sides, or about their quality at a budget."""
 
 
+def several(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names of which there may be one, as a plain text."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How a comparison is made.

@@ -18,21 +18,13 @@ from ttastats.base.note import Note, note
 from ttastats.base.records import FORMER_NAMES
 from ttastats.base.stores import Place, shown
 from ttastats.ingestion import given
-from ttastats.outcomes import (
-    at_budget,
-    axis,
-    columns,
-    counted,
-    select,
-    settings,
-    time_to_target,
-)
+from ttastats.outcomes import at_budget, axis, columns, counted, select, settings, time_to_target
 from ttastats.outcomes import budget as budgets
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.conditions import Condition, parse_all
 from ttastats.outcomes.target import UserTarget, suited
 from ttastats.outcomes.target import parse_all as parse_targets
-from ttastats.sides.options import Counted, Options
+from ttastats.sides.options import Counted, Options, several
 from ttastats.sides.pairing import Side
 from ttastats.sides.shared_runs import refuse_overlap
 from ttastats.table import schema
@@ -120,7 +112,9 @@ class Question:
     metric: str = ""
 
     def __post_init__(self) -> None:
-        """Take columns by their former names too."""
+        """Take one text for several of them, and columns by their former names too."""
+        for name in ("by", "where", "target", "labels"):
+            object.__setattr__(self, name, several(getattr(self, name)))
         object.__setattr__(self, "by", tuple(FORMER_NAMES.get(name, name) for name in self.by))
 
     @property
@@ -218,7 +212,7 @@ def chosen(
             remedy="Use --target for another quality target. `ttastats runs` lists the runs "
             "with such an evaluation; `ttastats export FILE -o rows.csv` writes the rows.",
         )
-    targets = parse_targets(target) if judged is None else ()
+    targets = parse_targets(several(target)) if judged is None else ()
     try:
         if judged is None:
             return _judged(every, conditions, targets, added)
@@ -239,7 +233,7 @@ def _opened(source: Source, where: Sequence[str]) -> tuple[given.Source, _Condit
         (source.table, source.conditions) if isinstance(source, Selection) else (source, ())
     )
     kinds: dict[columns.Kind, tuple[Condition, ...]] = dict.fromkeys(get_args(columns.Kind), ())
-    for condition in (*parse_all(where), *of_side):
+    for condition in (*parse_all(several(where)), *of_side):
         kinds[columns.kind(condition.column)] += (condition,)
     return table, kinds
 
@@ -304,7 +298,8 @@ def _judged(
     by_result = _by_result(runs, conditions, suitable)
     # Which values no run has takes another look at the file.
     due = [each for each in conditions["run"] if each.operator == "!=" or len(each.values) > 1]
-    notes = select.remarks(_values(every, due), due, "run") if due else []
+    asked = {condition.column for condition in due}
+    notes = select.remarks(every.select(asked).unique().collect(), due, "run") if due else []
     notes += [Note("not_asked", text) for text in left_out]
     return replace(by_result, notes=(*notes, *by_result.notes))
 
@@ -324,20 +319,11 @@ def _by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.LazyFrame
     return Chosen(runs, rows, tuple(notes), conditions["other"])
 
 
-def _values(every: pl.LazyFrame, conditions: Sequence[Condition]) -> pl.DataFrame:
-    """Return the values, once each, of the columns that conditions ask about."""
-    return every.select({condition.column for condition in conditions}).unique().collect()
-
-
-def _heads(every: pl.LazyFrame, conditions: Sequence[Condition]) -> pl.DataFrame:
-    """Return one row per run with the columns that conditions ask about."""
-    names = {*schema.RUN, *(condition.column for condition in conditions)}
-    return every.select(sorted(names)).unique(schema.RUN).collect()
-
-
 def _none(every: pl.LazyFrame, conditions: _Conditions) -> TtastatsError:
     """Return the error for conditions that no run meets."""
-    runs, of_evaluations = _heads(every, conditions["run"]), conditions["evaluation"]
+    columns = {*schema.RUN, *(condition.column for condition in conditions["run"])}
+    runs = every.select(sorted(columns)).unique(schema.RUN).collect()
+    of_evaluations = conditions["evaluation"]
     if of_evaluations and not select.where(runs.lazy(), conditions["run"]).collect().is_empty():
         names = [condition.column for condition in of_evaluations]
         evaluations = select.where(every, conditions["run"]).select(names).collect()
@@ -382,12 +368,10 @@ def sides(
             for each, hour in zip(choices, hours, strict=True)
         ]
     if budget is not None:
-        letters = [
-            chr(ord("A") + number) if len(choices) > 1 else "" for number in range(len(choices))
-        ]
+        several = len(choices) > 1
         at = [
-            _at(each, question, budget, letter)
-            for each, letter in zip(choices, letters, strict=True)
+            _at(each, question, budget, chr(ord("A") + number) if several else "")
+            for number, each in enumerate(choices)
         ]
         return _with_columns(at, question.by)
     choices = _with_columns(choices, question.by)
@@ -453,15 +437,15 @@ def group(
 
 def keys(by: Sequence[str], by_default: Sequence[str], side: Chosen) -> tuple[str, ...]:
     """Return the columns that put runs together, once they are known to be there."""
+    by = several(by)
     _expect_columns(by, side)
-    return tuple(by or by_default)
+    return by or tuple(by_default)
 
 
 def _expect_columns(by: Sequence[str], side: Chosen) -> None:
     """Refuse names that are neither columns of runs nor settings that any records."""
-    for name in by:
-        if name not in side.runs.columns:
-            raise settings.unknown(name, side.runs.columns, side.runs["extra"], "--by")
+    if unknown := [name for name in by if name not in side.runs.columns]:
+        raise settings.unknown(unknown[0], side.runs.columns, side.runs["extra"], "--by")
 
 
 def with_claim(question: Question, quality: str) -> tuple[float | None, Question]:
@@ -508,12 +492,12 @@ def sets(
     option = "--same --by"
     label = labelled(side.runs, by, option)
     known = label.drop_nulls().unique().sort().to_list()
-    if len(known) < 2:
-        raise TtastatsError(
-            f"all runs belong to one set: {known[0]}",
-            where=f"{option} {','.join(by)}",
-            remedy="Use a column that identifies sessions, such as --by day.",
-        )
+    refuse_if(
+        len(known) < 2,
+        f"all runs belong to one set: {known[0]}",
+        f"{option} {','.join(by)}",
+        "Use a column that identifies sessions, such as --by day.",
+    )
     if unknown := label.null_count():
         left_out = note("blocks_unknown.sets", n=unknown, columns=" and ".join(by))
         side = replace(side, notes=(*side.notes, left_out))
@@ -538,7 +522,7 @@ def labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str
 
     One name for several is looked up when their runs are known: see `called`.
     """
-    if len(names) == 1:
+    if len(names := several(names)) == 1:
         return names
     return _expect_as_many(names, [label(source, number) for number, source in enumerate(sources)])
 
