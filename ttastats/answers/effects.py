@@ -11,18 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ttastats.answers.knobs import (
-    BY,
-    Asked,
-    Fit,
-    Knob,
-    design_of,
-    enough,
-    knob_of,
-    logs_of,
-    merged,
-    part_title,
-)  # fmt: skip
+from ttastats.answers import knobs
+from ttastats.answers.knobs import BY, Asked, Fit, Knob, part_title
 from ttastats.base import percentages, units
 from ttastats.base.errors import refuse_if
 from ttastats.base.note import Note, note
@@ -37,7 +27,6 @@ from ttastats.report.row import Key, Row
 from ttastats.sides import blocking
 from ttastats.stats import effects as model
 from ttastats.stats import reaching
-from ttastats.stats.effects import Design
 from ttastats.stats.multiplicity import adjusted
 
 #: The p below which a number is said not to act by doublings.
@@ -127,8 +116,12 @@ def report(runs: pl.DataFrame, by: Sequence[str], asked: Asked) -> Report:
         of_parts = parts if len(parts) <= len(_ANY) else _ANY
         tables.append(fields.table(shares, [*heads, *_share_fields(of_parts)], title))
     if levels:
-        title = "runs that reached the target"
-        tables.append(fields.table(levels, [*heads, *_level_fields()], title))
+        of_level = [
+            *fields.keys(["setting", "level"], heads=False),
+            fields.reached(),
+            Field(Column("p", "right"), lambda row: PValue(row.p_adjusted)),
+        ]
+        tables.append(fields.table(levels, [*heads, *of_level], "runs that reached the target"))
     notes, sentences = [*grouping.group_notes(runs, (*by, *settings))], []
     for name, group in zip(grouping.row_names([each.keys for each in groups], by), groups,
                            strict=True):  # fmt: skip
@@ -158,49 +151,43 @@ def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, asked: Asked) -> _Gr
     runs = group.drop_nulls([*(f"setting {name}" for name in asked.on), *block])
     unknown = group.height - runs.height
     notes = [note("unknown_setting", n=unknown)] if unknown else []
-    every = [knob_of(name, runs, asked) for name in asked.on]
+    every = [knobs.knob_of(name, runs, asked) for name in asked.on]
     if constant := [knob.name for knob in every if len(knob.levels) < 2]:
         notes.append(note("constant_setting", names=constant, n=len(constant)))
-    every = merged([knob for knob in every if len(knob.levels) > 1])
-    solved, gone = enough(every, (runs["reached"] & runs["tta_seconds"].is_not_null()).to_numpy())
+    every = knobs.merged([knob for knob in every if len(knob.levels) > 1])
+    timed = (runs["reached"] & runs["tta_seconds"].is_not_null()).to_numpy()
+    solved, gone = knobs.enough(every, timed)
     if gone:
         notes.append(note("level_left_out", names=gone, n=len(gone)))
-    knobs = merged([knob for each in every if len((knob := each.of(solved)).levels) > 1])
-    if not knobs:
+    varied = knobs.merged([knob for each in every if len((knob := each.of(solved)).levels) > 1])
+    if not varied:
         return _Group(keys, notes)
-    if names := [knob.name.replace(BY, " and ") for knob in knobs if BY in knob.name]:
+    if names := [knob.name.replace(BY, " and ") for knob in varied if BY in knob.name]:
         notes.append(note("aliased", names=names))
     sessions = runs[_BLOCK].to_numpy()[solved] if block else None
-    design, missing = design_of(knobs, sessions, interactions=asked.interactions)
+    design, missing = knobs.design_of(varied, sessions, interactions=asked.interactions)
     if missing:
         notes.append(note("empty_cells", names=missing))
-    logs = logs_of(runs.filter(solved), axis)
+    logs = knobs.logs_of(runs.filter(solved), axis)
     parts = {name: model.part(y, design, confidence=asked.confidence) for name, y in logs.items()}
-    fit = Fit(knobs, design, logs, parts)
+    fit = Fit(varied, design, logs, parts)
     reached = runs["reached"].to_numpy()
     levels = [*_level_rows(keys, every, reached)]
-    notes += _notes(fit, axis) if design.enough else [_too_few(design)]
-    notes += _survivors(levels, reached, 1 - asked.confidence)
+    n = int(solved.sum())
+    if design.enough:
+        notes += _notes(fit, axis)
+    elif design.df < model.FEWEST_DF:
+        notes.append(note("few_runs.effects", n=n, columns=n - design.df, df=design.df))
+    else:
+        notes.append(note("few_runs.sessions"))
+    if levels:
+        alpha, failed = 1 - asked.confidence, int((~reached).sum())
+        differ = [row.setting for row in levels if row.p is not None and row.p < alpha]
+        names = list(dict.fromkeys(differ))
+        code = "survivors.differ" if names else "survivors"
+        notes.append(note(code, failed=failed, n=reached.size, names=names, m=len(names)))
     shares = [*_share_rows(keys, fit, axis)] if design.enough else []
     return _Group(keys, notes, [*_effect_rows(keys, fit, axis)], shares, levels)
-
-
-def _survivors(
-    levels: Sequence[LevelRow], reached: NDArray[np.bool_], alpha: float
-) -> Iterator[Note]:
-    """Yield that effects on times are those among the runs that reached the target."""
-    if levels:
-        differ = [row.setting for row in levels if row.p is not None and row.p < alpha]
-        names, failed = list(dict.fromkeys(differ)), int((~reached).sum())
-        code = "survivors.differ" if names else "survivors"
-        yield note(code, failed=failed, n=reached.size, names=names, m=len(names))
-
-
-def _too_few(design: Design) -> Note:
-    n = design.settings[0].levels.size
-    if design.df < model.FEWEST_DF:
-        return note("few_runs.effects", n=n, columns=n - design.df, df=design.df)
-    return note("few_runs.sessions")
 
 
 def _effect_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[EffectRow]:
@@ -372,12 +359,4 @@ def _share_fields(titles: Sequence[str]) -> list[Field[ShareRow]]:
             lambda row: Text(("of it: " if row.row == "part" else "") + row.setting),
         ),
         *(column(title, name) for title, name in zip(titles, names, strict=True)),
-    ]
-
-
-def _level_fields() -> list[Field[LevelRow]]:
-    return [
-        *fields.keys(["setting", "level"], heads=False),
-        fields.reached(),
-        Field(Column("p", "right"), lambda row: PValue(row.p_adjusted)),
     ]

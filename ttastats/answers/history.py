@@ -97,30 +97,25 @@ def report(
     absent = left_out.rows(runs)
     rows: list[HistoryRow] = []
     details: list[tuple[str, ...]] = []
-    for (keys, group), history in zip(groups, histories, strict=True):
-        gone = left_out.group(runs, keys, absent)
+    for (values, group), history in zip(groups, histories, strict=True):
+        gone = left_out.group(runs, values, absent)
+        about = {
+            "keys": {name: values.get(name) for name in grouping.row_keys(tuple(values), SETUP)},
+            "axis": axes.of(group).name,
+            "left_out": key.LeftOutKeys(*gone.counts),
+        }
         of_group = [
-            _row(keys, history, part, number, axes.of(group).name, key.LeftOutKeys(*gone.counts))
+            _row(history, part, number, about)
             for part in history.parts
             for number in range(len(part.borders) + 1)
         ]
         rows += of_group
         details += [()] * (len(of_group) - 1) + [grouping.with_line((), gone)]
     names = _names(rows, histories, by)
-    every = (
-        *grouping.group_notes(runs, by),
-        *_notes(names, histories, order),
-    )
-    table = _table(rows, by, details)
-    made = Report(
-        "history",
-        tuple(rows),
-        (table,),
-        every,
-        _opening(names, histories),
-        by=grouping.row_keys(by, SETUP),
-    )
-    return made, histories
+    notes = (*grouping.group_notes(runs, by), *_notes(names, histories, order))
+    tables, text = (_table(rows, by, details),), _opening(names, histories)
+    keys = grouping.row_keys(by, SETUP)
+    return Report("history", tuple(rows), tables, notes, text, by=keys), histories
 
 
 def _names(
@@ -136,18 +131,10 @@ def _names(
     return grouping.row_names(firsts, by)
 
 
-def _row(
-    keys: Mapping[str, Any],
-    history: History,
-    part: Part,
-    number: int,
-    axis: str,
-    gone: key.LeftOutKeys,
-) -> HistoryRow:
+def _row(history: History, part: Part, number: int, about: Mapping[str, Any]) -> HistoryRow:
     start, end = part.segments(len(history.nights))[number]
     of = history.nights[start:end]
     return HistoryRow(
-        keys={name: keys.get(name) for name in grouping.row_keys(tuple(keys), SETUP)},
         part=part.name,
         segment=number + 1,
         first_night=of[0].name,
@@ -160,8 +147,7 @@ def _row(
         **_began(history, part, part.borders[number - 1]) if number else _FIRST,
         noise=part.noise,
         unseen=part.unseen if number == len(part.borders) else None,
-        axis=axis,
-        left_out=gone,
+        **about,
     )
 
 
@@ -217,15 +203,13 @@ def _table(
         fields.reached(rank=2),
         Field(Column("mean", "right"), lambda row: Quantity(row.mean, row.unit)),  # type: ignore[arg-type]
         fields.words("change [95%]", _change),
-        Field(Column("after – by", rank=1), lambda row: Text(_between(row))),
+        Field(Column("after – by", rank=1), lambda row: Text(
+            f"{row.after_night} – {row.by_night}" if row.after_night else "")),
         Field(Column("run next", rank=2), lambda row: Text(row.run_next or "")),
-        fields.words("unseen below", lambda row: _percent(row.unseen), rank=1),
-    ]
+        fields.words("unseen below", lambda row: "" if row.unseen is None
+                     else units.percent(row.unseen), rank=1),
+    ]  # fmt: skip
     return fields.table(rows, shown, grouping.common_title(rows, by), details)
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else units.percent(share)
 
 
 def _change(row: HistoryRow) -> str:
@@ -245,10 +229,6 @@ def size_of(part: Part, border: Border) -> str:
     """Return the size of a change with its limits, and of what it is a share."""
     text = _sized(*(_relative(part, size) for size in (border.size, border.low, border.high)))
     return f"{text} of the runs" if part.name == FAILURES else text
-
-
-def _between(row: HistoryRow) -> str:
-    return "" if row.after_night is None else f"{row.after_night} – {row.by_night}"
 
 
 def _opening(names: Sequence[str], histories: Sequence[History]) -> str:
@@ -273,25 +253,22 @@ def _sentence(name: str, history: History) -> str:
         return of + wording("few_nights", n=len(history.nights), least=changes.WAIT)
     every = [(border.split, part, border) for part in history.parts for border in part.borders
              if border.alarm is not None]  # fmt: skip
-    texts = [
-        _in_words(history, part, border) for _, part, border in sorted(every, key=itemgetter(0))
-    ]
-    first = wording("history_changes" if texts else "history_none", n=len(texts),
-                    nights=len(history.nights))  # fmt: skip
-    unseen = units.listed([f"{units.percent(part.unseen)} in {part.name}" for part in history.parts
-                           if part.unseen])  # fmt: skip
-    last = (
-        [wording("history_unseen", unseen=unseen, nights=changes.UNSEEN_NIGHTS)] if unseen else []
-    )
-    return of + " ".join([first, *texts, *last])
+    every.sort(key=itemgetter(0))
+    texts = [_in_words(history, part, border) for _, part, border in every]
+    code = "history_changes" if texts else "history_none"
+    texts.insert(0, wording(code, n=len(texts), nights=len(history.nights)))
+    unseen = [f"{units.percent(x.unseen)} in {x.name}" for x in history.parts if x.unseen]
+    if unseen:
+        names = units.listed(unseen)
+        texts.append(wording("history_unseen", unseen=names, nights=changes.UNSEEN_NIGHTS))
+    return of + " ".join(texts)
 
 
 def _in_words(history: History, part: Part, border: Border) -> str:
     """Return a change in a sentence."""
     size, name = size_of(part, border), part.name[:1].upper() + part.name[1:]  # of `CPU time` too
     if border.drift:
-        return wording("history_drift", part=name, size=size,
-                       nights=border.nights)  # fmt: skip
+        return wording("history_drift", part=name, size=size, nights=border.nights)
     after, by = history.nights[border.first - 1].name, history.nights[border.last].name
     commits, more = _commits(history, border), ""
     if commits and commits != [by]:

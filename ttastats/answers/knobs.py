@@ -61,12 +61,8 @@ class Knob:
     def of(self, runs: NDArray[np.bool_]) -> Knob:
         """Return it for some of the runs."""
         values = self.values[runs]
-        return replace(self, values=values, levels=_present(self.levels, values))
-
-
-def _present(levels: Sequence[str], values: NDArray[np.object_]) -> tuple[str, ...]:
-    there = set(values.tolist())
-    return tuple(level for level in levels if level in there)
+        present = set(values.tolist())
+        return replace(self, values=values, levels=tuple(filter(present.__contains__, self.levels)))
 
 
 def knob_of(setting: str, runs: pl.DataFrame, asked: Asked) -> Knob:

@@ -142,7 +142,15 @@ def leagues(
     for name, label, row, runs, size in zip(names, labels, rows, report.groups, sizes, strict=True):
         by_size.setdefault((name, size), []).append((row, runs, label))
     ordered = sorted(by_size, key=lambda key: (key[0], key[1] is None, key[1] or 0))
-    listed = [sorted(by_size[key], key=lambda entry: _place(entry[0])) for key in ordered]
+
+    def place(entry: _Listed) -> tuple[bool, float, float]:
+        """Return the place by the mean; behind those that have one, by the successes."""
+        row = entry[0]
+        if (mean := _mean(row)) is not None:
+            return False, mean, 0.0
+        return True, -row.reached / row.n, row.tta_mean_seconds or math.inf
+
+    listed = [sorted(by_size[key], key=place) for key in ordered]
     fastest = [some[:most] for some in listed]
     sides = iter(briefs([runs for some in fastest for _, runs, _ in some]))
     return tuple(
@@ -212,13 +220,6 @@ def _interval(
         return None, None
     factor = math.exp(two_sided_t(term.df, confidence) * math.sqrt(term.variance))
     return term.estimate / factor, term.estimate * factor
-
-
-def _place(row: SummaryRow) -> tuple[bool, float, float]:
-    """Return the place of a row by its mean; behind those that have one, by its successes."""
-    if (mean := _mean(row)) is not None:
-        return False, mean, 0.0
-    return True, -row.reached / row.n, row.tta_mean_seconds or math.inf
 
 
 def ranks(apart: Bools) -> tuple[Rank, ...]:

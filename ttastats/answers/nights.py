@@ -124,7 +124,10 @@ class History:
 def history(runs: pl.DataFrame, order: str) -> History:
     """Return the history of runs of one setup, in order of date or of a recorded column."""
     axis, (unit, _) = axes.of(runs), common_progress(runs)
-    label = _labels(runs, order)
+    undated = order == BY_DATE and runs["started_at"].null_count() == runs.height
+    remedy = f"Order the runs by a column or a recorded name: {OPTION} commit."
+    refuse_if(undated, "no run records its date", f"{OPTION} {BY_DATE}", remedy)
+    label = blocking.labelled(runs, ["day" if order == BY_DATE else order], OPTION)
     logs = {"whole": pl.col("tta_seconds")}
     if unit is not None and not axis.progress:
         amount = pl.col(unit).cast(pl.Float64)
@@ -150,18 +153,14 @@ def history(runs: pl.DataFrame, order: str) -> History:
     )
     parts = [_part(rows, name, *_named(name, unit, axis)) for name in logs if name != "whole"]
     whole = _part(rows, "whole", *_named("whole", unit, axis), search=not parts)
-    failures = _failures(nights)
+    failed, n = [night.n - night.reached for night in nights], [night.n for night in nights]
+    places = tuple(range(len(nights)))
+    fails_more = tuple(_border(places, *each) for each in changes.changes_of_failures(failed, n))
+    failures = Part(FAILURES, "fraction", places, np.divide(failed, n), fails_more)
     if parts:
         whole = _summed(whole, [border for part in parts for border in part.borders])
     unordered = runs.height - sum(night.n for night in nights)
     return History(nights, (*parts, failures, whole), unordered)
-
-
-def _labels(runs: pl.DataFrame, order: str) -> pl.Series:
-    undated = order == BY_DATE and runs["started_at"].null_count() == runs.height
-    remedy = f"Order the runs by a column or a recorded name: {OPTION} commit."
-    refuse_if(undated, "no run records its date", f"{OPTION} {BY_DATE}", remedy)
-    return blocking.labelled(runs, ["day" if order == BY_DATE else order], OPTION)
 
 
 def _commits(runs: pl.DataFrame, order: str, label: pl.Series) -> pl.Series:
@@ -206,13 +205,6 @@ def _border(places: Sequence[int], alarm: changes.Alarm, change: changes.Change)
         change.size, change.low, change.high, change.drift, change.autocorrelation,
         change.independent, change.nights,
     )  # fmt: skip
-
-
-def _failures(nights: Sequence[Night]) -> Part:
-    failed, n = [night.n - night.reached for night in nights], [night.n for night in nights]
-    places = tuple(range(len(nights)))
-    borders = [_border(places, *each) for each in changes.changes_of_failures(failed, n)]
-    return Part(FAILURES, "fraction", places, np.divide(failed, n), tuple(borders))
 
 
 def _summed(whole: Part, of_parts: Sequence[Border]) -> Part:

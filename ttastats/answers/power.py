@@ -102,10 +102,8 @@ def from_runs(
         # Two runs show a CV. Where others failed it takes three, as for an interval of it: from
         # fewer, the CV shows little more than how many failed.
         needed = 2 if reached == group.height else 3
-        cv, low, high = None, None, None
-        if reached >= needed:
-            cv, low, high = _spread(group)
-        else:
+        cv, low, high = _spread(group) if reached >= needed else (None, None, None)
+        if reached < needed:
             few.append(_few_successes(keys, reached, group.height, needed))
         added: PriorKeys | UnsetType = UNSET
         if entries is not None and reached == group.height > 1:

@@ -158,7 +158,14 @@ def of_groups(
     rows = [
         _row_of(keys, group, budget, ddof, confidence) for keys, group in grouping.groups(runs, by)
     ]
-    rows.sort(key=_place)
+
+    def place(row: QualityRow) -> tuple[Any, ...]:
+        """Put the best group of a benchmark first, and what is unknown last."""
+        mean = row.quality_mean
+        order = None if mean is None else -mean if row.higher_is_better else mean
+        return grouping.unknown_last(*(row.keys[name] for name in grouping.BENCHMARK), order)
+
+    rows.sort(key=place)
     progress = fields.known(rows, [f"{unit}_mean" for unit in _PROGRESS])
     shown: list[Field[QualityRow]] = [
         *fields.keys(grouping.shown_keys(rows, by)),
@@ -207,13 +214,6 @@ def _row_of(
         epochs_mean=grouping.mean_of(there["epochs"]),
         samples_mean=grouping.mean_of(there["samples"]),
     )
-
-
-def _place(row: QualityRow) -> tuple[Any, ...]:
-    """Put the best group of a benchmark first, and what is unknown last."""
-    mean = row.quality_mean
-    order = None if mean is None else -mean if row.higher_is_better else mean
-    return grouping.unknown_last(*(row.keys[name] for name in grouping.BENCHMARK), order)
 
 
 def _digits(row: QualityRow) -> Digits:

@@ -11,7 +11,7 @@ from typing import Annotated
 from ttastats.answers import league
 from ttastats.answers.league import League
 from ttastats.base import percentages, units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import refuse_if
 from ttastats.base.note import Note, note
 from ttastats.outcomes.axis import AXES
 from ttastats.report import fields
@@ -66,26 +66,26 @@ def report(summary: Report, *, mine: str, top: int, confidence: float) -> Report
     """
     leagues = league.leagues(summary, confidence, most=None)
     rows = [standing(one, mine) for one in leagues]
-    if mine and not any(row.mine for some in rows for row in some):
-        raise TtastatsError(
-            f"no entry contains {mine!r} in its name",
-            where="--mine",
-            remedy="`ttastats summary` lists the entries.",
-        )
+    absent = mine and not any(row.mine for some in rows for row in some)
+    unknown = f"no entry contains {mine!r} in its name"
+    refuse_if(absent, unknown, "--mine", "`ttastats summary` lists the entries.")
     details = details_of(summary)
-    named = [(one, some) for one, some in zip(leagues, rows, strict=True)
-             if any(row.mine for row in some)]  # fmt: skip
-    several = [(one, some) for one, some in zip(leagues, rows, strict=True) if len(some) > 1]
-    shown = named or several or list(zip(leagues, rows, strict=True))
+    every = list(zip(leagues, rows, strict=True))
+    named = [(one, some) for one, some in every if any(row.mine for row in some)]
+    shown = named or [(one, some) for one, some in every if len(some) > 1] or every
     hidden = len(leagues) - len(shown)
     below = [each for each in summary.notes if each.code not in _OF_CV]
     if hidden:
         below.append(note("other_sizes.mine" if named else "other_sizes.alone", n=hidden))
     below += tie_notes([one for one, _ in shown])
+    hours = [fields.number("accelerator h", "accelerator_hours", "number", rank=5)]
     return Report(
         "rank",
         tuple(row for some in rows for row in some),
-        tuple(table(one, some, top, details, _hours(some)) for one, some in shown),
+        tuple(
+            table(one, some, top, details, hours if some[0].accelerator_hours else ())
+            for one, some in shown
+        ),
         tuple(below),
         _sentence(shown, mine),
         by=summary.by,
@@ -163,12 +163,6 @@ def table(
     each = f", {units.plural(rows[0].n, 'run')}{' each' if len(rows) > 1 else ''}" if alike else ""
     title = f"{one.title}: {units.plural(rows[0].entries, 'entry', 'entries')}{each}"
     return fields.table(shown, columns, title, below)
-
-
-def _hours(rows: Sequence[StandingRow]) -> list[Field[StandingRow]]:
-    if not rows[0].accelerator_hours:
-        return []
-    return [fields.number("accelerator h", "accelerator_hours", "number", rank=5)]
 
 
 #: The first word of a name of hardware that has a digit: `B200` of `B200-SXM-180GB`.

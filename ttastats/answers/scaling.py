@@ -248,6 +248,13 @@ def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
     keys = distinct_keys(rows, by)
     same = [name for name in by if name not in keys and len({row.get(name) for row in rows}) == 1]
     title = "speedup [95%]" if axis.is_time else f"{axis.noun} base/entry [95%]"
+
+    def speedup(row: ScalingRow) -> Cell:
+        if row.entry == row.base_entry:
+            return Text("base")
+        mark = FAILED if row.failed_runs and row.speedup is not None else ""
+        return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=mark)
+
     shown: list[Field[ScalingRow]] = [
         *fields.keys(keys),
         Field(Column("entry", rank=1), partial(fields.key, "entry")),
@@ -256,7 +263,7 @@ def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
         fields.reached(rank=2),
         fields.number(axis.mean, "tta_mean_seconds", axis.unit),
         *fields.expected(rows, axis),
-        Field(Column(title, "right"), _speedup),
+        Field(Column(title, "right"), speedup),
     ]
     if axis.is_time:
         shown += [
@@ -265,13 +272,6 @@ def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
         ]
     common = (str(rows[0].get(name)) for name in same if rows[0].get(name) is not None)
     return fields.table(rows, shown, " ".join(common))
-
-
-def _speedup(row: ScalingRow) -> Cell:
-    if row.entry == row.base_entry:
-        return Text("base")
-    mark = FAILED if row.failed_runs and row.speedup is not None else ""
-    return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=mark)
 
 
 def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> Iterator[Note]:

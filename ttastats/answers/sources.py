@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -58,7 +58,11 @@ def report(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Rep
     for name, (of_group, more) in zip(names, answers, strict=True):
         about = name if len(groups) > 1 else ""
         notes += [each.prefixed(about) for each in more]
-        sentences += [f"{about}: {text}" if about else text for text in _sentence(of_group)]
+        of_time = [row for row in of_group if row.part == "tta" and row.share is not None]
+        if of_time:
+            shares = units.listed([f"{row.source} {row.share:.0%}" for row in of_time])
+            text = f"Variance of {_part(of_time[0])}: {shares}."
+            sentences.append(f"{about}: {text}" if about else text)
     shown: list[Field[SourceRow]] = [
         *fields.keys(grouping.shown_keys(rows, by)),
         Field(Column("part"), lambda row: Text(_part(row))),
@@ -115,11 +119,3 @@ def _of_group(
 
 def _part(row: SourceRow) -> str:
     return part_title(row.part, axes.AXES[row.axis])
-
-
-def _sentence(rows: Sequence[SourceRow]) -> Iterator[str]:
-    """Yield what the variance of the time consists of."""
-    of_time = [row for row in rows if row.part == "tta" and row.share is not None]
-    if of_time:
-        shares = [f"{row.source} {row.share:.0%}" for row in of_time]
-        yield f"Variance of {_part(of_time[0])}: {units.listed(shares)}."

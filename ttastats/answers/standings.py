@@ -50,7 +50,8 @@ def _seen(
     """Return what people see: the first `rows`, or sizes and the fastest of one."""
     first = TOP if top is None else top
     part = ordering.arranged(whole, top=first)
-    if sort or not first or not _of_times(report):
+    of_times = report.groups and all(isinstance(row, SummaryRow) for row in report.records)
+    if sort or not first or not of_times:
         return replace(part, records=rows.records)
     hidden = len(part.records) < len(whole.records)
     if not hidden and len(whole.records) <= _FEW:
@@ -77,10 +78,6 @@ def _seen(
 
 def _entries(size: _Size) -> int:
     return size[1][0].entries
-
-
-def _of_times(report: Report) -> bool:
-    return bool(report.groups) and all(isinstance(row, SummaryRow) for row in report.records)
 
 
 def _of_sizes(sizes: Sequence[_Size], title: str) -> Table:

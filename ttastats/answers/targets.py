@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from ttastats.answers.compare.rows import verdict_numbers
 from ttastats.answers.target_grid import Grid, goals, grids
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out, time_to_target
@@ -103,14 +103,20 @@ def report(
         The metric to vary, where a benchmark has several; by default the first with a target.
         The other official metrics stay at their targets.
     """
-    _expect_of_runs(by)
     axis = axes.of(sides[0].runs)
-    if axis.whole_runs:
-        raise TtastatsError(
-            f"{axis.noun} is known only for whole runs, not for the time to other targets",
-            where=f"--in {axis.name}",
-            remedy="`summary` and `compare` work with the target at which the runs stopped.",
+    for name in by:
+        refuse_if(
+            name not in schema.RUN_NAMES,
+            f"{name} depends on the target, which this command varies",
+            "--by",
+            "Group by a property of the whole run, such as system or accelerators.",
         )
+    refuse_if(
+        axis.whole_runs,
+        f"{axis.noun} is known only for whole runs, not for the time to other targets",
+        f"--in {axis.name}",
+        "`summary` and `compare` work with the target at which the runs stopped.",
+    )
     counting = []
     for side in sides:
         runs = counted(side.runs, by)
@@ -137,16 +143,6 @@ def report(
     notes = (*_notes(sides, answered, by), _method(rows, axis))
     table = _table(rows, by, [side.label for side in sides], axis)
     return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))
-
-
-def _expect_of_runs(by: Sequence[str]) -> None:
-    for name in by:
-        if name not in schema.RUN_NAMES:
-            raise TtastatsError(
-                f"{name} depends on the target, which this command varies",
-                where="--by",
-                remedy="Group by a property of the whole run, such as system or accelerators.",
-            )
 
 
 def _runs(
@@ -319,6 +315,12 @@ def _method(rows: Sequence[TargetRow], axis: Axis) -> Note:
 def _table(
     rows: Sequence[TargetRow], by: Sequence[str], labels: Sequence[str], axis: Axis
 ) -> Table:
+    def verdict(b: AgainstKeys) -> Text:
+        # The marks of a row that is not decided are those of a claim that is not shown here.
+        marks = "" if b.verdict == "undecided" else b.marks
+        why = f": {b.why}" if b.why else ""
+        return Text(f"{axis.claim(b.verdict)}{why} {marks}".strip())
+
     expected = "ERT" if axis.is_time else axis.expected
     shown: list[Field[TargetRow]] = [
         *fields.keys(grouping.shown_keys(rows, by)),
@@ -338,14 +340,7 @@ def _table(
                 lambda b: Quantity(b.speedup, "ratio", b.speedup_low, b.speedup_high),
             ),
             Field(Column("p", "right"), lambda b: PValue(b.p_adjusted)),
-            Field(Column("verdict"), lambda b: Text(_verdict(b, axis))),
+            Field(Column("verdict"), verdict),
         ]
         shown += [fields.of_part(field, lambda row: row.against) for field in compared]
     return fields.table(rows, shown, title)
-
-
-def _verdict(b: AgainstKeys, axis: Axis) -> str:
-    # The marks of a row that is not decided are those of a claim that is not shown here.
-    marks = "" if b.verdict == "undecided" else b.marks
-    why = f": {b.why}" if b.why else ""
-    return f"{axis.claim(b.verdict)}{why} {marks}".strip()

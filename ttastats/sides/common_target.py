@@ -95,7 +95,7 @@ def judge(
     if set(values_a) != set(values_b):
         text = f"A's target is {_listed(values_a)}, B's is {_listed(values_b)}"
         return JudgedPair(a, b, NOT_COMPARABLE, text)
-    if not any(_differ([*values_a[metric], *values_b[metric]]) for metric in values_a):
+    if all(_alike([*values_a[metric], *values_b[metric]]) for metric in values_a):
         return JudgedPair(a, b)
     text = f"A's target is {_listed(values_a)}, B's {_listed(values_b)}"
     return _by_the_strictest(sides, rows, pl.concat(own_targets), text)
@@ -124,20 +124,20 @@ def _by_the_strictest(
     own_targets: pl.DataFrame,
     text: str,
 ) -> JudgedPair:
-    (a, b) = sides
     for candidate in _candidates(own_targets):
-        anew = _rejudged(a, rows[0], candidate), _rejudged(b, rows[1], candidate)
+        anew = [_rejudged(*each, candidate) for each in zip(sides, rows, strict=True)]
         if all(_all_reach_it(before, now) for before, now in zip(sides, anew, strict=True)):
             at = ", ".join(f"{target.metric} {target.value:g}" for target in candidate)
-            return JudgedPair(*anew, None, f"{text}; both are compared at {at}")
-    return JudgedPair(a, b, NOT_COMPARABLE, f"{text}; the evaluations do not allow a common target")
+            return JudgedPair(anew[0], anew[1], None, f"{text}; both are compared at {at}")
+    text += "; the evaluations do not allow a common target"
+    return JudgedPair(*sides, NOT_COMPARABLE, text)
 
 
-def _differ(values: Sequence[float]) -> bool:
-    """Return whether targets differ by more than rounding: 0.759 as float32 is none of another."""
+def _alike(values: Sequence[float]) -> bool:
+    """Return whether targets differ by rounding at most: 0.759 as float32 is none of another."""
     if not all(map(math.isfinite, values)):
-        return len(values) > 1 and set(values) != {values[0]}
-    return max(values) - min(values) > quality.TOLERANCE * max(map(abs, values))
+        return len(set(values)) < 2
+    return max(values) - min(values) <= quality.TOLERANCE * max(map(abs, values))
 
 
 def _listed(values: Mapping[str, Sequence[float]]) -> str:

@@ -21,21 +21,13 @@ from ttastats.sides.design.findings import flag
 from ttastats.sides.numbers import SideNumbers, side
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
+from ttastats.stats import permutation
 from ttastats.stats.blocks import ByBlock, by_block
 from ttastats.stats.decision import Decision
 from ttastats.stats.fraction import fisher, newcombe
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.outcomes import Estimand as Mean
 from ttastats.stats.outcomes import Outcomes, outcomes
-from ttastats.stats.permutation import (
-    mann_whitney,
-    midranks,
-    pair_wins,
-    permutation_test,
-    permute_within,
-    smallest_p,
-    splits_within,
-)
 from ttastats.stats.power import detectable_ratio, runs_needed
 from ttastats.stats.results import Flag, Floats, Ratio
 from ttastats.stats.speedup import Speedup, confidence_of, ratio_between, speedup
@@ -85,15 +77,12 @@ def measured(base: Comparison, options: Options, *, brief: bool = False) -> Comp
     if options.max_runs is not None:
         return _at_look(base, options.max_runs, options)
     if not brief:
-        base = _with_wins(
-            replace(
-                base,
-                parts=_parts(base, options),
-                fraction=newcombe(
-                    b.n_reached, b.n, a.n_reached, a.n, confidence=options.confidence
-                ),
-                fraction_p=_fraction_p(a, b, options.seed),
-            )
+        base = replace(
+            base,
+            parts=_parts(base, options),
+            fraction=newcombe(b.n_reached, b.n, a.n_reached, a.n, confidence=options.confidence),
+            fraction_p=_fraction_p(a, b, options.seed),
+            wins=_wins(a.outcomes, b.outcomes),
         )
     if not a.n_untimed + b.n_untimed and a.n_reached and b.n_reached:
         return _with_speedup(base, options, brief=brief)
@@ -122,24 +111,21 @@ def _at_look(base: Comparison, most: int, options: Options) -> Comparison:
     if p_value is None and times.ratio.low is not None:
         p_value = look.p_value(_second_opinion(a, b, options.seed))
     as_one = replace(options, confidence=confidence_of(options.confidence, look))
-    return _with_wins(
-        replace(
-            base,
-            estimand=options.estimand,
-            speedup=times,
-            parts=_parts(base, as_one),
-            p_value=p_value,
-            flags=(*base.flags, *times.flags),
-        )
+    return replace(
+        base,
+        estimand=options.estimand,
+        speedup=times,
+        parts=_parts(base, as_one),
+        p_value=p_value,
+        wins=_wins(a, b),
+        flags=(*base.flags, *times.flags),
     )
 
 
-def _with_wins(base: Comparison) -> Comparison:
-    a, b = base.a.outcomes, base.b.outcomes
+def _wins(a: Outcomes, b: Outcomes) -> permutation.PairWins | None:
     if not a.n or not b.n:
-        return base
-    wins = pair_wins(a.times, b.times, reached_a=a.reached, reached_b=b.reached)
-    return replace(base, wins=wins)
+        return None
+    return permutation.pair_wins(a.times, b.times, reached_a=a.reached, reached_b=b.reached)
 
 
 def _with_speedup(base: Comparison, options: Options, *, brief: bool) -> Comparison:
@@ -167,7 +153,7 @@ def _same_convergence(base: Comparison, options: Options) -> Comparison:
     if a.progress is None or b.progress is None or not (a.all_reached and b.all_reached):
         reason = "failed" if base.progress_unit else "unlogged"
         return _flagged(base, flag(f"convergence_not_used.{reason}"))
-    epochs_p = permutation_test(a.progress, b.progress, rng=rng)
+    epochs_p = permutation.permutation_test(a.progress, b.progress, rng=rng)
     base = replace(base, epochs_p=epochs_p)
     if epochs_p < 1 - options.confidence:
         return _flagged(base, flag("convergence_differs", p=epochs_p))
@@ -198,8 +184,13 @@ def _tested(
     That test stands in where there is no variance for the first, and `brief` makes it there alone.
     """
     p_value, alpha, second = times.ratio.p_value, 1 - options.confidence, None
-    stands_in = p_value is None and times.ratio.low is not None and smallest_p(a.n, b.n) < alpha
-    if (stands_in or not brief) and _can_change_places(a, b, alpha):
+    stands_in = (
+        p_value is None and times.ratio.low is not None and permutation.smallest_p(a.n, b.n) < alpha
+    )
+    # Runs of pooled setups cannot change places with each other, nor can few within blocks.
+    pooled, blocks = a.clusters is not None or b.clusters is not None, _blocks(a, b)
+    few = blocks is not None and 2 / permutation.splits_within(blocks, a.n) >= alpha
+    if (stands_in or not brief) and not (pooled or few):
         second = _second_opinion(a, b, options.seed)
         p_value = second if stands_in else p_value
     return replace(
@@ -212,40 +203,27 @@ def _tested(
     )
 
 
-def _can_change_places(a: Outcomes, b: Outcomes, alpha: float) -> bool:
-    """Return whether there is a second opinion: runs of one setup each, enough of them in blocks.
-
-    Runs of pooled setups cannot change places with each other.
-    """
-    if a.clusters is not None or b.clusters is not None:
-        return False
-    blocks = _blocks(a, b)
-    return blocks is None or 2 / splits_within(blocks, a.n) < alpha
-
-
 def _second_opinion(a: Outcomes, b: Outcomes, seed: int) -> float:
     """Return the p of a permutation test; failed runs rank behind all others.
 
     Where there are blocks, runs change sides within theirs, and ranks are those in it.
     """
     rng, blocks = np.random.default_rng(seed), _blocks(a, b)
-    if blocks is not None:
-        return permute_within(_scores(a, b, blocks), a.n, blocks, rng=rng)
-    if a.all_reached and b.all_reached:
-        return permutation_test(a.times, b.times, rng=rng)
-    return mann_whitney(a.times, b.times, reached_a=a.reached, reached_b=b.reached, rng=rng)
-
-
-def _scores(a: Outcomes, b: Outcomes, blocks: NDArray[np.intp]) -> Floats:
-    times = np.concatenate([a.times, b.times])
-    if a.all_reached and b.all_reached:
-        logs: Floats = np.log(times)
-        return logs
-    times = np.where(np.concatenate([a.reached, b.reached]), times, np.inf)
-    ranks = np.empty(times.size)
-    for block in np.unique(blocks):
-        ranks[blocks == block] = midranks(times[blocks == block])
-    return ranks
+    all_reached = a.all_reached and b.all_reached
+    if blocks is None and all_reached:
+        return permutation.permutation_test(a.times, b.times, rng=rng)
+    if blocks is None:
+        return permutation.mann_whitney(
+            a.times, b.times, reached_a=a.reached, reached_b=b.reached, rng=rng
+        )
+    scores: Floats = np.concatenate([a.times, b.times])
+    if all_reached:
+        scores = np.log(scores)
+    else:
+        scores = np.where(np.concatenate([a.reached, b.reached]), scores, np.inf)
+        for block in np.unique(blocks):
+            scores[blocks == block] = permutation.midranks(scores[blocks == block])
+    return permutation.permute_within(scores, a.n, blocks, rng=rng)
 
 
 def _fraction_p(a: SideNumbers, b: SideNumbers, seed: int) -> float:
@@ -254,14 +232,13 @@ def _fraction_p(a: SideNumbers, b: SideNumbers, seed: int) -> float:
     if blocks is None or a.n_untimed or b.n_untimed:
         return fisher(a.n_reached, a.n, b.n_reached, b.n)
     reached = np.concatenate([a.outcomes.reached, b.outcomes.reached]).astype(np.float64)
-    return permute_within(reached, a.n, blocks, rng=np.random.default_rng(seed))
+    return permutation.permute_within(reached, a.n, blocks, rng=np.random.default_rng(seed))
 
 
 def _in_blocks(a: Outcomes, b: Outcomes) -> ByBlock | None:
     """Return the log of B over A in each block, of geometric means; None if a run failed."""
-    if a.blocks is None or b.blocks is None or not (a.n and b.n):
-        return None
-    if not (a.all_reached and b.all_reached):
+    whole = a.n and b.n and a.all_reached and b.all_reached
+    if a.blocks is None or b.blocks is None or not whole:
         return None
     return by_block(np.log(a.times), np.log(b.times), (a.blocks, b.blocks))
 

@@ -11,14 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval
-from ttastats.sides.design.side import (
-    BLOCK,
-    Design,
-    design,
-    grids_of,
-    mixed_setups,
-    setup_names,
-)
+from ttastats.sides.design.side import BLOCK, Design, design, grids_of, mixed_setups, setup_names
 from ttastats.stats.outcomes import Epochs, Outcomes, expected_time, outcomes
 from ttastats.stats.variation import cv_interval
 

@@ -17,7 +17,7 @@ from ttastats.sides.design import checks
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
 from ttastats.stats.decision import Bounds
-from ttastats.stats.logratio import LogTerm, log_ratios
+from ttastats.stats.logratio import log_ratios
 from ttastats.stats.multiplicity import adjusted
 from ttastats.stats.outcomes import time_term
 from ttastats.stats.results import Bools, known
@@ -27,7 +27,9 @@ from ttastats.stats.verdict import Verdict
 def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:
     """Return whether each side is shown to be faster than each other, shape (sides, sides)."""
     options, alpha = Options(confidence=confidence), round(1 - confidence, 12)
-    terms = [_term(side) for side in sides]
+    # The time of a side, if it is times that are compared.
+    terms = [time_term(side.outcomes) if side.n_reached and not side.n_untimed else None
+             for side in sides]  # fmt: skip
     estimates, variances, dfs = np.array(
         [(term.estimate, term.variance, term.df) if term else (1.0, 0.0, 1.0) for term in terms],
         dtype=np.float64,
@@ -62,8 +64,3 @@ def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:
         shown[b[place], a[place]] = word is Verdict.FASTER
         shown[a[place], b[place]] = word is Verdict.SLOWER
     return shown
-
-
-def _term(side: SideNumbers) -> LogTerm | None:
-    """Return the time of a side, if it is times that are compared."""
-    return time_term(side.outcomes) if side.n_reached and not side.n_untimed else None

@@ -21,7 +21,7 @@ from ttastats.outcomes.time_to_target import common_progress
 from ttastats.report.row import Key, Row
 from ttastats.stats import prior as priors
 from ttastats.stats.logratio import satterthwaite
-from ttastats.stats.prior import Moderated, Prior
+from ttastats.stats.prior import Prior
 from ttastats.stats.quantiles import chi2_quantile
 from ttastats.stats.results import Floats
 from ttastats.table.schema import RUN
@@ -147,7 +147,8 @@ def prior_for(entries: Sequence[Entry], runs: pl.DataFrame, part: str) -> Prior:
     ]  # fmt: skip
     if part == "epochs":
         batch = first.get("global_batch_size")
-        near = [entry for entry in near if _is_near(entry.keys.get("global_batch_size"), batch)]
+        sized = [(entry, entry.keys.get("global_batch_size")) for entry in near]
+        near = [one for one, size in sized if size and batch and 1 / _NEAR <= size / batch <= _NEAR]
     else:
         system = [first.get(key) for key in ("submitter", "system")]
         same = [
@@ -155,10 +156,6 @@ def prior_for(entries: Sequence[Entry], runs: pl.DataFrame, part: str) -> Prior:
         ]
         near = same if len(same) >= priors.LEAST_ENTRIES else near
     return priors.prior([entry.variances[part] for entry in near], [entry.df for entry in near])
-
-
-def _is_near(a: int | None, b: int | None) -> bool:
-    return bool(a and b and 1 / _NEAR <= a / b <= _NEAR)
 
 
 def noise_of(entries: Sequence[Entry], runs: pl.DataFrame) -> tuple[dict[str, Noise], PriorKeys]:
@@ -201,43 +198,29 @@ def between(
         logs = [of_a[part], of_b[part]]
         both = [prior_for(entries, side, part) for side in (a, b)]
         if not any(one.refused for one in both):
-            of_runs = (
-                "prior_coarse"
-                if priors.coarse(logs)
-                else ""
-                if priors.fits(logs, both)
-                else "prior_misfit"
-            )
-            both = [replace(one, refused=of_runs) for one in both]
+            reason = "" if priors.fits(logs, both) else "prior_misfit"
+            reason = "prior_coarse" if priors.coarse(logs) else reason
+            both = [replace(one, refused=reason) for one in both]
         numbers |= _numbers(part, both)
         if min(each.size for each in logs) > 1:
             used = [Prior(0) if any(one.refused for one in both) else one for one in both]
             ratio = priors.moderated(logs[1], logs[0], used[1], used[0], confidence)
-            numbers |= _ratio(part, ratio)
+            values = {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high}
+            values["p"] = ratio.p_value
+            numbers |= {f"prior_{part}_{name}": value for name, value in values.items()}
     return PriorRatios(**numbers)
 
 
 def _numbers(part: str, both: Sequence[Prior]) -> dict[str, Any]:
     """Return the keys of a part; of two sides, those of the one that is worth less."""
-    refused = next((one for one in both if one.refused), None)
-    least = refused or min(both, key=lambda one: one.df)
+    least = next((one for one in both if one.refused), None) or min(both, key=lambda one: one.df)
+    why = wording(least.refused, n=least.entries, constant=least.constant) if least.refused else ""
     return {
         f"prior_{part}_entries": least.entries,
         f"prior_{part}_sd": math.sqrt(least.variance) if least.variance else None,
         f"prior_{part}_df": least.df or None,
-        f"prior_{part}_refused": why(least) or None,
+        f"prior_{part}_refused": why or None,
     }
-
-
-def _ratio(part: str, ratio: Moderated) -> dict[str, float]:
-    names = ("ratio", "low", "high", "p")
-    values = (ratio.ratio, ratio.low, ratio.high, ratio.p_value)
-    return {f"prior_{part}_{name}": value for name, value in zip(names, values, strict=True)}
-
-
-def why(one: Prior) -> str:
-    """Return why a prior is refused, nothing where it is not."""
-    return wording(one.refused, n=one.entries, constant=one.constant) if one.refused else ""
 
 
 def in_words(row: PriorKeys) -> Iterator[str]:

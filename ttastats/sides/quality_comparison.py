@@ -27,13 +27,7 @@ from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
 from ttastats.stats.blocks import by_block
 from ttastats.stats.decision import Decision
-from ttastats.stats.means import (
-    AgainstNumber,
-    MeanDifference,
-    against,
-    difference,
-    smallest_change,
-)
+from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, smallest_change
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.results import Floats, Ratio
 from ttastats.stats.speedup import ratio_between

@@ -153,12 +153,6 @@ def _stragglers_matter(s: Times) -> bool:
     return s.marked and "no_stragglers" in s.row.conditions
 
 
-def _assumes(s: Times) -> bool:
-    """Return whether a claim without ‡ assumes what so few runs cannot show."""
-    robust = side_of(1, s.row.robust_low, s.row.robust_high) != 0
-    return s.marked and s.row.word.decided and not robust and not _stragglers_matter(s)
-
-
 def _most_failures(some: Sequence[Times], options: Options) -> str:
     """Return the largest share of runs that may fail, by how many of them reached."""
     shares = {
@@ -245,7 +239,9 @@ _OF_CLAIMS = (
     NoteRule("undecided", lambda s: s.row.word is Verdict.UNDECIDED, _undecided),
     NoteRule("constant_epochs", lambda s: CONSTANT in marks(s.one), _constant_epochs, CONSTANT),
     NoteRule("no_stragglers", _stragglers_matter, _stragglers, "‡"),
-    NoteRule("assumption", _assumes,
+    NoteRule("assumption",  # of a claim without ‡ that assumes what so few runs cannot show
+             lambda s: s.marked and s.row.word.decided and not _stragglers_matter(s)
+             and side_of(1, s.row.robust_low, s.row.robust_high) == 0,
              lambda some, _, options: {"most": _most_failures(some, options)}),
     NoteRule("failed_runs.compare", lambda s: s.one.estimand == "ert", _failures, FAILED),
     NoteRule("no_target.compare",

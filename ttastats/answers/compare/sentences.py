@@ -124,7 +124,10 @@ def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
         text = "The comparison is undecided."
         if others > 1:
             text = f"None of the {others} comparisons is decided."
-        if all(_only_epochs_are_open(s) for s in shown):
+        speeds, epochs = (
+            [_direction(s, part) for s in shown] for part in ("throughput", "progress")
+        )
+        if all(speeds) and not any(epochs):
             text += (
                 " The difference in throughput is significant; the difference in epochs to the "
                 "target is not."
@@ -136,12 +139,12 @@ def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
     return text.strip()
 
 
-def _only_epochs_are_open(s: Times) -> bool:
-    parts = s.one.parts
-    if parts is None or s.one.estimand == "ert":
-        return False
-    speed, epochs = (side_of(1, part.low, part.high) for part in (parts.throughput, parts.progress))
-    return speed != 0 and epochs == 0
+def _direction(s: Times, name: str) -> int:
+    """Return which way a part of a speedup is shown to lie from 1; 0 for neither."""
+    if s.one.parts is None or s.one.estimand == "ert":
+        return 0
+    part = getattr(s.one.parts, name)
+    return side_of(1, part.low, part.high)
 
 
 def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: Options) -> str:

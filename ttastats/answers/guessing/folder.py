@@ -7,6 +7,7 @@ import posixpath
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from ttastats.answers.guessing import kinds, trial
@@ -159,12 +160,11 @@ def _sorted(files: Sequence[File], reading: Reading) -> _Sorted:
 
 def _without_events(by_kind: _Sorted) -> None:
     """Leave out event files beside a table that tells their run with its times."""
-    timed = {
-        file.place.parent
-        for sketches in by_kind.guessed.values()
-        for file, sketch in sketches
-        if _is_timed(sketch.proposal)
-    }
+    timed = set()
+    for file, sketch in chain.from_iterable(by_kind.guessed.values()):
+        keys = sketch.proposal.keys
+        if presets.block(str(keys["preset"])).seconds if "preset" in keys else keys.get("seconds"):
+            timed.add(file.place.parent)
     events = by_kind.read.get(_EVENTS, [])
     beside = [file for file in events if file.place.parent in timed and not file.source.named]
     if beside:
@@ -179,28 +179,19 @@ _EVENTS = "tfevents: read without a block"
 _IN_A_TABLE = "the run is in the table beside it"
 
 
-def _is_timed(proposal: Proposal) -> bool:
-    preset = proposal.keys.get("preset")
-    return bool(presets.block(str(preset)).seconds if preset else proposal.keys.get("seconds"))
-
-
 def _without_summaries(by_kind: _Sorted) -> None:
     """Leave out tables with a row for each run where logs lie beside or below: of the same runs."""
     places = [file.place for title in by_kind.known for file in by_kind.read[title]]
-    places += [
-        file.place
-        for sketches in by_kind.guessed.values()
-        for file, sketch in sketches
-        if not sketch.is_summary
-    ]
+    guessed = chain.from_iterable(by_kind.guessed.values())
+    places += [file.place for file, sketch in guessed if not sketch.is_summary]
     folders = {folder for place in places for folder in place.parents}
     for same, sketches in list(by_kind.guessed.items()):
-        told = [
+        summaries = [
             file
             for file, sketch in sketches
             if sketch.is_summary and file.place.parent in folders and not file.source.named
         ]
-        _leave(by_kind, same, told, _SUMMARY)
+        _leave(by_kind, same, summaries, _SUMMARY)
 
 
 _SUMMARY = "a summary beside logs: possibly of the same runs; `ttastats guess FILE` reads it alone"
@@ -221,12 +212,8 @@ def _leave(by_kind: _Sorted, same: tuple[str, ...], files: Sequence[File], reaso
 def _without_companions(by_kind: _Sorted) -> None:
     """Leave out what lies beside logs that are read without a block: it tells the same runs."""
     folders = {file.place.parent for title in by_kind.known for file in by_kind.read[title]}
-    folders |= {
-        file.place.parent
-        for sketches in by_kind.guessed.values()
-        for file, sketch in sketches
-        if "preset" in sketch.proposal.keys
-    }
+    guessed = chain.from_iterable(by_kind.guessed.values())
+    folders |= {file.place.parent for file, each in guessed if "preset" in each.proposal.keys}
 
     def is_beside(file: File) -> bool:
         folder = file.place.parent
@@ -234,8 +221,8 @@ def _without_companions(by_kind: _Sorted) -> None:
         return beside and not file.source.named
 
     for same, sketches in list(by_kind.guessed.items()):
-        guessed = [file for file, sketch in sketches if "preset" not in sketch.proposal.keys]
-        _leave(by_kind, same, [file for file in guessed if is_beside(file)], _BESIDE)
+        own = [file for file, sketch in sketches if "preset" not in sketch.proposal.keys]
+        _leave(by_kind, same, list(filter(is_beside, own)), _BESIDE)
 
 
 _BESIDE = "beside a log that is read without a block: possibly the same run"
@@ -258,14 +245,10 @@ def _sort(file: File, reading: Reading, sketched: kinds.Seen, by_kind: _Sorted) 
         by_kind.read[title].append(file)
         return
     else:
-        sketch = sketched.sketch(head, f"{_above(file)}/{file.below}")
+        # The name of the folder that is looked at may say what is in it, such as losses.
+        above = file.place.parts[: -len(PurePosixPath(file.below).parts)]
+        sketch = sketched.sketch(head, f"{above[-1] if above else ''}/{file.below}")
     by_kind.guessed[sketch.same].append((file, sketch))
-
-
-def _above(file: File) -> str:
-    """Return the name of the folder that is looked at: it may say what is in it, such as losses."""
-    above = file.place.parts[: -len(PurePosixPath(file.below).parts)]
-    return above[-1] if above else ""
 
 
 _Proposed = tuple[str, list[File], Proposal | None]

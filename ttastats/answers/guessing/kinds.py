@@ -50,21 +50,17 @@ class Seen:
         _expect_text(head, path)
         place = (path.rpartition(".")[2], path.count("/"))
         alike = self._alike[(*place, head.partition(b"\n")[0])], self._alike[(*place, b"")]
+        text = _cut(head).decode("utf-8", "replace")
         for known in alike:
-            if len(known) >= _CLOSELY and _is_like(known[-1], head):
+            # A text has the lines of those before, and a table their header.
+            patterns = known[-1].proposal.keys.get("line", ()) if known else ()
+            like = all(re.search(pattern, text, re.MULTILINE) for pattern in patterns)
+            if len(known) >= _CLOSELY and like:
                 return max(known[-_CLOSELY:], key=lambda sketch: sketch.rows)
         sketch = sketched(head, path)
         if not _is_json(head):
             alike[sketch.title == "text"].append(sketch)
         return sketch
-
-
-def _is_like(known: Sketch, head: bytes) -> bool:
-    """Return whether the lines of a text are those of another; a table with its header is."""
-    text = _cut(head).decode("utf-8", "replace")
-    return all(
-        re.search(pattern, text, re.MULTILINE) for pattern in known.proposal.keys.get("line", ())
-    )
 
 
 def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:

@@ -92,11 +92,15 @@ def _layout(paths: Sequence[str], ending: str, runs_inside: bool) -> FilePattern
         elif part.counted:
             counted.add(part.counted)
     words = [part for part in parts if part.words]
-    entry = _named(words, parts, runs_inside, _repeat(split))
+    # Files of several folders may have one name, as runs of each setup may.
+    folders: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for *folder, name in split:
+        folders[name].add(tuple(folder))
+    repeat = any(len(several) > 1 for several in folders.values())
+    entry = _named(words, parts, runs_inside, repeat)
     pattern = "/".join(part.written() for part in parts)
-    return FilePattern(
-        pattern, tuple(paths), tuple(_reasons(parts, paths, entry, runs_inside)), entry
-    )
+    reasons = tuple(_reasons(parts, paths, entry, runs_inside))
+    return FilePattern(pattern, tuple(paths), reasons, entry)
 
 
 def _part(values: Sequence[str], ending: str) -> _Part:
@@ -152,14 +156,6 @@ def _common(texts: Sequence[str]) -> str:
 
 def _last_separator(text: str) -> int:
     return max(text.rfind(mark) for mark in "-_ =") + 1
-
-
-def _repeat(split: Iterable[Sequence[str]]) -> bool:
-    """Return whether files of several folders have one name, as runs of each setup may."""
-    folders: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    for *folder, name in split:
-        folders[name].add(tuple(folder))
-    return any(len(those) > 1 for those in folders.values())
 
 
 def _named(

@@ -125,8 +125,7 @@ def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 def _clock(lines: Sequence[str], expressions: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the expression of a clock that other lines tell: they count on, or bars that ended."""
     for clock_of in (_clock_of, _ended_bar):
-        line = _line_before(lines, expressions, clock_of)
-        if line is not None:
+        if line := _line_before(lines, expressions, clock_of):
             yield clock_of(line), line
             return
 
@@ -135,7 +134,7 @@ def _clock_of(line: str) -> str:
     """Return the expression of the clock in a line, or an empty text."""
     numbers = _named_numbers(line) if _DIGIT.search(line) else ()
     clocks = [each for each in numbers if each.part == "clock" and each.group != _BAR]
-    return _joined(clocks[:1]) if clocks else ""
+    return _joined(clocks[:1])
 
 
 def _ended_bar(line: str) -> str:
@@ -212,9 +211,8 @@ def _common(
 
 def _joined(named: Sequence[_Named]) -> str:
     """Return one expression for what a line tells, in its order."""
-    expressions = [each.expression() for each in named]
-    words = [rf"\b{text}" if text[0].isalpha() else text for text in expressions]
-    return ".*?".join(words)
+    expressions = (each.expression() for each in named)
+    return ".*?".join(rf"\b{text}" if text[0].isalpha() else text for text in expressions)
 
 
 def _stamp(line: str) -> str:

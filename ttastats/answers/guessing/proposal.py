@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ttastats.formats.own_logs.block import KEYS
 from ttastats.report.render.harmless import visible
+from ttastats.sides.options import several
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def written(proposal: Proposal) -> str:
 
 
 def _value(value: str | tuple[str, ...]) -> str:
-    texts = [_text(text) for text in ((value,) if isinstance(value, str) else value)]
+    texts = [_text(text) for text in several(value)]
     if len(texts) == 1:
         return texts[0]
     inside = ", ".join(texts)

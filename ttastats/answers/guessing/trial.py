@@ -27,6 +27,7 @@ from ttastats.outcomes import time_to_target
 #: So many runs are shown, and no more of each file is read than this.
 _RUNS = 3
 _MOST_READ = 4 * 1024 * 1024
+_READ_IN_PART = f"only the first {_MOST_READ // 2**20} MiB were read"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +80,11 @@ def tried(
         unnamed += unit.inferred
         runs += _shown(unit.rows, shown, len(files), len(runs))
         remarks = [problem for problem in unit.problems if problem.code != PART_OF_A_RUN]
-        remarks += [_cut(each.name) for each in part if each.file.size > _MOST_READ]
+        remarks += [
+            Problem("large_file", _READ_IN_PART, "warning", source=each.name)
+            for each in part
+            if each.file.size > _MOST_READ
+        ]
         for problem in sorted(remarks, key=lambda each: each.severity != "error"):
             if proposal and problem.code in _CHOICES and not proposal.choices:
                 proposal = replace(proposal, choices=_CHOICES[problem.code])
@@ -180,12 +185,6 @@ def _in_order(evaluations: pl.DataFrame, first: Sequence[str]) -> list[str]:
     """Return the metrics of some evaluations, those of a block first."""
     known = sorted(evaluations["metric"].drop_nulls().unique().sort(), key=rank)
     return [*(name for name in first if name in known), *known]
-
-
-def _cut(name: str) -> Problem:
-    """Return the problem of a file that was read in part."""
-    text = f"only the first {_MOST_READ // 2**20} MiB were read"
-    return Problem("large_file", text, "warning", source=name)
 
 
 #: What it may mean that a step, or a time, goes back.
