@@ -113,19 +113,10 @@ def report(
     rules: ClaimOptions,
     prior: pl.DataFrame | None = None,
 ) -> Report:
-    """Return the report of claims about a table of runs.
+    """Return the report of claims about runs at a budget, or without one judged by their target.
 
-    Parameters
-    ----------
-    runs
-        At a budget (`at_budget.runs`), or without one judged by their target
-        (`time_to_target.runs`).
-    threshold
-        Of the quality; None if there is no claim about it.
-    limits
-        Of what the runs took to the target, or up to the budget.
-    prior
-        Earlier runs, whose noise is added to that of few runs, to the target (`priors`).
+    `threshold` is that of the quality, `limits` those of what the runs took to the target, or up to
+    the budget. The noise of a `prior` of earlier runs is added to that of few runs (`priors`).
     """
     entries = None if prior is None else priors.earlier(prior)
     by = tuple(by)

@@ -44,17 +44,11 @@ def grids(
 ) -> tuple[Grid, ...]:
     """Return the grid for each group, sorted by the keys.
 
-    Parameters
-    ----------
-    sides
-        The evaluations of the runs that count, of one side or of two.
-    sizes
-        The groups to ask about, with `n`, the number of their runs.
-    points
-        At most so many round targets between the worst first quality and the best that every run
-        reached.
-    metric
-        The metric to vary; by default the first with a target.
+    `sides` are the evaluations of the runs that count, of one side or of two, and `sizes` the
+    groups to ask about, with `n`, the number of their runs. There are at most so many `points`,
+    round targets between the worst first quality and the best that every run reached, beside the
+    official one. `metric` varies, by default the first with a target; other official metrics stay
+    at their targets.
     """
     facts = (
         pl.concat(sides, how="vertical_relaxed")

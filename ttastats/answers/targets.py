@@ -93,15 +93,7 @@ def report(
     """Return, for each group of one side or of two, the answer at each target of a grid.
 
     At each target the runs are judged as by a target of the user, and compared as by `compare`.
-
-    Parameters
-    ----------
-    points
-        At most so many round targets between the worst first quality and the best that every run
-        reached, beside the official one.
-    metric
-        The metric to vary, where a benchmark has several; by default the first with a target.
-        The other official metrics stay at their targets.
+    `points` and `metric` are those of `target_grid.grids`.
     """
     axis = axes.of(sides[0].runs)
     for name in by:

@@ -60,17 +60,10 @@ def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
 
 
 def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
-    """Return a report with the rows of each benchmark sorted, and only the first of them.
+    """Return a report of one table with the rows of each benchmark sorted, and the first `top`.
 
-    Parameters
-    ----------
-    report
-        One table whose rows stand in the order of `report.rows`.
-    sort
-        A key of the rows, or what is left of it without `_mean` and the unit; `-` before it
-        sorts from high to low. Unknown comes last either way. Empty: the report's own order.
-    top
-        Rows to keep of each benchmark, 0 for all; a note counts what is left out.
+    `sort` is a key of the rows, or what is left of it without `_mean` and the unit; `-` before it
+    sorts from high to low. Unknown comes last either way.
     """
     if not sort and not top:
         return report

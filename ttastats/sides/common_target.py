@@ -70,25 +70,17 @@ def judge(
     both sides. The time is then that of the first evaluation that meets it. Where one side has no
     target and reached nothing, it is that of the other.
 
-    Parameters
-    ----------
-    sides
-        The runs of A and of B (`time_to_target.runs`).
-    known
-        Their `targets`.
-    rows
-        Their tidy tables; without evaluations nothing can be judged anew.
+    `sides` are the runs of A and of B, `known` their `targets`, `rows` their tidy tables; without
+    evaluations nothing can be judged anew.
     """
     a, b = sides
     own_targets = tuple(
         table.join(runs.select(RUN), on=RUN, how="semi")
         for table, runs in zip(known, sides, strict=True)
     )
+    distinct = pl.col("target_value").unique().sort()
     values_a, values_b = (
-        dict(
-            sorted(table.group_by("metric").agg(pl.col("target_value").unique().sort()).iter_rows())
-        )
-        for table in own_targets
+        dict(sorted(table.group_by("metric").agg(distinct).iter_rows())) for table in own_targets
     )
     if not values_a or not values_b:
         return _by_the_only(sides, values_a or values_b, rows, own_targets)

@@ -159,14 +159,9 @@ def judged(
 ) -> tuple[Contrast[Sample], ...]:
     """Judge contrasts together: p values and claims about a margin share one alpha.
 
-    Parameters
-    ----------
-    contrasts
-        One that has a verdict keeps it. Its p takes part in the adjustment of the others unless
-        it is unavailable.
-    margin
-        Which difference does not matter: a fraction of times, else in the unit of the values.
-        Without one nothing is called the same.
+    One that has a verdict keeps it. Its p takes part in the adjustment of the others unless it is
+    unavailable. `margin` does not matter: a fraction of times, else in the unit of the values.
+    Without one nothing is called the same.
     """
     contrasts = list(contrasts)
     for number, contrast in enumerate(contrasts):

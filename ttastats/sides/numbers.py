@@ -78,11 +78,8 @@ def side(
 ) -> SideNumbers:
     """Return one side from its runs (`time_to_target.runs`).
 
-    Parameters
-    ----------
-    unit, column
-        The columns of the progress both sides share and of its evaluation interval, as
-        `time_to_target.common_progress` gives them.
+    `unit` and `column` are those of `time_to_target.common_progress`: the columns of the progress
+    both sides share, and of its evaluation interval.
     """
     solved = runs.filter("reached")
     times = _floats(solved.get_column("tta_seconds"))

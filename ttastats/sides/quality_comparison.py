@@ -79,17 +79,10 @@ def compare(
     unit: str = "",
     margin: float | None = None,
 ) -> tuple[QualityComparison, ...]:
-    """Compare pairs of groups of runs at a budget and judge them together.
+    """Compare pairs of groups of runs (`at_budget.runs`) and judge them together.
 
-    Parameters
-    ----------
-    pairs
-        Their runs are tables of `at_budget.runs`.
-    unit
-        The axis of what was spent; by default seconds, or progress where the budget is a time.
-    margin
-        The difference that does not matter, in the unit of the metric; without one no sides are
-        called the same.
+    `unit` is the axis of what was spent, by default seconds, or progress where the budget is a
+    time. `margin` does not matter, in the unit of the metric; without one no sides are the same.
     """
     return judged([_measured(pair, budget, options, unit) for pair in pairs], options, margin)
 

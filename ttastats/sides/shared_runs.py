@@ -63,10 +63,7 @@ def remark(
 def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
     """Refuse parts of one table that have a run in common: A would be compared with itself.
 
-    Parameters
-    ----------
-    sides
-        The name of each part and its runs (or rows of runs); each is set against the first.
+    Each part, a name and its runs (or rows of runs), is set against the first.
     """
     (first, baseline), *others = sides
     for name, runs in others:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
 
@@ -39,23 +40,33 @@ class RunSeen:
     to_target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """What the files of a kind hold; entries with most runs first, `timed` runs have a time.
+@dataclass(slots=True)
+class Counts:
+    """What the files of a kind hold, with the runs of each entry; `timed` runs have a time.
 
-    `worst` is the worst of the last values of the first metric, with its direction; `own_targets`
-    says whether the runs have targets already. `parts` are files whose runs other files tell.
+    `finals` are the last values of the first metric of each run, by its name and direction;
+    `own_targets` says whether the runs have targets already. `parts` are files whose runs other
+    files tell.
     """
 
-    runs: int = 0
-    parts: int = 0
-    benchmarks: int = 0
+    entries: Counter[str] = field(default_factory=Counter)
+    benchmarks: set[str | None] = field(default_factory=set)
     own_targets: bool = False
-    entries: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = ()
+    seeds: set[int] = field(default_factory=set)
+    parts: int = 0
     evaluations: int = 0
     timed: int = 0
-    worst: tuple[str, bool, float] | None = None
+    finals: dict[tuple[str, bool], list[float]] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> int:
+        """Return the number of runs."""
+        return self.entries.total()
+
+    @property
+    def names(self) -> list[str]:
+        """Return the entries, those with most runs first."""
+        return [name for name, _ in self.entries.most_common()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,7 @@ class Kind:
     reasons: tuple[Reason, ...]
     runs: tuple[RunSeen, ...] = ()
     problems: tuple[str, ...] = ()
-    counted: Counted = Counted()
+    counted: Counts = field(default_factory=Counts)
     clock: str = ""
 
 
@@ -115,14 +126,14 @@ class Guessed:
         # `ingest` looks for it in the folder, in those above and in those below.
         folder, place = Path(config).resolve().parent, Path(self.folder).resolve()
         is_around = folder == place or folder in place.parents or place in folder.parents
-        if not any(kind.counted.runs for kind in self.kinds):
+        if not any(kind.counted.entries for kind in self.kinds):
             return  # a question must be answered in the file first
         is_met = is_around and Path(config).name == FILE
         named = "" if is_met or not self.config else f" --config {shlex.quote(config)}"
         yield f"ttastats ingest {path}{named}"
         table = shlex.quote(visible(str(default_output([self.path]))))
         kind = max(self.kinds, key=lambda kind: (len(kind.counted.entries) > 1, len(kind.files)))
-        if len(entries := kind.counted.entries) > 1:
+        if len(entries := kind.counted.names) > 1:
             a, b = (shlex.quote(f"entry={visible(name)}") for name in entries[:2])
             yield f"ttastats compare {table} --a {a} --b {b}{_question(kind)}"
         else:
@@ -135,7 +146,7 @@ def _question(kind: Kind) -> str:
 
     Several benchmarks have no target in common.
     """
-    one = kind.counted.benchmarks <= 1 and not kind.counted.own_targets
+    one = len(kind.counted.benchmarks) <= 1 and not kind.counted.own_targets
     target = _target(kind) if one and kind.counted.timed else ""
     has_target = target or (kind.counted.own_targets and kind.counted.timed)
     return target if has_target else " --at-end"
@@ -146,9 +157,10 @@ def _target(kind: Kind) -> str:
 
     It is rounded to three digits, so that the worst value still meets it.
     """
-    if kind.counted.worst is None or kind.counted.own_targets:
+    if not kind.counted.finals or kind.counted.own_targets:
         return ""
-    metric, better, worst = kind.counted.worst
+    (metric, better), values = max(kind.counted.finals.items(), key=lambda each: len(each[1]))
+    worst = min(values) if better else max(values)
     three = Context(prec=3, rounding=ROUND_FLOOR if better else ROUND_CEILING)
     rounded = f"{float(three.create_decimal(repr(worst))):.3g}"
     target = f"{metric}{'>=' if better else '<='}{rounded}"
@@ -158,14 +170,13 @@ def _target(kind: Kind) -> str:
 def _holds(kind: Kind) -> str:
     """Return in a line how many runs, entries, seeds and evaluations there are, and the clock."""
     counted = kind.counted
-    entries = units.listed([visible(name) for name in counted.entries], _NAMED)
-    number = len(counted.entries)
+    entries, number = _named(counted.names), len(counted.entries)
     parts = [
         f"{units.plural(counted.runs, 'run')} of "
         f"{number:,} {'entry' if number == 1 else 'entries'} ({entries})"
     ]
     if counted.seeds:
-        seeds = units.listed([str(seed) for seed in counted.seeds], 5)
+        seeds = units.listed([str(seed) for seed in sorted(counted.seeds)], 5)
         parts.append(f"{'seed' if len(counted.seeds) == 1 else 'seeds'} {seeds}")
     parts.append(units.plural(counted.evaluations, "evaluation"))
     clock = kind.clock or "the log"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
 
-from ttastats.answers.guessing.answer import Counted, Kind, RunSeen
+from ttastats.answers.guessing.answer import Counts, Kind, RunSeen
 from ttastats.answers.guessing.columns import rank
 from ttastats.answers.guessing.proposal import Proposal, written
 from ttastats.base import units
@@ -64,7 +63,7 @@ def tried(
     reading = Reading(blocks=config.blocks(block, FILE, root) if block else blocks)
     shown = {files[at].below for at in (0, len(files) // 2, -1)}
     first = _metrics_of(proposal)
-    counts = _Counts()
+    counts = Counts()
     runs: list[pl.DataFrame] = []
     unnamed: list[inferred.Inferred] = []
     problems: dict[str, dict[str, None]] = {}
@@ -75,7 +74,7 @@ def tried(
     for part in units_of_work(beginnings):
         unit = read_unit(part, reading)
         assert isinstance(unit.rows, pl.DataFrame)  # noqa: S101 - for the type checker
-        counts.add(unit.rows, first)
+        _add(counts, unit.rows, first)
         counts.parts += len(unit.parts)
         unnamed += unit.inferred
         runs += _shown(unit.rows, shown, len(files), len(runs))
@@ -91,7 +90,7 @@ def tried(
             if problem.severity != "info":
                 problems.setdefault(_worded(problem), {})[problem.place] = None
     named, _ = inferred.settled(unnamed)
-    counts.rename(unnamed, named)
+    _rename(counts, unnamed, named)
     runs = [inferred.renamed(run.lazy(), named).collect() for run in runs]
     kind = Kind(
         title,
@@ -100,7 +99,7 @@ def tried(
         proposal.reasons if proposal else (),
         tuple(_run_seen(run, first) for run in runs),
         tuple(f"{units.listed(list(places), 3)}: {text}" for text, places in problems.items()),
-        counts.counted(),
+        counts,
         _clock(proposal),
     )
     return kind, proposal
@@ -120,65 +119,38 @@ def _shown(
     ][:room]
 
 
-@dataclass(slots=True)
-class _Counts:
-    """What all files of a kind hold, counted from their rows."""
+def _rename(counts: Counts, runs: Sequence[inferred.Inferred], named: pl.DataFrame) -> None:
+    """Count runs by the entries and seeds that all of them together tell."""
+    entries = {(run.run_id, run.source): run.entry for run in runs}
+    for run_id, source, entry, seed in named.iter_rows():
+        counts.entries.update({entries[run_id, source]: -1, entry: 1})
+        counts.seeds |= set() if seed is None else {seed}
+    counts.entries = +counts.entries
 
-    entries: Counter[str] = field(default_factory=Counter)
-    benchmarks: set[str | None] = field(default_factory=set)
-    own_targets: bool = False
-    seeds: set[int] = field(default_factory=set)
-    parts: int = 0
-    evaluations: int = 0
-    timed: int = 0
-    finals: dict[tuple[str, bool], list[float]] = field(default_factory=dict)
 
-    def rename(self, runs: Sequence[inferred.Inferred], named: pl.DataFrame) -> None:
-        """Count runs by the entries and seeds that all of them together tell."""
-        entries = {(run.run_id, run.source): run.entry for run in runs}
-        for run_id, source, entry, seed in named.iter_rows():
-            self.entries.update({entries[run_id, source]: -1, entry: 1})
-            self.seeds |= set() if seed is None else {seed}
-        self.entries = +self.entries
-
-    def add(self, rows: pl.DataFrame, first: Sequence[str]) -> None:
-        """Count the runs in some rows; of the metric that comes first, keep the last values."""
-        evaluations = rows.filter(pl.col("eval_index") >= 0)
-        per_run = rows.group_by("source", "run_id", maintain_order=True).agg(
-            pl.col("entry", "seed", "benchmark").first(),
-            timed=pl.col("seconds").is_not_null().any(),
-            judged=pl.col("target_value").is_not_null().any(),
-        )
-        self.benchmarks.update(per_run["benchmark"].to_list())
-        self.own_targets = self.own_targets or bool(per_run["judged"].any())
-        self.entries.update(per_run["entry"].drop_nulls())
-        self.seeds.update(per_run["seed"].drop_nulls())
-        self.evaluations += evaluations.height
-        self.timed += int(per_run["timed"].sum())
-        metric = next(iter(_in_order(evaluations, first)), "")
-        last = (
-            evaluations.filter(pl.col("metric") == metric, pl.col("value").is_finite())
-            .group_by("source", "run_id", maintain_order=True)
-            .agg(pl.col("value", "higher_is_better").last())
-        )
-        for value, better in last.select("value", "higher_is_better").iter_rows():
-            if better is not None:
-                self.finals.setdefault((metric, better), []).append(value)
-
-    def counted(self) -> Counted:
-        """Return the counts, the worst of the last values among them."""
-        worst = max(self.finals.items(), key=lambda item: len(item[1]), default=None)
-        return Counted(
-            runs=self.entries.total(),
-            parts=self.parts,
-            benchmarks=len(self.benchmarks),
-            own_targets=self.own_targets,
-            entries=tuple(name for name, _ in self.entries.most_common()),
-            seeds=tuple(sorted(self.seeds)),
-            evaluations=self.evaluations,
-            timed=self.timed,
-            worst=worst and (*worst[0], (min if worst[0][1] else max)(worst[1])),
-        )
+def _add(counts: Counts, rows: pl.DataFrame, first: Sequence[str]) -> None:
+    """Count the runs in some rows; of the metric that comes first, keep the last values."""
+    evaluations = rows.filter(pl.col("eval_index") >= 0)
+    per_run = rows.group_by("source", "run_id", maintain_order=True).agg(
+        pl.col("entry", "seed", "benchmark").first(),
+        timed=pl.col("seconds").is_not_null().any(),
+        judged=pl.col("target_value").is_not_null().any(),
+    )
+    counts.benchmarks.update(per_run["benchmark"].to_list())
+    counts.own_targets = counts.own_targets or bool(per_run["judged"].any())
+    counts.entries.update(per_run["entry"].drop_nulls())
+    counts.seeds.update(per_run["seed"].drop_nulls())
+    counts.evaluations += evaluations.height
+    counts.timed += int(per_run["timed"].sum())
+    metric = next(iter(_in_order(evaluations, first)), "")
+    last = (
+        evaluations.filter(pl.col("metric") == metric, pl.col("value").is_finite())
+        .group_by("source", "run_id", maintain_order=True)
+        .agg(pl.col("value", "higher_is_better").last())
+    )
+    for value, better in last.select("value", "higher_is_better").iter_rows():
+        if better is not None:
+            counts.finals.setdefault((metric, better), []).append(value)
 
 
 def _in_order(evaluations: pl.DataFrame, first: Sequence[str]) -> list[str]:

@@ -182,16 +182,9 @@ def check(
 ) -> ConvergenceVerdict:
     """Hold an entry against the reference.
 
-    Parameters
-    ----------
-    values
-        Samples or epochs to the target of the runs that converged.
-    failed
-        How many others there are; each counts as a slowest.
-    batch_size
-        That of all runs, None if it is unknown or theirs differ.
-    bypass
-        Let pass, with a mark, what the official `--rcp_bypass` lets pass.
+    `values` are samples or epochs to the target of the runs that converged; each of the `failed`
+    counts as a slowest. `batch_size` is None if it is unknown or differs. What the official
+    `--rcp_bypass` lets pass is passed with a mark by `bypass`.
     """
     if batch_size is None:
         return ConvergenceVerdict(passed=False, reason="Could not detect global_batch_size")

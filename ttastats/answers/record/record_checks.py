@@ -83,13 +83,7 @@ class _Rule:
 
 
 def evidence(every: Sides, rules: Rules) -> list[Check]:
-    """Return the checks of the runs of each side: of each check the first rule with a fact.
-
-    Parameters
-    ----------
-    every
-        Copies included, as tables of `at_budget.runs` or `time_to_target.runs`.
-    """
+    """Return the checks of the runs of each side, copies included: the first rules with a fact."""
     sides = {name: once(runs) for name, runs in every.items()}
     about = _Evidence({name: standing(runs) for name, runs in every.items()}, sides, rules)
     unasked = {"time" if rules.most_seconds is None else "same stop"}

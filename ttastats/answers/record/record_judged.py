@@ -57,15 +57,10 @@ class JudgedRecord:
 
 
 def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRecord:
-    """Judge the runs of B against those of A, or against what is stated of a baseline.
+    """Judge the runs of B against those of A, or against the number stated of a baseline.
 
-    Parameters
-    ----------
-    sides
-        As tables of `at_budget.runs`, or where the rules have a time to a target of
-        `time_to_target.runs`; of one benchmark, copies included.
-    stated
-        The baseline's seconds, steps or quality, where there is no A.
+    `sides` are runs of one benchmark, copies included, as tables of `at_budget.runs`, or where the
+    rules have a time to a target of `time_to_target.runs`.
     """
     if rules.value == "target":
         return _of_studies(sides, rules)
