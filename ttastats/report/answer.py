@@ -55,14 +55,9 @@ class Report:
     groups: Sequence[pl.DataFrame] = field(default=(), repr=False, compare=False)
     people: Callable[[], Report] | None = field(default=None, repr=False, compare=False)
 
-    @property
+    @cached_property
     def rows(self) -> tuple[Mapping[str, Any], ...]:
         """Return the rows for programs: raw numbers (seconds, fractions), None for unknown."""
-        return self._numbers
-
-    @cached_property
-    def _numbers(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the rows, made when they are first read: not every format shows them."""
         if isinstance(self.records, Rows):
             return tuple(self.records.frame.iter_rows(named=True))
         return tuple(row.numbers() for row in self.records)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Literal
 
-from ttastats.base.note import Note
 from ttastats.base.units import Amount
 from ttastats.stats.verdict import Tone
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Unit = Literal["fraction", "count", "ratio", "number", "bytes", "flop/second"] | Amount
 
@@ -185,47 +181,3 @@ class Lead:
     word: str
     text: str
     tone: Tone = "plain"
-
-
-class Printable(Protocol):
-    """What every output format shows: the answer of a command, or what others make like one."""
-
-    @property
-    def command(self) -> str:
-        """Return the name of the command."""
-        ...
-
-    @property
-    def rows(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the numbers, for programs."""
-        ...
-
-    @property
-    def columns(self) -> pl.DataFrame | None:
-        """Return the same as typed columns, where they have one type each."""
-        ...
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """Return the same for people."""
-        ...
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """Return the footnotes."""
-        ...
-
-    @property
-    def sentence(self) -> str:
-        """Return what it comes to."""
-        ...
-
-    @property
-    def lead(self) -> tuple[Lead, ...]:
-        """Return what a screen begins with in place of the sentence, if anything."""
-        ...
-
-    @property
-    def gate(self) -> Gate | None:
-        """Return the verdict of the gate, if one was asked."""
-        ...

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ttastats.base.codes import ADVICE, CAUTIONS, SHORT
-from ttastats.report.cells import Printable
+from ttastats.report.answer import Report
 
 _HARM = {code: place for place, code in enumerate(CAUTIONS)}
 
@@ -45,7 +45,7 @@ class Remark:
         return f"{self.mark} {text}".strip()
 
 
-def ranked(report: Printable) -> list[Remark]:
+def ranked(report: Report) -> list[Remark]:
     """Return the notes of a report by their codes: cautions first, the most harmful first."""
     notes: dict[str, list[Any]] = {}
     for note in report.notes:

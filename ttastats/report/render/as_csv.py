@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats.report.cells import Printable
+from ttastats.report.answer import Report
 from ttastats.report.render.harmless import visible, visible_frame
 
 #: Where a spreadsheet would take text for a formula: at its start, or after a semicolon, since
@@ -17,7 +17,7 @@ from ttastats.report.render.harmless import visible, visible_frame
 FORMULA = r"(^|;)([=+\-@\t\r\n＝＋－＠])"
 
 
-def render(report: Printable) -> str:
+def render(report: Report) -> str:
     """Return the rows as CSV text with a header line.
 
     In text cells a `'` stands before what a spreadsheet would take for a formula, and characters

@@ -8,7 +8,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from ttastats.report.cells import Cell, Printable, PValue, Quantity, Reached
+from ttastats.report.answer import Report
+from ttastats.report.cells import Cell, PValue, Quantity, Reached
 from ttastats.report.render import words
 from ttastats.report.render.harmless import visible
 
@@ -28,12 +29,12 @@ _STYLE = """\
 """
 
 
-def alone(report: Printable) -> str:
+def alone(report: Report) -> str:
     """Return a report as the HTML that a notebook shows, with the style it needs."""
     return f'{_STYLE}<div class="ttastats">\n{render(report)}</div>\n'
 
 
-def render(report: Printable) -> str:
+def render(report: Report) -> str:
     """Return the tables, notes and sentence of a report as a fragment of HTML.
 
     Cells of numbers say the raw number (seconds, fractions) in `data-value`.

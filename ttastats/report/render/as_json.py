@@ -9,10 +9,10 @@ import polars as pl
 
 from ttastats.base.json_safe import plain
 from ttastats.base.version import __version__
-from ttastats.report.cells import Printable
+from ttastats.report.answer import Report
 
 
-def render(report: Printable) -> str:
+def render(report: Report) -> str:
     """Return the report as JSON text. Infinity is the string "inf": JSON has no such number."""
     gate, lines = report.gate, _lines(report)
     text = dumps(
@@ -47,7 +47,7 @@ def render(report: Printable) -> str:
     )  # fmt: skip
 
 
-def _lines(report: Printable) -> str:
+def _lines(report: Report) -> str:
     """Return the rows as lines of JSON, where they have columns and no infinite number."""
     frame = report.columns
     if (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ttastats.report.cells import Printable, Table
+from ttastats.report.answer import Report
+from ttastats.report.cells import Table
 from ttastats.report.render import words
 from ttastats.report.render.harmless import visible
 
@@ -19,7 +20,7 @@ _BLOCK = re.compile(r"^(?=(?:#{1,6}|[+-])\s|>|[=-]+$)")
 _OWN_CODE = re.compile(r"(`[\w ./=-]+`)")
 
 
-def render(report: Printable) -> str:
+def render(report: Report) -> str:
     """Return the report as Markdown text. Names from logs are data: nothing in them is markup."""
     blocks = ["\n".join(_table(table)) for table in report.tables]
     if report.notes:

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.text import Text as Line
 
 from ttastats.report import remarks
-from ttastats.report.cells import Cell, Column, Printable, Quantity, Table, Text
+from ttastats.report.answer import Report
+from ttastats.report.cells import Cell, Column, Quantity, Table, Text
 from ttastats.report.cells import Line as TableLine
 from ttastats.report.remarks import Remark
 from ttastats.report.render import fitting, words
@@ -34,7 +35,7 @@ _CAUTIONS, _LINES = 3, 2
 
 
 def render(
-    report: Printable, console: Console, *, width: int | None = None, verbose: bool = False
+    report: Report, console: Console, *, width: int | None = None, verbose: bool = False
 ) -> None:
     """Print a report in layers: what it comes to, the tables, the worst cautions, and the rest.
 
@@ -52,7 +53,7 @@ def render(
         console.print(line, soft_wrap=True, highlight=False)
 
 
-def text(report: Printable) -> str:
+def text(report: Report) -> str:
     """Return a report as plain text; in a notebook, rich would display it itself."""
     stream = io.StringIO()
     console = Console(file=stream, force_jupyter=False, color_system=None)
@@ -60,7 +61,7 @@ def text(report: Printable) -> str:
     return stream.getvalue().rstrip("\n")
 
 
-def _report_lines(report: Printable, width: int | None, *, verbose: bool) -> Iterator[Line]:
+def _report_lines(report: Report, width: int | None, *, verbose: bool) -> Iterator[Line]:
     yield from _first(report, width)
     for number, table in enumerate(report.tables):
         if number:
@@ -84,7 +85,7 @@ def _report_lines(report: Printable, width: int | None, *, verbose: bool) -> Ite
         yield from _wrapped(report.sentence, width)
 
 
-def _first(report: Printable, width: int | None) -> Iterator[Line]:
+def _first(report: Report, width: int | None) -> Iterator[Line]:
     """Yield what the report comes to."""
     for lead in report.lead:
         first, *others = _wrapped(f"{lead.word}   {lead.text}", width)
