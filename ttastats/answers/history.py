@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
 from operator import itemgetter
 from typing import Annotated, Any
 
@@ -23,13 +22,15 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Finding, Gate, Outcome, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.row import Key, Row, of_kind
+from ttastats.report.row import Key, Row
 from ttastats.stats import changes
 
 #: What the runs of one setup have in common, whenever they were made.
 SETUP = ("suite", "benchmark", "entry")
 #: Commits that a line names; of more it says how many.
 _COMMITS = 4
+#: The history of each setup with its name, which is empty where there is only one.
+Histories = Sequence[tuple[str, History]]
 
 
 class HistoryRow(Row, frozen=True):
@@ -90,14 +91,17 @@ class HistoryRow(Row, frozen=True):
 
 def report(
     runs: pl.DataFrame, by: Sequence[str], *, order: str = nights.BY_DATE
-) -> tuple[Report, tuple[History, ...]]:
+) -> tuple[Report, Histories]:
     """Return the report of each setup, and the histories behind it."""
     groups = list(grouping.groups(runs, by))
-    histories = tuple(nights.history(group, order) for _, group in groups)
+    names = grouping.row_names([values for values, _ in groups], by) if len(groups) > 1 else [""]
+    histories = [
+        (name, nights.history(group, order)) for name, (_, group) in zip(names, groups, strict=True)
+    ]
     absent = left_out.rows(runs)
     rows: list[HistoryRow] = []
     details: list[tuple[str, ...]] = []
-    for (values, group), history in zip(groups, histories, strict=True):
+    for (values, group), (_, history) in zip(groups, histories, strict=True):
         gone = left_out.group(runs, values, absent)
         about = {
             "keys": {name: values.get(name) for name in grouping.row_keys(tuple(values), SETUP)},
@@ -111,24 +115,10 @@ def report(
         ]
         rows += of_group
         details += [()] * (len(of_group) - 1) + [grouping.with_line((), gone)]
-    names = _names(rows, histories, by)
-    notes = (*grouping.group_notes(runs, by), *_notes(names, histories, order))
-    tables, text = (_table(rows, by, details),), _opening(names, histories)
+    notes = (*grouping.group_notes(runs, by), *_notes(histories, order))
+    tables, text = (_table(rows, by, details),), _opening(histories)
     keys = grouping.row_keys(by, SETUP)
     return Report("history", tuple(rows), tables, notes, text, by=keys), histories
-
-
-def _names(
-    rows: Sequence[HistoryRow], histories: Sequence[History], by: Sequence[str]
-) -> list[str]:
-    """Return the name of each setup; none where there is one only."""
-    if len(histories) < 2:
-        return [""] * len(histories)
-    firsts, place = [], 0
-    for history in histories:
-        firsts.append(rows[place])
-        place += sum(len(part.borders) + 1 for part in history.parts)
-    return grouping.row_names(firsts, by)
 
 
 def _row(history: History, part: Part, number: int, about: Mapping[str, Any]) -> HistoryRow:
@@ -231,18 +221,17 @@ def size_of(part: Part, border: Border) -> str:
     return f"{text} of the runs" if part.name == FAILURES else text
 
 
-def _opening(names: Sequence[str], histories: Sequence[History]) -> str:
+def _opening(histories: Histories) -> str:
     """Return a sentence for each setup; for several with too few nights one together."""
-    few = [len(history.nights) < changes.WAIT for history in histories]
-    together = sum(few) > 1
+    few = [n for _, history in histories if (n := len(history.nights)) < changes.WAIT]
+    several = len(few) > 1
     texts = [
         _sentence(name, history)
-        for name, history, short in zip(names, histories, few, strict=True)
-        if not (short and together)
+        for name, history in histories
+        if not several or len(history.nights) >= changes.WAIT
     ]
-    if together:
-        most = max(len(history.nights) for history in compress(histories, few))
-        texts.append(wording("few_setups", setups=sum(few), n=most, least=changes.WAIT))
+    if several:
+        texts.append(wording("few_setups", setups=len(few), n=max(few), least=changes.WAIT))
     return " ".join(texts)
 
 
@@ -280,23 +269,22 @@ def _in_words(history: History, part: Part, border: Border) -> str:
     return f"{text}{more}{'' if border.independent else wording('history_alike')}."
 
 
-def _notes(names: Sequence[str], histories: Sequence[History], order: str) -> Iterator[Note]:
+def _notes(histories: Histories, order: str) -> Iterator[Note]:
     yield note("promise", wait=changes.WAIT)
-    if unordered := sum(history.unordered for history in histories):
+    if unordered := sum(history.unordered for _, history in histories):
         what = "date" if order == nights.BY_DATE else order
         yield note("unordered", n=unordered, what=what)
-    for name, history in zip(names, histories, strict=True):
+    for name, history in histories:
         for part in history.parts:
             if part.alike is not None:
                 yield note("nights_alike", part=part.name, r=part.alike).prefixed(name)
 
 
-def judged(made: Report, histories: Sequence[History], gates: Sequence[Requirement]) -> Report:
+def judged(made: Report, histories: Histories, gates: Sequence[Requirement]) -> Report:
     """Return a report with the verdict of the gate on the latest segment of each setup."""
-    names = _names(of_kind(made.records, HistoryRow), histories, made.by)
     findings = [
         Finding(str(gate), name or "these runs", None, None, *finding)
-        for name, history in zip(names, histories, strict=True)
+        for name, history in histories
         for gate in gates
         for finding in _findings(history, gate)
     ]

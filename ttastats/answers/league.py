@@ -301,7 +301,14 @@ def not_separable(league: League, place: int) -> str:
     rivals = league.rivals(place)
     if not rivals:
         return "told apart from every other rank"
-    return f"not told apart from {'ranks' if len(rivals) > 1 else 'rank'} {_listed(rivals)}"
+    spans: list[list[int]] = []  # 2 to 4, 7
+    for number in rivals:
+        if spans and spans[-1][-1] == number - 1:
+            spans[-1] = [spans[-1][0], number]
+        else:
+            spans.append([number])
+    listed = ", ".join(" to ".join(map(str, ends)) for ends in spans)
+    return f"not told apart from {'ranks' if len(rivals) > 1 else 'rank'} {listed}"
 
 
 def tied(league: League) -> str:
@@ -315,17 +322,6 @@ def tied(league: League) -> str:
         return f"All ranks are told apart ({how})."
     spans = (f"{a} {'and' if b == a + 1 else 'to'} {b}" for a, b in league.ties)
     return f"Ranks that cannot be told apart: {'; '.join(spans)} ({how})."
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    """Return `2 to 4, 7`."""
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and spans[-1][-1] == number - 1:
-            spans[-1] = [spans[-1][0], number]
-        else:
-            spans.append([number])
-    return ", ".join(" to ".join(map(str, ends)) for ends in spans)
 
 
 def hardware(entry: Entry) -> str:

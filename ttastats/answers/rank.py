@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
@@ -19,6 +17,7 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Table, Text
 from ttastats.report.fields import Field
+from ttastats.report.render.shortening import models
 from ttastats.report.row import Key, Row
 
 #: Tables of which each has a sentence about one's own entries.
@@ -114,9 +113,7 @@ def standing(one: League, mine: str = "") -> list[StandingRow]:
             mean_seconds=entry.mean,
             mean_seconds_low=entry.low,
             mean_seconds_high=entry.high,
-            accelerator_hours=None
-            if (spent := entry.accelerator_seconds) is None
-            else spent / 3600,
+            accelerator_hours=(spent := entry.accelerator_seconds) and spent / 3600,
             hardware=league.hardware(entry),
             mine=bool(mine) and mine.casefold() in entry.label.casefold(),
             axis=entry.row.axis,
@@ -165,19 +162,11 @@ def table(
     return fields.table(shown, columns, title, below)
 
 
-#: The first word of a name of hardware that has a digit: `B200` of `B200-SXM-180GB`.
-_MODEL = re.compile(r"[A-Za-z]*\d\w*")
-
-
 def short(rows: Iterable[StandingRow]) -> dict[str, str]:
     """Return the shortest text that tells the hardware of rows apart, by its whole name."""
     whole = {row.hardware: row.hardware.partition("× ")[2] for row in rows}
-    short = {name: match[0] for name in whole.values() if (match := _MODEL.search(name))}
-    told = Counter(short.values())
-    return {
-        hardware: short[name] if told[short.get(name, "")] == 1 else name
-        for hardware, name in whole.items()
-    }
+    short = models(whole.values())
+    return {hardware: short[name] for hardware, name in whole.items()}
 
 
 def tie_notes(leagues: Iterable[League]) -> Iterator[Note]:
@@ -199,14 +188,9 @@ def _sentence(shown: Sequence[tuple[League, Sequence[StandingRow]]], mine: str) 
     texts = []
     for one, rows in shown:
         place = next(place for place, row in enumerate(rows) if row.mine)
-        texts.append(f"{one.title}: {one.entries[place].label} is {_standing(one, place)}.")
+        how = "of too few runs to tell from chance"
+        how = league.not_separable(one, place) if one.testable else how
+        text = f"{units.ordinal(place + 1)} of {len(one.entries)}, {how}"
+        text = "the only entry" if len(one.entries) == 1 else text
+        texts.append(f"{one.title}: {one.entries[place].label} is {text}.")
     return " ".join(texts)
-
-
-def _standing(one: League, place: int) -> str:
-    if len(one.entries) == 1:
-        return "the only entry"
-    of = f"{units.ordinal(place + 1)} of {len(one.entries)}"
-    if not one.testable:
-        return f"{of}, of too few runs to tell from chance"
-    return f"{of}, {league.not_separable(one, place)}"

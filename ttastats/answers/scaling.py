@@ -282,21 +282,18 @@ def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> Iterator[
         yield note("slope", slopes=slopes)
     else:
         yield note("no_throughput.scaling", to_target=axis.to_target)
-    mixtures = [(_name(keys, names), _mixture(runs)) for keys, runs in curves]
-    if mixed := [f"{name}: {', '.join(how)}" for name, how in mixtures if how]:
+    mixed = []
+    for keys, runs in curves:
+        several = [name for name in CURVE if runs[name].drop_nulls().n_unique() > 1]
+        how = {name: f"several of {name}" for name in several}
+        if runs["hardware"].null_count():
+            how.setdefault("hardware", "hardware unknown")
+        if how:
+            listed = ", ".join(how[name] for name in CURVE if name in how)
+            mixed.append(f"{_name(keys, names)}: {listed}")
+    if mixed:
         yield note("mixed_curves", curves=mixed)
 
 
 def _name(keys: Mapping[str, Any], names: Sequence[str]) -> str:
     return " ".join("unknown" if keys[name] is None else str(keys[name]) for name in names)
-
-
-def _mixture(curve: pl.DataFrame) -> list[str]:
-    """Return in what the runs of a curve differ or may differ."""
-    several = [name for name in CURVE if curve[name].drop_nulls().n_unique() > 1]
-    unknown = curve["hardware"].null_count() and "hardware" not in several
-    return [
-        "hardware unknown" if name not in several else f"several of {name}"
-        for name in CURVE
-        if name in several or (name == "hardware" and unknown)
-    ]

@@ -198,7 +198,8 @@ def latest_segment(source: Source, **keywords: Unpack[Judged]) -> Source:
     _, histories = history_report.report(side.runs, keys)
     several = f"{len(histories)} setups, each with changes of its own"
     refuse_if(len(histories) != 1, several, "--baseline", "Select one with --where.")
-    conditions = parse_all([f"started_at>={histories[0].latest.name}"], "--baseline")
+    _, history = histories[0]
+    conditions = parse_all([f"started_at>={history.latest.name}"], "--baseline")
     if isinstance(source, Selection):
         return Selection(source.table, (*source.conditions, *conditions))
     return Selection(source, conditions)

@@ -118,7 +118,7 @@ def _by_the_strictest(
 ) -> JudgedPair:
     for candidate in _candidates(own_targets):
         anew = [_rejudged(*each, candidate) for each in zip(sides, rows, strict=True)]
-        if all(_all_reach_it(before, now) for before, now in zip(sides, anew, strict=True)):
+        if all(_reaches_it(before, now) for before, now in zip(sides, anew, strict=True)):
             at = ", ".join(f"{target.metric} {target.value:g}" for target in candidate)
             return JudgedPair(anew[0], anew[1], None, f"{text}; both are compared at {at}")
     text += "; the evaluations do not allow a common target"
@@ -161,7 +161,7 @@ def _rejudged(
     return order.join(anew, on=RUN, how="left", maintain_order="left")
 
 
-def _all_reach_it(before: pl.DataFrame, now: pl.DataFrame) -> bool:
+def _reaches_it(before: pl.DataFrame, now: pl.DataFrame) -> bool:
     """Return whether every run that reached its own target is seen to reach the other."""
     reached = now.get_column("reached").fill_null(value=False)
     known = ~reached | now.get_column("tta_seconds").is_not_null()

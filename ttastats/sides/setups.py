@@ -158,7 +158,12 @@ def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterato
         renamed = [each for each in differences if column == "hardware" and same(*each[1:])]
         apart = [each for each in differences if each not in renamed]
         if apart:
-            text = _by_difference(apart, everywhere=len(apart) == len(groups))
+            by_pair: dict[str, list[str]] = {}  # DGX-2 vs DGX-2H, of which groups if not of all
+            for name, value_a, value_b in apart:
+                by_pair.setdefault(f"{value_a} vs {value_b}", []).append(name)
+            text = "; ".join(f"{pair} ({units.listed(names)})" for pair, names in by_pair.items())
+            if len(by_pair) == 1 and len(apart) == len(groups):
+                (text,) = by_pair
             yield Note(f"{column}_differ", wording("setup_differs", column=column, how=text))
         names = dict.fromkeys(
             f"{value_a} and {value_b}"
@@ -167,13 +172,3 @@ def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterato
         )
         if names:
             yield note("hardware_names", names=[*names])
-
-
-def _by_difference(differences: Sequence[tuple[str, str, str]], *, everywhere: bool) -> str:
-    """Return `DGX-2 vs DGX-2H`, and of which groups if not of all."""
-    groups: dict[str, list[str]] = {}
-    for name, value_a, value_b in differences:
-        groups.setdefault(f"{value_a} vs {value_b}", []).append(name)
-    if everywhere and len(groups) == 1:
-        return next(iter(groups))
-    return "; ".join(f"{values} ({units.listed(names)})" for values, names in groups.items())

@@ -30,7 +30,6 @@ from ttastats.report import fields, grouping
 from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Cell, Column, Line, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.row import Row
 from ttastats.sides import blocking, comparison, priors, quality_comparison, setups
 from ttastats.sides.options import Options, View
 from ttastats.sides.pairing import SAME_RUNS, Pairing, Side, pairings
@@ -98,10 +97,10 @@ def of_times(
     ]
     compared = comparison.compare([pair for _, _, pair in together], options)
     metrics = quality_comparison.other_metrics(together, also, options)
-    row_of = partial(rows.of_times, options=options)
+    entries = None if prior is None else priors.earlier(prior)
+    row_of = partial(rows.of_times, options=options, entries=entries)
     both = zip(compared, metrics, strict=True)
     sides, shown = _sides(baseline, others, paired, both, row_of, view, options)
-    sides, shown = _with_prior(sides, shown, prior, options)
     if not options.max_runs:  # a mean over benchmarks has no plan of its own
         for number, each in enumerate(sides):
             ratios = [s.one.speedup.ratio for s in each.shown if s.one.speedup is not None]
@@ -168,32 +167,6 @@ def of_times(
         ),
     )
     return report if view.same else replace(report, lead=headline.leads(report, options.confidence))
-
-
-def _prior_lines(row: Row) -> list[str]:
-    """Return what earlier entries add to a row: asked for, so shown of every row."""
-    prior = getattr(row, "prior", None)  # only times have it
-    return [*priors.in_words(prior)] if isinstance(prior, priors.PriorRatios) else []
-
-
-def _with_prior(
-    sides: list[_Side],
-    shown: list[Shown[Any, Any]],
-    prior: pl.DataFrame | None,
-    options: Options,
-) -> tuple[list[_Side], list[Shown[Any, Any]]]:
-    """Return sides whose rows have their parts with the noise of earlier entries too, if any."""
-    if prior is None:
-        return sides, shown
-    entries, level = priors.earlier(prior), options.confidence
-    made = [
-        s if s.pair.unavailable is not None
-        else replace(s, row=structs.replace(
-            s.row, prior=priors.between(entries, s.pair.a, s.pair.b, level)))
-        for s in shown
-    ]  # fmt: skip
-    rest = iter(made)
-    return [replace(each, shown=tuple(islice(rest, len(each.shown)))) for each in sides], made
 
 
 def of_qualities(
@@ -336,21 +309,17 @@ def _table(
     every += columns
     body = []
     for s in side.shown:
-        below = tuple(lines(s))
-        shown = 1 if isinstance(s.row, TimesRow) and s.row.word.decided else 0
-        if not isinstance(s.row, TimesRow):
-            shown = len(below)
-        body.append(
-            Line(
-                tuple(each.cell(s) for each in every),
-                grouping.with_line(
-                    (*below[:shown], *_prior_lines(s.row), *beside.lines(s.also)), s.left_out
-                ),
-                more=below[shown:],
-                place=headline.place(s.row) if isinstance(s.row, TimesRow) else (),
-                aside=SAME_RUNS if getattr(s.row, "claim", "") == SAME_RUNS else "",
-            )
-        )
+        below, row, details = [*lines(s)], s.row, [*beside.lines(s.also)]
+        line = Line(tuple(each.cell(s) for each in every))
+        if isinstance(row, TimesRow):
+            prior = priors.in_words(row.prior) if row.prior else ()
+            shown = 1 if row.word.decided else 0
+            details, more = [*below[:shown], *prior, *details], tuple(below[shown:])
+            aside = SAME_RUNS if row.claim == SAME_RUNS else ""
+            line = replace(line, more=more, place=headline.place(row), aside=aside)
+        else:
+            details = [*below, *details]
+        body.append(replace(line, details=grouping.with_line(details, s.left_out)))
     if side.mean is not None:
         constant = any(s.one.speedup and s.one.speedup.unseen_epochs for s in side.shown)
         mark, mean = cells.CONSTANT if constant else "", side.mean

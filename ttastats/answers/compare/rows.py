@@ -18,12 +18,12 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.grouping import row_keys
 from ttastats.report.row import Key, Row
-from ttastats.sides import blocking, setups
+from ttastats.sides import blocking, priors, setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.design import findings
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
-from ttastats.sides.priors import PriorRatios
+from ttastats.sides.priors import Entry, PriorRatios
 from ttastats.sides.quality_comparison import Also, QualityComparison
 from ttastats.stats.decision import Decision
 from ttastats.stats.means import MeanDifference
@@ -282,8 +282,9 @@ def of_times(
     by: Sequence[str],
     lost: BothSides,
     options: Options,
+    entries: Sequence[Entry] | None = None,
 ) -> TimesRow:
-    """Return the row of a comparison of times."""
+    """Return the row of a comparison of times, with the noise of earlier `entries` if any."""
     found, plan = one.speedup, one.plan
     ratio = found.ratio if found else None
     one_sided: tuple[Number, Number] = (None, None)
@@ -354,7 +355,9 @@ def of_times(
         target_value=value,
         look=look,
         blocks=Row(keys=blocking.numbers(pair, one.by_block, ratios=True)),
-    )
+        prior=UNSET if entries is None or pair.unavailable is not None
+        else priors.between(entries, pair.a, pair.b, options.confidence),
+    )  # fmt: skip
 
 
 def of_qualities(

@@ -131,7 +131,13 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
     yield Line(" " + "─" * breadth, style="dim")
     before: TableLine | None = None
     for row in table.rows:
-        yield from _head(row, before, layout, width)
+        # What a row and those after it share, where the row before had something else.
+        shared = [row.cells[position] for position in layout.heads]
+        if before is None or shared != [before.cells[position] for position in layout.heads]:
+            if before is not None:
+                yield Line("")
+            if shared:
+                yield from _styled(_wrapped(" · ".join(map(words.cell, shared)), width), "bold")
         yield _aligned(row, table, layout)
         details = list(row.details)
         if layout.below:  # the columns that found no room, as one line with their titles
@@ -229,19 +235,6 @@ def _styled(lines: Iterable[Line], style: str) -> Iterator[Line]:
     for line in lines:
         line.stylize(style)
         yield line
-
-
-def _head(
-    row: TableLine, before: TableLine | None, layout: Layout, width: int | None
-) -> Iterator[Line]:
-    """Yield what a row and those after it share, where the row before had something else."""
-    shared = [row.cells[position] for position in layout.heads]
-    if before is not None and shared == [before.cells[position] for position in layout.heads]:
-        return
-    if before is not None:
-        yield Line("")
-    if shared:
-        yield from _styled(_wrapped(" · ".join(map(words.cell, shared)), width), "bold")
 
 
 def _aligned(row: TableLine, table: Table, layout: Layout) -> Line:

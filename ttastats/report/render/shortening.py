@@ -44,14 +44,14 @@ _MODEL = re.compile(r"[A-Za-z]*\d\w*")
 
 def models(names: Iterable[str]) -> dict[str, str]:
     """Return the model of each name of hardware, or the whole name where several share it."""
-    short = {name: " | ".join(map(_model, name.split(" | "))) for name in dict.fromkeys(names)}
+
+    def model(name: str) -> str:
+        match = _MODEL.search(name)
+        return match[0] if match else name
+
+    short = {name: " | ".join(map(model, name.split(" | "))) for name in dict.fromkeys(names)}
     owners = Counter(short.values())
-    return {name: model if owners[model] == 1 else name for name, model in short.items()}
-
-
-def _model(name: str) -> str:
-    match = _MODEL.search(name)
-    return match[0] if match else name
+    return {name: part if owners[part] == 1 else name for name, part in short.items()}
 
 
 def middle_cut(name: str, width: int) -> str:
