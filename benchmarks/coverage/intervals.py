@@ -202,8 +202,8 @@ def fractions() -> Iterator[Figure]:
 
 
 def _wilson_covers(k: int, n: int, truth: float) -> bool:
-    found = wilson(k, n)
-    return found.low is not None and found.high is not None and found.low <= truth <= found.high
+    _, low, high = wilson(k, n)
+    return low <= truth <= high
 
 
 def _newcombe_covers(i: int, j: int, n: int) -> bool:

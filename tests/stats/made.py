@@ -6,14 +6,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
+from ttastats.stats.outcomes import Epochs, outcomes
 from ttastats.stats.results import Ratio
 from ttastats.stats.speedup import Limits, Speedup, ratio_between, speedup
-
-
-def side(times: ArrayLike, reached: ArrayLike | None = None, *, name: str = "") -> Outcomes:
-    """Return one side, by default of runs that all reached."""
-    return outcomes(times, reached, name=name)
 
 
 def ert_ratio(
@@ -24,8 +19,7 @@ def ert_ratio(
     **options: Any,
 ) -> Ratio:
     """Return the ratio of expected times to a success."""
-    a, b = side(times_a, reached_a, name="A"), side(times_b, reached_b, name="B")
-    return ratio_between(a, b, **options)
+    return ratio_between(outcomes(times_a, reached_a), outcomes(times_b, reached_b), **options)
 
 
 def compared(
@@ -37,8 +31,8 @@ def compared(
 ) -> Speedup:
     """Return the speedup of sides that all reached; without epochs these cannot vary."""
     fixed = epochs_a is None and epochs_b is None
-    a = outcomes(times_a, progress=epochs_a, name="A")
-    b = outcomes(times_b, progress=epochs_b, name="B")
+    a = outcomes(times_a, progress=epochs_a)
+    b = outcomes(times_b, progress=epochs_b)
     return speedup(a, b, **{"epochs_fixed": fixed} | options)
 
 

@@ -72,18 +72,9 @@ def test_one_run_or_none_has_no_variance() -> None:
     assert ert_ratio([5.0], [True], [4.0, 5.0], [True, True]).low is None
 
 
-def test_misuse_is_refused() -> None:
-    with pytest.raises(ValueError, match="no runs for side A"):
-        ert_ratio([], [], [1.0], [True])
-    with pytest.raises(ValueError, match="values of reached"):
-        expected_time([1.0, 2.0], [True])
-
-
 def test_a_run_that_failed_at_once_counts_with_its_zero_seconds() -> None:
     found = expected_time([10.0, 0.0, 10.0], [True, False, True])
     assert found.estimate == pytest.approx(10.0)
     assert found.variance_log is not None
     wins = pair_wins([10.0], [20.0, 0.0], reached_a=[True], reached_b=[True, False])
     assert wins.wins == 0
-    with pytest.raises(ValueError, match="finite and positive"):
-        expected_time([0.0, 10.0], [True, False])

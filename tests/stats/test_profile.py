@@ -38,14 +38,3 @@ def test_a_benchmark_nobody_solved_counts_for_nobody() -> None:
 def test_a_factor_met_exactly_is_met_despite_rounding() -> None:
     found = performance_profile([[0.1], [0.1 * 3]], [3.0])
     assert found.shares.tolist() == [[1.0], [1.0]]
-
-
-@pytest.mark.parametrize("times", [[], [1.0, 2.0], [[1.0, math.nan]], [[0.0, 1.0]]])
-def test_missing_or_impossible_times_are_refused(times: list[float]) -> None:
-    with pytest.raises(ValueError, match="times must"):
-        performance_profile(times, [1.0])
-
-
-def test_the_score_needs_a_range() -> None:
-    with pytest.raises(ValueError, match="tau_max"):
-        performance_profile([[1.0]], [1.0], tau_max=1.0)

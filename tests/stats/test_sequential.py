@@ -17,7 +17,6 @@ from ttastats.stats.sequential import (
     MOST_LOOKS,
     Look,
     boundaries,
-    check_plan,
     crossings,
     expected,
     spent,
@@ -74,14 +73,7 @@ def test_the_ends_of_p_are_finite() -> None:
     assert look.p_value(1.0) == 1.0
 
 
-@pytest.mark.parametrize(("n", "most"), [(2, 20), (21, 20), (3, 2), (3, MOST_LOOKS + 1)])
-def test_a_look_that_no_plan_has_is_refused(n: int, most: int) -> None:
-    with pytest.raises(ValueError, match="plan"):
-        Look(n, most)
-
-
 def test_the_longest_plan_has_boundaries() -> None:
-    assert check_plan(MOST_LOOKS) == MOST_LOOKS
     edges = boundaries(0.05, MOST_LOOKS, MOST_LOOKS)
     assert len(edges) == MOST_LOOKS - FIRST_LOOK + 1
     assert all(1.9 < edge < 6 for edge in edges)

@@ -171,24 +171,9 @@ def test_extreme_times_do_not_overflow() -> None:
     assert ratio_of_means([1e-160, 2e-160], [3e-160, 4e-160]).df is not None
 
 
-def test_misuse_is_refused() -> None:
-    with pytest.raises(ValueError, match="no runs for side A"):
-        ratio_of_means([], [1.0])
-    with pytest.raises(ValueError, match="no runs for side B"):
-        ratio_of_geometric_means([1.0], [])
-    with pytest.raises(ValueError, match="confidence must lie between"):
-        compared([1.0, 2.0], [1.0, 2.0], confidence=0.4)
-    with pytest.raises(ValueError, match="5 epochs of side A"):
-        compared([1.0, 2.0], [1.0, 2.0], CONSTANT, CONSTANT)
-    with pytest.raises(ValueError, match="2 times but 1 clusters"):
-        outcomes([1.0, 2.0], clusters=[1])
-
-
 def test_a_speedup_of_one_and_a_quarter_saves_a_fifth_of_the_time() -> None:
     assert time_saved(1.25) == pytest.approx(0.2)
     assert time_saved(0.5) == pytest.approx(-1.0)
-    with pytest.raises(ValueError, match="positive"):
-        time_saved(0.0)
 
 
 def test_the_exponential_of_what_is_too_large_is_infinite() -> None:

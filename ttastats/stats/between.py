@@ -43,13 +43,11 @@ class Between:
 
 
 def between(sets: Sequence[Set], *, confidence: float = 0.95) -> Between:
-    """Judge sets of runs of one setup by the variances of their means; ValueError for one set.
+    """Judge two or more sets of runs of one setup by the variances of their means.
 
     The smallest claim rests on the spread of the means, with one degree of freedom less than there
     are sets, and is no less than what runs of one session would need.
     """
-    if len(sets) < 2:
-        raise ValueError("2 sets needed")
     means, variances = (
         np.array([getattr(each, name) for each in sets]) for name in ("mean", "variance")
     )

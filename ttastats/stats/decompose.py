@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.moments import as_pair, as_side, constant, deviations, means
-from ttastats.stats.quantiles import check_confidence, two_sided_t
+from ttastats.stats.moments import as_sample, constant, deviations, means
+from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Estimate, Floats, Ratio, Withheld, known
 from ttastats.stats.speedup import ratio_of_geometric_means
 from ttastats.stats.variation import has_outlier
@@ -71,12 +71,8 @@ def decompose_speedup(
     """Split the speedup of B over A into throughput and epochs, each with a Welch interval.
 
     Times in seconds and epochs to target of the successful runs, shapes (n_A,) and (n_B,).
-    ValueError for an empty side or lengths that differ.
     """
-    check_confidence(confidence)
-    t_a, e_a = as_pair(as_side(times_a, "A"), epochs_a, "A")
-    t_b, e_b = as_pair(as_side(times_b, "B"), epochs_b, "B")
-
+    t_a, e_a, t_b, e_b = map(as_sample, (times_a, epochs_a, times_b, epochs_b))
     return SpeedupParts(
         throughput=ratio_of_geometric_means(t_a / e_a, t_b / e_b, confidence=confidence),
         epochs=ratio_of_geometric_means(e_a, e_b, confidence=confidence),
@@ -88,9 +84,9 @@ def decompose_variance(times: ArrayLike, epochs: ArrayLike) -> VarianceParts:
 
     share_e = Cov(log e, log T) / Var(log T). Times in seconds, shape (n,). From 10 runs on the
     shares get a jackknife interval, unless it holds nearly every share or a run's time per epoch is
-    unlike the others'. ValueError for lengths that differ.
+    unlike the others'.
     """
-    total, progress = as_pair(times, epochs)
+    total, progress = as_sample(times), as_sample(epochs)
     of_one = variance_shares(total[None], progress[None])
     (cv_ratio,) = known(of_one.cv_ratio)
     estimate, low, high = (

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ttastats.stats.logratio import LogTerm, of_log
-from ttastats.stats.quantiles import check_confidence
 from ttastats.stats.results import Floats, Ratio
 
 #: Sums that differ by less than this share of them are equal, but for rounding.
@@ -27,15 +26,18 @@ def factors(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> list[Rat
     whose sums are above. Intervals are Welch's, of the log, by the delta method; a side of one
     sample leaves none.
     """
-    check_confidence(confidence)
-    sides = (np.asarray(each, dtype=np.float64) for each in (a, b))
-    first, second = (np.column_stack((terms, terms.sum(axis=1))) for terms in sides)
+    first, second = (np.column_stack((x, x.sum(axis=1))) for x in map(np.asarray, (a, b)))
     means = first.mean(axis=0), second.mean(axis=0)
     logs = ((means[0] - means[1]) * _slope(means[0][-1], means[1][-1])[0]).tolist()
     slopes = [_influence(first, *means), -_influence(second, *means[::-1])]
-    return [
-        _ratio(log, [each[:, at] for each in slopes], confidence) for at, log in enumerate(logs)
-    ]
+    ratios = []
+    for log, *sides in zip(logs, *(slope.T for slope in slopes), strict=True):
+        terms = [
+            LogTerm(1.0, float(x.var(ddof=1)) / x.size if x.size > 1 else None, x.size - 1.0)
+            for x in sides
+        ]
+        ratios.append(of_log(log, terms, confidence, sides[0].size, sides[1].size))
+    return ratios
 
 
 def rest(whole: Ratio, part: Ratio) -> Ratio:
@@ -64,11 +66,3 @@ def _influence(samples: Floats, means: Floats, other_means: Floats) -> Floats:
     inverse, slope = _slope(means[-1], other_means[-1])
     influence: Floats = samples * inverse + (means - other_means) * slope * samples[:, -1:]
     return influence
-
-
-def _ratio(log: float, influences: list[Floats], confidence: float) -> Ratio:
-    terms = [
-        LogTerm(1.0, float(x.var(ddof=1)) / x.size if x.size > 1 else None, x.size - 1.0)
-        for x in influences
-    ]
-    return of_log(log, terms, confidence, influences[0].size, influences[1].size)

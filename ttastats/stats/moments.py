@@ -13,60 +13,30 @@ from numpy.typing import ArrayLike
 from ttastats.stats.results import Bools, Floats
 
 
-def as_sample(values: ArrayLike, what: str = "times") -> Floats:
-    """Return the values as a one-dimensional float array.
+def as_sample(values: ArrayLike) -> Floats:
+    """Return times or epochs as floats.
 
-    Raises ValueError when a value is missing, not finite or not positive: logs are taken
-    of every sample here, and which runs to leave out is for the caller to say.
+    ValueError for a value that is missing, not finite or not positive: logs are taken of every
+    sample here, and which runs to leave out is for the caller to say.
     """
     sample = np.asarray(values, dtype=np.float64)
-    if sample.ndim != 1:
-        raise ValueError(f"{what} must be one-dimensional, not of shape {sample.shape}")
     if not bool(np.all(np.isfinite(sample) & (sample > 0))):
-        raise ValueError(f"{what} must be finite and positive")
+        raise ValueError("times and epochs must be finite and positive")
     return sample
 
 
-def as_side(values: ArrayLike, name: str) -> Floats:
-    """As :func:`as_sample`, for one side of a comparison; ValueError when it is empty."""
-    sample = as_sample(values)
-    if sample.size == 0:
-        raise ValueError(f"no runs for side {name}")
-    return sample
-
-
-def as_pair(times: ArrayLike, epochs: ArrayLike, name: str = "") -> tuple[Floats, Floats]:
-    """Pair times and epochs of the same runs; ValueError when their lengths differ."""
-    side = f" of side {name}" if name else ""
-    sample, progress = as_sample(times), as_sample(epochs, "epochs")
-    if sample.size != progress.size:
-        raise ValueError(f"{sample.size} times but {progress.size} epochs{side}")
-    return sample, progress
-
-
-def as_outcomes(times: ArrayLike, reached: ArrayLike, name: str = "") -> tuple[Floats, Bools]:
+def as_outcomes(times: ArrayLike, reached: ArrayLike) -> tuple[Floats, Bools]:
     """Pair the time of every run, until success or until it stopped, with its success.
 
     A run that reached has a positive time; one that failed may have stopped at 0 seconds.
-    ValueError for lengths that differ and, with a side's ``name``, for an empty side.
     """
     sample, success = np.asarray(times, dtype=np.float64), np.asarray(reached, dtype=np.bool_)
-    if success.shape != sample.shape or sample.ndim != 1:
-        raise ValueError(f"{sample.size} times but {success.size} values of reached")
-    as_sample(sample[success])
-    as_sample(sample[~success & (sample != 0)])
-    if name and sample.size == 0:
-        raise ValueError(f"no runs for side {name}")
+    as_sample(sample[success | (sample != 0)])
     return sample, success
 
 
 ROUNDING = 1e-14
 """Relative differences this small come from arithmetic: no clock resolves them."""
-
-
-def is_constant(values: Floats) -> bool:
-    """Whether all values are the same but for rounding (true of one value, false of none)."""
-    return bool(constant(values))
 
 
 def constant(values: Floats) -> Bools:
@@ -90,9 +60,14 @@ def deviations(values: Floats, ddof: int = 1) -> Floats:
     return np.where(constant(values), 0.0, values.std(axis=-1, ddof=ddof))
 
 
+def is_constant(values: Floats) -> bool:
+    """Whether all values are the same but for rounding (true of one value, false of none)."""
+    return bool(constant(values))
+
+
 def mean(values: Floats) -> float:
     """Arithmetic mean; exactly the common value when all are equal."""
-    return float(values[0]) if is_constant(values) else float(np.mean(values))
+    return float(means(values))
 
 
 def geometric_mean(values: Floats) -> float:
@@ -102,9 +77,7 @@ def geometric_mean(values: Floats) -> float:
 
 def standard_deviation(values: Floats, ddof: int = 1) -> float | None:
     """Spread around the mean; exactly 0 when all are equal, None of one value or none."""
-    if values.size <= max(ddof, 1):
-        return None
-    return 0.0 if is_constant(values) else float(np.std(values, ddof=ddof))
+    return float(deviations(values, ddof)) if values.size > max(ddof, 1) else None
 
 
 def coefficient_of_variation(values: Floats) -> float | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ttastats.stats.logratio import LogTerm
-from ttastats.stats.moments import as_outcomes, geometric_mean, is_constant, mean, means
+from ttastats.stats.moments import as_outcomes, as_sample, geometric_mean, is_constant, mean, means
 from ttastats.stats.results import Bools, Floats
 
 Estimand = Literal["mean", "geomean"]
@@ -67,23 +67,17 @@ def outcomes(
     progress: Epochs | None = None,
     clusters: ArrayLike | None = None,
     blocks: NDArray[np.intp] | None = None,
-    name: str = "",
 ) -> Outcomes:
     """Pair what belongs to the runs of one side; by default all reached.
 
     ``clusters``: a label per run, shape (n,); labels that are all equal, or all different, say
-    no more than none. ValueError for lengths that differ, times that are not positive (0 is
-    allowed of a run that failed), progress that is not positive and, with ``name``, no run.
+    no more than none. ValueError for times that are not positive (0 is allowed of a run that
+    failed), and for progress that is not.
     """
-    sample = np.asarray(times, dtype=np.float64)
-    success = np.ones(sample.shape, dtype=np.bool_) if reached is None else reached
-    sample, success = as_outcomes(sample, success, name)
-    n_reached = int(np.count_nonzero(success))
-    if progress is not None and progress.epochs.shape != (n_reached,):
-        side = f" of side {name}" if name else ""
-        raise ValueError(f"{n_reached} times but {progress.epochs.size} epochs{side}")
-    if progress is not None and not np.all(np.isfinite(progress.epochs) & (progress.epochs > 0)):
-        raise ValueError("epochs must be finite and positive")
+    success = np.full(np.shape(times), True) if reached is None else reached
+    sample, success = as_outcomes(times, success)
+    if progress is not None:
+        as_sample(progress.epochs)
     return Outcomes(sample, success, progress, numbered(clusters, sample.size), blocks)
 
 
@@ -92,8 +86,6 @@ def numbered(clusters: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
     if clusters is None:
         return None
     names, numbers = np.unique(np.asarray(clusters), return_inverse=True)
-    if numbers.shape != (n,):
-        raise ValueError(f"{n} times but {numbers.size} clusters")
     return None if names.size in {1, n} else numbers
 
 

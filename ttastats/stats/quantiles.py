@@ -10,13 +10,6 @@ import math
 from scipy import special
 
 
-def check_confidence(confidence: float) -> float:
-    """Return the confidence; ValueError unless it lies strictly between 0 and 1."""
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
-    return confidence
-
-
 def normal_quantile(probability: float) -> float:
     """Quantile of the standard normal distribution."""
     return float(special.ndtri(probability))
@@ -24,14 +17,16 @@ def normal_quantile(probability: float) -> float:
 
 def two_sided_z(confidence: float) -> float:
     """Critical value of a two-sided normal interval: 1.96 for 0.95."""
-    return normal_quantile(0.5 + check_confidence(confidence) / 2)
+    return two_sided_t(math.inf, confidence)
 
 
 def two_sided_t(df: float, confidence: float) -> float:
-    """Student's critical value of a two-sided interval."""
+    """Student's critical value of a two-sided interval; ValueError for no such confidence."""
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
     if math.isinf(df):
-        return two_sided_z(confidence)
-    return -float(special.stdtrit(df, (1 - check_confidence(confidence)) / 2))
+        return normal_quantile(0.5 + confidence / 2)
+    return -float(special.stdtrit(df, (1 - confidence) / 2))
 
 
 def t_tail(df: float, t: float) -> float:

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ttastats.stats.decompose import decompose_speedup
 from ttastats.stats.logratio import combine
-from ttastats.stats.moments import as_side
-from ttastats.stats.outcomes import Outcomes, outcomes, time_term
+from ttastats.stats.outcomes import Outcomes, time_term
 from ttastats.stats.results import Estimate, Floats, Ratio
 from ttastats.stats.speedup import ratio_of_means
 
@@ -43,12 +41,8 @@ class Scaling:
 def scaling(base: ScalePoint, point: ScalePoint, *, confidence: float = 0.95) -> Scaling:
     """Compare one scale with the base, S(N) = mean T(N0) / mean T(N), efficiency S N0/N.
 
-    Statistical efficiency is epochs(N0) / epochs(N): what larger batches cost. ValueError
-    for an empty side or a number of accelerators that is not positive.
+    Statistical efficiency is epochs(N0) / epochs(N): what larger batches cost.
     """
-    if base.accelerators < 1 or point.accelerators < 1:
-        counts = f"{base.accelerators}, {point.accelerators}"
-        raise ValueError(f"numbers of accelerators are positive: {counts}")
     fair = base.accelerators / point.accelerators
     speedup = ratio_of_means(base.times, point.times, confidence=confidence)
     parts = decompose_speedup(
@@ -78,23 +72,15 @@ def _scaled(ratio: Ratio, factor: float) -> Ratio:
     )
 
 
-def loglog_slope(accelerators: Sequence[int], times: Sequence[ArrayLike | Outcomes]) -> Estimate:
+def loglog_slope(accelerators: Sequence[int], sides: Sequence[Outcomes]) -> Estimate:
     """Slope of log speedup over log accelerators: 1 is linear scaling, 0 is none.
 
-    Least squares through the log mean times, one array of seconds per number of
-    accelerators, or what came of its runs, of which failed ones count (ERT). The interval carries
+    Least squares through the log mean times of the runs of each number of accelerators, of which
+    failed ones count (ERT). The interval carries
     the variances of those means (delta method, Satterthwaite df) and no lack of fit. None with
     fewer than two different scales.
     """
     confidence = 0.95
-    if len(accelerators) != len(times):
-        raise ValueError(f"{len(accelerators)} scales but {len(times)} samples")
-    if any(n < 1 for n in accelerators):
-        raise ValueError(f"numbers of accelerators are positive: {list(accelerators)}")
-    sides = [
-        side if isinstance(side, Outcomes) else outcomes(as_side(side, str(n)))
-        for n, side in zip(accelerators, times, strict=True)
-    ]
     runs = sum(side.n for side in sides)
     if len(set(accelerators)) < 2:
         return Estimate(None, None, None, confidence, runs)

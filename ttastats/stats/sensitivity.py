@@ -25,11 +25,9 @@ class TargetRange:
 def stable_range(words: Mapping[float, str], target: float) -> TargetRange:
     """Range of targets around ``target`` over which its verdict holds.
 
-    ``words``: the verdict at each target compared. ValueError when ``target`` is none of them.
+    ``words``: the verdict at each target compared.
     """
     ordered = sorted(words)
-    if target not in words:
-        raise ValueError(f"target {target} was not compared")
     low = high = ordered.index(target)
     while low > 0 and words[ordered[low - 1]] == words[target]:
         low -= 1

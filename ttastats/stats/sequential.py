@@ -54,12 +54,6 @@ class Look:
     n: int
     most: int
 
-    def __post_init__(self) -> None:
-        """Refuse a look that no plan has."""
-        check_plan(self.most)
-        if not FIRST_LOOK <= self.n <= self.most:
-            raise ValueError(f"no look at {self.n} runs in a plan of {FIRST_LOOK} to {self.most}")
-
     def level(self, alpha: float) -> float:
         """Level of a two-sided test at this look, if all looks together are wrong in `alpha`."""
         return 2 * float(special.ndtr(-boundaries(alpha, self.n, self.most)[-1]))
@@ -84,13 +78,6 @@ class Look:
 
 
 _SMALLEST_P = 1e-15
-
-
-def check_plan(most: int) -> int:
-    """Return the largest number of runs a side; ValueError unless a plan can have it."""
-    if not FIRST_LOOK <= most <= MOST_LOOKS:
-        raise ValueError(f"a plan has {FIRST_LOOK} to {MOST_LOOKS} runs a side, not {most}")
-    return most
 
 
 def spent(alpha: float, n: int, most: int) -> float:
@@ -154,7 +141,6 @@ def expected(ratio: float, cv: float, most: int, alpha: float = 0.05) -> Expecte
     The draws are always the same; the standard error of the runs is at most a hundredth of
     ``most``, that of the share below 0.01.
     """
-    check_plan(most)
     rng = np.random.default_rng(0)
     sigma = math.sqrt(math.log1p(cv**2))
     shift = abs(math.log(ratio))

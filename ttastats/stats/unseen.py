@@ -23,7 +23,7 @@ from ttastats.stats.logratio import LogTerm, unbalanced
 from ttastats.stats.moments import is_constant, mean
 from ttastats.stats.outcomes import Outcomes
 from ttastats.stats.outliers import has_straggler
-from ttastats.stats.quantiles import check_confidence, two_sided_t
+from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Flag, FlagCode, Floats
 
 STRAGGLER = 3.0
@@ -111,9 +111,7 @@ def _straggles(side: Outcomes) -> bool:
 
 def unseen_share(n: int, confidence: float = 0.95) -> float:
     """Largest share of runs that may deviate though none of ``n`` did: 0.52 for n=5."""
-    if n < 1:
-        raise ValueError(f"at least 1 run needed, not {n}")
-    return -math.expm1(math.log((1 - check_confidence(confidence)) / 2) / n)
+    return -math.expm1(math.log((1 - confidence) / 2) / n)
 
 
 @lru_cache(maxsize=128)  # as of `time_term`

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ttastats.stats.means import RUNS_FOR_INTERVAL
-from ttastats.stats.moments import as_pair, as_sample, constant, deviations, means
-from ttastats.stats.quantiles import check_confidence, chi2_quantile, two_sided_t
+from ttastats.stats.moments import as_sample, constant, deviations, means
+from ttastats.stats.quantiles import chi2_quantile, two_sided_t
 from ttastats.stats.results import Bools, Estimate, Floats, Withheld, known
 from ttastats.stats.unseen import cv_epochs_high
 
@@ -44,7 +44,7 @@ def cv_interval(
     comes is then unknown.
     """
     sample = as_sample(times)
-    progress = None if epochs is None else as_pair(sample, epochs)[1][None]
+    progress = None if epochs is None else as_sample(epochs)[None]
     step = math.nan if evaluation_interval is None else float(evaluation_interval)
     of_one = cv_intervals(
         sample[None], progress, np.array([step]), confidence=confidence, ddof=ddof
@@ -75,7 +75,6 @@ def cv_intervals(
 
     ``epochs``, of that shape, and ``evaluation_interval``, shape (groups,), are NaN where unknown.
     """
-    check_confidence(confidence)
     n = times.shape[1]
     progress = np.full(times.shape, np.nan) if epochs is None else epochs
     bounded = constant(progress) & ~np.isnan(evaluation_interval)
@@ -125,15 +124,9 @@ def has_outlier(values: Floats) -> Bools:
     return odd
 
 
-def _cvs(times: Floats) -> Floats:
-    if times.shape[-1] < 2:
-        raise ValueError("2 runs needed for a coefficient of variation")
-    return deviations(times) / means(times)
-
-
 def vangel_limits(cv: ArrayLike, n: int, confidence: float = 0.95) -> tuple[Floats, Floats]:
     """Limits of CVs (ddof=1) by the modified McKay method (Vangel 1996); high may be inf."""
-    tail, cv = (1 - check_confidence(confidence)) / 2, np.asarray(cv, dtype=np.float64)
+    tail, cv = (1 - confidence) / 2, np.asarray(cv, dtype=np.float64)
 
     def limit(chi2: float) -> Floats:
         radicand = ((chi2 + 2) / n - 1) * cv**2 + chi2 / (n - 1)
@@ -150,7 +143,7 @@ def delta_limits(times: Floats, confidence: float = 0.95) -> tuple[Floats, Float
 
     ``times``: shape (n,), or (groups, n).
     """
-    cv, n = _cvs(times), times.shape[-1]
+    cv, n = deviations(times) / means(times), times.shape[-1]
     centre = times.mean(axis=-1, keepdims=True)
     deviation = times - centre
     second = np.mean(deviation**2, axis=-1, keepdims=True)
@@ -167,7 +160,7 @@ def bonett_limits(times: Floats, confidence: float = 0.95) -> tuple[Floats, Floa
     Bonett's limits of a standard deviation (2006, Comput. Stat. Data Anal. 50, 775), with a t
     quantile in place of the normal one and the variance of the log mean added.
     """
-    n, cv = times.shape[-1], _cvs(times)
+    n, cv = times.shape[-1], deviations(times) / means(times)
     # About a trimmed mean the kurtosis of skewed times is less underestimated.
     cut = int(n / (2 * math.sqrt(n - 4)))
     centre = np.sort(times, axis=-1)[..., cut : n - cut].mean(axis=-1, keepdims=True)
