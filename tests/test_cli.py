@@ -500,7 +500,7 @@ for words in (["guess", logs], ["ingest", logs, "-o", "x.parquet"], ["runs", "x.
         app(words)
     except SystemExit as end:
         assert not end.code
-heavy = ("scipy.stats", "statsmodels", "torch")
+heavy = ("scipy.stats", "statsmodels", "torch", "pyarrow")
 print([name for name in heavy if name in sys.modules])
 """
         done = python("-c", code, cwd=tmp_path)

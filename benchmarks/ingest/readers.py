@@ -65,8 +65,6 @@ def _official_events(path: Path, ruleset: str) -> tuple[list[Any], list[Any]] | 
 
 def warm(folder: str, output: str) -> dict[str, Any]:
     """Read and write as the command does, with what Python imports left out."""
-    import pyarrow.parquet  # noqa: F401 - all that is imported on the way
-
     from ttastats.ingestion import registry
     from ttastats.ingestion.ingest import ingest
 

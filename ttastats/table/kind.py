@@ -13,12 +13,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
@@ -31,17 +28,18 @@ from ttastats.base.stores import Place, Url
 from ttastats.table import footer
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from polars.io.partition import FileProviderArgs
 
 _PARTS_KEY, _REPLACED_KEY = "ttastats.parts", "ttastats.replaced_parts"
 #: The columns that cut a folder: none where parts were added, and no key where rows are in order.
 _PARTITION_KEY = "ttastats.partition"
+#: What each column holds, for whoever reads the file with another program.
+_COLUMNS_KEY = "ttastats.columns"
 #: The part without rows by which a folder is known to be ours; programs that leave out names with
 #: an underscore miss nothing.
 HEAD = "_ttastats.parquet"
-_PART_ROWS = 1_000_000
 #: A writer holds a row group in memory, with all its columns, and so many rows of all partitions.
-_GROUP_ROWS, _WAITING = 20_000, 200_000
+_PART_ROWS, _GROUP_ROWS, _HELD_ROWS = 1_000_000, 20_000, 200_000
 
 Name = Literal["runs", "profile"]
 #: What a table of each kind is where the other is needed, and what to do with it.
@@ -84,17 +82,6 @@ class Kind:
     def schema(self) -> pl.Schema:
         """Return the names and types of the columns."""
         return pl.Schema({column.name: column.dtype for column in self.columns})
-
-    def arrow(self, about: dict[str, str]) -> pa.Schema:
-        """Return the schema as Arrow has it, with a description of each column."""
-        import pyarrow as pa  # only a writer needs it
-
-        plain = _arrow(self.schema().to_frame()).schema
-        fields = [
-            field.with_metadata({"description": column.description})
-            for field, column in zip(plain, self.columns, strict=True)
-        ]
-        return pa.schema(fields, metadata=about)
 
     def metadata_of(self, path: Place) -> dict[str, str]:
         """Return what the footer of a file, or of the head of a folder, says."""
@@ -198,24 +185,21 @@ class Kind:
         TtastatsError
             The place cannot be written to, or is full; what was there is untouched.
         """
+        columns = {column.name: column.description for column in self.columns}
         about = footer.table_metadata(self.name, self.version)
+        about[_COLUMNS_KEY] = json.dumps(columns)
         left = footer.ingest_metadata(manifest, problems)
-        groups = iter(
-            rows.lazy().collect_batches(
-                chunk_size=_GROUP_ROWS, maintain_order=True, lazy=True, engine="streaming"
-            )
-        )
         if in_parts:
             if partition is not None:
                 left |= {_PARTITION_KEY: json.dumps([*partition])}
-            self._write_folder(groups, path, about, left, expected, partition or (), kept)
+            self._write_folder(rows.lazy(), path, about, left, expected, partition or (), kept)
             return
         with atomic.replacing(path, expected) as temporary:
-            self._write_file(groups, temporary, about, left)
+            _sink(rows.lazy(), temporary, about | left)
 
     def _write_folder(
         self,
-        groups: Iterator[pl.DataFrame],
+        rows: pl.LazyFrame,
         path: Place,
         about: dict[str, str],
         left: dict[str, str],
@@ -232,92 +216,45 @@ class Kind:
         there = _below(path)
         old = sorted({*self.old_parts(path), *filter(_PART.fullmatch, there)} - {*kept})
         writer = os.urandom(4).hex()  # another one may write at the same time
+        number = _first_free(there)
+
+        def name(part: FileProviderArgs) -> str:
+            place = _hive(part.partition_keys.row(0, named=True)) if partition else ""
+            return f"{place}{number + part.index_in_partition:08x}-{writer}.parquet"
+
         with atomic.replacing_folder(path, HEAD, old, expected) as folder:
-            rest = chain([next(groups, self.schema().to_frame())], groups)  # no rows: one part
-            first_free = _first_free(there)
-            if partition:
-                name = f"{first_free:08x}-{writer}.parquet"
-                self._write_partitions(rest, folder, partition, name, about)
-            for number, first in enumerate(() if partition else rest, first_free):
-                part = chain([first], islice(rest, _PART_ROWS // _GROUP_ROWS - 1))
-                self._write_file(part, folder / f"{number:08x}-{writer}.parquet", about)
+            parts = pl.PartitionBy(
+                folder,
+                key=[*partition] or None,
+                include_key=False if partition else None,
+                max_rows_per_file=None if partition else _PART_ROWS,
+                approximate_bytes_per_file=None,
+                file_path_provider=name,
+            )
+            if partition:  # each combination of values is held until the end
+                pieces = rows.collect_batches(chunk_size=_HELD_ROWS, maintain_order=True)
+                for piece in pieces:
+                    _sink(piece.lazy(), parts, about)
+                    number += 1
+            else:
+                _sink(rows, parts, about)
             lists = {
                 _PARTS_KEY: json.dumps(sorted([*kept, *_below(folder)])),
                 _REPLACED_KEY: json.dumps(old),
             }
-            self._write_file((), folder / HEAD, about, left | lists)
-
-    def _write_partitions(
-        self,
-        groups: Iterable[pl.DataFrame],
-        folder: Path,
-        partition: Sequence[str],
-        name: str,
-        about: dict[str, str],
-    ) -> None:
-        """Write the rows of each combination of values of some columns into a part of its own."""
-        waiting: dict[str, list[pl.DataFrame]] = {}
-        with ExitStack() as opened:
-            writers: dict[str, Any] = {}
-
-            def write(place: str) -> None:
-                if place not in writers:
-                    file = folder / place / name
-                    file.parent.mkdir(parents=True)
-                    writers[place] = opened.enter_context(self._writer(file, about, partition))
-                for group in pl.concat(waiting.pop(place)).iter_slices(_GROUP_ROWS):
-                    writers[place].write_table(_arrow(group))
-
-            for group in groups:
-                of_each = group.partition_by(partition, as_dict=True, include_key=False)
-                for values, rows in of_each.items():
-                    place = _hive(partition, values)
-                    waiting.setdefault(place, []).append(rows)
-                    if sum(each.height for each in waiting[place]) >= _GROUP_ROWS:
-                        write(place)
-                if sum(each.height for rows in waiting.values() for each in rows) > _WAITING:
-                    for place in [*waiting]:
-                        write(place)
-            for place in [*waiting]:
-                write(place)
-
-    def _write_file(
-        self,
-        groups: Iterable[pl.DataFrame],
-        file: Path,
-        about: dict[str, str],
-        left: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        """Write each frame as a row group.
-
-        Readers of Arrow look for `about` in the schema, others in the footer of the file.
-        """
-        with self._writer(file, about) as writer:
-            for group in groups:
-                writer.write_table(_arrow(group))
-            writer.add_key_value_metadata(left)
-
-    @contextmanager
-    def _writer(
-        self, file: Path, about: dict[str, str], without: Collection[str] = ()
-    ) -> Iterator[Any]:
-        import pyarrow as pa  # only a writer needs it
-        from pyarrow import parquet
-
-        whole = self.arrow(about)
-        columns = pa.schema([each for each in whole if each.name not in without], whole.metadata)
-
-        # Of files that it opens itself, pyarrow wraps the reason of an error in its own words.
-        with (
-            file.open("wb") as sink,
-            parquet.ParquetWriter(sink, columns, compression="zstd") as writer,
-        ):
-            yield writer
+            _sink(self.schema().to_frame().lazy(), folder / HEAD, about | left | lists)
 
 
-def _arrow(frame: pl.DataFrame) -> pa.Table:
-    """Return a frame with texts as large strings: pyarrow cannot compare views."""
-    return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+def _sink(rows: pl.LazyFrame, target: Path | pl.PartitionBy, about: dict[str, str]) -> None:
+    """Write rows into a file or into files, a row group after the other."""
+    rows.sink_parquet(
+        target,
+        compression="zstd",
+        row_group_size=_GROUP_ROWS,
+        metadata=about,
+        mkdir=True,
+        engine="streaming",
+    )
 
 
 def _below(path: Place) -> list[str]:
@@ -393,11 +330,11 @@ def _text(path: Place) -> str:
 _PART = re.compile(r"(?:[a-z_]+=[^/]+/)*([0-9a-f]{8})-[0-9a-f]{8}\.parquet")
 
 
-def _hive(columns: Sequence[str], values: Sequence[Any]) -> str:
+def _hive(values: Mapping[str, Any]) -> str:
     """Return the folder of the rows with some values, as Hive names it."""
-    return "/".join(
-        f"{column}={_NULL if value in {None, ''} else quote(str(value), safe=' ')}"
-        for column, value in zip(columns, values, strict=True)
+    return "".join(
+        f"{column}={_NULL if value in {None, ''} else quote(str(value), safe=' ')}/"
+        for column, value in values.items()
     )
 
 
