@@ -12,6 +12,7 @@ import pytest
 from fsspec.asyn import AsyncFileSystem
 
 from tests.test_cli import run
+from ttastats.base import stores
 from ttastats.base.errors import TtastatsError
 from ttastats.ingestion.ingest import ingest
 from ttastats.table import store
@@ -171,23 +172,48 @@ def test_a_package_that_is_missing_is_named(tmp_path: Path) -> None:
     assert "Install the fsspec package" in str(caught.value)
 
 
-def test_an_s3_server_is_listed_once_for_unchanged_logs(
-    s3: Any, two_systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("table", "again", "changed"),
+    [
+        (None, "list", "list get get"),
+        ("s3://bucket/runs.parquet", "head get list", "head get list get get put"),
+        ("s3://bucket/table/", "list get list get", "list get list get get get put put delete"),
+    ],
+)
+def test_an_s3_server_is_asked_a_few_times_for_logs_that_were_read(
+    table: str | None,
+    again: str,
+    changed: str,
+    s3: Any,
+    two_systems: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     s3.put(f"{two_systems.parent}/", "bucket/runs/Example/", recursive=True)
+    output = table or tmp_path / "x.parquet"
+    assert ingest(["s3://bucket/runs"], output).runs == LOGS
+    name = max(s3.find("bucket/runs/Example/results/one_gpu"))
     requests: list[str] = []
     ask = type(s3)._call_s3
 
+    def forget() -> None:
+        requests.clear()
+        stores._SEEN.clear()
+        stores._fetched.cache_clear()
+
     async def counted(store: Any, method: str, *args: Any, **options: Any) -> Any:
-        requests.append(method)
+        requests.append(method.partition("_")[0])
         return await ask(store, method, *args, **options)
 
+    forget()
+    with monkeypatch.context() as watched:
+        watched.setattr(type(s3), "_call_s3", counted)
+        assert not ingest(["s3://bucket/runs"], output).written
+    assert requests == again.split()
+    s3.pipe(name, s3.cat(name) + b"\n")
+    forget()
     monkeypatch.setattr(type(s3), "_call_s3", counted)
-    assert ingest(["s3://bucket/runs"], tmp_path / "x.parquet").runs == LOGS
-    assert requests[0] == "list_objects_v2"
-    assert set(requests[1:]) == {"get_object"}
-    requests.clear()
-    assert not ingest(["s3://bucket/runs"], tmp_path / "x.parquet").written
-    assert requests == ["list_objects_v2"]
+    assert ingest(["s3://bucket/runs"], output).runs == LOGS
+    assert requests == changed.split()
     with pytest.raises(TtastatsError, match="bucket does not exist"):
         ingest(["s3://nowhere/runs"], tmp_path / "y.parquet")

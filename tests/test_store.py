@@ -166,7 +166,6 @@ KILLED_AT_A_STEP = """
 import os, signal, sys
 from pathlib import Path
 import polars as pl
-from ttastats.base import atomic
 from ttastats.table import kind, store
 kind._PART_ROWS, kind._GROUP_ROWS = 20, 10
 left = int(sys.argv[3])
@@ -179,13 +178,9 @@ def counted(method):
             left -= 1
         return method(path, *words, **more)
     return call
-moving, write = atomic._move_into, store.write
-def move_into(*words):
-    for name in ("rename", "replace", "unlink"):
-        setattr(Path, name, counted(getattr(Path, name)))
-    moving(*words)
-atomic._move_into = move_into
-write(pl.read_parquet(sys.argv[2]), Path(sys.argv[1]), in_parts=True)
+for name in ("rename", "replace", "unlink"):
+    setattr(Path, name, counted(getattr(Path, name)))
+store.write(pl.read_parquet(sys.argv[2]), Path(sys.argv[1]), in_parts=True)
 """
 
 

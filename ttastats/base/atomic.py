@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import glob
 import os
 import shutil
@@ -101,18 +100,13 @@ def replacing(path: Place, expected: Sequence[str | None] = ()) -> Iterator[Path
     """
     if isinstance(path, Url):
         with naming(path), folder_beside(path) as folder:
-            yield folder / path.name
-            _upload(path, folder / path.name, expected)
+            yield (new := folder / path.name)
+            uploads = path.uploads(new.stat().st_size)
+            path.put(new, *expected)
+            path.abort(uploads)
         return
     with naming(path), _replacing(path, expected) as temporary:
         yield temporary
-
-
-def _upload(url: Url, local: Path, expected: Sequence[str | None]) -> None:
-    """Put an object, and let the store forget uploads to it that others did not complete."""
-    uploads = url.uploads()
-    url.put(local, *expected)
-    url.abort(uploads)
 
 
 @contextmanager
@@ -188,77 +182,50 @@ def replacing_folder(
     """
     with naming(path), folder_beside(path) as temporary:
         yield temporary
-        files = sorted(part for part in temporary.rglob("*") if part.is_file())
-        parts = [part.relative_to(temporary).as_posix() for part in files if part.name != last]
+        files = [part for part in temporary.rglob("*") if part.is_file()]
+        uploads = []
         if isinstance(path, Url):
-            _upload_into(path, temporary, parts, last, old, expected)
-            return
-        for part in files:
-            _to_disk(part)
-        place = path.resolve()
-        if place.exists():
-            _move_into(place, temporary, parts, last, old, expected)
-            return
+            uploads = path.uploads(max(part.stat().st_size for part in files))
+        else:
+            path = path.resolve()
+            for part in files:
+                _to_disk(part)
+            if not path.exists():
+                with suppress(OSError):  # somebody else may have made it just now
+                    temporary.rename(path)
+                    return
+        moved: list[str] = []
         try:
-            temporary.rename(place)
-        except OSError as error:
-            if expected and stores.state_of(place / last) != expected[0]:
-                raise stores.ReplacedError(place) from error
+            for part in sorted(files, key=lambda part: (part.name == last, part)):
+                name = part.relative_to(temporary).as_posix()
+                _put(part, path / name, expected if name == last else ())
+                moved.append(name)
+        except BaseException:
+            with suppress(Exception):
+                _remove(path, moved)
             raise
+        with suppress(Exception):  # the new table is there; who writes next may remove them
+            _remove(path, sorted(old))
+            path.abort(uploads) if isinstance(path, Url) else None
 
 
-def _upload_into(
-    url: Url,
-    new: Path,
-    parts: Sequence[str],
-    last: str,
-    old: Collection[str],
-    expected: Sequence[str | None],
-) -> None:
-    """Put parts under names that nobody has, then the one that lists them, and remove the old.
-
-    Uploads and parts that others had not completed when this began are theirs no more: a writer who
-    would still list them finds that the list was replaced.
-    """
-    uploads = url.uploads()
-    for name in parts:
-        (url / name).put(new / name)
-    try:
-        (url / last).put(new / last, *expected)
-    except BaseException:
-        with suppress(Exception):
-            url.remove(list(parts))
-        raise
-    with suppress(Exception):  # the new table is there; who writes next may remove them
-        url.abort(uploads)
-        url.remove(sorted({*old} & {*url.below()}))
+def _put(new: Path, place: Place, expected: Sequence[str | None]) -> None:
+    if isinstance(place, Url):
+        place.put(new, *expected)
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _replace(new, place, expected)
 
 
-def _move_into(
-    place: Path,
-    new: Path,
-    parts: Sequence[str],
-    last: str,
-    old: Collection[str],
-    expected: Sequence[str | None],
-) -> None:
-    moved: list[Path] = []
-    try:
-        for part in parts:
-            if (place / part).exists():
-                raise FileExistsError(errno.EEXIST, f"{part} exists already")
-            (place / part).parent.mkdir(parents=True, exist_ok=True)
-            moved.append((new / part).rename(place / part))
-        _replace(new / last, place / last, expected)
-    except (OSError, stores.ReplacedError):
-        for written in moved:
-            written.unlink()
-        raise
-    for name in old:
-        with suppress(OSError):  # the new files are in place; who writes next may remove it
-            (place / name).unlink()
-            for folder in PurePath(name).parents[:-1]:
-                (place / folder).rmdir()  # refused while there are others
+def _remove(folder: Place, names: Sequence[str]) -> None:
+    if isinstance(folder, Url):
+        folder.remove(names)
+        return
+    for name in names:
+        with suppress(OSError):
+            (folder / name).unlink()
+            for above_it in PurePath(name).parents[:-1]:
+                (folder / above_it).rmdir()  # refused while there are others
 
 
 @contextmanager

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import xxhash
 
 from ttastats.base.errors import TtastatsError
 
+T = TypeVar("T")
 #: What stores call the state of an object: an ETag, a digest, a time of change.
 _STATES = (
     "ETag", "etag", "LastModified", "last_modified", "Last-Modified", "updated", "mtime",
@@ -26,6 +28,10 @@ _STATES = (
 )  # fmt: skip
 #: Up to this size s3fs puts an object in one request, which may carry a condition.
 _AT_ONCE = 100_000_000
+#: A table of up to this size is fetched whole: to ask for its ranges would take longer.
+_WHOLE = 16 * 1024 * 1024
+#: Objects that are fetched at the same time.
+SIDE_BY_SIDE = 16
 
 
 class ReplacedError(TtastatsError):
@@ -77,16 +83,66 @@ class Url:
 
     def exists(self) -> bool:
         """Return whether there is such an object, or anything in such a folder."""
-        if not self.is_dir():
-            return state_of(self) is not None
-        with reaching(self):
-            store, name = self.opened()
-            store.invalidate_cache()
+        return bool(self.listed()) if self.is_dir() else self.entry() is not None
+
+    def entry(self) -> Mapping[str, Any] | None:
+        """Return what the store tells of an object, or None where there is none."""
+        folder, _, name = self.text.rpartition("/")
+        if beside := _seen(folder):
+            listed: Mapping[str, Any] | None = beside[1].get(name)
+            if listed is None or {"ETag", "etag"} & listed.keys():  # a time may be told otherwise
+                return listed
+
+        def look(store: Any, place: str) -> Mapping[str, Any] | None:
             try:
-                inside = store.ls(name, detail=False)
+                entry: Mapping[str, Any] = store.info(place)
             except FileNotFoundError:
-                return False
-            return any(each.strip("/") != name.strip("/") for each in inside)
+                return None
+            return entry
+
+        return self._looked(look)
+
+    def listed(self) -> dict[str, Mapping[str, Any]]:
+        """Return what the store tells of the objects of a folder, by their names from there on."""
+
+        def look(store: Any, place: str) -> dict[str, Mapping[str, Any]]:
+            start = f"{place.strip('/')}/"
+            try:
+                every = store.find(place, detail=True)
+            except FileNotFoundError:
+                return {}
+            names = {name.lstrip("/"): entry for name, entry in every.items()}
+            below = {name.removeprefix(start): names[name] for name in names if start in name}
+            return {name: entry for name, entry in below.items() if name}
+
+        return self._looked(look)
+
+    def _looked(self, look: Callable[[Any, str], T]) -> T:
+        """Return what a look at a store tells, or told within the last seconds."""
+        seen = _seen(key := self.text.rstrip("/"))
+        if seen is None:
+            now = time.monotonic()
+            with reaching(self):
+                store, name = self.opened()
+                store.invalidate_cache()
+                seen = _SEEN[key] = now, look(store, name)
+        looked: T = seen[1]
+        return looked
+
+    def whole(self, names: Sequence[str] = ()) -> list[bytes] | None:
+        """Return an object, or some of a folder, or None where they are too large to be held.
+
+        Raises
+        ------
+        ReplacedError
+            They are others than those that were listed.
+        """
+        entries = [self.listed().get(name) for name in names] if names else [self.entry()]
+        known = [(each["size"], _state(each)) for each in entries if each and each.get("size")]
+        if len(known) < len(entries) or sum(size for size, _ in known) > _WHOLE:
+            return None
+        with reaching(self):
+            return _fetched(self, tuple(names), tuple(known))
 
     def open(self, _mode: str = "rb") -> IO[bytes]:
         """Open an object to read ranges of it."""
@@ -104,39 +160,37 @@ class Url:
         condition: dict[str, str] = {}
         if expected and "s3" in store.protocol and local.stat().st_size < _AT_ONCE:
             condition = {"IfMatch": expected[0]} if expected[0] else {"mode": "create"}
-        elif expected and _looked_up(self) != expected[0]:
-            raise self._replaced()
+        elif expected:
+            self._expect(expected[0])
         try:
             store.put_file(str(local), name, **condition)
-        except Exception as error:
-            if expected and _looked_up(self) != expected[0]:
-                raise self._replaced() from error
-            raise
-        _SEEN.pop(self.text, None)
+        except Exception:
+            _SEEN.clear()
+            if expected and self.whole() != [local.read_bytes()]:  # only the answer may be lost
+                self._expect(expected[0])
+                raise
+        finally:
+            _SEEN.clear()
 
-    def _replaced(self) -> ReplacedError:
-        _SEEN.pop(self.text, None)
-        return ReplacedError(self)
+    def _expect(self, state: str | None) -> None:
+        _SEEN.clear()
+        now = state_of(self)
+        if (now and now.strip('"')) != (state and state.strip('"')):  # Azure lists them without
+            raise ReplacedError(self)
 
-    def below(self) -> list[str]:
-        """Return the names of the objects of a folder, from there on."""
-        with reaching(self):
-            store, name = self.opened()
-            store.invalidate_cache()
-            start = f"{name.strip('/')}/"
-            return [each.lstrip("/").removeprefix(start) for each in store.find(name)]
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove objects of a folder."""
+        if names:
+            self.opened()[0].rm([(self / name).opened()[1] for name in names])
+            _SEEN.clear()
 
-    def remove(self, names: list[str]) -> None:
-        """Remove objects of a folder; what cannot be removed stays."""
-        store, _ = self.opened()
-        places = [(self / name).opened()[1] for name in names]
-        if places:
-            store.rm(places)
+    def uploads(self, largest: int) -> list[tuple[str, str]]:
+        """Return key and number of uploads to here that S3 holds and nobody has completed.
 
-    def uploads(self) -> list[tuple[str, str]]:
-        """Return key and number of uploads to here that S3 holds and nobody has completed."""
+        Only whoever puts an object in pieces, as they did, looks for them.
+        """
         store, name = self.opened()
-        if "s3" not in store.protocol:
+        if "s3" not in store.protocol or largest < _AT_ONCE:
             return []  # others forget them by themselves
         bucket, key, _ = store.split_path(name)
         listed = store.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=key)
@@ -173,29 +227,45 @@ def state_of(place: Place) -> str | None:
         except OSError:
             return None
         return f"{stat.st_ino} {stat.st_size} {stat.st_mtime_ns}"
-    now = time.monotonic()
-    seen = _SEEN.get(place.text)
-    if seen is None or now > seen[0] + _FRESH:
-        seen = _SEEN[place.text] = now, _looked_up(place)
-    return seen[1]
+    entry = place.entry()
+    return None if entry is None else _state(entry)
 
 
-#: When the state of an object was looked up, and what it was. A writer who goes by an older one
-#: finds that it was replaced, and begins anew.
-_SEEN: dict[str, tuple[float, str | None]] = {}
-#: Seconds for which one command takes an object for unchanged.
-_FRESH = 5.0
+def _state(entry: Mapping[str, Any]) -> str:
+    """Return what a store tells of the state of an object: the ETag, where there is one."""
+    return next((str(entry[key]) for key in (*_STATES, "size") if entry.get(key)), "")
 
 
-def _looked_up(url: Url) -> str | None:
-    with reaching(url):
-        store, name = url.opened()
-        store.invalidate_cache()
-        try:
-            entry = store.info(name)
-        except FileNotFoundError:
-            return None
-        return str(entry.get("ETag") or stamp(entry) or entry.get("size"))
+#: What was seen at a URL, and when. A writer who goes by an older state finds that it was
+#: replaced, and begins anew.
+_SEEN: dict[str, tuple[float, Any]] = {}
+#: Seconds for which one command takes what it has seen for unchanged.
+_FRESH = 10.0
+
+
+def _seen(url: str) -> tuple[float, Any] | None:
+    seen = _SEEN.get(url)
+    return seen if seen and time.monotonic() < seen[0] + _FRESH else None
+
+
+@lru_cache(maxsize=4)
+def _fetched(url: Url, names: Sequence[str], known: Sequence[tuple[int, str]]) -> list[bytes]:
+    """Return objects of known sizes and states; one that has another size now was replaced."""
+    store = url.opened()[0]
+    places = [place.opened()[1] for place in ([url / name for name in names] or [url])]
+    contents = side_by_side(store, places, [size + 1 for size, _ in known])
+    for content, (size, _) in zip(contents, known, strict=True):
+        if isinstance(content, FileNotFoundError) or len(content) != size:
+            raise ReplacedError(url)
+    return contents
+
+
+def side_by_side(store: Any, names: Sequence[str], ends: Sequence[int]) -> list[Any]:
+    """Return what lies in objects up to some ends, or the errors in its place."""
+    bounded = {"batch_size": SIDE_BY_SIDE} if store.async_impl else {}
+    starts = [0] * len(names)
+    fetched: list[Any] = store.cat_ranges(names, starts, ends, on_error="return", **bounded)
+    return fetched
 
 
 def stamp(entry: Mapping[str, Any]) -> int:

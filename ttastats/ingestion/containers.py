@@ -405,10 +405,8 @@ class Remote(_Standalone):
     def fetch(self, files: Iterable[File]) -> None:
         """Fetch objects side by side; one that cannot be fetched says why where it is opened."""
         files = [file for file in files if 0 < file.size <= _FETCHED]
-        store = stores.Url(self.url).opened()[0]
-        bounded = {"batch_size": _SIDE_BY_SIDE} if store.async_impl else {}
         names, ends = [file.name for file in files], [file.size for file in files]
-        fetched = store.cat_ranges(names, [0] * len(names), ends, on_error="return", **bounded)
+        fetched = stores.side_by_side(stores.Url(self.url).opened()[0], names, ends)
         for name, content in zip(names, fetched, strict=True):
             if isinstance(content, bytes):
                 self.contents[name] = content
@@ -461,9 +459,8 @@ class Remote(_Standalone):
         return Remote, (self.url, self.listed_at)
 
 
-#: Objects up to this size are fetched whole, as many at a time. Of a larger one, fsspec reads at
-#: least as much ahead.
-_FETCHED, _SIDE_BY_SIDE = 5 * 1024 * 1024, 16
+#: Objects up to this size are fetched whole. Of a larger one, fsspec reads at least as much ahead.
+_FETCHED = 5 * 1024 * 1024
 
 
 class Listed:
@@ -542,14 +539,14 @@ class Tracking(_Standalone):
     def fetch(self, files: Iterable[File]) -> None:
         """Begin to fetch runs side by side, some before they are read."""
         self.ahead.waiting.extend(file.name for file in files)
-        self.ahead.pool = ThreadPoolExecutor(_SIDE_BY_SIDE)
+        self.ahead.pool = ThreadPoolExecutor(stores.SIDE_BY_SIDE)
         self._go_on()
 
     def _go_on(self) -> None:
         from ttastats.ingestion import tracking
 
         ahead = self.ahead
-        while ahead.pool and ahead.waiting and len(ahead.under_way) < _SIDE_BY_SIDE:
+        while ahead.pool and ahead.waiting and len(ahead.under_way) < stores.SIDE_BY_SIDE:
             name = ahead.waiting.popleft()
             if not ahead.lost:
                 ahead.under_way[name] = ahead.pool.submit(tracking.content, self.url, name)

@@ -59,6 +59,8 @@ def metadata_of(file: Place, remedy: str) -> dict[str, str]:
 
 def _remote(url: Url) -> dict[str, str]:
     """Return what the footer of an object says."""
+    if content := url.whole():
+        return pl.read_parquet_metadata(content[0])
     texts = of_object(url, stores.state_of(url)).metadata or {}
     return {key.decode(): text.decode() for key, text in texts.items()}
 

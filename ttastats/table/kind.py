@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import polars as pl
 
@@ -97,9 +97,12 @@ class Kind:
         """
         metadata = self.metadata_of(path)
         version = self._version(metadata, str(path))
-        files = [_text(path / only)] if only else _files(metadata, path)
+        parts = _parts(metadata, path) if path.is_dir() else []
         cut = {name: self.schema()[name] for name in self.partition_in(metadata) or ()}
-        frame = _remote(files, path, cut) if isinstance(path, Url) else _local(files, cut)
+        if isinstance(path, Url):
+            frame = _remote(path, parts, only, cut)
+        else:
+            frame = _local(path, parts, only, cut)
         for step in range(version, self.version):
             frame = self.upgrades[step](frame)
         return frame
@@ -213,8 +216,8 @@ class Kind:
         which it had replaced, and those whose names only a writer of ours gives: a killed one may
         have left them.
         """
-        there = _below(path)
-        old = sorted({*self.old_parts(path), *filter(_PART.fullmatch, there)} - {*kept})
+        there = below(path)
+        old = sorted({*self.old_parts(path), *filter(PART.fullmatch, there)} & {*there} - {*kept})
         writer = os.urandom(4).hex()  # another one may write at the same time
         number = _first_free(there)
 
@@ -239,7 +242,7 @@ class Kind:
             else:
                 _sink(rows, parts, about)
             lists = {
-                _PARTS_KEY: json.dumps(sorted([*kept, *_below(folder)])),
+                _PARTS_KEY: json.dumps(sorted([*kept, *below(folder)])),
                 _REPLACED_KEY: json.dumps(old),
             }
             _sink(self.schema().to_frame().lazy(), folder / HEAD, about | left | lists)
@@ -257,21 +260,42 @@ def _sink(rows: pl.LazyFrame, target: Path | pl.PartitionBy, about: dict[str, st
     )
 
 
-def _below(path: Place) -> list[str]:
+def below(path: Place) -> list[str]:
     """Return the names of the Parquet files of a folder, or nothing where there is none."""
     if isinstance(path, Url):
-        return [name for name in path.below() if name.endswith(".parquet")]
+        return [name for name in path.listed() if name.endswith(".parquet")]
     return [each.relative_to(path).as_posix() for each in path.rglob("*.parquet")]
 
 
-def _local(files: Sequence[str], cut: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-    """Return the rows of files; those of a folder that is cut are chosen by their names first."""
+def _local(
+    path: Path, parts: Sequence[str], only: str, cut: Mapping[str, pl.DataType]
+) -> pl.LazyFrame:
+    """Return the rows of a table; parts of a folder that is cut are chosen by their names first."""
+    names = [only] if only else parts
     if not cut:
-        return pl.scan_parquet([*files])
-    return pl.scan_parquet([*files], glob=False, hive_partitioning=True, hive_schema=dict(cut))
+        return pl.scan_parquet([path / name for name in names] or path)
+    files = [path / name for name in names]
+    return pl.scan_parquet(files, glob=False, hive_partitioning=True, hive_schema=dict(cut))
 
 
-def _remote(names: Sequence[str], url: Url, cut: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+def _remote(
+    url: Url, parts: Sequence[str], only: str, cut: Mapping[str, pl.DataType]
+) -> pl.LazyFrame:
+    """Return the rows of a table in a store: a small one is fetched whole."""
+    contents = url.whole(parts)
+    if contents is None:
+        places = [url / name for name in ([only] if only else parts)]
+        return _in_ranges(url, places or [url], cut)
+    return pl.concat(
+        [
+            pl.scan_parquet(content).with_columns(**_values(name, cut))
+            for name, content in zip(parts or [""], contents, strict=True)
+            if only in {"", name}
+        ]
+    )
+
+
+def _in_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType]) -> pl.LazyFrame:
     """Return the rows of objects, of which pyarrow reads the row groups and columns in question."""
     from pyarrow import PythonFile, dataset, fs, schema  # only URLs need it
 
@@ -297,37 +321,30 @@ def _remote(names: Sequence[str], url: Url, cut: Mapping[str, pl.DataType]) -> p
     with stores.reaching(url):
         head = url / HEAD if url.is_dir() else url
         of_all = footer.of_object(head, stores.state_of(head)).schema.to_arrow_schema()
-        places = [Url(name).opened() for name in names]
-        store = fs.PyFileSystem(Ranges(places[0][0]))
-        objects = [name for _, name in places]
-        hive = dataset.partitioning(schema([of_all.field(name) for name in cut]), flavor="hive")
+        store = fs.PyFileSystem(Ranges(url.opened()[0]))
+        names = [each.opened()[1] for each in objects]
+        hive = dataset.partitioning(schema([of_all.field(column) for column in cut]), flavor="hive")
         rows = dataset.dataset(
-            objects, schema=of_all, filesystem=store, format="parquet", partitioning=hive
+            names, schema=of_all, filesystem=store, format="parquet", partitioning=hive
         )
     return pl.scan_pyarrow_dataset(rows)
 
 
-def _files(metadata: Mapping[str, str], path: Place) -> Sequence[str]:
-    """Return the files that hold the rows: the file itself, or the parts of a folder."""
-    if not path.is_dir():
-        return [_text(path)]
+def _parts(metadata: Mapping[str, str], path: Place) -> list[str]:
+    """Return the parts of a folder, which are all there."""
     names = _names(metadata, _PARTS_KEY, path)
-    lost = sorted({*names} - {*_below(path)}) if isinstance(path, Path) else []
+    lost = sorted({*names} - {*below(path)}) if isinstance(path, Path) else []
     if lost or not names:
         raise TtastatsError(
             f"part files are missing: {', '.join(lost) or 'all'}",
             where=str(path),
             remedy="Ingest the logs again.",
         )
-    return [_text(path / name) for name in names]
-
-
-def _text(path: Place) -> str:
-    return path.text if isinstance(path, Url) else str(path)
+    return names
 
 
 #: The number of a part, and what tells its writer from others, below the values of its rows.
-_PART = re.compile(r"(?:[a-z_]+=[^/]+/)*([0-9a-f]{8})-[0-9a-f]{8}\.parquet")
+PART = re.compile(r"(?:[a-z_]+=[^/]+/)*([0-9a-f]{8})-[0-9a-f]{8}\.parquet")
 
 
 def _hive(values: Mapping[str, Any]) -> str:
@@ -338,12 +355,19 @@ def _hive(values: Mapping[str, Any]) -> str:
     )
 
 
+def _values(name: str, cut: Mapping[str, pl.DataType]) -> dict[str, pl.Expr]:
+    """Return the values of the rows of a part, as its name tells them."""
+    told = dict(folder.split("=", 1) for folder in name.split("/")[:-1])
+    values = {column: None if told[column] == _NULL else unquote(told[column]) for column in cut}
+    return {column: pl.lit(value).cast(cut[column]) for column, value in values.items()}
+
+
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def _first_free(names: Iterable[str]) -> int:
     """Return the first number that no part has, nor any after it."""
-    parts = map(_PART.fullmatch, names)
+    parts = map(PART.fullmatch, names)
     return max((int(part[1], 16) + 1 for part in parts if part), default=0)
 
 

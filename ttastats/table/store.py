@@ -14,7 +14,7 @@ from ttastats.base.records import Problem
 from ttastats.base.stores import Place, Url
 from ttastats.table import footer, schema, tables
 from ttastats.table.conform import conform
-from ttastats.table.kind import HEAD
+from ttastats.table.kind import HEAD, PART
 from ttastats.table.schema import RUNS
 
 write = RUNS.write
@@ -22,7 +22,7 @@ write = RUNS.write
 
 def expect_place(path: Place, *, in_parts: bool = False) -> None:
     """Raise before hours of reading if the result could not be written."""
-    if path.exists() and not is_ours(path) and not (in_parts and atomic.is_empty(path)):
+    if path.exists() and not is_ours(path) and not (in_parts and _is_free(path)):
         raise atomic.occupied(path, "already exists and was not created by ttastats")
     if path.exists() and in_parts != path.is_dir():
         what = "is a file and cannot be replaced by a folder"
@@ -31,6 +31,13 @@ def expect_place(path: Place, *, in_parts: bool = False) -> None:
         RUNS.old_parts(path)
     atomic.sweep(path)
     atomic.expect_writable(path)
+
+
+def _is_free(path: Place) -> bool:
+    """Return whether nothing is in a folder but parts of a writer who was killed at the first."""
+    if isinstance(path, Url):
+        return all(map(PART.fullmatch, path.listed()))
+    return atomic.is_empty(path)
 
 
 def state_of(path: Place) -> str | None:
