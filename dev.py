@@ -213,7 +213,7 @@ _DECIDES_WHAT_IS_INSTALLED = (
 
 
 def _environment(requirement: str, at: Path = VENV, options: Sequence[str] = ()) -> Path:
-    """Give the scripts folder of the virtual environment, installing what is missing."""
+    """Return the scripts folder of the virtual environment, installing what is missing."""
     scripts = _scripts(at)
     stamp = at / f"installed-{requirement.strip('.[]').replace(',', '-') or 'bare'}"
     current = "".join((HERE / name).read_text("utf-8") for name in _DECIDES_WHAT_IS_INSTALLED)
@@ -241,12 +241,12 @@ def _environment(requirement: str, at: Path = VENV, options: Sequence[str] = ())
 
 
 def _declared(tool: str) -> str:
-    """Give a tool with the versions that the project takes of it."""
+    """Return a tool with the versions that the project takes of it."""
     return next(each for each in _requirements("dev") if each.startswith(tool))
 
 
 def _lowest_versions() -> Iterator[str]:
-    """Give every requirement of ours with the lowest version that it allows."""
+    """Yield every requirement of the project with the lowest version that it allows."""
     for each in _requirements("dev", "train"):
         bound, _, marker = each.partition(";")
         name, version = bound.split(",")[0].split(">=")
@@ -254,14 +254,14 @@ def _lowest_versions() -> Iterator[str]:
 
 
 def _requirements(*extras: str) -> list[str]:
-    """Give what the project needs, and for these purposes."""
+    """Return the requirements of the project, with those of some extras."""
     project = tomllib.loads((HERE / "pyproject.toml").read_text("utf-8"))["project"]
     named = [project["optional-dependencies"][extra] for extra in extras]
     return [*project["dependencies"], *itertools.chain(*named)]
 
 
 def _packages(environment: Path) -> str:
-    """Give the folder in which a virtual environment keeps its packages."""
+    """Return the folder in which a virtual environment keeps its packages."""
     bases = {"base": str(environment), "platbase": str(environment)}
     return sysconfig.get_path("purelib", "venv", bases)
 

@@ -40,7 +40,7 @@ class CompileHook(BuildHookInterface):
 
 
 def _compiled(root: Path) -> Path:
-    """Compile, and give the file of the module. Raises what the compiler's errors are."""
+    """Compile, and return the file of the module. Raises what the compiler's errors are."""
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
@@ -64,8 +64,7 @@ def _compiled(root: Path) -> Path:
 
 
 def _built(root: Path) -> list[Path]:
-    found = (root / PACKAGE).glob("_scan.*")
-    return [path for path in found if path.suffix in {".so", ".pyd"}]
+    return [p for p in (root / PACKAGE).glob("_scan.*") if p.suffix in {".so", ".pyd"}]
 
 
 def _platform() -> str:

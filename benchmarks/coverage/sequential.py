@@ -72,7 +72,7 @@ def _sample(shape: Shape, size: tuple[int, int], rng: np.random.Generator) -> Sa
 
 
 def decides(a: Sample, b: Sample, level: float, *, epoch_safe: bool) -> Bools:
-    """Tell of every replicate whether its interval excludes 1."""
+    """Return for each replicate whether its interval excludes 1."""
     if level <= 0:
         return np.zeros(a.times.shape[0], dtype=np.bool_)
     log_ratio = np.log(a.times.mean(axis=1) / b.times.mean(axis=1))
@@ -98,7 +98,7 @@ def _variance(side: Sample) -> Floats:
 
 
 def _constant(side: Sample) -> Bools:
-    """Tell of every replicate whether its runs all took the same number of epochs."""
+    """Return for each replicate whether its runs all took the same number of epochs."""
     found: Bools = np.ptp(side.epochs, axis=1) == 0
     return found
 

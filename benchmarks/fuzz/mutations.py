@@ -66,7 +66,7 @@ def splice(rng: random.Random, log: bytes, other: bytes) -> bytes:
 
 
 def repeat(rng: random.Random, log: bytes, _other: bytes) -> bytes:
-    """Say a piece again, many times."""
+    """Repeat a piece many times."""
     start = rng.randrange(len(log) + 1)
     piece = log[start : start + rng.randrange(1, 300)]
     return log[:start] + piece * rng.randrange(2, 40) + log[start:]

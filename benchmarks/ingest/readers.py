@@ -98,7 +98,7 @@ def agreement(ruleset: str, table: str) -> dict[str, Any]:
 def _judged(
     rows: list[dict[str, Any]], events: tuple[list[Any], list[Any]] | None
 ) -> dict[str, bool]:
-    """Tell on what both agree for one file."""
+    """Return on what both agree for one file."""
     measured = [row for row in rows if row["seconds"] is not None]
     theirs = _evaluations(events[0]) if events else []
     if not theirs or not measured:

@@ -63,7 +63,7 @@ def on_post_page(output: str, page: Any, **_: Any) -> str:
 
 
 def moved(source: str) -> str:
-    """Give a page outside `docs/` as the site has it."""
+    """Return a page outside `docs/` as the site has it."""
     return with_links((ROOT / source).read_text("utf-8"), PurePosixPath(source).parent)
 
 
@@ -102,7 +102,7 @@ def _normal(path: PurePosixPath) -> PurePosixPath:
 
 
 def commands() -> str:
-    """Give every command with its arguments and options, in the groups of the help."""
+    """Return every command with its arguments and options, in the groups of the help."""
     import typer
 
     from ttastats.cli import app
@@ -132,7 +132,7 @@ def _escaped(words: str) -> str:
 
 
 def api() -> str:
-    """Give every public name of the package, grouped as people ask."""
+    """Return every public name of the package, grouped by purpose."""
     promise = "What stays the same between versions: `CONTRIBUTING.md`."
     groups = "\n".join(
         f"## {title}\n\n" + "\n".join(f"::: ttastats.{name}\n" for name in names)

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch", reason="recording needs PyTorch")
 
 from ttastats.traces import answers
-from ttastats.trainer.profiler import memory, timing, variants
+from ttastats.trainer.profiler import memory, timing
 from ttastats.trainer.profiler.workload import fitting
 
 
@@ -71,11 +71,6 @@ class TestLivingStorages:
 
         trace = [event(3, -10), event(1, 10), event(4, 15), event(2, 10), event(5, 99, kind=1)]
         assert memory.highest([*trace, {"name": "aten::add", "ts": 0}]) == 25
-
-
-def test_the_union_of_intervals_counts_no_moment_twice() -> None:
-    assert variants.union([(0, 2), (1, 3), (1, 2), (5, 6)]) == 4
-    assert variants.union([]) == 0
 
 
 def test_a_batch_is_halved_until_its_step_is_short() -> None:

@@ -50,10 +50,9 @@ def write_python(folder: Path) -> Path:
 def test_both_versions_hold_the_same_images(tmp_path: Path) -> None:
     binary = cifar10_files.read(write_binary(tmp_path / "bin"))
     python = cifar10_files.read(write_python(tmp_path / "py"))
-    assert binary.train_pixels.shape == (5 * PER_FILE, 3, 32, 32)
-    assert binary.test_pixels.shape == (PER_FILE, 3, 32, 32)
-    for name in ("train_pixels", "train_labels", "test_pixels", "test_labels"):
-        assert torch.equal(getattr(binary, name), getattr(python, name)), name
+    assert binary.train_inputs.shape == (5 * PER_FILE, 3, 32, 32)
+    assert binary.eval_inputs.shape == (PER_FILE, 3, 32, 32)
+    assert all(map(torch.equal, binary.tensors, python.tensors))
     assert len(binary.notes) == 2
     assert "100 images where CIFAR-10 has 50,000" in binary.notes[0]
 
@@ -61,7 +60,7 @@ def test_both_versions_hold_the_same_images(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["cifar-10-batches-bin", "cifar-10-batches-py"])
 def test_the_folder_above_will_do(name: str, tmp_path: Path) -> None:
     (write_binary if name.endswith("bin") else write_python)(tmp_path / name)
-    assert len(cifar10_files.read(tmp_path).train_labels) == 5 * PER_FILE
+    assert len(cifar10_files.read(tmp_path).train_targets) == 5 * PER_FILE
 
 
 def test_a_pickle_that_wants_to_act_is_refused(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from ttastats.base.errors import TtastatsError  # noqa: E402
 from ttastats.recording.clock import Clock  # noqa: E402
 from ttastats.trainer import experiment, workloads  # noqa: E402
 from ttastats.trainer.network import (  # noqa: E402
-    Schedule,
     build,
+    share_of_peak,
     warm_up,
 )
 from ttastats.trainer.parallel import Team  # noqa: E402
@@ -167,12 +167,10 @@ def test_samples_that_make_no_batch_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_learning_rate_rises_then_falls_to_zero() -> None:
-    schedule = Schedule(warmup_epochs=5, epochs=24)
-    assert [schedule.at(epoch) for epoch in (0, 2.5, 5, 14.5, 24, 30)] == pytest.approx(
-        [0, 0.5, 1, 0.5, 0, 0]
-    )
-    assert Schedule(0.0, 10).at(0) == 1.0
-    assert Schedule(2.0, 2).at(2) == 1.0
+    shares = [share_of_peak(epoch, 5, 24) for epoch in (0, 2.5, 5, 14.5, 24, 30)]
+    assert shares == pytest.approx([0, 0.5, 1, 0.5, 0, 0])
+    assert share_of_peak(0, warmup_epochs=0.0, epochs=10) == 1.0
+    assert share_of_peak(2, warmup_epochs=2.0, epochs=2) == 1.0
 
 
 def test_the_learning_rate_follows_the_batch_size() -> None:

@@ -35,19 +35,15 @@ class Stamp:
         return Seconds(self.wall - earlier.wall, self.cpu - earlier.cpu)
 
 
-def _nothing() -> None:
-    """Do nothing: a CPU has always finished."""
-
-
 @dataclass(slots=True)
 class Clock:
-    """Gives stamps and knows the counted stretch of a run, from `start` to `stop`.
+    """Makes stamps, and measures the counted stretch of a run, from `start` to `stop`.
 
     The clock is never paused between the two: loading data and evaluating count, as in the rules
     of MLPerf; setting up and warming up come before, measuring communication after.
     """
 
-    finish_device: Callable[[], None] = _nothing
+    finish_device: Callable[[], None] = lambda: None  # a CPU has always finished
     wall: Callable[[], float] = time.perf_counter
     cpu: Callable[[], float] = time.process_time
     epoch: Callable[[], float] = time.time

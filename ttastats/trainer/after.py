@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from ttastats import api
 from ttastats.outcomes import counted
+from ttastats.stats.moments import coefficient_of_variation
 from ttastats.table.schema import recorded
 
 
@@ -33,13 +34,6 @@ def odd_data(table: pl.DataFrame) -> list[str]:
     return list(dict.fromkeys(extra["data_note"] for extra in extras if "data_note" in extra))
 
 
-def coefficient_of_variation(values: Sequence[float]) -> float | None:
-    """Return the sample standard deviation over the mean; None for fewer than two values."""
-    if len(values) < 2:
-        return None
-    return statistics.stdev(values) / statistics.fmean(values)
-
-
 def _what_varied(runs: pl.DataFrame) -> list[str]:
     """Compare epochs and CPU time per epoch over the runs that reached the target (Table 4)."""
     solved = [
@@ -49,14 +43,13 @@ def _what_varied(runs: pl.DataFrame) -> list[str]:
         ).iter_rows()
         if reached and epochs and "run_totals" in (extra := recorded(text))
     ]
-    epochs = coefficient_of_variation([run[0] for run in solved])
-    wall = coefficient_of_variation([seconds / epochs for epochs, seconds, _ in solved])
-    per_epoch = [cpu / epochs for epochs, _, cpu in solved]
-    cpu = coefficient_of_variation(per_epoch)
-    if epochs is None or cpu is None or wall is None:
+    if len(solved) < 2:
         return []
-    total = sum(run[2] for run in solved)
+    epochs, wall, cpu = np.array(solved).T
+    of_epochs, of_wall, of_cpu = map(
+        coefficient_of_variation, (epochs, wall / epochs, cpu / epochs)
+    )
     return [
-        f"CV of epochs {epochs:.1%}; of time per epoch {cpu:.1%} (CPU), {wall:.1%} (wall). "
-        f"CPU time {statistics.fmean(per_epoch):.3g} s per epoch, {total:.3g} s in all."
+        f"CV of epochs {of_epochs:.1%}; of time per epoch {of_cpu:.1%} (CPU), {of_wall:.1%} "
+        f"(wall). CPU time {np.mean(cpu / epochs):.3g} s per epoch, {cpu.sum():.3g} s in all."
     ]

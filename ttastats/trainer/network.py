@@ -31,19 +31,15 @@ from ttastats.trainer.workloads.contract import Data, Workload
 _TRIED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """Up in a straight line for `warmup_epochs`, then down in one to zero at `epochs`."""
+def share_of_peak(epochs_trained: float, warmup_epochs: float, epochs: float) -> float:
+    """Return the share of the peak learning rate in the step after so many epochs.
 
-    warmup_epochs: float
-    epochs: float
-
-    def at(self, epochs_trained: float) -> float:
-        """Return the share of the peak learning rate in the step after so many epochs."""
-        rising = epochs_trained / self.warmup_epochs if self.warmup_epochs else 1.0
-        falling_epochs = self.epochs - self.warmup_epochs
-        falling = (self.epochs - epochs_trained) / falling_epochs if falling_epochs > 0 else 1.0
-        return max(0.0, min(1.0, rising, falling))
+    Up in a straight line for `warmup_epochs`, then down in one to zero at `epochs`.
+    """
+    rising = epochs_trained / warmup_epochs if warmup_epochs else 1.0
+    falling_epochs = epochs - warmup_epochs
+    falling = (epochs - epochs_trained) / falling_epochs if falling_epochs > 0 else 1.0
+    return max(0.0, min(1.0, rising, falling))
 
 
 def optimizers(model: nn.Module, workload: Workload, settings: Settings) -> list[Any]:
@@ -76,7 +72,7 @@ def set_learning_rates(
     arguments = settings.arguments()
     share = 1.0
     if workload.schedule is None:  # else a workload may lack these settings
-        share = Schedule(settings.warmup_epochs, settings.schedule_epochs).at(epoch)
+        share = share_of_peak(epoch, settings.warmup_epochs, settings.schedule_epochs)
     for group in (group for optimizer in optimizers for group in optimizer.param_groups):
         if workload.schedule is not None:
             share = workload.schedule(epoch, step, group, **arguments)

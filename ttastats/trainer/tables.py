@@ -104,6 +104,13 @@ def report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
     return Report("sweep", tuple(rows), tuple(tables), tuple(notes), _sentence(rows))
 
 
+#: What a comparison by the wall says, by the same names.
+_BY_THE_WALL = (
+    "throughput_speedup", "throughput_low", "throughput_high", "speedup", "speedup_low",
+    "speedup_high", "epochs_ratio", "p_adjusted", "verdict",
+)  # fmt: skip
+
+
 def _row(
     baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str], tested: str
 ) -> SweepRow:
@@ -124,15 +131,7 @@ def _row(
         tta_mean_seconds=about.tta_mean_seconds,
         cpu_tta_mean_seconds=spent.tta_mean_seconds,
         cpu_epoch_mean_seconds=spent.epoch_seconds_mean,
-        throughput_speedup=speedups.throughput_speedup,
-        throughput_low=speedups.throughput_low,
-        throughput_high=speedups.throughput_high,
-        speedup=speedups.speedup,
-        speedup_low=speedups.speedup_low,
-        speedup_high=speedups.speedup_high,
-        epochs_ratio=speedups.epochs_ratio,
-        p_adjusted=speedups.p_adjusted,
-        verdict=speedups.verdict,
+        **{name: getattr(speedups, name) for name in _BY_THE_WALL},
         cpu_throughput_speedup=cpu.throughput_speedup,
         cpu_tta_speedup=cpu.speedup,
         cpu_tta_low=cpu.speedup_low,

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
@@ -79,7 +78,7 @@ def typical(lengths: Sequence[Length], *, by_cpu_time: bool) -> float:
 
 def cpu_utilization(lengths: Sequence[Length], cores: int) -> float:
     """Return the busy share of the cores by this process (Zhu et al., equation 3)."""
-    return sum(one.process for one in lengths) / (sum(step.wall for step in lengths) * cores)
+    return sum(step.process for step in lengths) / (sum(step.wall for step in lengths) * cores)
 
 
 def warm_up(seconds: Sequence[float]) -> tuple[int, str]:
@@ -99,19 +98,15 @@ def warm_up(seconds: Sequence[float]) -> tuple[int, str]:
     return min(settled, default=half), rule + ending
 
 
-def _attention(*given: Any, **_: Any) -> int:
-    return int(sdpa_flop_count(*given[:3]))
-
-
-def _attention_backward(*given: Any, **_: Any) -> int:
-    return int(sdpa_backward_flop_count(*given[:4]))
-
-
 #: Attention on a CPU, which PyTorch's list lacks; of all else it counts products of matrices,
 #: convolutions and other attention with their backward passes, and nothing for the rest.
 _CPU_ATTENTION = {
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention,
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _attention_backward,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: (
+        lambda *shapes, **_: int(sdpa_flop_count(*shapes[:3]))
+    ),
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: (
+        lambda *shapes, **_: int(sdpa_backward_flop_count(*shapes[:4]))
+    ),
 }
 
 

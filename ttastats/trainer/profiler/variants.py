@@ -11,12 +11,13 @@ from statistics import median
 from typing import Any
 
 import msgspec
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from ttastats.traces import answers
+from ttastats.traces import answers, intervals
 from ttastats.traces.table import Row, measure
 from ttastats.trainer import parallel
 from ttastats.trainer.parallel import Team
@@ -198,7 +199,8 @@ def _communication(step_of: Subject, team: Team, steps: int) -> dict[str, float 
         sent.clear()
         sizes.clear()
         heard.append(_wall(step_of.step, team))
-        under_way.append(union(sent))
+        start, end = np.array(sent).reshape(-1, 2).T
+        under_way.append(float(np.diff(intervals.merge(start, end)).sum()))
         size = sum(sizes)
         with model.no_sync():
             silent.append(_wall(step_of.step, team))
@@ -236,12 +238,3 @@ def _noting(sent: list[Interval], sizes: list[int]) -> Callable[[int, Any], Any]
 
     average.__annotations__.clear()  # PyTorch compares them with types, and these are texts
     return average
-
-
-def union(intervals: Iterable[Interval]) -> float:
-    """Return the length of the union of some intervals."""
-    total, end = 0.0, float("-inf")
-    for start, stop in sorted(intervals):
-        total += max(0.0, stop - max(start, end))
-        end = max(end, stop)
-    return total

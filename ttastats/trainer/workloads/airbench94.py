@@ -64,10 +64,10 @@ def data(folder: Path | None, device: torch.device, precision: str) -> Data:
         return standard.contiguous(memory_format=torch.channels_last)
 
     return Data(
-        ready(images.train_pixels),
-        images.train_labels,
-        ready(images.test_pixels),
-        images.test_labels,
+        ready(images.train_inputs),
+        images.train_targets,
+        ready(images.eval_inputs),
+        images.eval_targets,
         images.notes,
         images.tensors,
     )
@@ -213,7 +213,7 @@ def optimizer(
     """Return Muon for the filters, and SGD for biases and head; decay does not follow the rate."""
     decay = weight_decay * batch_size
     norms = [norm.bias for norm in model.modules() if isinstance(norm, nn.BatchNorm2d)]
-    filters = [one for one in model.groups.parameters() if one.dim() == 4]
+    filters = [weight for weight in model.groups.parameters() if weight.dim() == 4]
     groups: list[dict[str, Any]] = [
         {"params": [model.whiten.bias], "lr": bias_lr, "ends": whiten_bias_epochs},
         {"params": norms, "lr": bias_lr},
@@ -244,9 +244,9 @@ def step(
     with autocast():
         losses = smoothed(model(inputs), targets, label_smoothing)
     torch.autograd.backward(losses.sum())
-    for one in optimizers:
-        one.step()
-        one.zero_grad()
+    for optimizer in optimizers:
+        optimizer.step()
+        optimizer.zero_grad()
     return losses.mean()
 
 
@@ -265,7 +265,7 @@ def evaluate(model: nn.Module, data: Data) -> float:
         return scores
 
     right = 0
-    parts = (torch.split(one, _VIEWED) for one in (data.eval_inputs, data.eval_targets))
+    parts = (torch.split(part, _VIEWED) for part in (data.eval_inputs, data.eval_targets))
     for images, labels in zip(*parts, strict=True):
         padded = functional.pad(images, (1, 1, 1, 1), "reflect")
         shifted = both(padded[:, :, :-2, :-2]) + both(padded[:, :, 2:, 2:])

@@ -95,13 +95,13 @@ class _Lookahead(torch.optim.SGD):
 
     def __init__(self, groups: list[dict[str, Any]], model: nn.Module, **values: Any) -> None:
         super().__init__(groups, **values)
-        self._fast = [one for one in model.state_dict().values() if one.is_floating_point()]
+        self._fast = [part for part in model.state_dict().values() if part.is_floating_point()]
         self._slow: list[Tensor] = []
 
     @torch.no_grad()
     def draw_back(self, weight: float) -> None:
         """Mix the slow mean, of this weight, with the weights, and go on from there."""
-        self._slow = self._slow or [one.clone() for one in self._fast]
+        self._slow = self._slow or [part.clone() for part in self._fast]
         for slow, fast in zip(self._slow, self._fast, strict=True):
             slow.lerp_(fast, 1 - weight)
             fast.copy_(slow)
@@ -117,9 +117,9 @@ def optimizer(
     decay = weight_decay * batch_size / scale
 
     def groups(net: nn.Module) -> list[dict[str, Any]]:
-        norms = [one.bias for one in net.modules() if isinstance(one, nn.BatchNorm2d)]
-        known = {id(one) for one in norms}
-        rest = [one for one in net.parameters() if one.requires_grad and id(one) not in known]
+        norms = [norm.bias for norm in net.modules() if isinstance(norm, nn.BatchNorm2d)]
+        known = {id(bias) for bias in norms}
+        rest = [p for p in net.parameters() if p.requires_grad and id(p) not in known]
         rates = ((norms, lr * bias_factor / scale), (rest, lr / scale))
         return [{"params": p, "lr": rate, "weight_decay": decay / rate} for p, rate in rates]
 

@@ -48,15 +48,15 @@ def check(folder: Path | None) -> None:
 def data(folder: Path | None, device: torch.device) -> Data:
     """Return the images of a folder, standardised per channel by the training part alone."""
     images = cifar10_files.read(folder)
-    train = images.train_pixels.to(device).float()  # bytes are a quarter of what they become
-    test = images.test_pixels.to(device).float()
+    train = images.train_inputs.to(device).float()  # bytes are a quarter of what they become
+    test = images.eval_inputs.to(device).float()
     mean = train.mean(dim=(0, 2, 3), keepdim=True)
     deviation = train.std(dim=(0, 2, 3), keepdim=True)
     return Data(
         (train - mean) / deviation,
-        images.train_labels,
+        images.train_targets,
         (test - mean) / deviation,
-        images.test_labels,
+        images.eval_targets,
         images.notes,
         images.tensors,
     )

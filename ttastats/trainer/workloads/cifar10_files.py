@@ -9,16 +9,15 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from ttastats.base.errors import TtastatsError
+from ttastats.trainer.workloads.contract import Data
 
 _SOURCE = "https://www.cs.toronto.edu/~kriz/cifar.html"
 _RECORD = 1 + 3 * 32 * 32  # a label and the pixels of three colours
@@ -37,34 +36,14 @@ _ALLOWED = {
 Samples = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Images:
-    """Pixels as (samples, 3, 32, 32) bytes, and class numbers; `notes` say what is odd."""
-
-    train_pixels: Tensor
-    train_labels: Tensor
-    test_pixels: Tensor
-    test_labels: Tensor
-    notes: tuple[str, ...]
-
-    @property
-    def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return all that the files hold."""
-        return self.train_pixels, self.train_labels, self.test_pixels, self.test_labels
-
-
-def read(folder: Path | None) -> Images:
+def read(folder: Path | None) -> Data:
     """Return the images of a folder, or of the folder of either version inside it.
 
-    Raises
-    ------
-    TtastatsError
-        No folder is named, a file is missing, or one cannot be what it claims to be.
+    Inputs are pixels, (samples, 3, 32, 32) bytes, and targets the numbers of classes.
     """
-    train_paths, test_path, read_one = find(folder)
-    parts = [read_one(path) for path in train_paths]
-    train = np.concatenate([part[0] for part in parts]), np.concatenate([p[1] for p in parts])
-    test = read_one(test_path)
+    train_paths, test_path, read_file = find(folder)
+    parts = zip(*map(read_file, train_paths), strict=True)
+    train, test = tuple(map(np.concatenate, parts)), read_file(test_path)
     notes = [
         f"{part} part: {len(samples[1]):,} images where CIFAR-10 has {expected:,}"
         for part, samples, expected in (
@@ -73,17 +52,12 @@ def read(folder: Path | None) -> Images:
         )
         if len(samples[1]) != expected
     ]
-    return Images(*_tensors(train), *_tensors(test), notes=tuple(notes))
+    x, y, eval_x, eval_y = (torch.from_numpy(np.ascontiguousarray(p)) for p in (*train, *test))
+    return Data(x, y, eval_x, eval_y, tuple(notes))
 
 
 def find(folder: Path | None) -> tuple[Sequence[Path], Path, Callable[[Path], Samples]]:
-    """Return the training files, the test file, and what reads them.
-
-    Raises
-    ------
-    TtastatsError
-        No folder is named, or it holds neither version.
-    """
+    """Return the training files, the test file, and the function that reads either."""
     if folder is None:
         raise TtastatsError(
             "needs the images",
@@ -92,12 +66,11 @@ def find(folder: Path | None) -> tuple[Sequence[Path], Path, Callable[[Path], Sa
         )
     for name in _FOLDERS:
         place = folder / name
-        if (place / "test_batch.bin").is_file():
-            train = [place / f"data_batch_{number}.bin" for number in range(1, 6)]
-            return train, place / "test_batch.bin", read_binary
-        if (place / "test_batch").is_file():
-            train = [place / f"data_batch_{number}" for number in range(1, 6)]
-            return train, place / "test_batch", read_pickle
+        for ending, read_file in ((".bin", read_binary), ("", read_pickle)):
+            test = place / f"test_batch{ending}"
+            if test.is_file():
+                train = [place / f"data_batch_{number}{ending}" for number in range(1, 6)]
+                return train, test, read_file
     raise TtastatsError(
         "contains neither test_batch.bin nor test_batch",
         where=str(folder),
@@ -121,8 +94,6 @@ def read_pickle(path: Path) -> Samples:
         fields = _ArrayUnpickler(io.BytesIO(content), encoding="bytes").load()
         pixels = np.asarray(fields[b"data"], dtype=np.uint8).reshape(-1, 3, 32, 32)
         labels = np.asarray(fields[b"labels"], dtype=np.int64)
-    except _ForbiddenError as error:
-        raise _damaged(path, f"asks for {error}, which no array needs") from error
     except (pickle.UnpicklingError, EOFError, LookupError, TypeError, ValueError) as error:
         raise _damaged(path, f"cannot be unpickled: {error}") from error
     if len(labels) != len(pixels):
@@ -130,16 +101,12 @@ def read_pickle(path: Path) -> Samples:
     return pixels, labels
 
 
-class _ForbiddenError(Exception):
-    """A pickle asked for something that is not on the list."""
-
-
 class _ArrayUnpickler(pickle.Unpickler):
-    """Gives arrays and plain values, and nothing that can act."""
+    """Reads arrays and plain values, and nothing that can act."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:
-            raise _ForbiddenError(f"{module}.{name}")
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no array needs")
         # The name of 2009, when the files were made, under which NumPy warns today.
         return super().find_class(module.replace("numpy.core", "numpy._core"), name)
 
@@ -153,8 +120,3 @@ def _content(path: Path) -> bytes:
 
 def _damaged(path: Path, what: str) -> TtastatsError:
     return TtastatsError(what, where=str(path), remedy=f"Download it again from {_SOURCE}")
-
-
-def _tensors(samples: Samples) -> tuple[Tensor, Tensor]:
-    pixels, labels = samples
-    return torch.from_numpy(np.ascontiguousarray(pixels)), torch.from_numpy(labels)

@@ -20,10 +20,10 @@ from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
 
 def _scikit_learn() -> Path:
     """Find scikit-learn without importing it, which takes as long as to import PyTorch."""
-    found = importlib.util.find_spec("sklearn")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("sklearn")
+    if spec is None or spec.origin is None:
         raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 _FILE = _scikit_learn() / "datasets" / "data" / "digits.csv.gz"

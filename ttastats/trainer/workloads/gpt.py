@@ -111,11 +111,11 @@ def model(width: int, layers: int, heads: int, context: int, dropout: float) -> 
     if width % heads:
         raise TtastatsError(f"width {width} is not divisible by {heads} heads", where="--set heads")
     net = Decoder(_BYTES, _BYTES, context, width, layers, width // heads, dropout)
-    for name, one in net.named_modules():
-        if isinstance(one, nn.Linear):
+    for name, layer in net.named_modules():
+        if isinstance(layer, nn.Linear):
             added = name.endswith(("join", "inner.2"))
-            nn.init.normal_(one.weight, std=0.02 / (2 * layers) ** 0.5 if added else 0.02)
-            nn.init.zeros_(one.bias)
+            nn.init.normal_(layer.weight, std=0.02 / (2 * layers) ** 0.5 if added else 0.02)
+            nn.init.zeros_(layer.bias)
     return net
 
 
