@@ -27,7 +27,7 @@ from benchmarks.coverage.shapes import (
     generator,
 )
 from benchmarks.coverage.simulations import SIZES, Plan, hit_rate, samples
-from ttastats.stats.decompose import decompose_variance
+from ttastats.stats.decompose import variance_shares
 from ttastats.stats.fraction import newcombe, wilson
 from ttastats.stats.speedup import ratio_of_geometric_means, ratio_of_means
 from ttastats.stats.variation import RUNS_FOR_REPEATS, cv_interval, has_outlier
@@ -181,8 +181,9 @@ def shares(plan: Plan) -> Iterator[Figure]:
 
 
 def _share(row: Runs) -> Limits | None:
-    found = decompose_variance(row.times, _known(row)).share_epochs
-    return None if found.low is None or found.high is None else (found.low, found.high)
+    shares = variance_shares(row.times[None], _known(row)[None])
+    low, high = float(shares.low[0, 0]), float(shares.high[0, 0])
+    return None if math.isnan(low) else (low, high)
 
 
 def fractions() -> Iterator[Figure]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from ttastats.stats.decompose import variance_shares
 from ttastats.stats.outcomes import Epochs, outcomes
-from ttastats.stats.results import Ratio
+from ttastats.stats.results import Estimate, Ratio, known
 from ttastats.stats.speedup import Limits, Speedup, ratio_between, speedup
 
 
@@ -34,6 +37,22 @@ def compared(
     a = outcomes(times_a, progress=epochs_a)
     b = outcomes(times_b, progress=epochs_b)
     return speedup(a, b, **{"epochs_fixed": fixed} | options)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The share of epochs in the variance of one side, and the ratio of CVs."""
+
+    share_epochs: Estimate
+    cv_ratio: float | None
+
+
+def decompose_variance(times: ArrayLike, epochs: ArrayLike) -> Parts:
+    """Return the shares of a single group."""
+    group = variance_shares(*(np.asarray(each, np.float64)[None] for each in (times, epochs)))
+    ends = (known(numbers[0])[0] for numbers in (group.shares, group.low, group.high))
+    share = Estimate(*ends, 0.95, np.size(times), group.withheld[0])
+    return Parts(share, known(group.cv_ratio)[0])
 
 
 def safe_limits(found: Speedup, confidence: float = 0.95) -> Limits:

@@ -135,8 +135,8 @@ def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | No
         return row.cv, row.cv_low, row.cv_high
     timed = group.filter(pl.col("observed_seconds").is_not_null())
     expected = expected_time(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())
-    variance = expected.variance_log
-    return None if variance is None else math.sqrt(variance * expected.n), None, None
+    variance = expected.variance
+    return None if variance is None else math.sqrt(variance * timed.height), None, None
 
 
 def _few_successes(keys: Mapping[str, Any], reached: int, n: int, needed: int) -> Note:

@@ -121,20 +121,12 @@ def look_at_failures(failed: Sequence[int], runs: Sequence[int]) -> tuple[float,
     known = (n >= _RUNS) & (total - n >= _RUNS)
     if not known.any() or not bad:
         return 1.0, 0
-    x = np.arange(bad + 1)[:, None]
-    possible = (x <= n) & (bad - x <= total - n)
-    with np.errstate(invalid="ignore"):
-        log = _log_choose(n, x) + _log_choose(total - n, bad - x) - _log_choose(total, bad)
-    share = np.where(possible, np.exp(np.where(possible, log, 0.0)), 0.0)
-    tails = np.minimum((share * (x <= a)).sum(axis=0), (share * (x >= a)).sum(axis=0))
+    from scipy.stats import hypergeom  # takes a second to import
+
+    tails = np.minimum(hypergeom.cdf(a, total, bad, n), hypergeom.sf(a - 1, total, bad, n))
     p = np.where(known, np.minimum(1.0, 2 * tails), np.inf)
     best = int(p.argmin())
     return float(p[best]), best + 1
-
-
-def _log_choose(n: ArrayLike, k: ArrayLike) -> Floats:
-    n, k = np.asarray(n, float), np.asarray(k, float)
-    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
 
 
 def alarms(nights: int, p_of: Callable[[int, int], tuple[float, int]], level: float) -> list[Alarm]:

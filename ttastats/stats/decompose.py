@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ttastats.stats.moments import as_sample, constant, deviations, means
 from ttastats.stats.quantiles import two_sided_t
-from ttastats.stats.results import Estimate, Floats, Ratio, Withheld, known
+from ttastats.stats.results import Floats, Ratio, Withheld
 from ttastats.stats.speedup import ratio_of_geometric_means
 from ttastats.stats.variation import has_outlier
 
@@ -45,21 +45,6 @@ class SpeedupParts:
     epochs: Ratio
 
 
-@dataclass(frozen=True, slots=True)
-class VarianceParts:
-    """The variance of log time of one side, split by covariance: the share of the epochs.
-
-    That of the time per epoch is the rest. It may leave [0, 1] where the parts move against each
-    other, and is None where the epochs or the times did not vary, of 2 runs, and where the parts
-    cancel each other.
-    ``cv_ratio`` is CV(epochs) over CV(time per epoch), the last column of the paper's Table 4. All
-    with ddof=1.
-    """
-
-    share_epochs: Estimate
-    cv_ratio: float | None
-
-
 def decompose_speedup(
     times_a: ArrayLike,
     epochs_a: ArrayLike,
@@ -79,27 +64,15 @@ def decompose_speedup(
     )
 
 
-def decompose_variance(times: ArrayLike, epochs: ArrayLike) -> VarianceParts:
-    """Split the variance of log time into the shares of epochs and of time per epoch.
-
-    share_e = Cov(log e, log T) / Var(log T). Times in seconds, shape (n,). From 10 runs on the
-    shares get a jackknife interval, unless it holds nearly every share or a run's time per epoch is
-    unlike the others'.
-    """
-    total, progress = as_sample(times), as_sample(epochs)
-    of_one = variance_shares(total[None], progress[None])
-    (cv_ratio,) = known(of_one.cv_ratio)
-    estimate, low, high = (
-        known(numbers[0])[0] for numbers in (of_one.shares, of_one.low, of_one.high)
-    )
-    withheld = of_one.withheld[0]
-    share = Estimate(estimate, low, high, _CONFIDENCE, total.size, withheld)
-    return VarianceParts(share, cv_ratio)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class VarianceShares:
-    """The same of groups: shares of epochs and of epoch time, shape (2, groups); NaN is unknown."""
+    """The variance of log time of groups, split by covariance; NaN is unknown.
+
+    ``shares`` are those of epochs and of time per epoch, shape (2, groups), with their limits. They
+    may leave [0, 1] where the parts move against each other, and are unknown where the epochs or
+    the times did not vary, of 2 runs, and where the parts cancel each other. ``cv_ratio`` is
+    CV(epochs) over CV(time per epoch), the last column of the paper's Table 4. All with ddof=1.
+    """
 
     shares: Floats
     low: Floats
@@ -109,7 +82,12 @@ class VarianceShares:
 
 
 def variance_shares(times: Floats, epochs: Floats) -> VarianceShares:
-    """Return what `decompose_variance` says of each group, both positive, shape (groups, n)."""
+    """Split the variance of log time of each group into the shares of epochs and time per epoch.
+
+    share_e = Cov(log e, log T) / Var(log T). Times and epochs are positive, shape (groups, n). From
+    10 runs on the shares get a jackknife interval, unless it holds nearly every share or a run's
+    time per epoch is unlike the others'.
+    """
     (groups, n), epoch_time = times.shape, times / epochs
     shares, low, high = (np.full((2, groups), np.nan) for _ in range(3))
     varies = ~(constant(epochs) | constant(times))

@@ -109,37 +109,20 @@ def time_term(side: Outcomes, estimand: Estimand = "mean") -> LogTerm:
     return LogTerm(estimate, *variance_of_mean(influence, side.clusters))
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedTime:
-    """The seconds of all runs over the number of successes; infinite without a success.
-
-    ``variance_log`` is the delta-method variance of its log, None where there is none.
-    """
-
-    estimate: float | None
-    n: int
-    variance_log: float | None
-
-
-def expected_time(times: ArrayLike, reached: ArrayLike) -> ExpectedTime:
+def expected_time(times: ArrayLike, reached: ArrayLike) -> LogTerm:
     """Mean seconds to a success with failures paid for, times and booleans of shape (n,).
 
-    It assumes what one would do in practice: start again, with the same stopping rule, until a run
-    succeeds (Auger and Hansen 2005). With s_i the successes, IF_i = T_i/mean(T) - s_i/mean(s) and
-    the variance of its log is sum(IF^2)/(n(n-1)).
+    The seconds of all runs over the number of successes, infinite without one. It assumes what one
+    would do in practice: start again, with the same stopping rule, until a run succeeds (Auger and
+    Hansen 2005). With s_i the successes, IF_i = T_i/mean(T) - s_i/mean(s) and the variance of its
+    log is sum(IF^2)/(n(n-1)).
     """
     side = outcomes(times, reached)
-    if not side.n_reached:
-        return ExpectedTime(math.inf if side.n else None, side.n, None)
-    term = time_term(side)
-    return ExpectedTime(term.estimate, side.n, term.variance)
+    return time_term(side) if side.n_reached else LogTerm(math.inf, None, 0.0)
 
 
 def expected_times(times: Floats, reached: Bools) -> Floats:
-    """Return that time of each group, shape (groups, n): infinite without a success.
-
-    NaN of a group of which a time is unknown.
-    """
+    """Return that time of each group, shape (groups, n); NaN where a time is unknown."""
     hits = means(reached.astype(np.float64))
     infinite = np.where(np.isnan(times).any(axis=-1), np.nan, np.inf)
     expected: Floats = np.divide(means(times), hits, out=infinite, where=hits > 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -109,6 +111,10 @@ def has_straggler(values: NDArray[np.float64]) -> bool:
     logs = np.log(values)
     spread = float(logs.std(ddof=1))
     largest = float(logs.max() - logs.mean()) / spread
-    t = two_sided_t(n - 2, 1.0 - 2.0 * _FALSE_ALARMS / n)
-    limit = (n - 1) / np.sqrt(n) * np.sqrt(t**2 / (n - 2 + t**2))
-    return bool(largest > limit)
+    return bool(largest > grubbs_limit(n, 2.0 * _FALSE_ALARMS))
+
+
+def grubbs_limit(n: int, level: float) -> float:
+    """Return the largest deviation of n values in their standard deviations, two-sided."""
+    t = two_sided_t(n - 2, 1.0 - level / n)
+    return (n - 1) / math.sqrt(n) * math.sqrt(t**2 / (n - 2 + t**2))

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ttastats.stats.means import RUNS_FOR_INTERVAL
 from ttastats.stats.moments import as_sample, constant, deviations, means
+from ttastats.stats.outliers import grubbs_limit
 from ttastats.stats.quantiles import chi2_quantile, two_sided_t
 from ttastats.stats.results import Bools, Estimate, Floats, Withheld, known
 from ttastats.stats.unseen import cv_epochs_high
@@ -118,9 +119,7 @@ def has_outlier(values: Floats) -> Bools:
     with np.errstate(divide="ignore", invalid="ignore"):  # of equal values
         away = np.abs(logs - logs.mean(axis=-1, keepdims=True)).max(axis=-1)
         furthest = away / logs.std(axis=-1, ddof=1)
-    t = two_sided_t(n - 2, 1 - _UNUSUAL / n)
-    limit = (n - 1) / math.sqrt(n) * math.sqrt(t**2 / (n - 2 + t**2))
-    odd: Bools = ~constant(values) & (furthest > limit)
+    odd: Bools = ~constant(values) & (furthest > grubbs_limit(n, _UNUSUAL))
     return odd
 
 
