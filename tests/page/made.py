@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -151,19 +153,11 @@ def marks(figure: Any) -> int:
 
 
 def data_of(text: str) -> dict[str, Any]:
-    """Return the data a page carries."""
-    element = r'<script type="application/json" id="data">(.*?)</script>'
-    (found,) = re.findall(element, text, re.DOTALL)
-    return dict(json.loads(found))
+    """Return the data a page carries, and those that are read when a section is opened."""
+    (first,) = re.findall('<script type="application/json" id="data">(.*?)</script>', text)
+    (packed,) = re.findall('<script type="text/plain" id="plots">(.*?)</script>', text)
+    return json.loads(first) | json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
 def frame(table: dict[str, Any]) -> pl.DataFrame:
-    """Unpack a table of a page, written apart from the program that does so in the browser."""
-    columns = {}
-    for name, column in table["columns"].items():
-        if isinstance(column, dict):
-            pairs = zip(column["codes"], column["lengths"], strict=True)
-            codes = [code for code, length in pairs for _ in range(length)]
-            column = [None if code is None else column["values"][code] for code in codes]
-        columns[name] = column
-    return pl.DataFrame(columns, infer_schema_length=None, strict=False)
+    return pl.DataFrame(table["columns"], infer_schema_length=None, strict=False)

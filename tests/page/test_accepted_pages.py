@@ -6,7 +6,6 @@ A change of these files is a change of what a page shows: look at it before you 
 from __future__ import annotations
 
 import json
-import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,7 +20,7 @@ from tests.plotting.test_profiled import profile
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import axis
-from ttastats.output.page import content, embedded, figure, figure_rows, league, of_profiles
+from ttastats.output.page import content, figure, figure_rows, league, of_profiles
 from ttastats.output.page.figure_rows import FigureRow, Runs
 from ttastats.report.answer import Report
 
@@ -155,25 +154,7 @@ def of_profiled() -> Found:
     yield str(caught.value)
 
 
-def of_columns() -> Found:
-    """Yield columns on either side of where their different values are shorter."""
-    big = 1e15
-    columns: tuple[tuple[list[Any], Any], ...] = (
-        (["a", "b"], pl.String), (["a", "a"], pl.String), (["a", "b", "a"], pl.String),
-        (["a", None, "a", None], pl.String), ([], pl.String), ([1, 1, 1, 1], pl.Int64),
-        ([1, 1, 1], pl.Int64), ([1, 1, 2, 2, 2, 2, 2, 2], pl.Int64), ([1, 2, 1, 2], pl.Int64),
-        ([1.0] * 8, pl.Float64), ([big, big - 1, 0.5, -2.0, None], pl.Float64),
-        ([math.nan, math.inf], pl.Float64), ([True] * 4 + [False] * 4, pl.Boolean),
-    )  # fmt: skip
-    for values, kind in columns:
-        yield [values, embedded.column(pl.Series("x", values, kind))]
-    one, other, same = (pl.DataFrame({"x": [n]}) for n in (1, 2, 1))
-    told = [{"t": one, "u": other}, {"t": other}, {"t": same, "u": one}]
-    tables, places = embedded.shared(told)
-    yield [embedded.tables(tables), places]
-
-
-PAGES = (of_figures, of_comparisons, of_summaries, of_profiled, of_columns)
+PAGES = (of_figures, of_comparisons, of_summaries, of_profiled)
 
 
 @pytest.mark.parametrize("pages", PAGES, ids=lambda function: function.__name__)

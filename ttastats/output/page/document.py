@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from json import dumps
 from urllib.parse import quote
 
 from ttastats.base.json_safe import script_text
@@ -80,7 +81,8 @@ def html(content: Content) -> str:
         policy=_policy(style, (drawing, program)),
         style=style,
         data=_data(content),
-        vega=drawing,
+        plots=embedded.packed(_plots(content.plots)),
+        vega=embedded.packed(drawing),
         script=program,
     )
 
@@ -167,21 +169,26 @@ def _figure(content: Content, sections: Sequence[Section]) -> str:
 
 
 def _data(content: Content) -> str:
-    """Return what the program of the page reads: tables, charts, themes and choices, as JSON."""
-    tables, places = embedded.shared([plot.data for plot in content.plots])
-    charts = [
-        {"chart": plot.chart, "tables": mine}
-        for plot, mine in zip(content.plots, places, strict=True)
-    ]
+    """Return what the program of the page reads at once: choices and themes, as JSON."""
+    choices = visible_frame(content.choices)
     themes = {
         name: theme.config(dark=name == "dark", font_size=12.0) | {"font": _FONT}
         for name in ("light", "dark")
     }
-    parts = {
-        "filters": script_text(content.choices.columns[:-1]),
-        "choices": embedded.table(visible_frame(content.choices)),
-        "themes": script_text(themes),
-        "plots": script_text(charts),
-        "tables": embedded.tables(tables),
-    }
-    return "{" + ",\n".join(f'"{name}":{part}' for name, part in parts.items()) + "}"
+    columns = choices.to_dict(as_series=False)
+    return script_text(
+        {
+            "filters": choices.columns[:-1],
+            "choices": {"height": choices.height, "columns": columns},
+            "themes": themes,
+        }
+    )
+
+
+def _plots(plots: Sequence[Plot]) -> str:
+    """Return what is read when a section is opened: charts, and the tables they share, as JSON."""
+    tables, places = embedded.shared([plot.data for plot in plots])
+    charts = [
+        {"chart": plot.chart, "tables": mine} for plot, mine in zip(plots, places, strict=True)
+    ]
+    return f'{{"plots":{dumps(charts, allow_nan=False)},"tables":{embedded.tables(tables)}}}'

@@ -6,11 +6,9 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
-from math import isfinite
+from zlib import compress
 
 import polars as pl
-
-from ttastats.base.json_safe import plain, script_text
 
 #: In the order they need each other.
 _PROGRAM = (
@@ -20,47 +18,17 @@ _PROGRAM = (
 
 
 def tables(frames: Sequence[pl.DataFrame]) -> str:
-    """Return tables as a JSON list: of each the columns, as `column` writes them."""
-    return f"[{','.join(map(table, frames))}]"
+    """Return tables as a JSON list, each by columns; NaN and infinity are null."""
+    each = (
+        f'{{"height":{frame.height},"columns":{frame.select(pl.all().implode()).write_json()[1:-1]}}}'
+        for frame in frames
+    )
+    return f"[{','.join(each)}]"
 
 
-def table(frame: pl.DataFrame) -> str:
-    """Return a table as JSON text."""
-    columns = (f"{script_text(each.name)}:{column(each)}" for each in frame.get_columns())
-    return f'{{"height":{frame.height},"columns":{{{",".join(columns)}}}}}'
-
-
-def column(values: pl.Series) -> str:
-    """Return a column: its values, or, where they repeat, what differs and indices into that.
-
-    An index stands for as many rows in succession as `lengths` says beside it.
-    Unknown and infinite are null; else the shortest digits that give back the same number.
-    """
-    repeated = values.rle().struct.unnest()
-    # Distinct values and run lengths are shorter for words that repeat, and for long stretches.
-    if values.dtype == pl.String:
-        short = values.n_unique() * 2 <= len(values)
-    else:
-        short = not values.dtype.is_float() and repeated.height * 4 <= len(values)
-    if short:
-        distinct = values.drop_nulls().unique(maintain_order=True)
-        places = {value: place for place, value in enumerate(distinct)}
-        parts = {
-            "values": distinct.to_list(),
-            "codes": [places.get(value) for value in repeated.get_column("value")],
-            "lengths": repeated.get_column("len").to_list(),
-        }
-        return script_text(parts)
-    if values.dtype.is_float():
-        return script_text([None if each is None else _short(each) for each in values.to_list()])
-    return script_text(plain(values.to_list()))
-
-
-def _short(value: float) -> float | None:
-    """Return a whole number without its `.0`, and null for what JSON does not know."""
-    if not isfinite(value):
-        return None
-    return int(value) if value.is_integer() and abs(value) < 1e15 else value
+def packed(text: str) -> str:
+    """Return a text as `unpacked` of data.js reads it."""
+    return b64encode(compress(text.encode())).decode()
 
 
 def shared(

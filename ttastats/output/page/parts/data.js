@@ -1,5 +1,7 @@
 /* What does the page hold? Tables in columns, of which the chosen rows are made. */
 
+if (!('DecompressionStream' in window)) return; // a browser from before 2023 shows what needs no program
+
 const held = JSON.parse(document.getElementById('data').textContent);
 
 const prefix = {1: '\\x', 2: '\\x', 3: '\\u', 4: '\\u', 5: '\\U', 6: '\\U'};
@@ -21,15 +23,18 @@ function label(value) {
   return value === null || value === undefined ? 'unknown' : visible(value);
 }
 
-function unpacked(column) {
-  if (Array.isArray(column)) return column;
-  const {values, codes, lengths} = column;
-  return codes.flatMap((code, place) => Array(lengths[place]).fill(code === null ? null : values[code]));
+/** Give the text of a compressed block. */
+async function unpacked(id) {
+  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'))).text();
 }
 
-/** Give the columns of a table as arrays, by name. */
-const columnsOf = remembered((table) =>
-  Object.entries(table.columns).map(([name, column]) => [name, unpacked(column)]));
+/** Read the plots with their tables, and run the script that draws them, the first time. */
+const load = remembered(async () => {
+  const [plots, vega] = await Promise.all(['plots', 'vega'].map(unpacked));
+  document.head.append(element('script', {textContent: vega}));
+  return Object.assign(held, JSON.parse(plots));
+});
 
 function remembered(make) {
   const made = new Map();
@@ -41,7 +46,7 @@ function remembered(make) {
 
 /** Give the rows of a table that are kept. They are new each time: Vega writes into them. */
 function rowsOf(table, keeps) {
-  const columns = columnsOf(table);
+  const columns = Object.entries(table.columns);
   const rows = [];
   for (let place = 0; place < table.height; place += 1) {
     const row = {};

@@ -100,11 +100,11 @@ function specification(plot, tables, look, width, caption) {
 
 /** Draw a figure. What was there stays until the new is there, so that nothing jumps. */
 async function draw(figure, look = scheme(), width = null) {
-  const plot = held.plots[figure.dataset.plot];
   const box = figure.querySelector('.drawing');
   const mine = {look, width: width ?? Math.floor(box.clientWidth), view: null};
   const before = drawn.get(figure);
   drawn.set(figure, mine);
+  const plot = (await load()).plots[figure.dataset.plot];
   const tables = tablesOf(plot);
   const target = element('div');
   const counts = countRows(plot, tables);
@@ -142,8 +142,8 @@ function forget(figure) {
 }
 
 function isNear(figure) {
-  const {top, bottom, height} = figure.getBoundingClientRect();
-  return height > 0 && bottom > -400 && top < innerHeight + 400;
+  const {top, bottom} = figure.getBoundingClientRect();
+  return figure.checkVisibility() && bottom > -400 && top < innerHeight + 400;
 }
 
 /** Draw what is near again; the rest is drawn when it comes near. */
@@ -154,12 +154,13 @@ function redraw() {
   }
 }
 
+/** Draw what is near and was not drawn; in a section that is closed nothing is. */
+function drawNew() {
+  for (const figure of figures) if (!drawn.has(figure) && isNear(figure)) draw(figure);
+}
+
 function watch() {
-  const nearing = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      if (entry.isIntersecting && !drawn.has(entry.target)) draw(entry.target);
-    }
-  }, {rootMargin: '400px'});
+  const nearing = new IntersectionObserver(drawNew, {rootMargin: '400px'});
   for (const figure of figures) nearing.observe(figure);
   const sizing = new ResizeObserver(() => {
     for (const [figure, {width}] of drawn) {

@@ -61,7 +61,11 @@ function follow() {
   read();
   addEventListener('hashchange', read);
   for (const part of document.querySelectorAll('details.section, details.more')) {
-    part.addEventListener('toggle', keepAddress);
+    part.addEventListener('toggle', () => {
+      keepAddress();
+      drawNew();
+      load(); // printing waits for nothing
+    });
   }
   // A second click on a link opens again what was closed meanwhile, though the address stays.
   document.addEventListener('click', (event) => {

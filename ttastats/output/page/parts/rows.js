@@ -15,9 +15,8 @@ function addTools(figure) {
   figure.append(element('div', {className: 'tools'}, details, save));
 }
 
-function fillRows(figure, details) {
-  const plot = held.plots[figure.dataset.plot];
-  const tables = details.open ? Object.entries(tablesOf(plot)) : [];
+async function fillRows(figure, details) {
+  const tables = details.open ? Object.entries(tablesOf((await load()).plots[figure.dataset.plot])) : [];
   details.querySelector('.rows').replaceChildren(...tables.map(([name, rows]) => rowsTable(name, rows)));
 }
 
