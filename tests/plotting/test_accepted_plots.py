@@ -91,7 +91,7 @@ def six_digits(text: str) -> str:
 @pytest.mark.parametrize("name", MADE)
 def test_plots_are_drawn_as_accepted(name: str) -> None:
     lines = [
-        f"{six_digits(json.dumps(plain(one), ensure_ascii=False))}\n"
+        f"{six_digits(json.dumps(plain(one), ensure_ascii=False, sort_keys=True))}\n"
         for plot in MADE[name]()
         for one in told(plot)
     ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
-import altair as alt
 import polars as pl
 
 from ttastats.output.plots import axes, names, theme
@@ -15,8 +15,54 @@ from ttastats.report.render.harmless import visible, visible_frame, visible_in
 
 #: The width in CSS pixels of a name that has a line of its own.
 _WHOLE = 560
-#: One chart, or several that are drawn over each other, the last on top.
-Drawn = alt.Chart | Sequence[alt.Chart]
+_TYPES = {"Q": "quantitative", "N": "nominal", "T": "temporal"}
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+
+#: How Vega-Lite encodes a channel.
+Channel = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view of Vega-Lite; each method returns another view."""
+
+    specification: dict[str, Any]
+
+    def transform(self, *steps: dict[str, Any]) -> View:
+        """Transform the rows, after what transforms them already."""
+        steps = (*self.specification.get("transform", ()), *steps)
+        return View(self.specification | {"transform": [*steps]})
+
+    def where(self, expression: str) -> View:
+        """Leave out the rows that do not fulfil an expression."""
+        return self.transform({"filter": expression})
+
+    def computing(self, **fields: str) -> View:
+        """Add fields, each by an expression."""
+        return self.transform(*({"calculate": how, "as": name} for name, how in fields.items()))
+
+    def mark(self, kind: str, **look: Any) -> View:
+        """Draw a mark for each row, a line or an area for all."""
+        return View(self.specification | {"mark": {"type": kind, **look}})
+
+    def encode(self, **channels: Any) -> View:
+        """Encode channels, each by a dictionary, tooltips, or a text that `field` takes."""
+        encoding = {
+            name: field(how) if isinstance(how, str) else how for name, how in channels.items()
+        }
+        return View(
+            self.specification | {"encoding": self.specification.get("encoding", {}) | encoding}
+        )
+
+
+#: One view, or several that are drawn over each other, the last on top.
+Drawn = View | Sequence[View]
+
+
+def field(name: str, **more: Any) -> Channel:
+    """Return the encoding of a field, `x:Q` for one of numbers, `x:N` of names, `x:T` of times."""
+    name, _, kind = name.partition(":")
+    return {"field": name} | ({"type": _TYPES[kind]} if kind else {}) | more
 
 
 def table_of_runs(panel: Panel) -> pl.DataFrame:
@@ -33,160 +79,145 @@ def runs_name(panel: Panel) -> str:
     return f"runs: {panel.name}"
 
 
-def rows(name: str, where: str = "", **computed: str) -> alt.Chart:
-    """Return a chart of the rows of a table, or of those that fulfil an expression, without marks.
+def rows(name: str, where: str = "", **computed: str) -> View:
+    """Return a view of the rows of a table, or of those that fulfil an expression, without marks.
 
     Further fields are `computed` by the expressions of their names.
     """
-    chart = alt.Chart(alt.NamedData(name=name))
-    chart = chart.transform_filter(where) if where else chart
-    return chart.transform_calculate(**computed) if computed else chart
+    view = View({"data": {"name": name}})
+    view = view.where(where) if where else view
+    return view.computing(**computed) if computed else view
 
 
 # A series has the same colour, shape and dash in every plot.
 
 
 def series(
-    labels: Sequence[str], field: str = "colour", *, key: bool = True
-) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
-    """Return the encodings of some series; the others are grey and small.
+    labels: Sequence[str], name: str = "colour", *, key: bool = True
+) -> tuple[Channel, Channel, Channel]:
+    """Return the colour, shape and dash of some series; the others are grey and small.
 
     `key` is whether there is a legend.
     """
     domain = list(labels)
-    known: dict[str, Any] = {"shorthand": f"{field}:N", "legend": legend(labels) if key else None}
+    key_of = legend(labels) if key else None
     number = {label: n for n, label in enumerate(domain) if label != OTHERS}
 
-    def scale(looks: Sequence[Any], behind: Any) -> alt.Scale:
+    def looking(looks: Sequence[Any], behind: Any) -> Channel:
         ranged = [looks[number[one] % len(looks)] if one in number else behind for one in domain]
-        return alt.Scale(domain=domain, range=ranged)
+        return field(f"{name}:N", legend=key_of, scale={"domain": domain, "range": ranged})
 
     return (
-        alt.Color(**known, scale=scale(theme.COLOURS, theme.BEHIND)),
-        alt.Shape(**known, scale=scale(theme.SHAPES, "stroke")),
-        alt.StrokeDash(**known, scale=scale(theme.DASHES, [1, 0])),
+        looking(theme.COLOURS, theme.BEHIND),
+        looking(theme.SHAPES, "stroke"),
+        looking(theme.DASHES, [1, 0]),
     )
 
 
-def legend(labels: Sequence[str]) -> Any:
+def legend(labels: Sequence[str]) -> Channel | None:
     """Return the legend of some series, none for one; long names stand in few columns."""
     if len(labels) < 2:
         return None
     longest = max(len(label) for label in labels)
     columns = 1 if longest > 40 else 2 if longest > 14 else 4
-    limit = _WHOLE if columns == 1 else alt.Undefined
-    return alt.Legend(
-        title=None, columns=min(columns, len(labels)), symbolOpacity=1, labelLimit=limit
-    )
+    limit = {"labelLimit": _WHOLE} if columns == 1 else {}
+    return {"title": None, "columns": min(columns, len(labels)), "symbolOpacity": 1} | limit
 
 
-def position(
-    channel: Literal["x", "y"],
-    field: str,
-    title: str,
-    scale: Mapping[str, Any],
-    axis: Mapping[str, Any],
-) -> Any:
+def position(name: str, title: str, scale: Mapping[str, Any], axis: Mapping[str, Any]) -> Channel:
     """Return the encoding of a number by its place, on an axis as `axes` describes it."""
-    kind = alt.X if channel == "x" else alt.Y
-    return kind(f"{field}:Q", title=title, scale=alt.Scale(**scale), axis=alt.Axis(**axis))
+    return field(f"{name}:Q", title=title, scale=scale, axis=axis)
 
 
-def x(axis: axes.TimeAxis, field: str = "at") -> Any:
+def x(axis: axes.TimeAxis, name: str = "at") -> Channel:
     """Return the horizontal encoding of a field already counted as the axis counts."""
-    return position("x", field, axis.title, axis.scale, {"grid": False, **axis.axis})
+    return position(name, axis.title, axis.scale, {"grid": False, **axis.axis})
 
 
-def y(field: str, metric: str, scale: alt.Scale, **axis: Any) -> alt.Y:
+def y(name: str, metric: str, scale: Mapping[str, Any], **axis: Any) -> Channel:
     """Return the vertical encoding of the values of a metric.
 
     Vega-Lite writes the title of a field into expressions, where the name of a metric could end a
     string; it shows that of an axis as it is. Layers share an axis if all have the same title.
     """
     # Vega takes `toString` for what every object has. It trims what it draws.
-    titled = alt.Axis(title=f"{metric} ", **axis)
-    return alt.Y(f"{field}:Q", title="value", scale=scale, axis=titled)
+    return position(name, "value", scale, {"title": f"{metric} ", **axis})
 
 
 def leaving(scale: Mapping[str, Any], pixels: float) -> dict[str, Any]:
     """Return a horizontal scale that leaves pixels on the right, for words or numbers."""
-    return {**scale, "range": [0, alt.ExprRef(f"width - {pixels:g}")]}
+    return {**scale, "range": [0, {"expr": f"width - {pixels:g}"}]}
 
 
-def named_rows(field: str, **axis: Any) -> alt.Y:
+def named_rows(name: str, **axis: Any) -> Channel:
     """Return the vertical encoding of rows by their names, in the order of the table."""
-    return alt.Y(
-        f"{field}:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, **axis)
-    )
+    axis = {"ticks": False, "domain": False, **axis}
+    return field(f"{name}:N", title=None, sort=None, axis=axis)
 
 
-# Layers by name: marks, with their look, on a chart of rows that says where they stand.
+# Layers by name: marks, with their look, on a view of rows that says where they stand.
 
 
 def interval(
-    base: alt.Chart,
+    base: View,
     channel: Literal["x", "y"],
     ends: tuple[str, str],
     title: str,
     *,
     where: str = "",
     **look: Any,
-) -> Any:
+) -> View:
     """Return a line between two fields on the axis of that title, cut by the frame.
 
     Rows without an end have none, nor do those that do not fulfil the expression `where`.
     """
     low, high = ends
     known = [f"datum.{low} != null", f"datum.{high} != null", *filter(None, [where])]
-    start = (alt.X if channel == "x" else alt.Y)(f"{low}:Q", title=title)
-    end = (alt.X2 if channel == "x" else alt.Y2)(f"{high}:Q")
-    lines = base.transform_filter(" && ".join(known)).mark_rule(
-        clip=True, **(look or {"strokeWidth": 1.6, "strokeOpacity": 1})
-    )
-    return lines.encode(**{channel: start, f"{channel}2": end})
+    look = look or {"strokeWidth": 1.6, "strokeOpacity": 1}
+    lines = base.where(" && ".join(known)).mark("rule", clip=True, **look)
+    return lines.encode(**{channel: field(f"{low}:Q", title=title), f"{channel}2": high})
 
 
-def points(base: alt.Chart, size: float, **look: Any) -> Any:
+def points(base: View, size: float, **look: Any) -> View:
     """Return a filled mark for each row."""
-    return base.mark_point(filled=True, opacity=1, size=size, **look)
+    return base.mark("point", filled=True, opacity=1, size=size, **look)
 
 
-def label(base: alt.Chart, field: str, **look: Any) -> Any:
+def label(base: View, name: str, **look: Any) -> View:
     """Return words beside each row."""
-    return base.mark_text(**look).encode(text=alt.Text(f"{field}:N"))
+    return base.mark("text", **look).encode(text=f"{name}:N")
 
 
-def line_at_one(base: alt.Chart, channel: Literal["x", "y"], title: str) -> Any:
+def line_at_one(base: View, channel: Literal["x", "y"], title: str) -> View:
     """Return the line of no change on the axis of that title."""
-    at: Any = (alt.X if channel == "x" else alt.Y)("unity:Q", title=title)
-    return base.transform_calculate(unity="1").mark_rule(style="one").encode(**{channel: at})
+    at = field("unity:Q", title=title)
+    return base.computing(unity="1").mark("rule", style="one").encode(**{channel: at})
 
 
-def bands(base: alt.Chart, metric: str, scale: alt.Scale, **opacities: float) -> list[alt.Chart]:
+def bands(base: View, metric: str, scale: Mapping[str, Any], **opacities: float) -> list[View]:
     """Return the bands between quantiles, each named by its lower end."""
     return [
-        base.mark_area(opacity=opacity, clip=True).encode(
-            y=y(low, metric, scale), y2=alt.Y2(f"{_HIGHER[low]}:Q")
+        base.mark("area", opacity=opacity, clip=True).encode(
+            y=y(low, metric, scale), y2={"low": "high", "lower": "upper"}[low]
         )
         for low, opacity in opacities.items()
     ]
 
 
-_HIGHER = {"low": "high", "lower": "upper"}
-
-
 # Words and the plot as a whole.
 
 
-def tooltips(*fields: str | tuple[str, ...]) -> list[alt.Tooltip]:
+def tooltips(*fields: str | tuple[str, ...]) -> list[Channel]:
     """Return what a mark says when it is pointed at: fields, with a title and a format if any."""
-    keys = ("shorthand", "title", "format")
-    named = ((field,) if isinstance(field, str) else field for field in fields)
-    pairs: list[dict[str, Any]] = [dict(zip(keys, words, strict=False)) for words in named]
-    return [alt.Tooltip(**{key: word for key, word in each.items() if word}) for each in pairs]
+    channels = []
+    for each in fields:
+        name, *words = (each,) if isinstance(each, str) else each
+        named = zip(("title", "format"), words, strict=False)
+        channels.append(field(name, **{key: word for key, word in named if word}))
+    return channels
 
 
-def run_tooltip() -> list[alt.Tooltip]:
+def run_tooltip() -> list[Channel]:
     """Return which run a mark stands for; see `about_runs` for the fields."""
     return tooltips(
         ("entry_:N", "entry"), ("source:N", "log"), ("seed_:N", "seed"), ("outcome:N", "target"),
@@ -236,16 +267,16 @@ def plot(
     """
     text = " ".join(sentence.strip() for sentence in caption if sentence.strip())
     runs, benchmark = (of.counted, of.benchmark) if isinstance(of, Panel) else ("", of)
-    layers = [chart] if isinstance(chart, alt.Chart) else list(chart)
-    drawn = [dict(each.to_dict(validate=False, context={"top_level": False})) for each in layers]
-    # As `alt.layer` does, which copies every part of each layer four times.
-    specification = drawn[0] if isinstance(chart, alt.Chart) else {"layer": drawn}
-    if chart is not layers[0] and all(each.data is layers[0].data for each in layers):
-        data_of_each = [each.pop("data") for each in drawn]
-        specification["data"] = data_of_each[0]
+    drawn = [chart.specification] if isinstance(chart, View) else [v.specification for v in chart]
+    specification = dict(drawn[0]) if isinstance(chart, View) else {"layer": drawn}
+    if not isinstance(chart, View) and all(each["data"] == drawn[0]["data"] for each in drawn):
+        specification["data"] = drawn[0]["data"]
+        specification["layer"] = [
+            {name: part for name, part in each.items() if name != "data"} for each in drawn
+        ]
     specification |= {
         "width": theme.PAGE,
-        "$schema": alt.SCHEMA_URL,
+        "$schema": _SCHEMA,
         "height": height,
         "autosize": {"type": "fit-x", "contains": "padding"},
         "description": f"{title}. {described or runs or text}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-import altair as alt
 import polars as pl
 
 from ttastats.answers import effects as effects_report
@@ -109,9 +108,9 @@ def _chart(name: str, table: pl.DataFrame, part: str, level: str) -> charts.Draw
     )  # fmt: skip
     y = charts.named_rows("row", grid=True)
     base = rows.encode(
-        x=charts.position("x", "ratio", title, **limits),
+        x=charts.position("ratio", title, **limits),
         y=y,
-        color=alt.ColorValue(theme.COLOURS[0]),
+        color={"value": theme.COLOURS[0]},
         tooltip=charts.tooltips(
             "row:N", "part:N", ("words:N", f"ratio [{level}]"),
             ("p_adjusted:Q", "p (adjusted)", ".2~g"), ("n:Q", "runs"), ("n_base:Q", "of the base"),
@@ -122,7 +121,7 @@ def _chart(name: str, table: pl.DataFrame, part: str, level: str) -> charts.Draw
         charts.interval(base, "x", ("ratio_low", "ratio_high"), title),
         charts.points(base, 50),
         charts.label(
-            rows.encode(x=alt.XValue("width"), y=y),  # type: ignore[no-untyped-call]
+            rows.encode(x={"value": "width"}, y=y),
             "words", align="right", baseline="middle", lineBreak=names.LINE,
         ),
     )  # fmt: skip

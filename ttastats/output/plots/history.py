@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from ttastats.answers import history as history_report
@@ -119,14 +118,12 @@ def _plot(keys: dict[str, Any], history: History, parts: Sequence[Part]) -> Plot
 def _chart(name: str, table: pl.DataFrame, parts: Sequence[Part], *, shares: bool) -> charts.Drawn:
     ratios = table.get_column("value").drop_nulls()
     if shares:
-        y = charts.position("y", "value", "runs that failed", {"domain": [-0.04, 1.04]},
+        y = charts.position("value", "runs that failed", {"domain": [-0.04, 1.04]},
                             {"format": ".0%", "tickCount": 5})  # fmt: skip
     else:
-        y = charts.position(
-            "y", "value", "ratio, log scale", **axes.rounded(axes.ratio_axis(ratios))
-        )
+        y = charts.position("value", "ratio, log scale", **axes.rounded(axes.ratio_axis(ratios)))
     last = max(table.get_column("to").drop_nulls())
-    x = charts.position("x", "at", "night", {"domain": [0.5, last + 0.1], "nice": False},
+    x = charts.position("at", "night", {"domain": [0.5, last + 0.1], "nice": False},
                         {"grid": False, "tickMinStep": 1})  # fmt: skip
     color, shape, _ = charts.series([part.name for part in parts], "part")
     tooltip = charts.tooltips(
@@ -137,10 +134,10 @@ def _chart(name: str, table: pl.DataFrame, parts: Sequence[Part], *, shares: boo
     )
     of_change = charts.tooltips("part:N", ("size:N", "change"), ("name:N", "between"))
     return (
-        change.mark_rect(opacity=0.18).encode(x=x, x2="to:Q", color=color, tooltip=of_change),
-        change.mark_rule(strokeDash=[4, 3]).encode(
-            x=alt.X("split:Q", title="night"), color=color, tooltip=of_change
+        change.mark("rect", opacity=0.18).encode(x=x, x2="to", color=color, tooltip=of_change),
+        change.mark("rule", strokeDash=[4, 3]).encode(
+            x=charts.field("split:Q", title="night"), color=color, tooltip=of_change
         ),
         charts.points(night.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip), 22),
-        segment.mark_rule(strokeWidth=2.2).encode(x=x, x2="to:Q", y=y, color=color),
+        segment.mark("rule", strokeWidth=2.2).encode(x=x, x2="to", y=y, color=color),
     )

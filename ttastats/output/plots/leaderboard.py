@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from ttastats.base import units
@@ -117,7 +116,7 @@ def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> char
     base = charts.rows(name, at=axis.shown(measure), words=words).encode(
         x=charts.x(axis), y=charts.named_rows("row", grid=True)
     )
-    blue = base.encode(color=alt.ColorValue(theme.COLOURS[0]), tooltip=tooltip)
+    blue = base.encode(color={"value": theme.COLOURS[0]}, tooltip=tooltip)
     return (charts.points(blue, 45), charts.label(base, "words", align="left", dx=7))
 
 
@@ -166,7 +165,7 @@ def _record(panel: Panel, dated: pl.DataFrame) -> Plot:
 
 def _beside(left: str | int, right: str | int) -> Any:
     """Return how words stand `left` of a mark that is far on the right, and `right` of others."""
-    return alt.ExprRef(f"scale('x', datum.started_at) > 0.8 * width ? {left} : {right}")
+    return {"expr": f"scale('x', datum.started_at) > 0.8 * width ? {left} : {right}"}
 
 
 def _record_chart(name: str, dated: pl.DataFrame) -> charts.Drawn:
@@ -177,37 +176,37 @@ def _record_chart(name: str, dated: pl.DataFrame) -> charts.Drawn:
     # since the interpreter of Vega's expressions takes a number for a year.
     ends = (first - (last - first) / 50, last + (last - first) / 11)
     span = [{"year": d.year, "month": d.month, "date": d.day, "utc": True} for d in ends]
-    x = alt.X(
+    x = charts.field(
         "started_at:T",
         title=None,
-        scale=alt.Scale(type="utc", domain=span, nice=False),
-        axis=alt.Axis(grid=False, tickCount=6, format="%b %Y"),
+        scale={"type": "utc", "domain": span, "nice": False},
+        axis={"grid": False, "tickCount": 6, "format": "%b %Y"},
     )
     y, best = (
-        charts.position("y", field, axis.title, axis.scale, axis.axis) for field in ("at", "best")
+        charts.position(field, axis.title, axis.scale, axis.axis) for field in ("at", "best")
     )
     tooltip = charts.tooltips(
         "entry:N", "submitter:N", "hardware:N", ("words:N", "TTA"),
         ("started_at:T", "date", "%Y-%m-%d"),
     )  # fmt: skip
-    blue, grey = alt.ColorValue(theme.COLOURS[0]), alt.ColorValue(theme.GREY)
+    blue, grey = {"value": theme.COLOURS[0]}, {"value": theme.GREY}
     base = charts.rows(
         name,
         at=axis.shown("tta_seconds"),
         best=axis.shown("best_seconds"),
         words=axes.duration("datum.tta_seconds"),
     ).encode(x=x, y=y)
-    line = base.mark_line(interpolate="step-after", strokeWidth=1.8).encode(y=best, color=blue)
+    line = base.mark("line", interpolate="step-after", strokeWidth=1.8).encode(y=best, color=blue)
     others = (
-        base.transform_filter("!datum.record")
-        .mark_point(size=30, opacity=0.9, filled=False)
+        base.where("!datum.record")
+        .mark("point", size=30, opacity=0.9, filled=False)
         .encode(color=grey, tooltip=tooltip)
     )
-    held = base.transform_filter("datum.record")
+    held = base.where("datum.record")
     beside = {"align": _beside("'right'", "'left'"), "dx": _beside(-7, 6), "dy": _beside(1, -7)}
     return (
         line,
         others,
         charts.points(held.encode(color=blue, tooltip=tooltip), 60),
-        charts.label(held.transform_filter("datum.said"), "words", **beside),
+        charts.label(held.where("datum.said"), "words", **beside),
     )

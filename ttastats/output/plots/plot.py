@@ -119,11 +119,7 @@ class Plots(tuple[Plot, ...]):
 
 def drawable(draw: Callable[[_Of], tuple[Plot, ...]], of: _Of) -> tuple[Plot, ...]:
     """Return the plots of a kind, none where there is nothing to draw."""
-    from altair.utils.schemapi import debug_mode  # costs start-up time
-
     try:
-        # Altair would check every part of a chart, a fifth of the time; tests check whole charts.
-        with debug_mode(False):
-            return draw(of)
+        return draw(of)
     except NothingToDrawError:
         return ()

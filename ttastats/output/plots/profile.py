@@ -108,10 +108,10 @@ def _chart(labels: list[str], expected: str) -> Any:
     shares = {"format": ".0%", "tickCount": 5}
     return (
         charts.rows("profile")
-        .mark_line(interpolate="step-after", strokeWidth=1.8, strokeOpacity=0.9)
+        .mark("line", interpolate="step-after", strokeWidth=1.8, strokeOpacity=0.9)
         .encode(
-            x=charts.position("x", "tau", across, scale, ticks),
-            y=charts.position("y", "share", "share of benchmarks", {"domain": [0, 1]}, shares),
+            x=charts.position("tau", across, scale, ticks),
+            y=charts.position("share", "share of benchmarks", {"domain": [0, 1]}, shares),
             color=color,
             strokeDash=dash,
             tooltip=charts.tooltips(

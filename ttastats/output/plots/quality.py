@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from ttastats.base import units
@@ -91,15 +90,15 @@ def _plot(
     return charts.plot(kind, panel, title, caption, drawn, data, height=_HEIGHT)
 
 
-def _target(name: str, metric: DrawnMetric, scale: alt.Scale) -> tuple[alt.Chart, alt.Chart]:
+def _target(name: str, metric: DrawnMetric, scale: dict[str, Any]) -> tuple[charts.View, ...]:
     base = charts.rows(name).encode(y=charts.y("target", words(metric), scale))
     # Where lower is better the curves lie above the line, and the words below it.
     above = 8 if metric.higher_is_better is False else -6
-    label = base.mark_text(style="target-label", align="left", dx=3, dy=above).encode(
-        x=alt.XValue(0),  # type: ignore[no-untyped-call]
-        text=alt.TextValue(f"target {metric.target:g}"),
+    label = base.mark("text", style="target-label", align="left", dx=3, dy=above).encode(
+        x={"value": 0},
+        text={"value": f"target {metric.target:g}"},
     )
-    return base.mark_rule(style="target"), label
+    return base.mark("rule", style="target"), label
 
 
 def words(metric: DrawnMetric) -> str:
@@ -135,7 +134,7 @@ def _one_by_one(
     names = [f"quality: {panel.name} {metric.name}", charts.runs_name(panel)]
     data = {names[0]: lines, names[1]: charts.table_of_runs(panel)}
     spread = f"spread: {panel.name} {metric.name}"
-    scale = alt.Scale(**value_scale(metric, drawn))
+    scale = value_scale(metric, drawn)
     data |= {} if bands.is_empty() else {spread: bands}
     layers = _lines(panel, metric, names, axis, over, scale, thin=not bands.is_empty())
     if not bands.is_empty():
@@ -198,9 +197,11 @@ def value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
     return {"domain": domain, "nice": False, "zero": False, "clamp": False}
 
 
-def _in_sight(lowest: str, highest: str, first: str, axis: axes.TimeAxis, scale: alt.Scale) -> str:
+def _in_sight(
+    lowest: str, highest: str, first: str, axis: axes.TimeAxis, scale: dict[str, Any]
+) -> str:
     """Return the expression of points, or of whole runs, inside the axes."""
-    low, high = scale.domain
+    low, high = scale["domain"]
     inside = f"datum['{lowest}'] >= {low} && datum['{highest}'] <= {high}"
     start, _ = axis.scale.get("domain", (None, None))
     return inside if start is None else f"{inside} && datum['{first}'] >= {start}"
@@ -227,33 +228,33 @@ def _lines(
     names: Sequence[str],
     axis: axes.TimeAxis,
     over: str,
-    scale: alt.Scale,
+    scale: dict[str, Any],
     *,
     thin: bool,
-) -> tuple[alt.Chart, ...]:
+) -> tuple[charts.View, ...]:
     """Return a line for each run, dashed where it failed; `thin` ones lie below others."""
     color, *_ = charts.series(panel.colours)
     fields = ["colour", "order", "series", "entry", "source", "seed", "reached"]
     fields += ["observed_seconds", "epochs", "value_final"]
-    lookup = alt.LookupData(data=alt.NamedData(name=names[1]), key="run", fields=fields)
+    known = {"data": {"name": names[1]}, "key": "run", "fields": fields}
+    ends = (("min", "value", "lowest"), ("max", "value", "highest"), ("min", "at", "first"))
+    joined = [{"op": op, "field": name, "as": end} for op, name, end in ends]
     runs = (
         charts.rows(names[0], f"datum['{over}'] != null && datum['{over}'] > 0")
-        .transform_lookup(lookup="run", from_=lookup)
-        .transform_calculate(at=axis.shown(over), **charts.about_runs(panel))
-        .transform_joinaggregate(
-            lowest="min(value)", highest="max(value)", first="min(at)", groupby=["run"]
-        )
+        .transform({"lookup": "run", "from": known})
+        .computing(at=axis.shown(over), **charts.about_runs(panel))
+        .transform({"joinaggregate": joined, "groupby": ["run"]})
         .encode(
             x=charts.x(axis),
             y=charts.y("value", words(metric), scale, tickCount=5),
             color=color,
-            detail=alt.Detail("run:N"),
-            strokeDash=alt.StrokeDash(
+            detail="run:N",
+            strokeDash=charts.field(
                 "reached:N",
-                scale=alt.Scale(domain=[True, False], range=[[1, 0], theme.FAILED_DASH]),
+                scale={"domain": [True, False], "range": [[1, 0], theme.FAILED_DASH]},
                 legend=None,
             ),
-            order=alt.Order("at:Q"),
+            order="at:Q",
             tooltip=charts.run_tooltip(),
         )
     )
@@ -264,13 +265,13 @@ def _lines(
     }
     # To clip a line costs as much as ten to draw: only those that leave the frame are.
     within = _in_sight("lowest", "highest", "first", axis, scale)
-    clipped = runs.transform_filter(f"!({within})").mark_line(clip=True, **look)
-    return clipped, runs.transform_filter(within).mark_line(**look)
+    clipped = runs.where(f"!({within})").mark("line", clip=True, **look)
+    return clipped, runs.where(within).mark("line", **look)
 
 
 def _spread(
-    panel: Panel, metric: DrawnMetric, name: str, x: Any, scale: alt.Scale
-) -> tuple[alt.Chart, ...]:
+    panel: Panel, metric: DrawnMetric, name: str, x: Any, scale: dict[str, Any]
+) -> tuple[charts.View, ...]:
     """Return band, line and points of medians."""
     color, shape, _ = charts.series(panel.colours)
     tooltip = charts.tooltips(
@@ -279,39 +280,42 @@ def _spread(
         ("upper:Q", "75%", ".5~g"), ("high:Q", "highest", ".5~g"),
         ("std:Q", "standard deviation", ".5~g"),
     )  # fmt: skip
-    base = charts.rows(name).encode(
-        x=x, color=color, detail=alt.Detail("series:N"), tooltip=tooltip
-    )
+    base = charts.rows(name).encode(x=x, color=color, detail="series:N", tooltip=tooltip)
     medians = base.encode(y=charts.y("median", words(metric), scale))
     return (
         *charts.bands(base, words(metric), scale, lower=0.25),
-        medians.mark_line(strokeWidth=2.2, clip=True),
+        medians.mark("line", strokeWidth=2.2, clip=True),
         charts.points(medians.encode(shape=shape), 26, clip=True),
     )
 
 
 def _ends(
-    panel: Panel, metric: DrawnMetric, name: str, axis: axes.TimeAxis, over: str, scale: alt.Scale
-) -> tuple[alt.Chart, ...]:
+    panel: Panel,
+    metric: DrawnMetric,
+    name: str,
+    axis: axes.TimeAxis,
+    over: str,
+    scale: dict[str, Any],
+) -> tuple[charts.View, ...]:
     """Return the ends of the runs: marks where they reached, the fastest on top, or crosses."""
     color, shape, _ = charts.series(panel.colours)
     field = "epochs" if over == "epoch" else "observed_seconds"
     known = f"datum['{field}'] != null && datum.value_final != null"
     ends = (
         charts.rows(name, known, at=axis.shown(field), **charts.about_runs(panel))
-        .transform_filter(_in_sight("value_final", "value_final", "at", axis, scale))
+        .where(_in_sight("value_final", "value_final", "at", axis, scale))
         .encode(
             x=charts.x(axis),
             y=charts.y("value_final", words(metric), scale),
             color=color,
-            order=alt.Order("order:Q", sort="descending"),
+            order=charts.field("order:Q", sort="descending"),
             tooltip=charts.run_tooltip(),
         )
     )
-    reached = ends.transform_filter("datum.reached").encode(shape=shape)
-    failed = ends.transform_filter("!datum.reached")
+    reached = ends.where("datum.reached").encode(shape=shape)
+    failed = ends.where("!datum.reached")
     size = 22 if panel.runs.height > _MANY else 34
-    crosses = failed.mark_point(shape=theme.FAILED_SHAPE, size=40, strokeWidth=1.6, opacity=1)
+    crosses = failed.mark("point", shape=theme.FAILED_SHAPE, size=40, strokeWidth=1.6, opacity=1)
     return charts.points(reached, size, fillOpacity=0.8), crosses
 
 
@@ -344,11 +348,11 @@ def _together(
 
 def _bands(
     labels: Sequence[str], metric: DrawnMetric, name: str, axis: axes.TimeAxis, bands: pl.DataFrame
-) -> tuple[tuple[alt.Chart, ...], alt.Scale]:
+) -> tuple[tuple[charts.View, ...], dict[str, Any]]:
     """Return the bands and the medians of many runs, and the scale of their values."""
     color, _, dash = charts.series(labels)
     values = pl.concat([bands.select(value="low"), bands.select(value="high")])
-    scale = alt.Scale(**value_scale(metric, values))
+    scale = value_scale(metric, values)
     tooltip = charts.tooltips(
         ("series:N", "runs of"), ("median:Q", "", ".5~g"), ("low:Q", "5%", ".5~g"),
         ("high:Q", "95%", ".5~g"), ("n:Q", "values"),
@@ -356,7 +360,7 @@ def _bands(
     base = charts.rows(name, at_=axis.shown("at")).encode(
         x=charts.x(axis, "at_"), color=color, tooltip=tooltip
     )
-    medians = base.mark_line(strokeWidth=1.6, clip=True).encode(
+    medians = base.mark("line", strokeWidth=1.6, clip=True).encode(
         y=charts.y("median", words(metric), scale), strokeDash=dash
     )
     areas = charts.bands(base, words(metric), scale, low=0.15, lower=0.25)

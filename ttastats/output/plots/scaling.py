@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import altair as alt
 import polars as pl
 
 from ttastats.answers import scaling as scaling_report
@@ -106,7 +105,7 @@ def _plot(rows: pl.DataFrame, several: bool) -> Plot:
 def _chart(names_: Sequence[str], table: pl.DataFrame, labels: Sequence[str]) -> charts.Drawn:
     color, shape, _ = charts.series(labels)
     if OTHERS in labels:
-        shape["scale"].range[-1] = "circle"
+        shape["scale"]["range"][-1] = "circle"
     growth = axes.ratio_axis(table.get_column("growth"))
     # Accelerators come in powers of two.
     ticks = {"grid": False, **growth["axis"], "values": [2**n for n in range(20)]}
@@ -114,32 +113,32 @@ def _chart(names_: Sequence[str], table: pl.DataFrame, labels: Sequence[str]) ->
     ratios = axes.rounded(axes.ratio_axis(top, table.get_column("low").drop_nulls()))
     across = "accelerators, as a multiple of the fewest"
     places = {
-        "x": charts.position("x", "growth", across, growth["scale"], ticks),
-        "y": charts.position("y", "speedup", "speedup", **ratios),
+        "x": charts.position("growth", across, growth["scale"], ticks),
+        "y": charts.position("speedup", "speedup", **ratios),
     }
     both = table.get_column("measure").n_unique() > 1
-    dash = alt.StrokeDash(
+    dash = charts.field(
         "measure:N",
-        scale=alt.Scale(domain=["time-to-accuracy", "throughput"], range=[[1, 0], [2, 3]]),
-        legend=alt.Legend(title=None) if both else None,
+        scale={"domain": ["time-to-accuracy", "throughput"], "range": [[1, 0], [2, 3]]},
+        legend={"title": None} if both else None,
     )
     tooltip = charts.tooltips(
         "entry:N", "accelerators:Q", "measure:N", ("speedup:Q", "", ".3~r"),
         ("low:Q", "95% from", ".3~r"), ("high:Q", "to", ".3~r"), ("base_entry:N", "over"),
         "reached:Q", ("n:Q", "of"),
     )  # fmt: skip
-    ideal = charts.rows(names_[1]).mark_line(style="ideal").encode(**places)
+    ideal = charts.rows(names_[1]).mark("line", style="ideal").encode(**places)
     base = charts.rows(names_[0]).encode(**places, color=color)
     lines = (
-        base.transform_filter("datum.best")
-        .mark_line(strokeWidth=1.5)
-        .encode(strokeDash=dash, detail=alt.Detail("curve:N"))
+        base.where("datum.best")
+        .mark("line", strokeWidth=1.5)
+        .encode(strokeDash=dash, detail="curve:N")
     )
     look, grown = {"strokeOpacity": 0.7, "strokeWidth": 1}, "datum.growth > 1"
     whisker = charts.interval(base, "y", ("low", "high"), "speedup", where=grown, **look)
     marks = base.encode(shape=shape, tooltip=tooltip)
-    hollow = marks.transform_filter("datum.measure == 'throughput'").mark_point(
-        filled=False, size=32, opacity=1
+    hollow = marks.where("datum.measure == 'throughput'").mark(
+        "point", filled=False, size=32, opacity=1
     )
-    filled = marks.transform_filter("datum.measure != 'throughput'")
+    filled = marks.where("datum.measure != 'throughput'")
     return (ideal, lines, whisker, hollow, charts.points(filled, 40, fillOpacity=0.85))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 
@@ -131,17 +130,17 @@ def _chart(panel: Panel, axis: axes.TimeAxis, names: Sequence[str], levels: int)
     scale: dict[str, Any] = {"domain": [0, 1 + _LEVEL * levels], "nice": False}
     shares = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1], "titleAnchor": "start"}
     places = {
-        "x": charts.x(axis), "y": charts.position("y", "share", title, scale, shares),
+        "x": charts.x(axis), "y": charts.position("share", title, scale, shares),
         "color": color,
     }  # fmt: skip
     time, runs = axes.said("datum.seconds", panel.axis), "datum.done + ' of ' + datum.n"
     lines = (
         charts.rows(names[0], at=axis.shown("seconds"), time=time, runs=runs)
-        .mark_line(interpolate="step-after", strokeWidth=1.5, strokeOpacity=0.9)
+        .mark("line", interpolate="step-after", strokeWidth=1.5, strokeOpacity=0.9)
         .encode(
             **places,
             strokeDash=dash,
-            detail=alt.Detail("series:N"),
+            detail="series:N",
             tooltip=charts.tooltips(
                 ("series:N", "runs of"), ("time:N", "within"), ("runs:N", "reached")
             ),
@@ -149,20 +148,18 @@ def _chart(panel: Panel, axis: axes.TimeAxis, names: Sequence[str], levels: int)
     )
     base = charts.rows(names[1], at=axis.shown("seconds")).encode(x=places["x"], y=places["y"])
     joins = (
-        base.encode(color=color)
-        .mark_rule(strokeWidth=0.7, strokeOpacity=0.8)
-        .encode(y2=alt.Y2("level:Q"))
+        base.encode(color=color).mark("rule", strokeWidth=0.7, strokeOpacity=0.8).encode(y2="level")
     )
-    text = base.encode(y=alt.Y("level:Q", title=title, scale=alt.Scale(**scale)))
+    text = base.encode(y=charts.field("level:Q", title=title, scale=scale))
     # Names have so many pixels, of the place where their line ends.
-    room = alt.ExprRef("width - scale('x', datum.at)")
+    room = {"expr": "width - scale('x', datum.at)"}
     begins = charts.label(
-        text.transform_filter("datum.left"), NAME,
+        text.where("datum.left"), NAME,
         align="left", dx=4, baseline="middle", limit=room,
     )  # fmt: skip
-    room = alt.ExprRef(f"scale('x', datum.at) + {_BESIDE}")
+    room = {"expr": f"scale('x', datum.at) + {_BESIDE}"}
     ends = charts.label(
-        text.transform_filter("!datum.left"), NAME,
+        text.where("!datum.left"), NAME,
         align="right", dx=-4, baseline="middle", limit=room,
     )  # fmt: skip
     return (joins, lines, begins, ends)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import altair as alt
 import polars as pl
 
 from ttastats.answers.compare import compare as compare_report
@@ -193,12 +192,12 @@ def _chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
     y = charts.named_rows(
         "row", grid=False, labelOffset=-5.5 * lines, labelExpr=f"split(datum.label, '{names.LINE}')"
     )
-    y = y.scale(paddingInner=0.25, paddingOuter=0.1)
-    color = alt.Color(
-        "part:N", scale=alt.Scale(domain=parts, range=list(theme.COLOURS[:3])),
-        legend=alt.Legend(title=None),
+    y["scale"] = {"paddingInner": 0.25, "paddingOuter": 0.1}
+    color = charts.field(
+        "part:N", scale={"domain": parts, "range": list(theme.COLOURS[:3])},
+        legend={"title": None},
     )  # fmt: skip
-    shape = alt.Shape("part:N", scale=alt.Scale(domain=parts, range=list(theme.SHAPES[:3])))
+    shape = charts.field("part:N", scale={"domain": parts, "range": list(theme.SHAPES[:3])})
     tooltip = charts.tooltips(
         "benchmark:N", "part:N", ("ratio:Q", "", ".4~r"),
         ("interval:N", f"{level} interval"), "verdict:N",
@@ -211,12 +210,12 @@ def _chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
     limits["scale"] = charts.leaving(limits["scale"], _NUMBERS)
     line = names.LINE
     words = f"format(datum.ratio, '.3f') + '{line}' + ({interval}) + '{line}' + datum.verdict"
-    at_the_end = alt.XValue("width")  # type: ignore[no-untyped-call]
+    at_the_end = {"value": "width"}
     rows = charts.rows("speedups", interval=interval, words=words, unity="1")
     base = rows.encode(
-        x=charts.position("x", "ratio", title, **limits),
+        x=charts.position("ratio", title, **limits),
         y=y,
-        yOffset=alt.YOffset("part:N", scale=alt.Scale(domain=parts)),
+        yOffset=charts.field("part:N", scale={"domain": parts}),
         tooltip=tooltip,
     )
     return (
@@ -224,7 +223,7 @@ def _chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
         charts.interval(base.encode(color=color), "x", ("low", "high"), title),
         charts.points(base.encode(color=color, shape=shape), 55),
         charts.label(
-            rows.transform_filter("datum.place == 0").encode(x=at_the_end, y=y),
+            rows.where("datum.place == 0").encode(x=at_the_end, y=y),
             "words",
             align="right",
             baseline="middle",

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from ttastats.answers import targets as targets_report
@@ -19,7 +18,7 @@ from ttastats.output.plots.plot import NothingToDrawError, Plot
 KIND = "targets"
 _HEIGHT = 190.0
 #: Makes a chart of a table by its name, over targets, of what runs count.
-Layers = Callable[[str, alt.X, pl.DataFrame, Axis], charts.Drawn]
+Layers = Callable[[str, charts.Channel, pl.DataFrame, Axis], charts.Drawn]
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
@@ -67,12 +66,12 @@ def _plot(
         f"The dotted line is the official target, {official[0]:g}." if official else "",
     )
     metric = rows.get_column("metric")[0].replace("_", " ")
-    x = alt.X(
+    x = charts.field(
         "target:Q",
         title="quality target",
-        scale=alt.Scale(zero=False, padding=12),
+        scale={"zero": False, "padding": 12},
         # As in `charts.y`, the name of a metric is the title of an axis, not of a field.
-        axis=alt.Axis(title=f"quality target ({metric})", grid=False, tickCount=8),
+        axis={"title": f"quality target ({metric})", "grid": False, "tickCount": 8},
     )
     layers = chart(name, x, shown, of)
     return charts.plot(KIND, panel, title, caption, layers, {name: shown}, height=_HEIGHT)
@@ -101,7 +100,7 @@ def _words(of: Axis) -> dict[str, str]:
     return {"faster": f"B {of.less}", "slower": f"B {of.more}", "same": same} | none
 
 
-def _speedup_chart(name: str, x: alt.X, shown: pl.DataFrame, of: Axis) -> charts.Drawn:
+def _speedup_chart(name: str, x: charts.Channel, shown: pl.DataFrame, of: Axis) -> charts.Drawn:
     ends = [*shown.get_column("speedup_low"), *shown.get_column("speedup_high")]
     ratios = shown.get_column("speedup").drop_nulls()
     limits = axes.rounded(axes.ratio_axis(ratios, [end for end in ends if end is not None]))
@@ -116,18 +115,18 @@ def _speedup_chart(name: str, x: alt.X, shown: pl.DataFrame, of: Axis) -> charts
     }
     present = [word for word in looks if word in set(shown.get_column("verdict"))]
     colours, shapes = (
-        alt.Scale(domain=present, range=[looks[word][part] for word in present]) for part in (0, 1)
+        {"domain": present, "range": [looks[word][part] for word in present]} for part in (0, 1)
     )
-    color = alt.Color("verdict:N", scale=colours, legend=alt.Legend(title=None))
-    shape = alt.Shape("verdict:N", scale=shapes, legend=alt.Legend(title=None))
+    color = charts.field("verdict:N", scale=colours, legend={"title": None})
+    shape = charts.field("verdict:N", scale=shapes, legend={"title": None})
     tooltip = charts.tooltips(
         ("target:Q", "", ".5~g"), ("speedup:Q", "", ".4~r"), ("speedup_low:Q", "95% from", ".4~r"),
         ("speedup_high:Q", "to", ".4~r"), ("p_adjusted:Q", "p", ".2~g"), "verdict:N",
         "reached:N",
     )  # fmt: skip
     data = charts.rows(name, "datum.speedup != null")
-    base = data.encode(x=x, y=charts.position("y", "speedup", ratio, **limits))
-    line = base.mark_line(strokeWidth=1, strokeOpacity=0.8).encode(color=alt.ColorValue(theme.GREY))
+    base = data.encode(x=x, y=charts.position("speedup", ratio, **limits))
+    line = base.mark("line", strokeWidth=1, strokeOpacity=0.8).encode(color={"value": theme.GREY})
     marks = base.encode(color=color, tooltip=tooltip)
     ends_of_intervals = ("speedup_low", "speedup_high")
     return (
@@ -139,8 +138,8 @@ def _speedup_chart(name: str, x: alt.X, shown: pl.DataFrame, of: Axis) -> charts
     )
 
 
-def _official(data: alt.Chart, x: alt.X) -> Any:
-    return data.transform_filter("datum.official").mark_rule(style="target").encode(x=x)
+def _official(data: charts.View, x: charts.Channel) -> Any:
+    return data.where("datum.official").mark("rule", style="target").encode(x=x)
 
 
 def _times(rows: pl.DataFrame, panel: Panel, _: Sequence[str]) -> Plot:
@@ -162,7 +161,7 @@ def _times(rows: pl.DataFrame, panel: Panel, _: Sequence[str]) -> Plot:
     return _plot(rows, panel, title, text, shown, _time_chart)
 
 
-def _time_chart(name: str, x: alt.X, shown: pl.DataFrame, of: Axis) -> charts.Drawn:
+def _time_chart(name: str, x: charts.Channel, shown: pl.DataFrame, of: Axis) -> charts.Drawn:
     times = shown.get_column("ert_seconds").drop_nulls()
     axis = axes.amount_axis(times.filter(times.is_finite()), of, of.expected)
     tooltip = charts.tooltips(
@@ -174,11 +173,11 @@ def _time_chart(name: str, x: alt.X, shown: pl.DataFrame, of: Axis) -> charts.Dr
         at=axis.shown("ert_seconds"),
         said=axes.said("datum.ert_seconds", of),
     )
-    base = data.encode(x=x, y=charts.position("y", "at", axis.title, axis.scale, axis.axis))
-    blue = base.encode(color=alt.ColorValue(theme.COLOURS[0]))
+    base = data.encode(x=x, y=charts.position("at", axis.title, axis.scale, axis.axis))
+    blue = base.encode(color={"value": theme.COLOURS[0]})
     return (
         _official(data, x),
-        blue.mark_line(strokeWidth=1.5),
+        blue.mark("line", strokeWidth=1.5),
         charts.points(blue.encode(tooltip=tooltip), 45),
-        charts.label(base.transform_filter("datum.reached < datum.n"), "fraction", dy=-10),
+        charts.label(base.where("datum.reached < datum.n"), "fraction", dy=-10),
     )

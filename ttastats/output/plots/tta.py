@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 
@@ -193,36 +192,32 @@ def _chart(
     level: str,
     sizes: str,
 ) -> charts.Drawn:
-    places = {
-        "x": charts.x(axis),
-        "y": charts.named_rows("series", grid=True, **_BOLD).sort(field="place", op="min"),
-    }
-    across = alt.Scale(domain=[-0.5, 0.5])
+    rows = charts.named_rows("series", grid=True, **_BOLD)
+    rows["sort"] = {"field": "place", "op": "min"}
+    places = {"x": charts.x(axis), "y": rows}
+    across = {"domain": [-0.5, 0.5]}
     # A colour that the names beside the rows explain; of many rows it would mean nothing.
-    color: Any = alt.ColorValue(theme.COLOURS[0])
+    color: Any = {"value": theme.COLOURS[0]}
     if OTHERS not in panel.colours:
         color, *_ = charts.series(panel.colours, key=False)
     base = charts.rows(names[0], at=axis.shown("observed_seconds"), **charts.about_runs(panel))
     each = base.encode(
         **places,
-        yOffset=alt.YOffset("offset:Q", scale=across),
+        yOffset=charts.field("offset:Q", scale=across),
         color=color,
         tooltip=charts.run_tooltip(),
     )
-    failed = each.transform_filter("!datum.reached")
-    runs: charts.Drawn = (
-        charts.points(each.transform_filter("datum.reached"), 26, fillOpacity=0.65),
-        failed.mark_point(shape=theme.FAILED_SHAPE, size=26, strokeWidth=1.4, opacity=1),
+    failed = each.where("!datum.reached")
+    runs: tuple[charts.View, ...] = (
+        charts.points(each.where("datum.reached"), 26, fillOpacity=0.65),
+        failed.mark("point", shape=theme.FAILED_SHAPE, size=26, strokeWidth=1.4, opacity=1),
     )
     if sizes:
-        runs = (*runs, charts.rows(sizes).mark_point(opacity=0).encode(y=places["y"]))
+        runs = (*runs, charts.rows(sizes).mark("point", opacity=0).encode(y=rows))
     if means.is_empty():
         return runs
-    of, low, high = (
-        panel.axis,
-        axes.said("datum.low", panel.axis),
-        axes.said("datum.high", panel.axis),
-    )
+    of = panel.axis
+    low, high = axes.said("datum.low", of), axes.said("datum.high", of)
     tooltip = charts.tooltips(
         ("series:N", "runs of"), ("said:N", of.mean), ("interval:N", f"{level} interval"),
         ("reached_runs:Q", "reached"), ("n:Q", "of"),
@@ -237,11 +232,11 @@ def _chart(
         said=axes.said("datum.mean", of),
         lane=f"{_MEAN}",
         interval=f"datum.low == null ? 'needs 2 runs' : ({low}) + ' to ' + ({high})",
-    ).encode(**places, yOffset=alt.YOffset("lane:Q", scale=across), tooltip=tooltip)
+    ).encode(**places, yOffset=charts.field("lane:Q", scale=across), tooltip=tooltip)
     interval = (
-        mean.transform_filter("datum.low != null")
-        .mark_rule(style="mean")
-        .encode(x=alt.X("from_:Q", title=axis.title), x2=alt.X2("to:Q"))
+        mean.where("datum.low != null")
+        .mark("rule", style="mean")
+        .encode(x=charts.field("from_:Q", title=axis.title), x2="to")
     )
-    bar = mean.mark_point(style="mean", shape=theme.MEAN_SHAPE, size=36, filled=False)
+    bar = mean.mark("point", style="mean", shape=theme.MEAN_SHAPE, size=36, filled=False)
     return (interval, bar, *runs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from ttastats.answers import variance as variance_report
@@ -110,9 +109,9 @@ def _chart(name: str, table: pl.DataFrame) -> charts.Drawn:
         ("with_epochs:Q", "runs"),
     )  # fmt: skip
     base = charts.rows(name).encode(
-        x=charts.position("x", "share_epochs", title, scale, {"format": ".0%", "values": values}),
+        x=charts.position("share_epochs", title, scale, {"format": ".0%", "values": values}),
         y=charts.named_rows("row", grid=True),
-        color=alt.ColorValue(theme.COLOURS[0]),
+        color={"value": theme.COLOURS[0]},
         tooltip=tooltip,
     )
     return (

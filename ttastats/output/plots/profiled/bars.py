@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from ttastats.answers.profile import profile as report
@@ -108,20 +107,20 @@ def of_workers(profiles: Profiles) -> tuple[Plot, ...]:
     return _bars(WORKERS, profiles, title, caption, parts, x, colours, tooltip, stacked=False)
 
 
-def _shares(title: str) -> alt.X:
+def _shares(title: str) -> charts.Channel:
     """Return the axis of shares of a step."""
-    return alt.X("share:Q", title=title, axis=alt.Axis(format=".0%", tickCount=5))
+    return charts.field("share:Q", title=title, axis={"format": ".0%", "tickCount": 5})
 
 
-def _amounts(column: str, title: str, unit: str) -> alt.X:
+def _amounts(column: str, title: str, unit: str) -> charts.Channel:
     """Return the axis of an amount, with the unit behind its numbers."""
-    axis = alt.Axis(labelExpr=shared.rate("datum.value", unit), tickCount=5)
-    return alt.X(f"{column}:Q", title=title, axis=axis)
+    axis = {"labelExpr": shared.rate("datum.value", unit), "tickCount": 5}
+    return charts.field(f"{column}:Q", title=title, axis=axis)
 
 
 def _bars(
     kind: str, profiles: Profiles, title: str, caption: Sequence[str], table: pl.DataFrame,
-    x: alt.X, colours: Mapping[str, str], tooltip: Sequence[tuple[str, ...]], *,
+    x: charts.Channel, colours: Mapping[str, str], tooltip: Sequence[tuple[str, ...]], *,
     stacked: bool = True,
 ) -> tuple[Plot, ...]:  # fmt: skip
     """Return a plot with a bar for each name in the column `bar`, its parts by the column `part`.
@@ -129,18 +128,18 @@ def _bars(
     Parts lie behind each other in the order of their `colours`, or below each other.
     """
     parts, names = list(colours), table["bar"].unique(maintain_order=True).to_list()
-    scale = alt.Scale(domain=parts, range=list(colours.values()))
-    beside: dict[str, Any] = {} if stacked else {"yOffset": alt.YOffset("part:N", sort=parts)}
+    scale = {"domain": parts, "range": list(colours.values())}
+    beside: dict[str, Any] = {} if stacked else {"yOffset": charts.field("part:N", sort=parts)}
     chart = (
         charts.rows(kind, place=f"indexof({json.dumps(parts)}, datum.part)")
-        .mark_bar(size=_BAR * (0.7 if stacked else 0.25))
+        .mark("bar", size=_BAR * (0.7 if stacked else 0.25))
         .encode(
-            x=x.stack("zero" if stacked else None),
-            y=alt.Y("bar:N", title=None, sort=None, scale=alt.Scale(domain=names)),
-            color=alt.Color(
-                "part:N", scale=scale, sort=None, legend=alt.Legend(title=None, columns=3)
+            x=x | {"stack": "zero" if stacked else None},
+            y=charts.field("bar:N", title=None, sort=None, scale={"domain": names}),
+            color=charts.field(
+                "part:N", scale=scale, sort=None, legend={"title": None, "columns": 3}
             ),
-            order=alt.Order("place:Q"),
+            order="place:Q",
             tooltip=charts.tooltips(("bar:N", "profile"), *tooltip, ("share:Q", "", ".1%")),
             **beside,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import altair as alt
 import polars as pl
 
 from ttastats.base import units
@@ -96,9 +95,9 @@ def _chart(profiles: Profiles, field: str, title: str, form: str) -> charts.Draw
     )  # fmt: skip
     scale, ticks = {"type": "log", "base": 2, "nice": False}, {"grid": False, "format": "~d"}
     base = charts.rows(_TABLE).encode(
-        x=charts.position("x", "batch_size", "samples per step (log scale)", scale, ticks),
-        y=alt.Y(f"{field}:Q", title=title, axis=alt.Axis(format=form, tickCount=5)),
+        x=charts.position("batch_size", "samples per step (log scale)", scale, ticks),
+        y=charts.field(f"{field}:Q", title=title, axis={"format": form, "tickCount": 5}),
         color=color,
     )
     points = charts.points(base.encode(shape=shape, tooltip=tooltip), 40)
-    return (base.mark_line(strokeWidth=1.5), points)
+    return (base.mark("line", strokeWidth=1.5), points)

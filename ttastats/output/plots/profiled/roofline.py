@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import altair as alt
 import polars as pl
 
 from ttastats.base import units
@@ -99,26 +98,23 @@ def _chart(
     rates = {"labelExpr": shared.rate("datum.value", ""), "values": axes.ticks(*up)}
     titles = "FLOPs per byte, at least (log scale)", "achieved FLOP/s (log scale)"
     places = {
-        "x": charts.position(
-            "x", "intensity", titles[0], scale | {"domain": across}, intensities
+        "x": charts.position("intensity", titles[0], scale | {"domain": across}, intensities
         ),
-        "y": charts.position("y", "flops_per_second", titles[1], scale | {"domain": up}, rates),
+        "y": charts.position("flops_per_second", titles[1], scale | {"domain": up}, rates),
         "color": color,
     }  # fmt: skip
     tooltip = charts.tooltips(
         "profile:N", "operator:N", ("category:N", "kind of work"), ("share:Q", "share", ".1%"),
         ("flops_per_second:Q", "FLOP/s", ".3s"), ("intensity:Q", "FLOPs per byte", ".3~r"),
     )  # fmt: skip
-    size = alt.Size("share:Q", scale=alt.Scale(domain=[0, 1], range=[12, 500]), legend=None)
+    size = charts.field("share:Q", scale={"domain": [0, 1], "range": [12, 500]}, legend=None)
     base = charts.rows(_OPERATORS).encode(**places, tooltip=tooltip)
     whole = "datum.operator == 'the whole step'"
     marks = (
-        base.transform_filter(f"!({whole})")
-        .mark_point(filled=True, opacity=0.75)
+        base.where(f"!({whole})")
+        .mark("point", filled=True, opacity=0.75)
         .encode(shape=shape, size=size)
     )
-    steps = base.transform_filter(whole).mark_point(
-        shape="diamond", size=90, strokeWidth=2, filled=False
-    )
-    roof = charts.rows(_ROOF).mark_line(strokeWidth=1.2).encode(**places)
+    steps = base.where(whole).mark("point", shape="diamond", size=90, strokeWidth=2, filled=False)
+    roof = charts.rows(_ROOF).mark("line", strokeWidth=1.2).encode(**places)
     return (roof, marks, steps)

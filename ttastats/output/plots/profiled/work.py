@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import altair as alt
 import polars as pl
 
 from ttastats.base import units
@@ -77,7 +76,7 @@ def _of_rates(profiles: Profiles, lines: Profiles) -> Plot:
     axis = {"labelExpr": shared.rate("datum.value", ""), "tickCount": 5}
     x, layers = _chart(lines, "flops_per_second", ("achieved FLOP/s", "FLOP/s", ".3s"), axis, {})
     color, *_ = charts.series(list(lines), "profile")
-    dotted = charts.rows(_PEAKS).mark_rule(strokeDash=[1, 2], strokeWidth=1.2)
+    dotted = charts.rows(_PEAKS).mark("rule", strokeDash=[1, 2], strokeWidth=1.2)
     chart = (dotted.encode(x=x, color=color), *layers)
     data = {_STEPS: _table(every, "flops_per_second"), _PEAKS: peaks}
     return shared.plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT)
@@ -120,19 +119,19 @@ def _chart(
     words: tuple[str, str, str],
     axis: Mapping[str, Any],
     scale: Mapping[str, Any],
-) -> tuple[Any, tuple[alt.Chart, ...]]:
+) -> tuple[Any, tuple[charts.View, ...]]:
     """Return the horizontal encoding of a field, and steps and marks of the lines over it."""
     title, name, form = words
     color, shape, _ = charts.series(list(lines), "profile")
-    x = charts.position("x", field, title, scale, {"grid": False, **axis})
+    x = charts.position(field, title, scale, {"grid": False, **axis})
     up, shares = "share of time at this or less", {"format": ".0%", "tickCount": 5}
     tooltip = charts.tooltips(
         ("profile:N", "of"), "operator:N", ("category:N", "kind of work"),
         ("share:Q", "share", ".1%"), (f"{field}:Q", name, form), ("below:Q", "at or below", ".1%"),
     )  # fmt: skip
     base = charts.rows(_STEPS).encode(
-        x=x, y=charts.position("y", "below", up, {"domain": [0, 1]}, shares), color=color
+        x=x, y=charts.position("below", up, {"domain": [0, 1]}, shares), color=color
     )
-    marks = base.transform_filter(f"datum.{field} > 0").encode(shape=shape, tooltip=tooltip)
-    steps = base.mark_line(interpolate="step-after", strokeWidth=1.6)
+    marks = base.where(f"datum.{field} > 0").encode(shape=shape, tooltip=tooltip)
+    steps = base.mark("line", interpolate="step-after", strokeWidth=1.6)
     return x, (steps, charts.points(marks, 26))
