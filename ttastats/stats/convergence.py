@@ -128,6 +128,7 @@ def convergence(entry: Outcomes, reference: Reference, *, confidence: float = 0.
     return Speedup(ratio, of_entry, of_reference, any(shifts), ratio.flags)
 
 
+@lru_cache(maxsize=128)
 def _term(reference: Reference) -> LogTerm:
     """Mean of a reference with the variance of its log: of the runs, and of the interpolation."""
     centre = reference.mean
@@ -150,6 +151,7 @@ def _term(reference: Reference) -> LogTerm:
     return LogTerm(centre, math.fsum(known), satterthwaite(known, dfs))
 
 
+@lru_cache(maxsize=128)
 def _shift(reference: Reference) -> float:
     """Relative change of the mean if all runs of a part that never varied stopped one later."""
     shifts = [

@@ -129,21 +129,19 @@ def officially_counted(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
 
 def entry_of(group: pl.DataFrame, held: BenchmarkReference) -> Entry:
     """Count the convergence of an entry's runs as the reference's is; epochs in three decimals."""
-    progress = (pl.col(held.unit).cast(pl.Float64) * held.per_unit).round(3)
-    counted = group.with_columns(progress=progress)
-    solved = counted.filter("reached")
-    values = solved.get_column("progress")
-    interval = evaluation_interval(solved, dict(PROGRESS)[held.unit]) if solved.height else None
+    # Series: expressions would take most of the time of a table of many entries.
+    progress = (group.get_column(held.unit).cast(pl.Float64) * held.per_unit).round(3)
+    reached, status = group.get_column("reached"), group.get_column("run_status")
+    values = progress.filter(reached)
+    interval = evaluation_interval(group, dict(PROGRESS)[held.unit]) if values.len() else None
     interval = interval * held.per_unit if interval else None
     compared = None
     if values.len() and not values.null_count():
-        amounts = counted.get_column("progress").fill_null(0.0).to_numpy()
-        reached = counted.get_column("reached").to_numpy()
-        compared = outcomes(amounts, reached, progress=Epochs(values.to_numpy(), interval))
+        amounts = progress.fill_null(0.0).to_numpy()
+        of_solved = Epochs(values.to_numpy(), interval)
+        compared = outcomes(amounts, reached.to_numpy(), progress=of_solved)
     # The official check takes the word of a run's log for it.
-    status = pl.col("run_status")
-    says_so = (status == "success") | ((status == "unknown") & pl.col("reached"))
-    by_word = counted.filter(says_so).get_column("progress")
+    by_word = progress.filter((status == "success") | ((status == "unknown") & reached))
     converged = None if by_word.null_count() else tuple(by_word.to_list())
     size, division = batch_size_of(group), _only(group, "division")
     return Entry(compared, converged, group.height, size, interval, division)
