@@ -16,6 +16,8 @@ from ttastats.table import schema
 
 #: What a table must say of an evaluation. What must be said of a run is `run_id` or `source`.
 REQUIRED = ("metric", "value")
+#: Runs whose rows are text at one time.
+_RUNS_AT_ONCE = 5_000
 _REMEDY = (
     "A table needs run_id or source, metric and value, one row per run, evaluation and metric, and "
     "seconds unless its runs have no time (docs/columns.md); `ttastats.from_frame` makes one from "
@@ -182,12 +184,15 @@ def _checkpoint(evaluations: pl.DataFrame) -> str | None:
 
 
 def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
-    """Refuse a table in which a run has two answers to one question.
+    """Refuse a table, in order, in which a run has two answers to one question.
 
     Most often one name stands for several runs, such as a seed for a run of each system.
     """
     remedy = "Give every run a unique run_id, such as system and seed."
-    double = frame.filter(pl.col("metric").is_not_null() & pl.struct(schema.ROW).is_duplicated())
+    again = pl.all_horizontal(
+        pl.col(name).eq_missing(pl.col(name).shift(-1)) for name in schema.ROW
+    )
+    double = frame.filter(pl.col("metric").is_not_null() & again)
     if not double.is_empty():
         first = double.row(0, named=True)
         raise TtastatsError(
@@ -222,9 +227,16 @@ def _identified(frame: pl.DataFrame) -> pl.DataFrame:
     if "source_digest" in frame.columns:
         return frame
     rows = pl.struct(name for name in frame.columns if name != "run_id").struct.json_encode()
-    runs = frame.group_by(schema.RUN, maintain_order=True).agg(source_digest=rows.str.join("\n"))
-    digests = [xxhash.xxh3_128_hexdigest(text.encode()) for text in runs["source_digest"]]
-    runs = runs.with_columns(pl.Series("source_digest", digests, pl.String))
+    text = rows.str.join("\n").alias("source_digest")
+    # All rows as text would take several times the memory of the table.
+    blocks = frame.select(pl.struct(schema.RUN).rle_id() // _RUNS_AT_ONCE).to_series().rle()
+    digested, start = [], 0
+    for size in blocks.struct.field("len").to_list() or [0]:
+        runs = frame.slice(start, size).group_by(schema.RUN, maintain_order=True).agg(text)
+        digests = [xxhash.xxh3_128_hexdigest(each.encode()) for each in runs["source_digest"]]
+        digested.append(runs.with_columns(pl.Series("source_digest", digests, pl.String)))
+        start += size
+    runs = pl.concat(digested)
     return frame.join(runs, on=schema.RUN, how="left", maintain_order="left").with_columns(
         run_id=pl.col("source_digest").str.head(16) + "-0"
     )

@@ -114,7 +114,7 @@ def merged(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
-    """Return one row per run that was read, in their order: what it is, and of which it is a copy.
+    """Return one row per run that was read, in order: what it is, and of which it is a copy.
 
     Columns: those named, and `run_id`, `source`, `content_digest`, the number of `evaluations`,
     and `duplicate_of`, the source of the first run with the same content where that is another.
@@ -123,12 +123,13 @@ def heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
     is_copy = pl.col("content_digest").is_not_null() & (original != pl.col("source"))
     return (
         rows.filter(schema.of_runs())
-        .group_by(schema.RUN, maintain_order=True)
+        .group_by(schema.RUN)
         .agg(
             pl.col("content_digest", *columns).first(),
             evaluations=(pl.col("eval_index") >= 0).sum(),
         )
         .collect(engine="streaming")
+        .sort("source", "run_id")
         .with_columns(duplicate_of=pl.when(is_copy).then(original))
     )
 
