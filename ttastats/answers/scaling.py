@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from ttastats.report.cells import Cell, Column, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.row import AnyRow, Key, Row
 from ttastats.sides.numbers import expected_seconds, outcomes_of
-from ttastats.stats.outcomes import outcomes
+from ttastats.stats.outcomes import Outcomes, outcomes
 from ttastats.stats.results import Ratio
 from ttastats.stats.scaling import ScalePoint, Scaling, loglog_slope, scaling
 from ttastats.stats.speedup import ratio_between
@@ -137,44 +138,59 @@ def _sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> str:
 
 #: What the runs of one curve agree in, and these.
 _Curve = tuple[Mapping[str, Any], pl.DataFrame]
-#: An entry, its number of accelerators, and its runs.
-_Point = tuple[str, int, pl.DataFrame]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Point:
+    """The runs of an entry, and what came of them, None where one has no time."""
+
+    entry: str
+    accelerators: int
+    runs: pl.DataFrame
+    solved: pl.DataFrame
+    outcomes: Outcomes | None
 
 
 def _curve(keys: Mapping[str, Any], curve: pl.DataFrame) -> list[ScalingRow]:
     """Return the rows of one curve, smallest scale first; none if there is one scale only."""
+    if curve.filter("reached")["accelerators"].n_unique() < 2:
+        return []
     ordered = curve.sort("accelerators", "entry")
     points = [
-        (str(entry), int(accelerators), runs)
+        _Point(
+            str(entry),
+            int(accelerators),
+            runs,
+            runs.filter("reached"),
+            None if runs["observed_seconds"].null_count() else outcomes_of(runs),
+        )
         for (entry, accelerators), runs in ordered.group_by(
             "entry", "accelerators", maintain_order=True
         )
     ]
-    solved = [point for point in points if point[2]["reached"].any()]
-    if len({accelerators for _, accelerators, _ in solved}) < 2:
-        return []
-    return [_row_of(keys, solved[0], point) for point in points]
+    base = next(point for point in points if point.solved.height)
+    return [_row_of(keys, base, point) for point in points]
 
 
 def _row_of(keys: Mapping[str, Any], base: _Point, point: _Point) -> ScalingRow:
-    (base_entry, base_scale, base_runs), (entry, scale, runs) = base, point
-    solved, axis = runs.filter("reached"), axes.of(runs)
+    runs, solved, axis = point.runs, point.solved, axes.of(point.runs)
+    fair = base.accelerators / point.accelerators
     batches = runs.get_column("global_batch_size").drop_nulls().unique().to_list()
     speedup, parts = _compared(base, point) if solved.height else (None, None)
     return ScalingRow(
-        entry,
-        scale,
-        base_entry,
-        base_scale,
+        point.entry,
+        point.accelerators,
+        base.entry,
+        base.accelerators,
         batches[0] if len(batches) == 1 else None,
         runs.height,
         solved.height,
         axis.name,
         grouping.mean_of(solved.get_column("tta_seconds")),
         expected_seconds(runs),
-        not (base_runs["reached"].all() and runs["reached"].all()),
+        base.solved.height < base.runs.height or solved.height < runs.height,
         *_limits(speedup),
-        *_limits(speedup, base_scale / scale if axis.is_time else None),
+        *_limits(speedup, fair if axis.is_time else None),
         *_limits(parts.throughput_speedup if parts else None),
         *_limits(parts.throughput_efficiency if parts else None),
         *_limits(parts.statistical_efficiency if parts else None),
@@ -187,19 +203,18 @@ def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Scaling | None
 
     Failed runs count with their time. The parts are those of the runs that reached the target.
     """
-    (_, base_scale, base_runs), (_, scale, runs) = base, point
-    untimed = any(side["observed_seconds"].null_count() for side in (base_runs, runs))
-    speedup = None if untimed else ratio_between(outcomes_of(base_runs), outcomes_of(runs))
-    unit, _ = common_progress(base_runs, runs)
-    if unit is None or not axes.of(runs).is_time:
+    a, b = base.outcomes, point.outcomes
+    speedup = ratio_between(a, b) if a and b else None
+    unit, _ = common_progress(base.runs, point.runs)
+    if unit is None or not axes.of(point.runs).is_time:
         return speedup, None
     small, large = (
         ScalePoint(
-            accelerators,
-            side.filter("reached")["tta_seconds"].to_numpy(),
-            side.filter("reached")[unit].cast(pl.Float64).to_numpy(),
+            each.accelerators,
+            each.solved["tta_seconds"].to_numpy(),
+            each.solved[unit].cast(pl.Float64).to_numpy(),
         )
-        for accelerators, side in ((base_scale, base_runs), (scale, runs))
+        for each in (base, point)
     )
     return speedup, scaling(small, large)
 

@@ -15,7 +15,7 @@ from ttastats.outcomes.counted import counted, standing
 from ttastats.outcomes.target import UserTarget
 from ttastats.output.plots import names, theme
 from ttastats.report.grouping import BENCHMARK, ENTRY
-from ttastats.sides.design.side import setup_names
+from ttastats.sides.design.side import mixed_setups, setup_names
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import SAME_RUNS, Side, pairings
 from ttastats.stats.means import mean_interval
@@ -266,6 +266,8 @@ def _panel(
     stands_out = pl.col("order") < theme.HIGHLIGHTS
     colour = pl.when(stands_out).then("series").otherwise(pl.lit(OTHERS))
     drawn = drawn.with_columns(run=pl.int_range(pl.len(), dtype=pl.Int32), colour=colour)
+    parts = drawn.partition_by("order", maintain_order=True)
+    mixed = mixed_setups(drawn, [part.height for part in parts])
     plain = len(series_keys) == 1 and not series_keys[0].endswith("s")
     what = series_keys[0] if plain else "group"
     return Panel(
@@ -274,8 +276,8 @@ def _panel(
         title="",
         runs=drawn,
         series=tuple(
-            _series(part, series_keys, level)
-            for part in drawn.partition_by("order", maintain_order=True)
+            _series(part, series_keys, level, mixed=several)
+            for part, several in zip(parts, mixed, strict=True)
         ),
         hidden=ranked.height - shown.height,
         hidden_runs=runs.height - drawn.height,
@@ -310,14 +312,15 @@ def side_labels(sides: Sequence[Side]) -> list[str]:
     return [f"{chr(ord('A') + n)}: {short[label]}" for n, label in enumerate(shown)]
 
 
-def _series(runs: pl.DataFrame, series_keys: Sequence[str], level: float) -> Series:
-    solved = runs.filter("reached")
-    timed = solved.filter(pl.col("tta_seconds") > 0)
+def _series(runs: pl.DataFrame, series_keys: Sequence[str], level: float, *, mixed: bool) -> Series:
+    """Return a series of runs, which may be of several setups where they are `mixed`."""
+    reached = runs.get_column("reached")
+    timed = reached & (runs.get_column("tta_seconds") > 0)
     mean = mean_interval(
-        timed.get_column("tta_seconds").to_numpy(),
+        runs.get_column("tta_seconds").filter(timed).to_numpy(),
         confidence=level,
-        setups=setup_names(timed).to_numpy(),
+        setups=setup_names(runs.filter(timed)).to_numpy() if mixed else None,
     )
     keys = {key: runs.get_column(key)[0] for key in series_keys}
     label = str(runs.get_column("series")[0])
-    return Series(label, keys, runs.height, solved.height, mean.estimate, mean.low, mean.high)
+    return Series(label, keys, runs.height, int(reached.sum()), mean.estimate, mean.low, mean.high)

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ttastats.output.plots import axes, charts
 from ttastats.output.plots.material import Material, Panel
 from ttastats.output.plots.names import NAME
 from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.stats.results import Floats
 
 KIND = "solved"
 #: Fewer runs make no distribution.
@@ -50,36 +52,41 @@ def table(panel: Panel) -> pl.DataFrame:
     budget, for one that would have reached as the others did, and end at 1 where the slowest run
     is a success although a fifth of the runs failed.
     """
-    parts = [
-        _steps(runs)
+    series = [
+        (*runs.select("order", "series", "colour").row(0), runs.height, *_steps(runs))
         for runs in panel.runs.partition_by("order", maintain_order=True)
         if runs.height >= FEWEST
     ]
     # What is drawn later lies above: the fastest, which have a colour, last.
-    steps = pl.concat(reversed(parts)).join(
-        panel.owners, on="order", how="left", maintain_order="left"
+    steps = pl.DataFrame(series[::-1], _SERIES, orient="row").explode("seconds", "done")
+    share = (pl.col("done") / pl.col("n")).alias("share")
+    return (
+        steps.select("seconds", "done", share, "order", "series", "colour", "n")
+        .join(panel.owners, on="order", how="left", maintain_order="left")
+        .with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
     )
-    return steps.with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
 
 
-def _steps(runs: pl.DataFrame) -> pl.DataFrame:
-    times = np.sort(runs.filter("reached").get_column("tta_seconds").to_numpy())
+_SERIES = pl.Schema(
+    {
+        "order": pl.Int32(), "series": pl.String(), "colour": pl.String(), "n": pl.Int32(),
+        "seconds": pl.List(pl.Float64()), "done": pl.List(pl.Int64()),
+    }
+)  # fmt: skip
+
+
+def _steps(runs: pl.DataFrame) -> tuple[Floats, NDArray[np.int64]]:
+    """Return when runs of a series reached their target, and how many had by then."""
+    times = np.sort(runs["tta_seconds"].filter(runs["reached"]).to_numpy())
     places = np.arange(1, times.size + 1)
     if times.size > _STEPS:
         kept = np.unique(np.linspace(0, times.size - 1, _STEPS).round().astype(int))
         times, places = times[kept], places[kept]
     longest = runs.get_column("observed_seconds").max()
     end = float(longest) if isinstance(longest, float) else float(times[-1]) if times.size else 0.0
-    seconds = np.concatenate([times[:1], times, [end]])
-    done = np.concatenate([[0], places, places[-1:] if places.size else [0]])
     if not times.size:
-        seconds, done = np.array([end / 100, end]), np.array([0, 0])
-    first = runs.row(0, named=True)
-    columns = {"seconds": seconds, "done": done, "share": done / runs.height}
-    return pl.DataFrame(columns).with_columns(
-        *(pl.lit(first[name]).alias(name) for name in ("order", "series", "colour")),
-        n=pl.lit(runs.height),
-    )
+        return np.array([end / 100, end]), np.array([0, 0])
+    return np.concatenate([times[:1], times, [end]]), np.concatenate([[0], places, places[-1:]])
 
 
 def _plot(panel: Panel) -> Plot:
