@@ -46,17 +46,17 @@ class Judged:
 
 def units(root: Path) -> dict[str, list[Path]]:
     """Return the logs of each record by its name: those of a folder, or one log in `results`."""
-    found: dict[str, list[Path]] = {}
+    records: dict[str, list[Path]] = {}
     logs = (path for path in root.rglob("*") if path.suffix in {".txt", ".log"})
     for path in sorted(logs):
         unit = path if path.parent.name == "results" else path.parent
-        found.setdefault(str(unit.relative_to(root)), []).append(path)
-    return found
+        records.setdefault(str(unit.relative_to(root)), []).append(path)
+    return records
 
 
 def tables(root: Path, into: Path) -> dict[str, Path]:
     """Ingest the logs of each record; one without a run is passed over."""
-    found = {}
+    ingested = {}
     for number, (name, logs) in enumerate(units(root).items()):
         table = into / f"{number}.parquet"
         try:
@@ -64,20 +64,20 @@ def tables(root: Path, into: Path) -> dict[str, Path]:
         except TtastatsError as error:
             print(f"passed over: {error}", file=sys.stderr)
         else:
-            found[name] = table
-    return found
+            ingested[name] = table
+    return ingested
 
 
-def judged(found: Mapping[str, Path]) -> Iterator[Judged]:
+def judged(ingested: Mapping[str, Path]) -> Iterator[Judged]:
     """Judge each record against the baseline beside it, or the one before on the same track."""
     before: dict[str, str] = {}
-    for name, table in found.items():
+    for name, table in ingested.items():
         rules = next(rules for part, rules in RULES if part in name)
         beside = str(Path(name).parent / BASELINE)
-        against = beside if beside in found else before.get(rules, "")
+        against = beside if beside in ingested else before.get(rules, "")
         if Path(name).name == BASELINE or rules == "nanogpt-track-3":
             against = ""
-        sources = {one: found[one] for one in (against, name) if one}
+        sources = {key: ingested[key] for key in (against, name) if key}
         try:
             answer: Report | str = api.judge_record(
                 *sources.values(), rules=rules, labels=list(sources)
@@ -89,35 +89,37 @@ def judged(found: Mapping[str, Path]) -> Iterator[Judged]:
             before[rules] = name
 
 
-def line(one: Judged) -> str:
+def line(record: Judged) -> str:
     """Return the line of a record in the table of all."""
-    if isinstance(one.answer, str):
-        return f"| {one.name} | | | | | | not judged: {one.answer.splitlines()[0]} |\n"
-    (row,) = one.answer.rows
-    runs = api.run_table(one.table)
+    if isinstance(record.answer, str):
+        return f"| {record.name} | | | | | | not judged: {record.answer.splitlines()[0]} |\n"
+    (row,) = record.answer.rows
+    runs = api.run_table(record.table)
     seconds, steps = runs["run_seconds"].mean(), row["steps_b"] or runs["steps"].max()
     reasons = ", ".join(reason.partition(":")[0] for reason in row["reasons"])
     verdict = row["verdict"] + (f" ({reasons})" if reasons else "")
-    if not one.against:
+    if not record.against:
         quality = dict(check.split(": ") for check in row["checks"])["quality"]
         verdict = f"loss {'shown' if quality == 'passed' else 'not shown'}; no baseline"
-    elif Path(one.against).name != BASELINE:
+    elif Path(record.against).name != BASELINE:
         verdict += "; the baseline was made elsewhere"
     cells = (
-        one.name, row["n_b"], f"{row['quality_b']:.4f}", f"{row['quality_p']:.2g}",
+        record.name, row["n_b"], f"{row['quality_b']:.4f}", f"{row['quality_p']:.2g}",
         f"{steps:,.0f}", f"{seconds:.1f} s", verdict,
     )  # fmt: skip
     return f"| {' | '.join(map(str, cells))} |\n"
 
 
-def page(found: Sequence[Judged]) -> str:
+def page(records: Sequence[Judged]) -> str:
     """Return the page: a line for each folder, then the checks of each."""
-    parts = [HEAD, *map(line, found)]
-    for one in found:
-        against = f" against {one.against}" if one.against else ""
-        parts.append(f"\n## {one.name}{against}\n\n")
+    parts = [HEAD, *map(line, records)]
+    for record in records:
+        against = f" against {record.against}" if record.against else ""
+        parts.append(f"\n## {record.name}{against}\n\n")
         parts.append(
-            as_markdown.render(one.answer) if isinstance(one.answer, Report) else one.answer
+            as_markdown.render(record.answer)
+            if isinstance(record.answer, Report)
+            else record.answer
         )
     return "".join(parts)
 
@@ -131,12 +133,12 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, default=Path("audit.md"))
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = list(judged(tables(given.folder, Path(folder))))
-        if not found:
+        records = list(judged(tables(given.folder, Path(folder))))
+        if not records:
             print(f"nanogpt_records: {given.folder}: no runs", file=sys.stderr)
             return 2
-        given.output.write_text(page(found), "utf-8")
-    print(f"wrote {given.output}: {len(found)} folders")
+        given.output.write_text(page(records), "utf-8")
+    print(f"wrote {given.output}: {len(records)} folders")
     return 0
 
 

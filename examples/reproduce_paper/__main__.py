@@ -116,9 +116,9 @@ def _by_entry(report: Report) -> dict[tuple[str, str], Mapping[str, Any]]:
     return {(row["benchmark"], row["entry"]): row for row in report.rows}
 
 
-def _ours(row: Mapping[str, Any], found: Mapping[tuple[str, str], Mapping[str, Any]]) -> Any:
+def _ours(row: Mapping[str, Any], logs: Mapping[tuple[str, str], Mapping[str, Any]]) -> Any:
     """Return our row for one of the paper's, or None where its logs are not public."""
-    return found.get((row.get("benchmark", ""), row.get("entry", "")))
+    return logs.get((row.get("benchmark", ""), row.get("entry", "")))
 
 
 def _printed(number: float, like: float) -> str:
@@ -133,17 +133,15 @@ def _match(pairs: list[tuple[float, float]], remark: str) -> Text:
     return Text("yes" if same else f"no: {remark}")
 
 
-def _table_3b(rows: list[dict[str, Any]], found: dict[Any, Any]) -> Table:
-    columns = (
-        Column("Table 3b: CV of TTA"),
-        Column("paper", "right"),
-        Column("logs [95% CI]", "right"),
-        Column("n", "right"),
-        Column("match"),
-    )
+def _columns(first: str, *numbers: str) -> tuple[Column, ...]:
+    return Column(first), *(Column(name, "right") for name in numbers)
+
+
+def _table_3b(rows: list[dict[str, Any]], logs: dict[Any, Any]) -> Table:
+    columns = (*_columns("Table 3b: CV of TTA", "paper", "logs [95% CI]", "n"), Column("match"))
     body = []
     for row in rows:
-        ours = _ours(row, found)
+        ours = _ours(row, logs)
         cells: list[Cell] = [Text(row["row"]), Quantity(row["cv"], "fraction")]
         if ours is None:
             cells += [Text("–"), Text("–"), Text(NO_LOGS)]
@@ -158,21 +156,12 @@ def _table_3b(rows: list[dict[str, Any]], found: dict[Any, Any]) -> Table:
     return Table(columns, tuple(body))
 
 
-def _table_4(rows: list[dict[str, Any]], found: dict[Any, Any]) -> Table:
-    columns = (
-        Column("Table 4: what varies"),
-        Column("paper: epochs", "right"),
-        Column("s/epoch", "right"),
-        Column("ratio", "right"),
-        Column("logs: epochs", "right"),
-        Column("s/epoch", "right"),
-        Column("ratio", "right"),
-        Column("n", "right"),
-        Column("match"),
-    )
+def _table_4(rows: list[dict[str, Any]], logs: dict[Any, Any]) -> Table:
+    numbers = ("paper: epochs", "s/epoch", "ratio", "logs: epochs", "s/epoch", "ratio", "n")
+    columns = (*_columns("Table 4: what varies", *numbers), Column("match"))
     body = []
     for row in rows:
-        ours = _ours(row, found)
+        ours = _ours(row, logs)
         epochs, seconds = row["epochs"], row["epoch_seconds"]
         cells = [f"{epochs[0]} ± {epochs[1]}", f"{seconds[0]} ± {seconds[1]}", str(row["ratio"])]
         if ours is None:
@@ -189,11 +178,8 @@ def _table_4(rows: list[dict[str, Any]], found: dict[Any, Any]) -> Table:
 
 
 def _table_5(parts: list[dict[str, Any]]) -> Table:
-    columns = (
-        Column("Table 5: accuracy on unseen images"),
-        Column("paper", "right"),
-        Column("difference from ResNet-50 (pretrained)", "right"),
-    )
+    difference = "difference from ResNet-50 (pretrained)"
+    columns = _columns("Table 5: accuracy on unseen images", "paper", difference)
     body = []
     for part in parts:
         baseline = part["percent"]["ResNet-50 (pretrained)"]
@@ -205,15 +191,8 @@ def _table_5(parts: list[dict[str, Any]]) -> Table:
 
 
 def _table_6(rows: list[dict[str, Any]]) -> Table:
-    columns = (
-        Column("Table 6: BLEU on newstest2017"),
-        Column("n", "right"),
-        Column("reference ±sd", "right"),
-        Column("DGX-1 ±sd", "right"),
-        Column("difference [95% CI]", "right"),
-        Column("p", "right"),
-        Column("detectable", "right"),
-    )
+    sides = ("n", "reference ±sd", "DGX-1 ±sd", "difference [95% CI]", "p", "detectable")
+    columns = _columns("Table 6: BLEU on newstest2017", *sides)
     return Table(columns, tuple(_row_6(row["row"], row["reference"], row["dgx1"]) for row in rows))
 
 
@@ -258,28 +237,17 @@ def _shown(gap: MeanDifference, detectable: float) -> str:
 
 
 def _table_7(rows: list[dict[str, Any]], runs: pl.DataFrame) -> Table:
-    columns = (
-        Column("Table 7: speedup"),
-        Column("paper: epochs", "right"),
-        Column("throughput", "right"),
-        Column("TTA", "right"),
-        Column("result_0: throughput", "right"),
-        Column("TTA", "right"),
-        Column("all runs: throughput [95% CI]", "right"),
-        Column("TTA [95% CI]", "right"),
-        Column("match"),
-    )
+    numbers = (
+        "paper: epochs", "throughput", "TTA", "result_0: throughput", "TTA",
+        "all runs: throughput [95% CI]", "TTA [95% CI]",
+    )  # fmt: skip
+    columns = (*_columns("Table 7: speedup", *numbers), Column("match"))
     return Table(columns, tuple(_row_7(row, runs) for row in rows))
 
 
 def _row_7(row: dict[str, Any], runs: pl.DataFrame) -> Line:
-    epochs = f"{row['epochs'][0]}, {row['epochs'][1]}"
-    printed = [
-        Text(row["row"]),
-        Text(epochs),
-        Text(f"{row['throughput']}x"),
-        Text(f"{row['tta']}x"),
-    ]
+    epochs = ", ".join(map(str, row["epochs"]))
+    printed = map(Text, (row["row"], epochs, f"{row['throughput']}x", f"{row['tta']}x"))
     if "entries" not in row:
         return Line((*printed, *[Text("–")] * 4, Text("no public logs of the larger scale")))
     sides = [

@@ -9,13 +9,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ttastats.trainer.profiler.memory import Kept
+from ttastats.trainer.profiler.memory import TrainingState
 from ttastats.trainer.profiler.recording import Recording
 
 CPU = torch.device("cpu")
 
 
-def trained(model: nn.Module, inputs: Tensor, **sgd: Any) -> tuple[Callable[[], None], Kept]:
+def trained(
+    model: nn.Module, inputs: Tensor, **sgd: Any
+) -> tuple[Callable[[], None], TrainingState]:
     """Return a step of training, and what it keeps."""
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, **sgd)
 
@@ -24,11 +26,15 @@ def trained(model: nn.Module, inputs: Tensor, **sgd: Any) -> tuple[Callable[[], 
         torch.autograd.backward(model(inputs).square().mean())
         optimizer.step()
 
-    return step, Kept(model, (optimizer,))
+    return step, TrainingState(model, (optimizer,))
 
 
 def recorded(
-    step: Callable[[], None], kept: Kept | None = None, steps: int = 3, *, compiled: bool = False
+    step: Callable[[], None],
+    kept: TrainingState | None = None,
+    steps: int = 3,
+    *,
+    compiled: bool = False,
 ) -> Recording:
     """Record a profile."""
     recording = Recording(CPU, kept, steps=steps, compiled=compiled)

@@ -19,7 +19,7 @@ from tests.profiler.nets import CPU, Attending, flops_of_attending, recorded, tr
 from ttastats.traces import kineto as reader
 from ttastats.traces.table import MEASURES
 from ttastats.trainer.profiler import machine, recording, trace, variants
-from ttastats.trainer.profiler.memory import Kept
+from ttastats.trainer.profiler.memory import TrainingState
 from ttastats.trainer.profiler.recording import Recording
 from ttastats.trainer.profiler.subject import Subject
 
@@ -118,7 +118,7 @@ class TestMemory:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
 
-        found = recorded(step, Kept(model, (optimizer,))).memory
+        found = recorded(step, TrainingState(model, (optimizer,))).memory
         assert found["gradients"] == found["weights"] == 4 * (400 * 400 + 400)
 
     def test_without_a_model_nothing_is_told(self) -> None:

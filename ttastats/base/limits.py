@@ -38,13 +38,7 @@ class TooLargeError(Exception):
 
 
 def whole() -> int:
-    """Return the bytes of a file that may be read whole.
-
-    Raises
-    ------
-    TtastatsError
-        The environment variable is set to something else than a positive number.
-    """
+    """Return the bytes of a file that may be read whole; the variable must be a positive number."""
     text = os.environ.get(VARIABLE) or str(_WHOLE)
     if not text.isdecimal() or not int(text[:9]):
         raise TtastatsError(
@@ -84,13 +78,7 @@ def expect_evaluations(number: int) -> None:
 
 
 def joined(blocks: Iterable[bytes], most: int) -> bytes:
-    """Return blocks as one.
-
-    Raises
-    ------
-    TooLargeError
-        They hold more bytes than `most`; no further block is read.
-    """
+    """Return blocks as one; TooLargeError at the first block that exceeds `most` bytes."""
     chunks, size = [], 0
     for block in blocks:
         size += len(block)
@@ -100,16 +88,9 @@ def joined(blocks: Iterable[bytes], most: int) -> bytes:
 
 
 def read(file: IO[bytes], most: int) -> bytes:
-    """Return all bytes of a file.
-
-    Raises
-    ------
-    TooLargeError
-        They are more than `most`.
-    """
-    return joined(
-        iter(partial(file.read, _PIECE), b""), most
-    )  # a reader allocates what it may read
+    """Return all bytes of a file; TooLargeError if they are more than `most`."""
+    pieces = iter(partial(file.read, _PIECE), b"")  # a reader allocates what it may read
+    return joined(pieces, most)
 
 
 def expect_growth(size: int, stored: int) -> None:

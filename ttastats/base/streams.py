@@ -32,12 +32,7 @@ DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)
 def line_blocks(raw: IO[bytes], name: str, size: int, stored: int = 0) -> Iterator[bytes]:
     """Yield the bytes of a file of some name and size in blocks cut after a line feed.
 
-    The last one ends where the file does.
-
-    Raises
-    ------
-    TooLargeError
-        It grows beyond all measure.
+    The last one ends where the file does. TooLargeError if it grows beyond all measure.
     """
     rest = b""
     chunks = decompressed(raw, name, size, stored)

@@ -211,8 +211,7 @@ def _contrasts(design: Design, width: int) -> Iterator[_Contrasts]:
         place += term.shape[1]
     of_pairs = list(zip(design.pairs, places[len(design.settings) :], strict=False))
     for number, setting in enumerate(design.settings):
-        own = places[number]
-        contrasts = [*np.eye(width)[own]]
+        contrasts = [*np.eye(width)[places[number]]]
         for (a, b), columns in of_pairs:
             other = design.settings[b if a == number else a]
             if number not in (a, b) or other.number is not None:

@@ -71,9 +71,9 @@ def mixed_speeds(times: NDArray[np.float64]) -> int | None:
 def speed_splits(times: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return how many times of each group, (groups, n), are of the faster of two; 0 of one."""
     n = times.shape[1]
-    found = np.zeros(len(times), dtype=np.intp)
+    faster = np.zeros(len(times), dtype=np.intp)
     if n < 2 * _LEAST_OF_A_SPEED:
-        return found
+        return faster
     places = np.flatnonzero(np.all(np.isfinite(times) & (times > 0.0), axis=1))
     logs = np.sort(np.log(times[places]), axis=1)
     splits = np.arange(_LEAST_OF_A_SPEED, n - _LEAST_OF_A_SPEED + 1)
@@ -91,8 +91,8 @@ def speed_splits(times: NDArray[np.float64]) -> NDArray[np.intp]:
     clear = (ratios[rows, best] > max(3.0, 32.0 / (n - 2))) & (
         gaps[rows, best] >= np.log(_LEAST_GAP)
     )
-    found[places[clear]] = splits[best[clear]]
-    return found
+    faster[places[clear]] = splits[best[clear]]
+    return faster
 
 
 #: A sample without stragglers is taken to have one in so many cases of a hundred.

@@ -95,9 +95,9 @@ def fit(s2: Floats, df: Floats) -> tuple[float, float]:
 def fits(logs: Sequence[Floats], priors: Sequence[Prior]) -> bool:
     """Return whether the runs of each side do not vary far more than its prior has it."""
     dfs = [float(each.size - 1) for each in logs]
-    ratio = sum(df * float(np.var(each, ddof=1)) / one.variance
-                for df, each, one in zip(dfs, logs, priors, strict=True)) / sum(dfs)  # fmt: skip
-    return float(special.fdtrc(sum(dfs), min(one.df for one in priors), ratio)) >= _MISFIT
+    ratio = sum(df * float(np.var(each, ddof=1)) / prior.variance
+                for df, each, prior in zip(dfs, logs, priors, strict=True)) / sum(dfs)  # fmt: skip
+    return float(special.fdtrc(sum(dfs), min(prior.df for prior in priors), ratio)) >= _MISFIT
 
 
 def coarse(logs: Sequence[Floats]) -> bool:
@@ -112,10 +112,10 @@ def coarse(logs: Sequence[Floats]) -> bool:
 def moderated(a: Floats, b: Floats, of_a: Prior, of_b: Prior, confidence: float) -> Moderated:
     """Return B over A of the logs of two sides, each with its prior; that of df 0 is Welch's."""
     terms, dfs = [], []
-    for side, one in ((a, of_a), (b, of_b)):
+    for side, prior in ((a, of_a), (b, of_b)):
         df = side.size - 1.0
-        terms.append(one.shrunk(float(np.var(side, ddof=1)), df) / side.size)
-        dfs.append(one.df + df)
+        terms.append(prior.shrunk(float(np.var(side, ddof=1)), df) / side.size)
+        dfs.append(prior.df + df)
     gap, df, se = float(b.mean() - a.mean()), satterthwaite(terms, dfs), math.sqrt(sum(terms))
     half = two_sided_t(df, confidence) * se
     p_value = min(1.0, 2 * t_tail(df, abs(gap) / se)) if se else 1.0

@@ -81,15 +81,6 @@ def _all(value: Any, rank: int) -> list[int]:
     return [int(number) for number in values] * (rank if len(values) == 1 else 1)
 
 
-def _windows(x: Shape, weight: Shape, settings: tuple[list[int], ...]) -> list[int]:
-    """Return the shape a convolution makes by its stride, padding and dilation."""
-    sizes = [
-        (size + 2 * pad - dilated * (width - 1) - 1) // step + 1
-        for size, width, step, pad, dilated in zip(x[2:], weight[2:], *settings, strict=True)
-    ]
-    return [x[0], weight[0], *sizes]
-
-
 def _convolution(given: Inputs) -> Cost:
     """Return the cost of a convolution, which may be transposed.
 
@@ -113,7 +104,12 @@ def _convolution(given: Inputs) -> Cost:
 
 
 def _plain_cost(x: Shape, weight: Shape, settings: tuple[list[int], ...]) -> Cost:
-    out = _windows(x, weight, settings)
+    """Return the cost of a convolution of some stride, padding and dilation."""
+    sizes = [
+        (size + 2 * pad - dilated * (width - 1) - 1) // step + 1
+        for size, width, step, pad, dilated in zip(x[2:], weight[2:], *settings, strict=True)
+    ]
+    out = [x[0], weight[0], *sizes]
     return Cost(_convolved(x, weight, out, transposed=False), prod(out))
 
 

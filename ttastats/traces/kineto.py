@@ -44,13 +44,7 @@ class ReadTrace:
 
 
 def read(chunks: Iterable[bytes]) -> ReadTrace:
-    """Read a trace from its bytes, in bounded memory.
-
-    Raises
-    ------
-    NoTraceError
-        There is no event in it.
-    """
+    """Read a trace from its bytes, in bounded memory; NoTraceError if it has no event."""
     from ttastats.traces import analysis  # NumPy, which most logs are read without
     from ttastats.traces.events import Events
 

@@ -151,10 +151,7 @@ class NoTraceError(Exception):
 def pieces(chunks: Iterable[bytes], info: TraceInfo) -> Iterator[ByCategory]:
     """Yield the events of a trace piece by piece, and note in `info` what else it says.
 
-    Raises
-    ------
-    NoTraceError
-        There is no array of events.
+    NoTraceError if there is no array of events.
     """
     stream = _Stream(chunks, info)
     piece = _opened(stream, info)

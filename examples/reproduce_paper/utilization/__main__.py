@@ -100,17 +100,17 @@ def tables(folder: Path) -> Report:
     """Return the tables of both papers from the profiles of a folder."""
     paper = tomllib.loads(Path(__file__).with_name("paper.toml").read_text("utf-8"))
     rows = {name: store.read([folder / f"{name}.parquet"]) for name in PROFILES}
-    found = {name: api.profiled(folder / f"{name}.parquet").rows for name in PROFILES}
+    answered = {name: api.profiled(folder / f"{name}.parquet").rows for name in PROFILES}
     return Report(
         "utilization",
         (),
         (
-            _communication(paper, found),
-            _whole_steps(paper["single_worker"], rows, found),
-            _layers(found["cifar10"]),
-            _longest(paper["tbd_kernels"], found),
-            _batch_norm(paper["tbd_kernels"], found),
-            _feature_maps(paper["tbd_feature_maps"], found),
+            _communication(paper, answered),
+            _whole_steps(paper["single_worker"], rows, answered),
+            _layers(answered["cifar10"]),
+            _longest(paper["tbd_kernels"], answered),
+            _batch_norm(paper["tbd_kernels"], answered),
+            _feature_maps(paper["tbd_feature_maps"], answered),
         ),
         _NOTES,
     )
@@ -119,14 +119,17 @@ def tables(folder: Path) -> Report:
 Rows = Sequence[Mapping[str, Any]]
 
 
+def _columns(first: str, *numbers: str) -> tuple[Column, ...]:
+    return Column(first), *(Column(name, "right") for name in numbers)
+
+
 def _of(rows: Rows, section: str) -> list[Mapping[str, Any]]:
     return [row for row in rows if row["section"] == section]
 
 
-def _communication(paper: Mapping[str, Any], found: Mapping[str, Rows]) -> Table:
+def _communication(paper: Mapping[str, Any], answered: Mapping[str, Rows]) -> Table:
     """Return Tables 8 and 9, and below them ours: three ways to tell."""
-    titles = ("Tables 8, 9: communication", "of the time", "exposed", "pure")
-    columns = (Column(titles[0]), *(Column(title, "right") for title in titles[1:]))
+    columns = _columns("Tables 8, 9: communication", "of the time", "exposed", "pure")
     theirs = [
         Line((Text(f"paper: {name}"), Quantity(percent / 100, "fraction"), Text("–"), Text("–")))
         for table in ("table_8", "table_9")
@@ -139,23 +142,18 @@ def _communication(paper: Mapping[str, Any], found: Mapping[str, Rows]) -> Table
             *(Quantity(row[share], "fraction") for share in shares),
         ))
         for name in PROFILES
-        for row in _of(found[name], "workers")
+        for row in _of(answered[name], "workers")
     ]  # fmt: skip
     return Table(columns, tuple(theirs + ours))
 
 
 def _whole_steps(
-    paper: Mapping[str, float], rows: Mapping[str, pl.DataFrame], found: Mapping[str, Rows]
+    paper: Mapping[str, float], rows: Mapping[str, pl.DataFrame], answered: Mapping[str, Rows]
 ) -> Table:
     """Return the utilization of whole steps, and the time in slow operators (section 5.2)."""
     below = paper["slow_below"] / paper["peak"]
-    columns = (
-        Column("Section 5.2: one worker"),
-        Column("FLOP/s", "right"),
-        Column("of peak", "right"),
-        Column(f"time below {below:.0%} of peak", "right"),
-        Column("cores busy", "right"),
-    )
+    slow_time = f"time below {below:.0%} of peak"
+    columns = _columns("Section 5.2: one worker", "FLOP/s", "of peak", slow_time, "cores busy")
     achieved = Quantity(paper["achieved"] * 1e12, "flop/second")
     share = Quantity(paper["achieved"] / paper["peak"], "fraction")
     slow = Quantity(paper["slow_share"], "fraction")
@@ -165,31 +163,30 @@ def _whole_steps(
         Line((Text("paper: without batch norm"), Text("–"), Text("–"), less, Text("–"))),
     ]
     for name in PROFILES:
-        told = {row["name"]: row["value"] for row in _of(found[name], "measured")}
+        values = {row["name"]: row["value"] for row in _of(answered[name], "measured")}
         body.append(
             Line((
-                Text(f"here: {found[name][0]['profile']}"),
-                Quantity(told["flops_per_second"], "flop/second"),
-                Quantity(told["utilization"], "fraction"),
+                Text(f"here: {answered[name][0]['profile']}"),
+                Quantity(values["flops_per_second"], "flop/second"),
+                Quantity(values["utilization"], "fraction"),
                 Quantity(_slow_share(rows[name], below), "fraction"),
-                Quantity(told["cpu_utilization"], "fraction"),
+                Quantity(values["cpu_utilization"], "fraction"),
             ))
         )  # fmt: skip
     return Table(columns, tuple(body))
 
 
-def _slow_share(own: pl.DataFrame, below: float) -> float:
+def _slow_share(rows: pl.DataFrame, below: float) -> float:
     """Return the share of time in operators slower than some share of the peak."""
-    fastest = answers.peak(own, "peak_flops") or 0.0
+    fastest = answers.peak(rows, "peak_flops") or 0.0
     rates = pl.col("flops_per_second").fill_null(0.0)
-    slow = answers.operators(own).filter(rates < below * fastest)
+    slow = answers.operators(rows).filter(rates < below * fastest)
     return float(slow["share"].sum())
 
 
 def _layers(rows: Rows) -> Table:
     """Return the ablation behind Figure 11, whose variants took turns."""
-    titles = ("Figure 11: cifar10", "step", "speedup", "of peak")
-    columns = (Column(titles[0]), *(Column(title, "right") for title in titles[1:]))
+    columns = _columns("Figure 11: cifar10", "step", "speedup", "of peak")
     body = (
         Line((
             Text(row["name"]),
@@ -203,13 +200,13 @@ def _layers(rows: Rows) -> Table:
 
 
 def _kernels(
-    paper: Sequence[Mapping[str, Any]], found: Mapping[str, Rows]
+    paper: Sequence[Mapping[str, Any]], answered: Mapping[str, Rows]
 ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """Return the longest kernels below the average of TBD, and operators here not above theirs."""
     here = {
         f"here: {name}": [
             {**row, "batch_norm": row["category"] == "batch norm"}
-            for row in _of(found[name], "operator")
+            for row in _of(answered[name], "operator")
             if row["of_average"] is None or row["of_average"] < 1
         ][:_LONGEST]
         for name in _ONE_WORKER
@@ -217,9 +214,9 @@ def _kernels(
     return {row["row"]: row["kernels"] for row in paper} | here
 
 
-def _longest(paper: Sequence[Mapping[str, Any]], found: Mapping[str, Rows]) -> Table:
-    titles = ("TBD, Tables V and VI", "longest not above average", "share of time", "of fp32 peak")
-    columns = (*map(Column, titles[:2]), *(Column(title, "right") for title in titles[2:]))
+def _longest(paper: Sequence[Mapping[str, Any]], answered: Mapping[str, Rows]) -> Table:
+    kernel = _columns("longest not above average", "share of time", "of fp32 peak")
+    columns = (Column("TBD, Tables V and VI"), *kernel)
     body = (
         Line((
             Text(name),
@@ -227,23 +224,23 @@ def _longest(paper: Sequence[Mapping[str, Any]], found: Mapping[str, Rows]) -> T
             Quantity(kernel["share"], "fraction"),
             Quantity(kernel["utilization"], "fraction"),
         ))
-        for name, kernels in _kernels(paper, found).items()
+        for name, kernels in _kernels(paper, answered).items()
         for kernel in kernels
     )  # fmt: skip
     return Table(columns, tuple(body))
 
 
-def _batch_norm(paper: Sequence[Mapping[str, Any]], found: Mapping[str, Rows]) -> Table:
+def _batch_norm(paper: Sequence[Mapping[str, Any]], answered: Mapping[str, Rows]) -> Table:
     """Return whether batch norm is among the longest operators, and how far below the average.
 
     Its FLOPs are not counted here. Reading two values and writing one of four bytes, it computes
     with each about ten times: about one FLOP per byte.
     """
-    titles = ("batch norm among them", "operators", "share of time", "of average, at 1 FLOP/byte")
-    columns = (Column(titles[0]), *(Column(t, "right") for t in titles[1:]), Column("as in TBD"))
-    estimates = {f"here: {name}": _of_average(found[name]) for name in _ONE_WORKER}
+    numbers = ("operators", "share of time", "of average, at 1 FLOP/byte")
+    columns = (*_columns("batch norm among them", *numbers), Column("as in TBD"))
+    estimates = {f"here: {name}": _of_average(answered[name]) for name in _ONE_WORKER}
     body = []
-    for name, kernels in _kernels(paper, found).items():
+    for name, kernels in _kernels(paper, answered).items():
         shares = [kernel["share"] for kernel in kernels if kernel.get("batch_norm")]
         estimate = estimates.get(name)
         agrees = "yes" if shares and estimate is not None and estimate < 1 else "no"
@@ -269,16 +266,15 @@ def _of_average(rows: Rows) -> float | None:
     return float(moved / norms[0]["average_flops_per_second"])
 
 
-def _feature_maps(paper: Mapping[str, float], found: Mapping[str, Rows]) -> Table:
+def _feature_maps(paper: Mapping[str, float], answered: Mapping[str, Rows]) -> Table:
     """Return the share of memory that feature maps take at the peak of a step."""
-    titles = ("TBD, Figure 8: memory of a step", "feature maps", "in all")
-    columns = (Column(titles[0]), *(Column(title, "right") for title in titles[1:]))
+    columns = _columns("TBD, Figure 8: memory of a step", "feature maps", "in all")
     body = [
         Line((Text(f"paper: {name}"), Quantity(share, "fraction"), Text("–")))
         for name, share in paper.items()
     ]
     for name in _ONE_WORKER:
-        sizes = {row["name"]: row["bytes"] for row in _of(found[name], "memory")}
+        sizes = {row["name"]: row["bytes"] for row in _of(answered[name], "memory")}
         total = sum(sizes.values())
         share = Quantity(sizes["feature maps"] / total, "fraction")
         body.append(Line((Text(f"here: {name}"), share, Quantity(total, "bytes"))))

@@ -29,7 +29,7 @@ KINDS = ("weights", "gradients", "optimizer state", "feature maps", "workspace")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class TrainingState:
     """A model and its optimizers, whose memory stays from step to step."""
 
     model: nn.Module
@@ -84,10 +84,10 @@ class Watched(TorchDispatchMode):
     that live, by their addresses; `_maps` those autograd keeps, `_gradients` those of weights.
     """
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, state: TrainingState) -> None:
         super().__init__()
         self.bytes_of: dict[str, int] = {}
-        self._kept = kept
+        self._state = state
         self._log: list[tuple[int, int]] = []
         self._seen: dict[int, int] = {}
         self._maps: set[int] = set()
@@ -96,14 +96,14 @@ class Watched(TorchDispatchMode):
         self._stack = ExitStack()
 
     def __enter__(self) -> Watched:
-        self._kept.forget_gradients()
-        weights, states = self._kept.weights(), self._kept.optimizer_state()
+        self._state.forget_gradients()
+        weights, states = self._state.weights(), self._state.optimizer_state()
         self._steady = {"weights": sum(weights.values()), "optimizer state": sum(states.values())}
         self._ignored = {*weights, *states}
         hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, lambda tensor: tensor)
         self._stack.enter_context(hooks)
         self._stack.enter_context(
-            self._kept.each_gradient(lambda tensor: self._add(tensor, self._gradients))
+            self._state.each_gradient(lambda tensor: self._add(tensor, self._gradients))
         )
         super().__enter__()
         return self
@@ -177,14 +177,14 @@ class Measured:
 
     bytes = 0
 
-    def __init__(self, kept: Kept, device: torch.device) -> None:
-        self._kept, self._device = kept, device
+    def __init__(self, state: TrainingState, device: torch.device) -> None:
+        self._state, self._device = state, device
         self._recorder = Recorder(device, memory=True)
         self._stack = ExitStack()
 
     def __enter__(self) -> Measured:
-        self._kept.forget_gradients()
-        weights, states = self._kept.weights(), self._kept.optimizer_state()
+        self._state.forget_gradients()
+        weights, states = self._state.weights(), self._state.optimizer_state()
         self._before = sum((*weights.values(), *states.values()))
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)

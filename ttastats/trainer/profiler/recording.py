@@ -16,7 +16,7 @@ import torch
 
 from ttastats.trainer.profiler import memory, timing, trace
 from ttastats.trainer.profiler.machine import Driver
-from ttastats.trainer.profiler.memory import Kept
+from ttastats.trainer.profiler.memory import TrainingState
 from ttastats.trainer.profiler.timing import FlopCounter, Length, Timed
 
 #: Steps that are taken before the rule of warming up is asked.
@@ -30,12 +30,17 @@ Step = AbstractContextManager[Any]
 class Recording:
     """What has been recorded so far, step after step.
 
-    `kept` is None where nobody says which model and optimizers there are: then nothing can be told
+    `state` is None where nobody says which model and optimizers there are: then nothing can be told
     of the memory.
     """
 
     def __init__(
-        self, device: torch.device, kept: Kept | None, *, steps: int | None, compiled: bool = False
+        self,
+        device: torch.device,
+        state: TrainingState | None,
+        *,
+        steps: int | None,
+        compiled: bool = False,
     ) -> None:
         self.device = device
         self.first: list[Length] = []
@@ -47,7 +52,7 @@ class Recording:
         #: The trace, and whether its clock is the CPU time of this thread.
         self.trace: bytes = b""
         self.by_cpu_time: bool = timing.in_cpu_time(device) and not compiled
-        self._kept, self._steps = kept, steps
+        self._state, self._steps = state, steps
         self._plan = self._planned()
         self._now: Step = nullcontext()
         self.done: bool = False
@@ -88,8 +93,11 @@ class Recording:
         steps = self._steps or enough(typical)
         yield from self._in_turns(steps) if self.by_cpu_time else self._one_after_another(steps)
         yield self.counter
-        if self._kept is not None:
-            watched, measured = memory.Watched(self._kept), memory.Measured(self._kept, self.device)
+        if self._state is not None:
+            watched, measured = (
+                memory.Watched(self._state),
+                memory.Measured(self._state, self.device),
+            )
             yield watched
             yield measured
             self.memory = watched.split(measured.bytes)

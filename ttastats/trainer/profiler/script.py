@@ -15,7 +15,7 @@ from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 from ttastats.traces import store
 from ttastats.trainer.profiler import rows
-from ttastats.trainer.profiler.memory import Kept
+from ttastats.trainer.profiler.memory import TrainingState
 from ttastats.trainer.profiler.recording import Recording
 from ttastats.trainer.profiler.rows import About
 
@@ -58,13 +58,13 @@ def profile(
     place = Path(path)
     atomic.expect_file_place(place)
     if model is None:  # where this process has computed so far
-        device, kept = torch.device("cuda" if torch.cuda.is_initialized() else "cpu"), None
+        device, state = torch.device("cuda" if torch.cuda.is_initialized() else "cpu"), None
     else:
         device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
         optimizers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
-        kept = Kept(model, tuple(each for each in optimizers if each is not None))
+        state = TrainingState(model, tuple(each for each in optimizers if each is not None))
     compiled = type(model).__name__ == "OptimizedModule"
-    recording = Recording(device, kept, steps=steps, compiled=compiled)
+    recording = Recording(device, state, steps=steps, compiled=compiled)
     source = Path(sys.argv[0]).as_posix()
     return Profile(place, recording, About(place.stem, source, precision, samples))
 

@@ -19,7 +19,7 @@ from ttastats.traces.table import Row
 from ttastats.trainer import hardware, workloads
 from ttastats.trainer.parallel import Team, started_by_torchrun
 from ttastats.trainer.profiler import rows, subject, timing, variants
-from ttastats.trainer.profiler.memory import Kept
+from ttastats.trainer.profiler.memory import TrainingState
 from ttastats.trainer.profiler.recording import Recording, enough
 from ttastats.trainer.profiler.rows import About
 from ttastats.trainer.settings import Overrides, Settings, settings_of, setup_suffix
@@ -93,7 +93,7 @@ def _name(request: Request, settings: Settings) -> str:
 def _recorded(settings: Settings, team: Team, request: Request) -> tuple[Recording, int]:
     """Record the step, without the layers that the request names, of which there must be some."""
     step_of = subject.prepared(settings, team)
-    kept = Kept(step_of.model, step_of.optimizers)
+    state = TrainingState(step_of.model, step_of.optimizers)
     compiled, where = bool(settings.compile), "--without"
     if compiled and request.without:
         raise TtastatsError("cannot remove layers of a compiled network", where=where)
@@ -103,7 +103,7 @@ def _recorded(settings: Settings, team: Team, request: Request) -> tuple[Recordi
             raise TtastatsError(
                 f"unknown layers {kind!r}", where=where, remedy=f"Layers: {layers}."
             )
-    recording = Recording(step_of.device, kept, steps=request.steps, compiled=compiled)
+    recording = Recording(step_of.device, state, steps=request.steps, compiled=compiled)
     with variants.Without(request.without) if request.without else nullcontext() as mode:
         recording.begin()
         while not recording.done:
