@@ -57,29 +57,20 @@ def leaderboard(runs: pl.DataFrame, task: str) -> Table:
         .with_columns(cost_rank=pl.col("cost").rank("min"))
         .sort("tta_seconds", "entry", nulls_last=True)
     )
-    columns = (
-        Column("rank", "right"),
-        Column(f"{task}: entry"),
-        Column("TTA", "right"),
-        Column("cost", "right"),
-        Column("cost rank", "right"),
-        Column("epochs", "right"),
-        Column("hardware"),
-    )
-    body = [
-        Line(
-            (
-                Text(str(rank)),
-                Text(entry["entry"]),
-                Quantity(entry["tta_seconds"], "seconds"),
-                Quantity(entry["cost"], "dollars"),
-                Quantity(entry["cost_rank"], "count"),
-                Quantity(entry["epochs"], "count"),
-                Text((entry["hardware"] or "–")[:48]),
-            )
+    numbers = (Column(name, "right") for name in ("TTA", "cost", "cost rank", "epochs"))
+    columns = (Column("rank", "right"), Column(f"{task}: entry"), *numbers, Column("hardware"))
+    body = []
+    for rank, entry in enumerate(entries.iter_rows(named=True), start=1):
+        cells = (
+            Text(str(rank)),
+            Text(entry["entry"]),
+            Quantity(entry["tta_seconds"], "seconds"),
+            Quantity(entry["cost"], "dollars"),
+            Quantity(entry["cost_rank"], "count"),
+            Quantity(entry["epochs"], "count"),
+            Text((entry["hardware"] or "–")[:48]),
         )
-        for rank, entry in enumerate(entries.iter_rows(named=True), start=1)
-    ]
+        body.append(Line(cells))
     return Table(columns, tuple(body))
 
 

@@ -38,20 +38,13 @@ def seconds(value: float, digits: int = 3) -> str:
     return f"{significant(value / 86_400.0, digits)} d"
 
 
-def joules(value: float, digits: int = 3) -> str:
-    """Return an energy: J, kJ, MJ, GJ or TJ."""
-    scale, unit = next((s, u) for s, u in _ENERGY_UNITS if abs(value) >= s or s == 1.0)
-    return f"{significant(value / scale, digits)} {unit}"
-
-
-def scaled(number: float, unit: str) -> str:
+def scaled(number: float, unit: str, digits: int = 3) -> str:
     """Return a number with the prefix of its size: `312 TFLOP/s`, `16.2 GB`; 1 kB is 1,000 B."""
     scale, prefix = next((s, p) for s, p in _PREFIXES if abs(number) >= s or s == 1.0)
-    return f"{significant(number / scale)} {prefix}{unit}"
+    return f"{significant(number / scale, digits)} {prefix}{unit}"
 
 
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
-_ENERGY_UNITS = ((1e12, "TJ"), (1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ"), (1.0, "J"))
 
 
 def counted(number: float, what: str) -> str:
@@ -70,7 +63,7 @@ def amount(number: float, unit: Amount, digits: int = 3) -> str:
     if unit == "seconds":
         return seconds(number, digits)
     if unit == "joules":
-        return joules(number, digits)
+        return scaled(number, "J", digits)
     if unit == "dollars":
         return dollars(number)
     return counted(number, unit)

@@ -11,40 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 from ttastats.stats.fraction import fisher
 from ttastats.stats.means import MeanDifference
 from ttastats.stats.multiplicity import step_down
 from ttastats.stats.permutation import smallest_p
 from ttastats.stats.results import Flag, FlagCode, Ratio
-from ttastats.stats.speedup import Limits, equivalence_confidence
+from ttastats.stats.speedup import Speedup, equivalence_confidence
 from ttastats.stats.verdict import Verdict
 
 Assumption = Literal["constant_epochs", "no_stragglers"]
 """What has to be true for a claim to hold, since the runs at hand cannot show it."""
 
 MARKS: dict[Assumption, str] = {"constant_epochs": "†", "no_stragglers": "‡"}
-
-
-class Evidence(Protocol):
-    """A speedup with its intervals; see :class:`ttastats.stats.speedup.Speedup`."""
-
-    @property
-    def ratio(self) -> Ratio:
-        """Return the speedup that is shown."""
-        ...
-
-    def limits(
-        self, confidence: float, *, epochs: bool = False, stragglers: bool = False
-    ) -> Limits | None:
-        """Return the interval, also allowing for what was not seen."""
-        ...
-
-    @property
-    def doubts(self) -> tuple[Flag, ...]:
-        """Return the reasons these runs give to allow for stragglers that were not seen."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +81,7 @@ def check_margin(margin: float) -> float:
 
 
 def decide(
-    speedup: Evidence,
+    speedup: Speedup,
     *,
     margin: float = 0.01,
     p_value: float | None = None,
@@ -147,7 +127,7 @@ _WITHOUT_DOUBTS: tuple[tuple[dict[str, bool], tuple[Assumption, ...]], ...] = (
 )
 
 
-def _directed(speedup: Evidence, margin: float, flags: tuple[Flag, ...]) -> Decision | None:
+def _directed(speedup: Speedup, margin: float, flags: tuple[Flag, ...]) -> Decision | None:
     """Return "faster" or "slower", with the conditions under which the interval says so."""
     for allowance, conditions in _ALLOWANCES if speedup.doubts else _WITHOUT_DOUBTS:
         limits = speedup.limits(speedup.ratio.confidence, **allowance)
@@ -162,7 +142,7 @@ def _directed(speedup: Evidence, margin: float, flags: tuple[Flag, ...]) -> Deci
 
 
 def margin_bounds(
-    speedups: Sequence[Evidence | None], margin: float, waiting: int = 0
+    speedups: Sequence[Speedup | None], margin: float, waiting: int = 0
 ) -> tuple[Bounds, ...]:
     """Return what is shown about a margin of each of several speedups, judged together.
 
@@ -178,11 +158,11 @@ def margin_bounds(
     alpha = round(1 - known[0].ratio.confidence, 12)
 
     def shown(direction: int, *, stragglers: bool) -> list[bool]:
-        def within(evidence: Evidence | None, level: float) -> bool:
-            if evidence is None:
+        def within(speedup: Speedup | None, level: float) -> bool:
+            if speedup is None:
                 return False
             confidence = equivalence_confidence(1 - level)
-            limits = evidence.limits(confidence, epochs=True, stragglers=stragglers)
+            limits = speedup.limits(confidence, epochs=True, stragglers=stragglers)
             if limits is None:
                 return False
             return limits[0] > 1 / (1 + margin) if direction < 0 else limits[1] < 1 + margin

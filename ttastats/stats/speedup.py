@@ -71,13 +71,6 @@ class Speedup:
         differ, both ends move by how much earlier than seen a side may have met its target: that
         is a bound, not a spread. None without a variance.
         """
-        limits = self._of_runs(confidence, epochs=epochs, stragglers=stragglers)
-        if limits is None or self.a is None or self.b is None:
-            return None
-        low, high = limits
-        return low * (1 - self.a.late), high / (1 - self.b.late) if self.b.late < 1 else math.inf
-
-    def _of_runs(self, confidence: float, *, epochs: bool, stragglers: bool) -> Limits | None:
         if self.a is None or self.b is None:
             return None
         ratio = self.ratio
@@ -86,14 +79,14 @@ class Speedup:
             ratio = ratio_of(self.a.term, self.b.term, level, ratio.n_a, ratio.n_b)
         if ratio.estimate is None or ratio.low is None or ratio.high is None:
             return None
+        low, high = ratio.low, ratio.high
         guarded = epochs and self.unseen_epochs
-        if not (guarded or stragglers):
-            return ratio.low, ratio.high
-        below_a, above_a = self.a.half_widths(level, epochs=guarded, stragglers=stragglers)
-        below_b, above_b = self.b.half_widths(level, epochs=guarded, stragglers=stragglers)
-        low = ratio.estimate / safe_exp(math.hypot(below_a, above_b))
-        high = ratio.estimate * safe_exp(math.hypot(above_a, below_b))
-        return min(low, ratio.low), max(high, ratio.high)
+        if guarded or stragglers:
+            below_a, above_a = self.a.half_widths(level, epochs=guarded, stragglers=stragglers)
+            below_b, above_b = self.b.half_widths(level, epochs=guarded, stragglers=stragglers)
+            low = min(low, ratio.estimate / safe_exp(math.hypot(below_a, above_b)))
+            high = max(high, ratio.estimate * safe_exp(math.hypot(above_a, below_b)))
+        return low * (1 - self.a.late), high / (1 - self.b.late) if self.b.late < 1 else math.inf
 
 
 def ratio_of_means(times_a: ArrayLike, times_b: ArrayLike, *, confidence: float = 0.95) -> Ratio:

@@ -172,6 +172,16 @@ class Events:
     `threads` are their numbers in the trace, `calls` the recorded inputs of operators.
     """
 
+    names: Texts
+    threads: Texts
+    calls: Texts
+    operators: Columns
+    host: Columns
+    device: Columns
+    annotations: Columns
+    ranges: Columns
+    peaks: Peaks
+
     def __init__(self) -> None:
         self.names = Texts()
         self.threads = Texts()

@@ -29,7 +29,6 @@ class About:
     source: str
     precision: str
     samples: int | None
-    workers: int = 1
     left_out: str | None = None
 
 
