@@ -44,7 +44,7 @@ settings.load_profile("patient")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let files of tests be started in their order here, not the longest lists first."""
+    """Start files of tests in their order here, not the longest lists first."""
     config.option.loadscopereorder = False
 
 
@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector leave alone what lives to the end: modules, tests, accepted texts.
+    """Hide from the garbage collector what lives to the end: modules, tests, accepted texts.
 
     It would go through all of it hundreds of times, which is a twentieth of the CPU time.
     """
@@ -64,7 +64,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Let commands keep tables of logs in a folder of the tests, and give it."""
+    """Return a folder of the tests in which commands cache tables of logs."""
     folder = tmp_path_factory.mktemp("cache")
     os.environ["XDG_CACHE_HOME"] = str(folder)
     return folder / "ttastats"
@@ -114,7 +114,7 @@ def ingested_round(
 
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
-    """Let one process at a time do what others need as well; at worst they all do it."""
+    """Hold a lock, so that one process at a time does what others need as well."""
     try:
         import fcntl
     except ImportError:
@@ -155,7 +155,7 @@ def two_systems() -> Path:
 
 @pytest.fixture
 def in_codes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let notes, flags and problems tell keys and fields; the words of a key are accepted once."""
+    """Show keys and fields in place of the words of notes, flags and problems."""
     from tests import accepted
     from ttastats.base import note
 

@@ -64,14 +64,14 @@ def torn(content: bytes) -> bytes:
 
 
 def resumed(content: bytes) -> bytes:
-    """Let the second half of the lines follow once more."""
+    """Repeat the second half of the lines."""
     content = content.rstrip(b"\n") + b"\n"
     lines = content.splitlines(keepends=True)
     return content + b"".join(lines[max(len(lines) // 2, 1) :])
 
 
 def twice(content: bytes) -> bytes:
-    """Let the file hold all of it twice, as two trainings that append to one file leave it."""
+    """Repeat the whole file, as two trainings that append to one file leave it."""
     return content + content
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @cache(size=3)
 def limit(n: Literal[5]) -> int:
-    """Give it."""
+    """Return it."""
     if n < 2 and n:
         return n + 1
     return min(zip(n, 1e300, strict=True))

@@ -71,7 +71,7 @@ class Module:
 
 
 def read(source: str) -> Module:
-    """Tell a module's definitions from its imports and from what is executed at once."""
+    """Separate a module's definitions from its imports and from what is executed at once."""
     tree = _parsed(source)
     found = Module(aliases=imported(each for node in tree.body for each in _outside(node)))
     for node in tree.body:

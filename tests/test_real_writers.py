@@ -36,7 +36,7 @@ def has(module: str) -> bool:
 
 
 def written(folder: Path, module: str, code: str, **environment: str) -> None:
-    """Let a package write into a folder, or skip."""
+    """Write into a folder with a package, or skip."""
     if not has(module):
         pytest.skip(f"{module} is not installed for {PYTHON}")
     folder.mkdir()

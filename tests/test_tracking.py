@@ -110,7 +110,7 @@ def put(
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Let a client in memory be MLflow's, with six runs, and return the list of requests."""
+    """Replace MLflow's client by one in memory with six runs, and return the list of requests."""
     named = {
         "mlflow": types.SimpleNamespace(MlflowClient=Client),
         "mlflow.entities": types.SimpleNamespace(ViewType=types.SimpleNamespace(ALL=3)),

@@ -83,7 +83,7 @@ def _best_set(side: Runs, n: int) -> Runs:
 
 
 def sessions(plan: Plan) -> Iterator[Figure]:
-    """Let each side run in a session of its own, in which everything is a little slower."""
+    """Draw sides that ran in sessions of their own, of which one is a little slower."""
     for n in (5, 10):
         rng = generator(plan.seed, "sessions", str(n))
         hits = by_margin = 0

@@ -246,7 +246,7 @@ def evaluation(
 
 
 def any_values(rng: random.Random, runs: list[list[Row]]) -> None:
-    """Let a column of some runs or evaluations hold anything."""
+    """Fill a column of some runs or evaluations with anything."""
     column = rng.choice(schema.COLUMNS)
     share = rng.choice((0.1, 0.5, 1.0))
     for rows in runs:
@@ -261,7 +261,7 @@ def any_values(rng: random.Random, runs: list[list[Row]]) -> None:
 
 
 def one_value(rng: random.Random, runs: list[list[Row]]) -> None:
-    """Let a column hold the same anything everywhere."""
+    """Fill a column with the same anything everywhere."""
     name = rng.choice(schema.NAMES)
     drawn = value(rng, name)
     for row in (row for rows in runs for row in rows):
@@ -269,48 +269,48 @@ def one_value(rng: random.Random, runs: list[list[Row]]) -> None:
 
 
 def contradiction(rng: random.Random, runs: list[list[Row]]) -> None:
-    """Let one run have several answers to one question."""
+    """Add contradicting values to one run."""
     rows = rng.choice(runs)
     name = rng.choice(schema.RUN_NAMES)
     rng.choice(rows)[name] = value(rng, name)
 
 
 def no_length(rng: random.Random, runs: list[list[Row]]) -> None:
-    """Let a run end when it starts."""
+    """End a run when it starts."""
     empty = dict.fromkeys(schema.EVALUATION_NAMES)
     rows = rng.choice(runs)
     rows[:] = [rows[0] | empty | {"run_seconds": 0.0}]
 
 
 def backwards(rng: random.Random, runs: list[list[Row]]) -> None:
-    """Let a measure of a run go backwards."""
+    """Reverse a measure of a run."""
     rows, name = rng.choice(runs), rng.choice(("epoch", "step", "samples", "seconds", "eval_index"))
     for row, other in zip(rows, [row.get(name) for row in reversed(rows)], strict=True):
         row[name] = other
 
 
 def copies(rng: random.Random, runs: list[list[Row]]) -> None:
-    """Let a run lie in the table again, elsewhere; with some luck it is marked."""
+    """Repeat a run in the table under another source; with some luck it is marked."""
     rows = rng.choice(runs)
     marked = rng.choice(({}, {"duplicate_of": rows[0]["source"]}))
     runs.append([row | {"source": f"{row['source']}.copy", **marked} for row in rows])
 
 
 def twice(rng: random.Random, runs: list[list[Row]]) -> None:
-    """Let every row of a run be there twice."""
+    """Repeat every row of a run."""
     rows = rng.choice(runs)
     rows += [dict(row) for row in rows]
 
 
 def shuffle(rng: random.Random, runs: list[list[Row]]) -> None:
-    """Let the runs and their rows stand in any order."""
+    """Shuffle the runs and their rows."""
     rng.shuffle(runs)
     for rows in runs:
         rng.shuffle(rows)
 
 
 def nothing_measured(rng: random.Random, runs: list[list[Row]]) -> None:
-    """Let no run have an evaluation, or only those of some."""
+    """Remove the evaluations of all or some runs."""
     share = rng.choice((0.3, 1.0))
     for rows in runs:
         if rng.random() < share:
@@ -318,7 +318,7 @@ def nothing_measured(rng: random.Random, runs: list[list[Row]]) -> None:
 
 
 def huge(rng: random.Random, runs: list[list[Row]]) -> None:
-    """Let times, epochs or values have another size."""
+    """Scale times, epochs or values."""
     name = rng.choice(("seconds", "run_seconds", "epoch", "value", "target_value"))
     factor = rng.choice((1e-300, 1e-12, 1e12, 1e300, -1.0))
     for row in (row for rows in runs for row in rows):

@@ -183,7 +183,7 @@ def as_soon_as_it_evaluated(root: Path, act: Callable[[], object]) -> Iterator[N
 
 
 def stopped(root: Path, act: Callable[[], object], workers_say: Path) -> str:
-    """Let two workers train for very long, give what is said when something has stopped them."""
+    """Train for very long with two workers, and return what they print once stopped."""
     endless = small(workers=2, target=0.9999, epochs=100_000.0)
     planned = experiment.plan(request(root), endless, (0,)).runs
     before = workers_say.stat().st_size

@@ -66,7 +66,7 @@ NETS = {
 
 
 class First(torch.nn.Module):
-    """Give the first output of a layer that gives several."""
+    """Return the first output of a layer that has several."""
 
     def __init__(self, layer: torch.nn.Module) -> None:
         super().__init__()
