@@ -24,12 +24,8 @@ _INTRODUCTIONS = {
     "`info` has no\neffect; a `warning` was resolved by the rule given here; an `error` means that "
     "something could not be used,\nand `ingest` exits with 1.\n",
 }
-#: The columns of tables that are no problems of logs.
-_COLUMNS = {
-    "Flags of rows": ["code", "meaning"],
-    "Findings of a gate": ["code", "outcome", "meaning"],
-    "Notes": ["code", "of", "meaning"],
-}
+#: Lists that are of no problems of logs.
+_OTHERS = {"Flags of rows", "Findings of a gate", "Notes"}
 _END = (
     "\nIf the sides differ in a column of the setup, the code is the name of the column plus "
     "`_differ`\n(`accelerators_differ`).\n"
@@ -40,15 +36,13 @@ def test_the_page_of_codes_is_that_of_the_table() -> None:
     parts = [_INTRODUCTIONS[""]]
     for heading, rows in codes.ROWS.items():
         parts.append(_INTRODUCTIONS.get(heading, ""))
-        columns = _COLUMNS.get(heading, ["code", "severity", "meaning and remedy"])
-        cells = (
-            (", ".join(f"`{code}`" for code in row.codes.split()), row.applies_to, row.meaning)
-            for row in rows
-        )
-        lines = [columns, ["---"] * len(columns), *(filter(None, each) for each in cells)]
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        parts.append(f"{'##' if heading in _COLUMNS else '###'} {heading}\n\n{table}\n")
-    page = "\n".join(filter(None, parts)) + _END
+        parts.append(f"{'##' if heading in _OTHERS else '###'} {heading}\n")
+        for row in rows:
+            names = ", ".join(f"`{code}`" for code in row.codes.split())
+            of = f" ({row.applies_to})" if row.applies_to else ""
+            parts.append(f"- {names}{of}: {row.meaning}")
+        parts[-1] += "\n"
+    page = "\n".join(filter(None, parts)).rstrip("\n") + "\n" + _END
     assert matches_accepted(ROOT / "docs" / "codes.md", page)
 
 

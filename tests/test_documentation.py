@@ -228,8 +228,8 @@ def test_every_kind_of_plot_stands_beside_its_question() -> None:
 def test_the_page_of_columns_is_that_of_the_schema() -> None:
     version = schema.RUNS.version
     rows = [
-        f"| `{column.name}` | {column.dtype} | {'run' if column.of_run else 'evaluation'} "
-        f"| {column.description} |"
+        f"- `{column.name}` ({column.dtype}, {'run' if column.of_run else 'evaluation'}): "
+        f"{column.description}"
         for column in schema.COLUMNS
     ]
     page = [
@@ -244,8 +244,6 @@ def test_the_page_of_columns_is_that_of_the_schema() -> None:
         "row is known by `run_id`, `source`, `eval_index` and `metric`; a table of others needs",
         "one of the first two, `metric`, `value` and `seconds`.",
         "",
-        "| column | type | of a | meaning |",
-        "| --- | --- | --- | --- |",
         *rows,
     ]
     assert matches_accepted(ROOT / "docs" / "columns.md", "\n".join(page) + "\n")
@@ -253,9 +251,9 @@ def test_the_page_of_columns_is_that_of_the_schema() -> None:
 
 def test_the_page_of_a_profile_s_columns_is_that_of_the_schema() -> None:
     version = profile_table.PROFILES.version
-    rows = [f"| `{one.name}` | {one.dtype} | {one.description} |" for one in profile_table.COLUMNS]
+    rows = [f"- `{one.name}` ({one.dtype}): {one.description}" for one in profile_table.COLUMNS]
     measures = [
-        f"| `{name}` | {unit or 'text'} | {meaning} |" for name, (unit, meaning) in MEASURES.items()
+        f"- `{name}` ({unit or 'text'}): {meaning}" for name, (unit, meaning) in MEASURES.items()
     ]
     page = [
         "# The columns of a profile",
@@ -265,14 +263,10 @@ def test_the_page_of_a_profile_s_columns_is_that_of_the_schema() -> None:
         "`measure` hold one number about a step or about the whole. Unknown is null. The metadata",
         f"under the key `{footer.KEY}` say that the file is a profile, not a table of runs.",
         "",
-        "| column | type | meaning |",
-        "| --- | --- | --- |",
         *rows,
         "",
         "## Measures",
         "",
-        "| name | unit | meaning |",
-        "| --- | --- | --- |",
         *measures,
     ]
     assert matches_accepted(ROOT / "docs" / "profile_columns.md", "\n".join(page) + "\n")
