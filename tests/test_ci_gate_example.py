@@ -77,7 +77,8 @@ def test_a_branch_that_is_faster_passes_and_is_commented_on(
     checkout: Path, two_systems: Path
 ) -> None:
     given(checkout, two_systems / "one_gpu", two_systems / "eight_gpus")
-    for name in ("Read the logs", "Compare with the baseline", "Comment on the pull request"):
+    assert run("ingest", "logs", "-o", "branch.parquet", cwd=checkout).returncode == 0
+    for name in ("Compare with the baseline", "Comment on the pull request"):
         done = bash(steps()[name], checkout)
         assert done.returncode == 0, done.stderr
     assert "passed**" in (checkout / "comparison.md").read_text()
@@ -91,7 +92,7 @@ def test_a_baseline_of_something_else_fails_with_its_message(
 ) -> None:
     (tmp_path / "other.tsv").write_text("epoch\thours\tf1Score\n1\t0.5\t0.8\n")
     given(checkout, tmp_path / "other.tsv", two_systems / "one_gpu")
-    bash(steps()["Read the logs"], checkout)
+    assert run("ingest", "logs", "-o", "branch.parquet", cwd=checkout).returncode == 0
     done = bash(steps()["Compare with the baseline"], checkout)
     assert done.returncode == 2
     assert "no common round, benchmark" in (checkout / "summary.md").read_text()

@@ -472,80 +472,41 @@ class TestRefusals:
         assert "Columns: suite" in failed(run("score", one, "--sort", "tta"))
 
 
+#: Prints the names of all modules after each of five commands.
+IMPORTED = """
+import sys
+from ttastats.cli import app
+one, eight, logs = sys.argv[1:]
+for commands in (
+    [["--help"]], [["score", "--help"]], [["runs", one]],
+    [["guess", logs], ["ingest", logs, "-o", "x.parquet"]], [["compare", one, eight]],
+):
+    for words in commands:
+        try:
+            app(words)
+        except SystemExit as end:
+            assert not end.code
+    print("modules", *sys.modules)
+"""
+
+
 class TestStart:
-    def test_help_needs_neither_scipy_nor_polars_nor_torch(self) -> None:
-        heavy = "{'scipy', 'statsmodels', 'torch', 'polars', 'pyarrow'}"
-        code = f"""
-import sys
-from ttastats.cli import app
-try:
-    app(["--help"])
-except SystemExit:
-    pass
-print(sorted({heavy} & set(sys.modules)))
-"""
-        done = python("-c", code)
-        assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
-        assert "ingest" in done.stdout
-
-    def test_guess_ingest_and_runs_need_no_statistics(
-        self, two_systems: Path, tmp_path: Path
+    def test_a_command_imports_only_what_it_needs(
+        self, one: Path, eight: Path, two_systems: Path, tmp_path: Path
     ) -> None:
-        code = f"""
-import sys
-from ttastats.cli import app
-logs = {str(two_systems)!r}
-for words in (["guess", logs], ["ingest", logs, "-o", "x.parquet"], ["runs", "x.parquet"]):
-    try:
-        app(words)
-    except SystemExit as end:
-        assert not end.code
-heavy = ("scipy.stats", "statsmodels", "torch", "pyarrow")
-print([name for name in heavy if name in sys.modules])
-"""
-        done = python("-c", code, cwd=tmp_path)
-        assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
-
-    def test_comparing_needs_neither_statsmodels_nor_pandas(self, one: Path, eight: Path) -> None:
-        code = f"""
-import sys
-from ttastats.cli import app
-try:
-    app(["compare", {str(one)!r}, {str(eight)!r}])
-except SystemExit as end:
-    assert not end.code
-print(sorted({{"scipy.stats", "statsmodels", "pandas"}} & set(sys.modules)))
-"""
-        done = python("-c", code)
-        assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
-
-    def test_what_reads_tables_imports_nothing_that_reads_logs(self, one: Path) -> None:
-        code = f"""
-import sys
-from ttastats.cli import app
-try:
-    app(["runs", {str(one)!r}])
-except SystemExit as end:
-    assert not end.code
-readers = ("ttastats_parsers", "ttastats.ingestion.", "ttastats.answers.guessing")
-print([name for name in sys.modules if name.startswith(readers)])
-"""
-        done = python("-c", code)
-        assert done.stdout.splitlines()[-1] == "['ttastats.ingestion.given']", done.stderr
-
-    def test_a_command_is_imported_when_it_is_named(self) -> None:
-        code = """
-import sys
-from ttastats.cli import app
-try:
-    app(["score", "--help"])
-except SystemExit as end:
-    assert not end.code
-commands = ("tables", "compare", "train", "plot", "report")
-print([name for name in commands if f"ttastats.cli.{name}" in sys.modules])
-"""
-        done = python("-c", code)
-        assert done.stdout.splitlines()[-1] == "['tables']", done.stdout + done.stderr
+        done = python("-c", IMPORTED, one, eight, two_systems, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        lines = [line for line in done.stdout.splitlines() if line.startswith("modules ")]
+        help_, of_score, runs, logs, compared = map(str.split, lines)
+        heavy = {"scipy", "statsmodels", "torch", "polars", "pyarrow"}
+        assert not heavy & {*help_}
+        commands = {f"ttastats.cli.{name}" for name in ("compare", "train", "plot", "report")}
+        assert "ttastats.cli.tables" in of_score
+        assert not commands & {*of_score}
+        readers = ("ttastats_parsers", "ttastats.ingestion.", "ttastats.answers.guessing")
+        assert [n for n in runs if n.startswith(readers)] == ["ttastats.ingestion.given"]
+        assert not {"scipy.stats", "statsmodels", "pyarrow", "torch"} & {*logs}
+        assert not {"scipy.stats", "statsmodels", "pandas", "torch"} & {*compared}
 
     def test_the_version_is_told(self) -> None:
         assert run("--version").stdout.startswith("ttastats ")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the peak of a process is read from /proc"
 )
 #: The lengths that are compared; with TTASTATS_LONG set, those of the longest logs there are.
-MEGABYTES = (500, 4_000) if os.environ.get("TTASTATS_LONG") else (100, 400)
+MEGABYTES = (500, 4_000) if os.environ.get("TTASTATS_LONG") else (50, 200)
 
 # What `ru_maxrss` says includes the peak of the process that started this one.
 MEASURED = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -168,11 +169,11 @@ from pathlib import Path
 import polars as pl
 from ttastats.table import kind, store
 kind._PART_ROWS, kind._GROUP_ROWS = 20, 10
-left = int(sys.argv[3])
+base, steps = Path(sys.argv[1]), int(sys.argv[2])
 def counted(method):
     def call(path, *words, **more):
         global left
-        if Path(sys.argv[1]) in (path.parent, *(Path(word).parent for word in words)):
+        if folder in (path.parent, *(Path(word).parent for word in words)):
             if not left:
                 os.kill(os.getpid(), signal.SIGKILL)
             left -= 1
@@ -180,7 +181,12 @@ def counted(method):
     return call
 for name in ("rename", "replace", "unlink"):
     setattr(Path, name, counted(getattr(Path, name)))
-store.write(pl.read_parquet(sys.argv[2]), Path(sys.argv[1]), in_parts=True)
+for left in range(steps):
+    folder, child = base / f"d{left}", os.fork()
+    if not child:
+        store.write(pl.read_parquet(base / "rows.parquet"), folder, in_parts=True)
+        os._exit(0)
+    print(os.waitpid(child, 0)[1])
 """
 
 
@@ -260,15 +266,17 @@ class TestFolders:
         self, many: pl.DataFrame, tmp_path: Path
     ) -> None:
         many.write_parquet(tmp_path / "rows.parquet")
-        seen = set()
-        for step in range(7):
-            folder = tmp_path / f"d{step}"
+        folders = [tmp_path / f"d{step}" for step in range(7)]
+        for folder in folders:
             store.write(many.head(30), folder, in_parts=True)
             (folder / "notes.txt").write_text("mine")
-            done = python("-c", KILLED_AT_A_STEP, folder, tmp_path / "rows.parquet", str(step))
+        done = python("-c", KILLED_AT_A_STEP, tmp_path, str(len(folders)))
+        assert done.returncode == 0, done.stderr
+        seen = set()
+        for folder, status in zip(folders, done.stdout.split(), strict=True):
             assert (folder / "notes.txt").read_text() == "mine"
             height = store.read([folder]).collect().height
-            seen.add((done.returncode < 0, height))
+            seen.add((status == str(int(signal.SIGKILL)), height))
             store.write(many.head(5), folder, in_parts=True)
             assert store.read([folder]).collect().equals(many.head(5))
         assert seen == {(True, 30), (True, 50), (False, 50)}
