@@ -478,7 +478,7 @@ import sys
 from ttastats.cli import app
 one, eight, logs = sys.argv[1:]
 for commands in (
-    [["--help"]], [["score", "--help"]], [["runs", one]],
+    [["score", "--help"]], [["--help"]], [["runs", one]],
     [["guess", logs], ["ingest", logs, "-o", "x.parquet"]], [["compare", one, eight]],
 ):
     for words in commands:
@@ -497,7 +497,7 @@ class TestStart:
         done = python("-c", IMPORTED, one, eight, two_systems, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         lines = [line for line in done.stdout.splitlines() if line.startswith("modules ")]
-        help_, of_score, runs, logs, compared = map(str.split, lines)
+        of_score, help_, runs, logs, compared = map(str.split, lines)
         heavy = {"scipy", "statsmodels", "torch", "polars", "pyarrow"}
         assert not heavy & {*help_}
         commands = {f"ttastats.cli.{name}" for name in ("compare", "train", "plot", "report")}
