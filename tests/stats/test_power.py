@@ -45,7 +45,7 @@ def test_three_runs_keep_the_power_that_they_are_recommended_for() -> None:
 
 @pytest.mark.parametrize(
     ("n", "shift"),
-    [(2, 5.0), (3, 0.5), (2, 38.0), (10, 20.0), (3, 60.0), (10, 300.0), (200, 0.5), (200, 38.0)],
+    [(2, 5.0), (3, 0.5), (10, 20.0), (10, 300.0), (200, 0.5), (200, 38.0)],
 )
 def test_power_is_finite_and_right_far_out_where_library_tails_are_nan(
     n: int, shift: float

@@ -72,13 +72,3 @@ def test_the_interval_of_a_share_is_where_the_likelihood_ratio_is_that_of_chi_sq
     for end in (days.low, days.high):
         assert loss(np.array([end, 1 - end]))[0] - least == pytest.approx(3.8415, abs=0.1)
     assert 0 < days.low < days.share < days.high < 1
-
-
-def test_the_interval_of_a_share_holds_it_in_19_of_20_tables() -> None:
-    rng = np.random.default_rng(7)
-    held = 0
-    for _ in range(60):
-        y = 0.6 * rng.normal(size=6)[DAY] + 0.8 * rng.normal(size=24)
-        low, high = spread(y, [DAY], ONES)[0][1:3]
-        held += low <= 0.36 <= high
-    assert held >= 54

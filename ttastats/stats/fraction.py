@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from scipy import special
+
 from ttastats.stats.quantiles import beta_quantile, two_sided_z
-from ttastats.stats.results import Difference
+from ttastats.stats.results import Difference, Floats
 
 
 def wilson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float, float]:
@@ -48,12 +51,9 @@ def fisher(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
 
     Two-sided: all tables no more likely than the one observed.
     """
-    if successes_a + successes_b in {0, n_a + n_b}:
-        return 1.0
-    from scipy.stats import fisher_exact  # takes a second to import
-
-    tables = [[successes_a, n_a - successes_a], [successes_b, n_b - successes_b]]
-    return float(fisher_exact(tables).pvalue)
+    total = successes_a + successes_b
+    p = _tables(total, n_a, n_b)
+    return min(1.0, float(p[p <= p[successes_a - max(0, total - n_b)] * (1 + 1e-7)].sum()))
 
 
 def fails_more(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
@@ -62,6 +62,18 @@ def fails_more(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
     It is the share of the tables with these margins in which B succeeds no more often than it did
     (Fisher 1935).
     """
-    from scipy.stats import hypergeom  # takes a second to import
+    total = successes_a + successes_b
+    return min(1.0, float(_tables(total, n_b, n_a)[: successes_b - max(0, total - n_a) + 1].sum()))
 
-    return float(hypergeom.cdf(successes_b, n_a + n_b, successes_a + successes_b, n_b))
+
+def _tables(total: int, n: int, other: int) -> Floats:
+    """Return the probability of each number of successes among n, of a total over both sides.
+
+    It is that of `scipy.stats.hypergeom`, whose import takes longer than a comparison.
+    """
+    k = np.arange(max(0, total - other), min(n, total) + 1, dtype=np.float64)
+    counts = np.stack([k, n - k, total - k, other - total + k])
+    log_p = -special.gammaln(counts + 1).sum(axis=0)
+    weights = np.exp(log_p - log_p.max())
+    shares: Floats = weights / weights.sum()
+    return shares
