@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from ttastats.answers.qualities import budget_notes, rare_note
 from ttastats.base import percentages, units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.base.note import Note, note
 from ttastats.base.units import Digits, digits_of
 from ttastats.outcomes import axis as axes
@@ -92,12 +92,9 @@ def limits(seconds: str = "", steps: str = "") -> tuple[Limit, ...]:
     for unit, text in texts:
         match = re.fullmatch(r"\s*(?:<=?)?\s*([^\s%]+)\s*", text)
         value = percentages.any_number(match[1]) if match else None
-        if text and (value is None or value <= 0):
-            raise TtastatsError(
-                f"invalid claim {text!r}",
-                where=f"--{unit}",
-                remedy=f"Write --{unit} '<= 80': at most 80 {unit} on average.",
-            )
+        invalid = text and (value is None or value <= 0)
+        remedy = f"Write --{unit} '<= 80': at most 80 {unit} on average."
+        refuse_if(invalid, f"invalid claim {text!r}", f"--{unit}", remedy)
         if value is not None:
             claims.append(Limit(unit, value))
     return tuple(claims)
@@ -190,12 +187,9 @@ def _expect_known(runs: pl.DataFrame, limits: Sequence[Limit], budget: Budget | 
         return
     other_axis = axes.of(runs).unit != "seconds"
     for limit in limits:
-        if not there[_COLUMNS[limit.unit]].count() or (limit.unit == "seconds" and other_axis):
-            raise TtastatsError(
-                f"no run logs its {limit.unit}",
-                where=f"--{limit.unit}",
-                remedy="`ttastats runs FILE` shows what the runs log.",
-            )
+        unit, remedy = limit.unit, "`ttastats runs FILE` shows what the runs log."
+        unknown = not there[_COLUMNS[unit]].count() or (unit == "seconds" and other_axis)
+        refuse_if(unknown, f"no run logs its {unit}", f"--{unit}", remedy)
     if budget is None or budget.amount is None or budget.unit == "seconds" or budget.interpolate:
         return
     if not evaluated_there(there, budget):
@@ -215,16 +209,6 @@ class _Group:
     runs: pl.DataFrame
     budget: Budget | None
     earlier: Sequence[Entry] | None = None
-
-    def noise(
-        self, unit: Spent, mean: float
-    ) -> tuple[tuple[float, float] | None, PriorKeys | None]:
-        """Return the spread of what one run takes, by earlier entries too, and what it is worth."""
-        if self.earlier is None or self.runs.is_empty():
-            return None, None
-        noises, added = priors.noise_of(self.earlier, self.runs)
-        one = priors.together(noises) if unit == "seconds" else noises.get("epochs")
-        return None if one is None else (mean * math.sqrt(one.variance), one.df), added
 
     def row(self, test: AgainstNumber, metric: str | None, *, higher: bool) -> ClaimRow:
         """Return the numbers of a claim: it holds of all runs of the group, or it does not."""
@@ -257,7 +241,7 @@ def _rows(
 ) -> Iterator[ClaimRow]:
     if threshold is not None:
         yield _of_quality(group, threshold, rules)
-    added: PriorKeys | None = None
+    added: PriorKeys | UnsetType = UNSET
     for limit in limits:
         spent = group.runs.filter("reached")[_COLUMNS[limit.unit]].drop_nulls()
         values = spent.cast(pl.Float64).to_numpy()
@@ -265,14 +249,17 @@ def _rows(
         if limit.unit == "steps" and group.budget is not None and spent.n_unique() == 1:
             test = by_design(values.size, float(values[0]), limit.threshold, rules.level)
         else:
-            shrunk, added = group.noise(limit.unit, float(values.mean()) if values.size else 0.0)
+            shrunk = None  # what one run takes and its weight, by earlier entries too
+            if group.earlier is not None and group.runs.height:
+                noises, added = priors.noise_of(group.earlier, group.runs)
+                noise = noises.get("epochs") if limit.unit == "steps" else priors.together(noises)
+                if noise is not None:
+                    shrunk = (float(values.mean()) * math.sqrt(noise.variance), noise.df)
             test = against(
                 values, limit.threshold, higher_is_better=False, level=rules.level,
                 resolution=min(smallest_change(values), default=0.0), shrunk=shrunk,
             )  # fmt: skip
-        yield structs.replace(
-            group.row(test, limit.unit, higher=False), prior=UNSET if added is None else added
-        )
+        yield structs.replace(group.row(test, limit.unit, higher=False), prior=added)
 
 
 def _of_quality(group: _Group, threshold: float, rules: ClaimOptions) -> ClaimRow:

@@ -11,7 +11,7 @@ import polars as pl
 
 from ttastats.answers.compare.cells import FAILED
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import refuse_if
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
@@ -86,11 +86,9 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
         rows += points
         if points:
             curves.append((keys, group))
-    if not rows:
-        raise TtastatsError(
-            f"runs with the same {', '.join(by)} have only one number of accelerators",
-            remedy="Give logs at several scales, or group by fewer columns: --by submitter.",
-        )
+    one_scale = f"runs with the same {', '.join(by)} have only one number of accelerators"
+    remedy = "Give logs at several scales, or group by fewer columns: --by submitter."
+    refuse_if(not rows, one_scale, None, remedy)
     axis = axes.of(runs)
     failed = any(row.failed_runs for row in rows)
     unknown = counted(runs, by).height - counted(known, by).height

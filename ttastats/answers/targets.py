@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from ttastats.answers.compare.rows import verdict_numbers
 from ttastats.answers.target_grid import Grid, goals, grids
-from ttastats.base.errors import TtastatsError, refuse_if
+from ttastats.base.errors import refuse_if
 from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out, time_to_target
@@ -127,11 +127,8 @@ def report(
         for grid, at_targets in zip(asked, _runs(counting, by, asked, axis), strict=True)
     ]
     rows = tuple(row for each in answered for row in each.rows)
-    if not rows:
-        raise TtastatsError(
-            "no benchmark has evaluations on all sides",
-            remedy="`ttastats runs FILE` lists the runs.",
-        )
+    nothing = "no benchmark has evaluations on all sides"
+    refuse_if(not rows, nothing, None, "`ttastats runs FILE` lists the runs.")
     notes = (*_notes(sides, answered, by), _method(rows, axis))
     table = _table(rows, by, [side.label for side in sides], axis)
     return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))

@@ -95,20 +95,12 @@ def _of_damage(error: BaseException, words: Iterable[str]) -> TtastatsError | No
         return None
     for path in map(Path, words):
         for part in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
-            if part.suffix == ".parquet" and part.is_file() and not _is_whole(part):
-                return TtastatsError(
-                    "is corrupt: its rows cannot be read",
-                    where=str(part),
-                    remedy="Ingest the logs again, or restore the file.",
-                )
+            if part.suffix != ".parquet" or not part.is_file():
+                continue
+            try:
+                pl.read_parquet(part)
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+                what = "is corrupt: its rows cannot be read"
+                remedy = "Ingest the logs again, or restore the file."
+                return TtastatsError(what, where=str(part), remedy=remedy)
     return None
-
-
-def _is_whole(path: Path) -> bool:
-    import polars as pl
-
-    try:
-        pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return False
-    return True

@@ -83,32 +83,19 @@ def pager_words(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 def paged(text: str, words: tuple[str, ...]) -> bool:
     """Show a text in a pager; False if that failed, and the text must be printed after all."""
-    with _left_to_the_pager():
-        try:
-            pager = subprocess.Popen(  # noqa: S603 - the words are the reader's own
-                words,
-                stdin=subprocess.PIPE,
-                text=True,
-                encoding="utf-8",
-                env=_LESS | dict(os.environ),
-            )
-        except OSError:
-            return False
-        pager.communicate(text)  # a reader who leaves before the end breaks nothing
-    return pager.returncode in {0, -signal.SIGINT, 128 + signal.SIGINT}
-
-
-@contextmanager
-def _left_to_the_pager() -> Iterator[None]:
-    """Let only the pager hear Ctrl-C: for it, that may mean no more than to stop a search.
-
-    A handler that does nothing is not inherited, as ignoring the signal would be.
-    """
+    # Only the pager hears Ctrl-C: for it, that may mean no more than to stop a search. A handler
+    # that does nothing is not inherited, as ignoring the signal would be.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        yield
+        pager = subprocess.Popen(  # noqa: S603 - the words are the reader's own
+            words, stdin=subprocess.PIPE, text=True, encoding="utf-8", env=_LESS | dict(os.environ)
+        )
+        pager.communicate(text)  # a reader who leaves before the end breaks nothing
+    except OSError:
+        return False
     finally:
         signal.signal(signal.SIGINT, before)
+    return pager.returncode in {0, -signal.SIGINT, 128 + signal.SIGINT}
 
 
 def show_page(html: str) -> None:

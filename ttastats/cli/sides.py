@@ -31,11 +31,9 @@ def sources(files: Sequence[str], parts: Parts, *, one_will_do: bool = False) ->
     from ttastats.sides.question import Selection
 
     if parts:
-        if len(files) != 1 or len(parts) != 2:
-            raise TtastatsError(
-                "--a and --b select two parts of one file",
-                remedy="Give one file and both options, or two files and neither.",
-            )
+        whole = len(files) == 1 and len(parts) == 2
+        remedy = "Give one file and both options, or two files and neither."
+        refuse_if(not whole, "--a and --b select two parts of one file", None, remedy)
         conditions = (parse_all(parts.get("a", ()), "--a"), parse_all(parts.get("b", ()), "--b"))
         return [Selection(files[0], each) for each in conditions]
     if len(files) < 2 and not one_will_do:

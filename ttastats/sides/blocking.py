@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import columns, select, settings
 from ttastats.sides.design.side import BLOCK, setup_names
@@ -32,12 +32,9 @@ def labelled(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> 
     """
     parts = [values(runs, name, option).cast(pl.String) for name in names]
     for name, part in zip(names, parts, strict=True):
-        if part.null_count() == part.len():
-            raise TtastatsError(
-                f"no run records its {name}",
-                where=f"{option} {name}",
-                remedy="`ttastats runs FILE --format json` shows the columns of the runs.",
-            )
+        unknown = part.null_count() == part.len()
+        remedy = "`ttastats runs FILE --format json` shows the columns of the runs."
+        refuse_if(unknown, f"no run records its {name}", f"{option} {name}", remedy)
     return _joined(parts)
 
 

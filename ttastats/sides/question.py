@@ -402,12 +402,9 @@ def _with_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[Chosen]:
 def _at(side: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
     """Return the runs of a side with their quality at a budget."""
     targets = parse_targets(question.target)
-    if side.rows.head(1).collect().is_empty():
-        raise TtastatsError(
-            "this is a table of runs without evaluations",
-            where=budget.option,
-            remedy="Give the table written by `ttastats ingest`.",
-        )
+    of_runs, remedy = side.rows.head(1).collect(), "Give the table written by `ttastats ingest`."
+    what = "this is a table of runs without evaluations"
+    refuse_if(of_runs.is_empty(), what, budget.option, remedy)
     runs = at_budget.runs(side.rows, budget, targets=targets, metric=question.metric)
     if question.censor_stopped:
         runs = counted.with_stopped(runs)

@@ -21,7 +21,7 @@ from ttastats.answers.compare.step_factors import explained
 from ttastats.answers.problems import stalls
 from ttastats.answers.qualities import short_notes
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import refuse_if
 from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out
@@ -138,12 +138,9 @@ def of_times(
         text.append(f"{each.label}: {one}" if len(sides) > 1 else one)
     records = [s.row for s in shown]
     if profiles:
-        if len(shown) > 1:
-            raise TtastatsError(
-                f"the profiles match {len(shown)} comparisons",
-                where="--profile-a",
-                remedy="Select one comparison, for example with --where benchmark=resnet.",
-            )
+        several = f"the profiles match {len(shown)} comparisons"
+        remedy = "Select one comparison, for example with --where benchmark=resnet."
+        refuse_if(len(shown) > 1, several, "--profile-a", remedy)
         why = explained(shown[0].one, shown[0].pair, profiles, options.confidence)
         records = [structs.replace(records[0], factors=why.numbers())]
         tables += why.tables(options.confidence)

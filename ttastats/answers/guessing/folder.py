@@ -16,7 +16,7 @@ from ttastats.answers.guessing.layout import FilePattern, layouts, literal
 from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason, written
 from ttastats.answers.guessing.trial import File
 from ttastats.base import atomic, units, users
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.base.streams import UnreadableError
 from ttastats.formats.own_logs import FILE, patterns, presets
 from ttastats.ingestion import described
@@ -46,12 +46,8 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         There are no logs, or the blocks cannot be written.
     """
     path = users.without(str(path))
-    if path == "-":
-        raise TtastatsError(
-            "a block describes files, but the input is standard input",
-            where="-",
-            remedy="Give a folder or a file.",
-        )
+    no_file = "a block describes files, but the input is standard input"
+    refuse_if(path == "-", no_file, "-", "Give a folder or a file.")
     if output is not None:
         atomic.expect_file_place(Path(output), remedy=f"Try -o {output}/{FILE}.")
         if Path(output).exists():
@@ -80,13 +76,9 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         if each
     ]
     config = "\n".join([_HEADER, *texts]) if texts else ""
-    if output is not None and not config:
-        raise TtastatsError(
-            "nothing to write: all of these logs are read without a block",
-            where=str(path),
-            remedy=f"Continue with: ttastats ingest {path}",
-        )
     if output is not None:
+        nothing = "nothing to write: all of these logs are read without a block"
+        refuse_if(not config, nothing, str(path), f"Continue with: ttastats ingest {path}")
         with atomic.naming(Path(output)):
             atomic.write_text(Path(output), config)
     left = tuple((reason, tuple(names)) for reason, names in sorted(by_kind.left.items()))

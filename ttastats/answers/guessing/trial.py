@@ -87,8 +87,11 @@ def tried(
         for problem in sorted(remarks, key=lambda each: each.severity != "error"):
             if proposal and problem.code in _CHOICES and not proposal.choices:
                 proposal = replace(proposal, choices=_CHOICES[problem.code])
+            text = problem.message
+            if problem.code in _CHOICES:  # the choices stand in the block, as lines to choose from
+                text = text.partition(". It may be")[0] + _CHOOSE
             if problem.severity != "info":
-                problems.setdefault(_worded(problem), {})[problem.place] = None
+                problems.setdefault(text, {})[problem.place] = None
     named, _ = inferred.settled(unnamed)
     _rename(counts, unnamed, named)
     runs = [inferred.renamed(run.lazy(), named).collect() for run in runs]
@@ -174,12 +177,9 @@ _CHOICES = {
 }
 
 
-def _worded(problem: Problem) -> str:
-    message = problem.message
-    if problem.code in _CHOICES:  # the choices stand in the block, as lines to choose from
-        message = f"{message.partition('. It may be')[0]}: a new run, a new epoch or a resumed run?"
-        message += " Uncomment one of the last three lines of the block"
-    return message
+_CHOOSE = (
+    ": a new run, a new epoch or a resumed run? Uncomment one of the last three lines of the block"
+)
 
 
 def _run_seen(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ttastats.base import percentages, units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import refuse_if
 from ttastats.base.note import Note, note, wording
 from ttastats.report import fields
 from ttastats.report.answer import Report
@@ -58,12 +58,8 @@ def report(
     """Return what the steps of B take less or more than those of A, the largest change first."""
     first, second = answers.samples(a, by), answers.samples(b, by)
     for label, one in zip(labels, (first, second), strict=True):
-        if one.is_empty():
-            raise TtastatsError(
-                "contains no training step",
-                where=label,
-                remedy="Record some with `profile --steps`.",
-            )
+        remedy = "Record some with `profile --steps`."
+        refuse_if(one.is_empty(), "contains no training step", label, remedy)
     changes = {}
     for name in dict.fromkeys([*first.columns, *second.columns]):
         of_a, of_b = (
@@ -93,12 +89,9 @@ def report(
 
 def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
     """Raise if side B, called by its label, holds a profile of A."""
-    if not set(a["profile_id"]).isdisjoint(b["profile_id"]):
-        raise TtastatsError(
-            "contains a profile that is also in A",
-            where=label,
-            remedy="Give two different profiles.",
-        )
+    shared = not set(a["profile_id"]).isdisjoint(b["profile_id"])
+    what = "contains a profile that is also in A"
+    refuse_if(shared, what, label, "Give two different profiles.")
 
 
 def _row(one: Contrast[float], gap: MeanDifference, whole: MeanDifference) -> ChangeRow:

@@ -12,7 +12,7 @@ from ttastats.answers.record.contest_rules import Rules
 from ttastats.answers.record.record_checks import once
 from ttastats.answers.record.record_judged import holds, of_target
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.base.nearest import among
 from ttastats.outcomes import at_budget
 from ttastats.outcomes.budget import END, Budget
@@ -64,12 +64,9 @@ def _target(rules: Rules, what: Question) -> UserTarget | None:
     if not what.target:
         return None
     target, *others = parse_targets(what.target)
-    if others or rules.counts == "quality":
-        raise TtastatsError(
-            "rules have a single target" if others else f"{rules.name} has no target",
-            where="--target",
-            remedy="Give one." if others else "Leave out --target.",
-        )
+    refuse_if(others, "rules have a single target", "--target", "Give one.")
+    without = rules.counts == "quality"
+    refuse_if(without, f"{rules.name} has no target", "--target", "Leave out --target.")
     return target
 
 
@@ -163,17 +160,14 @@ def by_benchmark(
         if benchmark in theirs:
             sides = {"A": theirs[benchmark], "B": runs}
             both = shared_runs.shared(theirs[benchmark], runs)
-            if all(shared_runs.without(side, both).is_empty() for side in sides.values()):
-                raise TtastatsError(
-                    f"{labels[0]} and {labels[1]} contain the same runs",
-                    remedy="Give other runs, or select two parts of one file with --a and --b.",
-                )
+            same = all(shared_runs.without(side, both).is_empty() for side in sides.values())
+            what = f"{labels[0]} and {labels[1]} contain the same runs"
+            remedy = "Give other runs, or select two parts of one file with --a and --b."
+            refuse_if(same, what, None, remedy)
         yield benchmark, sides
-    if lacking := [one for one in theirs if one not in new]:
-        raise TtastatsError(
-            f"{labels[1]} has no runs of {_named(lacking)}",
-            remedy="Add them, or exclude the benchmark: --where 'benchmark!=...'.",
-        )
+    lacking = [benchmark for benchmark in theirs if benchmark not in new]
+    remedy = "Add them, or exclude the benchmark: --where 'benchmark!=...'."
+    refuse_if(lacking, f"{labels[-1]} has no runs of {_named(lacking)}", None, remedy)
 
 
 def _parts(runs: pl.DataFrame) -> dict[str | None, pl.DataFrame]:

@@ -24,7 +24,9 @@ def render(report: Report) -> str:
     that show nothing are spelled out. Numbers are as they are.
     """
     if (frame := report.columns) is not None:
-        return _of_columns(frame)
+        texts = pl.col(pl.String).replace("", None).str.replace_all(FORMULA, "${1}'${2}")
+        listed = frame.with_columns(pl.col(pl.List(pl.String)).list.join(";"))
+        return visible_frame(listed.with_columns(texts)).write_csv()
     names = list(dict.fromkeys(name for row in report.rows for name in row))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -32,12 +34,6 @@ def render(report: Report) -> str:
     for row in report.rows:
         writer.writerow([_cell(row.get(name)) for name in names])
     return text.getvalue()
-
-
-def _of_columns(frame: pl.DataFrame) -> str:
-    texts = pl.col(pl.String).replace("", None).str.replace_all(FORMULA, "${1}'${2}")
-    listed = frame.with_columns(pl.col(pl.List(pl.String)).list.join(";"))
-    return visible_frame(listed.with_columns(texts)).write_csv()
 
 
 def _cell(value: Any) -> Any:
