@@ -13,12 +13,11 @@ from tests.page.made import rows
 from ttastats import api
 from ttastats.answers import league
 from ttastats.answers.league import League, Rank, ranks, ties
-from ttastats.sides.comparison import compare
+from ttastats.sides.comparison import compare, faster
 from ttastats.sides.design.side import Design, Grid
 from ttastats.sides.numbers import briefs
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
-from ttastats.sides.pairs import faster
 from ttastats.stats.results import Bools
 
 

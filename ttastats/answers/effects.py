@@ -355,8 +355,7 @@ def _share_fields(titles: Sequence[str]) -> list[Field[ShareRow]]:
     names = ("tta", "progress", "rate")[: len(titles)]
     return [
         Field(
-            Column("of"),
-            lambda row: Text(("of it: " if row.row == "part" else "") + row.setting),
+            Column("of"), lambda row: Text(("of it: " if row.row == "part" else "") + row.setting)
         ),
         *(column(title, name) for title, name in zip(titles, names, strict=True)),
     ]

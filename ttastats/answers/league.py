@@ -22,8 +22,8 @@ from ttastats.outcomes.axis import AXES
 from ttastats.report.answer import Report
 from ttastats.report.grouping import BENCHMARK, row_names
 from ttastats.report.row import of_kind
+from ttastats.sides.comparison import faster
 from ttastats.sides.numbers import SideNumbers, briefs
-from ttastats.sides.pairs import faster
 from ttastats.stats.means import RUNS_FOR_INTERVAL
 from ttastats.stats.outcomes import time_term
 from ttastats.stats.quantiles import two_sided_t

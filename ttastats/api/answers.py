@@ -367,13 +367,7 @@ def claim(
         raise question.about_claim(error) if threshold is not None else error from None
     keys = question.keys(what.by, ENTRY, side)
     report = claim_report.report(
-        side.runs,
-        keys,
-        threshold=threshold,
-        limits=limits,
-        budget=budget,
-        rules=rules,
-        prior=noise,
+        side.runs, keys, threshold=threshold, limits=limits, budget=budget, rules=rules, prior=noise
     )
     return answered(report, side)
 

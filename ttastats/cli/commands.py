@@ -156,14 +156,9 @@ class Command(TyperCommand):
                 ctx.exit()
 
         listed = sum(each.param_type_name == "option" for each in params) + 1
-        text = f"Show all {listed} options."
-        behaviour: dict[str, Any] = {
-            "is_flag": True,
-            "is_eager": True,
-            "expose_value": False,
-            "help": text,
-        }
-        return [*params, TyperOption(param_decls=["--help-all"], callback=print_all, **behaviour)]
+        how: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
+        how |= {"help": f"Show all {listed} options.", "callback": print_all}
+        return [*params, TyperOption(param_decls=["--help-all"], **how)]
 
     def sections(self, ctx: typer.Context) -> dict[str, list[tuple[str, str]]]:
         """Return arguments and options with their help; of many, those commands share by groups."""

@@ -245,10 +245,7 @@ def _of_groups(
 
 
 #: How a run ended by its log that did not reach the target, in words.
-_ENDED = {
-    "unknown": "no status",
-    "success": "status success, but the target was not met",
-}
+_ENDED = {"unknown": "no status", "success": "status success, but the target was not met"}
 
 
 def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:

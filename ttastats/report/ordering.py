@@ -48,8 +48,7 @@ def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
         # The rows of a table but those of all are the report's, in their order.
         tables=tuple(
             replace(
-                table,
-                rows=tuple(row for row in table.rows if row.of_all or next(numbers) in kept),
+                table, rows=tuple(row for row in table.rows if row.of_all or next(numbers) in kept)
             )
             for table in report.tables
         ),

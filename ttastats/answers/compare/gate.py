@@ -131,10 +131,7 @@ def judged(report: Report, asked: Sequence[Requirement], confidence: float = 0.9
 
 
 def _failures(
-    names: Sequence[str],
-    rows: Sequence[CompareRow],
-    asked: Sequence[Requirement],
-    alpha: float,
+    names: Sequence[str], rows: Sequence[CompareRow], asked: Sequence[Requirement], alpha: float
 ) -> Iterator[list[Finding]]:
     """Yield of each row the failures of both sides, and whether B fails more often than A.
 

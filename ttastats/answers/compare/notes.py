@@ -114,10 +114,7 @@ def _undecided(some: Sequence[Times], _: object, options: Options) -> Fields:
         meanings.append(f"not decided: {by_reason(by_design)}")
     looks = [s.one.speedup.look for s in some if s.one.speedup and s.one.speedup.look]
     more = any(look.n < look.most for look in looks)
-    return {
-        "meanings": ", or ".join(meanings),
-        "more": wording("undecided.looks") if more else "",
-    }
+    return {"meanings": ", or ".join(meanings), "more": wording("undecided.looks") if more else ""}
 
 
 def _constant_epochs(some: Sequence[Times], _: object, __: Options) -> Fields:
