@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ttastats.answers import knobs
-from ttastats.answers.knobs import BY, Asked, Fit, Knob, part_title
+from ttastats.answers.knobs import BY, EffectsOptions, Fit, Knob, part_title
 from ttastats.base import percentages, units
 from ttastats.base.errors import refuse_if
 from ttastats.base.note import Note, note
@@ -89,19 +89,19 @@ class LevelRow(Row, frozen=True):
     p_adjusted: Annotated[float | None, Key("the same, adjusted for the settings")]
 
 
-def report(runs: pl.DataFrame, by: Sequence[str], asked: Asked) -> Report:
+def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Report:
     """Return the effects of settings on the runs of each group."""
     settings = {
         f"setting {name}": blocking.values(runs, name.partition("=")[0], "--on").cast(pl.String)
-        for name in asked.on
+        for name in options.on
     }
-    blocks = {_BLOCK: blocking.labelled(runs, asked.block)} if asked.block else {}
+    blocks = {_BLOCK: blocking.labelled(runs, options.block)} if options.block else {}
     runs = runs.with_columns(**settings, **blocks)
-    groups = [_of_group(keys, group, asked) for keys, group in grouping.groups(runs, by)]
+    groups = [_of_group(keys, group, options) for keys, group in grouping.groups(runs, by)]
     effects = [row for group in groups for row in group.effects]
     shares = [row for group in groups for row in group.shares]
     levels = [row for group in groups for row in group.levels]
-    names = ", ".join(asked.on)
+    names = ", ".join(options.on)
     refuse_if(
         not effects,
         f"no setting of {names} has two levels with 2 runs each that reached the target",
@@ -109,7 +109,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], asked: Asked) -> Report:
         "Name settings with several values; `ttastats runs FILE --format json` shows them.",
     )
     heads = fields.keys(grouping.shown_keys(effects, by))
-    tables = [fields.table(effects, [*heads, *_effect_fields(asked)], "effects")]
+    tables = [fields.table(effects, [*heads, *_effect_fields(options)], "effects")]
     if shares:
         title = "share of the variance between these runs"
         parts = list({row.part: part_of(row) for row in effects}.values())
@@ -127,7 +127,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], asked: Asked) -> Report:
                            strict=True):  # fmt: skip
         about = name if len(groups) > 1 else ""
         notes += [each if each.code in _OF_ALL else each.prefixed(about) for each in group.notes]
-        if text := _sentence(group.effects, 1 - asked.confidence):
+        if text := _sentence(group.effects, 1 - options.confidence):
             sentences.append(f"{about}: {text}" if about else text)
     every = (*effects, *shares, *levels)
     notes = list(dict.fromkeys(notes))
@@ -146,12 +146,12 @@ class _Group:
     levels: Sequence[LevelRow] = ()
 
 
-def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, asked: Asked) -> _Group:
-    axis, block = axes.of(group), [_BLOCK] if asked.block else []
-    runs = group.drop_nulls([*(f"setting {name}" for name in asked.on), *block])
+def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, options: EffectsOptions) -> _Group:
+    axis, block = axes.of(group), [_BLOCK] if options.block else []
+    runs = group.drop_nulls([*(f"setting {name}" for name in options.on), *block])
     unknown = group.height - runs.height
     notes = [note("unknown_setting", n=unknown)] if unknown else []
-    every = [knobs.knob_of(name, runs, asked) for name in asked.on]
+    every = [knobs.knob_of(name, runs, options) for name in options.on]
     if constant := [knob.name for knob in every if len(knob.levels) < 2]:
         notes.append(note("constant_setting", names=constant, n=len(constant)))
     every = knobs.merged([knob for knob in every if len(knob.levels) > 1])
@@ -165,11 +165,11 @@ def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, asked: Asked) -> _Gr
     if names := [knob.name.replace(BY, " and ") for knob in varied if BY in knob.name]:
         notes.append(note("aliased", names=names))
     sessions = runs[_BLOCK].to_numpy()[solved] if block else None
-    design, missing = knobs.design_of(varied, sessions, interactions=asked.interactions)
+    design, missing = knobs.design_of(varied, sessions, interactions=options.interactions)
     if missing:
         notes.append(note("empty_cells", names=missing))
     logs = knobs.logs_of(runs.filter(solved), axis)
-    parts = {name: model.part(y, design, confidence=asked.confidence) for name, y in logs.items()}
+    parts = {name: model.part(y, design, confidence=options.confidence) for name, y in logs.items()}
     fit = Fit(varied, design, logs, parts)
     reached = runs["reached"].to_numpy()
     levels = [*_level_rows(keys, every, reached)]
@@ -181,7 +181,7 @@ def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, asked: Asked) -> _Gr
     else:
         notes.append(note("few_runs.sessions"))
     if levels:
-        alpha, failed = 1 - asked.confidence, int((~reached).sum())
+        alpha, failed = 1 - options.confidence, int((~reached).sum())
         differ = [row.setting for row in levels if row.p is not None and row.p < alpha]
         names = list(dict.fromkeys(differ))
         code = "survivors.differ" if names else "survivors"
@@ -329,11 +329,11 @@ def name_of(row: EffectRow) -> str:
     return f"{row.setting} {row.level}" + (f" vs {row.base}" if row.base else "")
 
 
-def _effect_fields(asked: Asked) -> list[Field[EffectRow]]:
+def _effect_fields(options: EffectsOptions) -> list[Field[EffectRow]]:
     def runs(row: EffectRow) -> str:
         return f"{row.n_base} + {row.n}" if row.base else f"{row.n}"
 
-    ratio = f"ratio [{percentages.text(asked.confidence)}]"
+    ratio = f"ratio [{percentages.text(options.confidence)}]"
     return [
         Field(Column("setting"), lambda row: Text(name_of(row) if row.part == "tta" else "")),
         Field(Column("part"), lambda row: Text(part_of(row))),

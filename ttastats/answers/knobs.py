@@ -26,8 +26,8 @@ _TIMES = " × "
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What was asked: settings, those whose numbers are levels, sessions, pairs."""
+class EffectsOptions:
+    """How effects are estimated: settings, those whose numbers are levels, sessions, pairs."""
 
     on: Sequence[str]
     levels: Sequence[str] = ()
@@ -65,7 +65,7 @@ class Knob:
         return replace(self, values=values, levels=tuple(filter(present.__contains__, self.levels)))
 
 
-def knob_of(setting: str, runs: pl.DataFrame, asked: Asked) -> Knob:
+def knob_of(setting: str, runs: pl.DataFrame, options: EffectsOptions) -> Knob:
     """Return a setting: its base is the one named, the least number or that of the first run."""
     column = f"setting {setting}"
     name, _, base = setting.partition("=")
@@ -81,7 +81,7 @@ def knob_of(setting: str, runs: pl.DataFrame, asked: Asked) -> Knob:
         refuse_if(base not in levels, f"{name} is never {base}", "--on", f"{known}.")
         levels = [base, *(level for level in levels if level != base)]
     finite = bool(numbers) and all(0 < number < np.inf for number in numbers.values())
-    by_level = bool(base) or name in asked.levels
+    by_level = bool(base) or name in options.levels
     return Knob(name, runs[column].to_numpy().astype(object), tuple(levels), finite, by_level)
 
 

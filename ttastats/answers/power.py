@@ -150,12 +150,7 @@ def _few_successes(keys: Mapping[str, Any], reached: int, n: int, needed: int) -
 
 
 def from_cv(
-    cv: float,
-    *,
-    effects: Sequence[float],
-    n: int | None,
-    power: float,
-    max_runs: int | None = None,
+    cv: float, *, effects: Sequence[float], n: int | None, power: float, max_runs: int | None = None
 ) -> Report:
     """Return the plan for a CV (a fraction) that is known or supposed."""
     plan = _Plan(effects, power, max_runs)

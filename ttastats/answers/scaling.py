@@ -61,14 +61,12 @@ class ScalingRow(Row, frozen=True):
     throughput_speedup_low: key.Low
     throughput_speedup_high: key.High
     throughput_efficiency: Annotated[
-        float | None,
-        Key("that over the ratio of the accelerators", "fraction", "= throughput"),
+        float | None, Key("that over the ratio of the accelerators", "fraction", "= throughput")
     ]
     throughput_efficiency_low: key.Low
     throughput_efficiency_high: key.High
     statistical_efficiency: Annotated[
-        float | None,
-        Key("epochs of the base over those of the entry", "fraction", "× statistical"),
+        float | None, Key("epochs of the base over those of the entry", "fraction", "× statistical")
     ]
     statistical_efficiency_low: key.Low
     statistical_efficiency_high: key.High

@@ -62,28 +62,28 @@ def grids(
         .collect()
         .join(sizes, on=list(by), how="semi", nulls_equal=True, maintain_order="left")
     )
-    asked = [
+    chosen = [
         grid
         for keys, group in facts.group_by(by, maintain_order=True)
-        if (grid := _asked(dict(zip(by, keys, strict=True)), group, metric)) is not None
+        if (grid := _grid_of(dict(zip(by, keys, strict=True)), group, metric)) is not None
     ]
-    if not asked:
+    if not chosen:
         return ()
-    wanted = goals(asked, [None] * len(asked), sizes)
+    wanted = goals(chosen, [None] * len(chosen), sizes)
     curves: dict[tuple[Any, ...], list[Floats]] = {}
     for rows in sides:  # a run may stand in both
         for row in time_to_target.qualities(rows, wanted, by).iter_rows(named=True):
             place = tuple(row[name] for name in by)
             curves.setdefault(place, []).append(np.asarray(row["values"], dtype=np.float64))
     numbers = {row[:-1]: row[-1] for row in sizes.select(*by, "n").iter_rows()}
-    places = [tuple(grid.keys[name] for name in by) for grid in asked]
+    places = [tuple(grid.keys[name] for name in by) for grid in chosen]
     return tuple(
         _with_targets(grid, curves.get(place, []), numbers[place], points)
-        for grid, place in zip(asked, places, strict=True)
+        for grid, place in zip(chosen, places, strict=True)
     )
 
 
-def _asked(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> Grid | None:
+def _grid_of(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> Grid | None:
     """Choose the metric to vary, and the targets to be met beside it; no grid yet."""
     known = {name: (higher, targets) for name, higher, targets in
              facts.select("metric", "higher", "targets").iter_rows()}  # fmt: skip
@@ -107,14 +107,14 @@ def _asked(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> 
     return Grid(keys, chosen, known[chosen][0], others, official, (), None)
 
 
-def _with_targets(asked: Grid, curves: Sequence[Floats], n: int, points: int) -> Grid:
-    higher = asked.higher_is_better
+def _with_targets(grid: Grid, curves: Sequence[Floats], n: int, points: int) -> Grid:
+    higher = grid.higher_is_better
     targets = set(target_grid(curves, points, higher_is_better=higher))
-    if (official := asked.official) is not None:
+    if (official := grid.official) is not None:
         slack = abs(official) * quality.TOLERANCE
         targets = {official, *(each for each in targets if abs(each - official) > slack)}
     hardest = hardest_common_target(curves, higher_is_better=higher) if len(curves) == n else None
-    return replace(asked, targets=tuple(sorted(targets, reverse=not higher)), hardest=hardest)
+    return replace(grid, targets=tuple(sorted(targets, reverse=not higher)), hardest=hardest)
 
 
 def goals(

@@ -121,10 +121,10 @@ def report(
     for side in counting:  # every side must have evaluations of a group
         evaluated = side.runs.filter(pl.col("evaluations") > 0).select(by).unique()
         sizes = sizes.join(evaluated, on=list(by), how="semi", nulls_equal=True)
-    asked = grids([side.evaluations for side in counting], by, sizes, points=points, metric=metric)
+    varied = grids([side.evaluations for side in counting], by, sizes, points=points, metric=metric)
     answered = [
         _of_grid(grid, at_targets, [left_out.group(side.runs, grid.keys) for side in sides], by)
-        for grid, at_targets in zip(asked, _runs(counting, by, asked, axis), strict=True)
+        for grid, at_targets in zip(varied, _runs(counting, by, varied, axis), strict=True)
     ]
     rows = tuple(row for each in answered for row in each.rows)
     nothing = "no benchmark has evaluations on all sides"
@@ -143,9 +143,9 @@ def _runs(
     """
     runs_of: list[list[list[pl.DataFrame]]] = [[] for _ in grids]
     for number in range(max((len(grid.targets) for grid in grids), default=0)):
-        asked = [n for n, grid in enumerate(grids) if number < len(grid.targets)]
-        targets = [grids[n].targets[number] for n in asked]
-        now = goals([grids[n] for n in asked], targets, sides[0].runs)
+        numbers = [n for n, grid in enumerate(grids) if number < len(grid.targets)]
+        targets = [grids[n].targets[number] for n in numbers]
+        now = goals([grids[n] for n in numbers], targets, sides[0].runs)
         judged = [
             {
                 tuple(keys.values()): group
@@ -155,7 +155,7 @@ def _runs(
             }
             for side in sides
         ]
-        for n in asked:
+        for n in numbers:
             place, none = tuple(grids[n].keys[name] for name in by), sides[0].runs.head(0)
             # A run that reached this target nobody knows where does not count at it.
             runs_of[n].append([groups.get(place, none) for groups in judged])

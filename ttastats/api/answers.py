@@ -176,13 +176,13 @@ def effects(
         Those of `Question`; runs of a benchmark are one group by default.
     """
     from ttastats.answers import effects as effects_report  # scipy costs start-up time
-    from ttastats.answers.knobs import Asked
+    from ttastats.answers.knobs import EffectsOptions
     from ttastats.report.grouping import BENCHMARK
 
     refuse_if(not on, "no setting given", "--on", "Add --on batch_size,lr.")
     side, keys = question.group(source, Question(**keywords), BENCHMARK)
-    asked = Asked(several(on), several(levels), several(block), interactions, confidence)
-    return answered(effects_report.report(side.runs, keys, asked), side)
+    options = EffectsOptions(several(on), several(levels), several(block), interactions, confidence)
+    return answered(effects_report.report(side.runs, keys, options), side)
 
 
 @takes(Judged)

@@ -44,10 +44,7 @@ def _note(problem: Problem) -> Note:
 
 
 def profile_page(
-    *sources: Profiles,
-    output: str | Path | None = None,
-    title: str = "",
-    confidence: float = 0.95,
+    *sources: Profiles, output: str | Path | None = None, title: str = "", confidence: float = 0.95
 ) -> Page:
     """Return one HTML page of profiles: the time of their steps in sentences, numbers and plots.
 

@@ -70,12 +70,7 @@ def summary(
 
 
 def rank(
-    files: Sequence[str],
-    *,
-    judged: Judged,
-    mine: str = "",
-    confidence: float = 0.95,
-    top: int = 15,
+    files: Sequence[str], *, judged: Judged, mine: str = "", confidence: float = 0.95, top: int = 15
 ) -> Report:
     """Rank the entries of each benchmark and size, with the ranks that cannot be told apart.
 

@@ -33,26 +33,26 @@ def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
             raise columns.unknown(condition.column, known, condition.option)
     place = "row of the report"
     numbered = frame.lazy().with_row_index(place)
-    kept = set(select.where(numbered, conditions).collect().get_column(place))
-    if not kept:
+    shown = set(select.where(numbered, conditions).collect().get_column(place))
+    if not shown:
         raise select.unmet(frame, conditions, "row")
     notes = report.notes
-    if hidden := frame.height - len(kept):
+    if hidden := frame.height - len(shown):
         key = "rows_left_out.compare" if report.command == "compare" else "rows_left_out"
         places = " ".join(condition.place for condition in conditions)
-        notes = (*notes, note(key, conditions=places, shown=len(kept), hidden=hidden))
+        notes = (*notes, note(key, conditions=places, shown=len(shown), hidden=hidden))
     numbers = iter(range(frame.height))
     return replace(
         report,
-        records=tuple(row for number, row in enumerate(report.records) if number in kept),
+        records=tuple(row for number, row in enumerate(report.records) if number in shown),
         # The rows of a table but those of all are the report's, in their order.
         tables=tuple(
             replace(
-                table, rows=tuple(row for row in table.rows if row.of_all or next(numbers) in kept)
+                table, rows=tuple(row for row in table.rows if row.of_all or next(numbers) in shown)
             )
             for table in report.tables
         ),
-        groups=picked(report.groups, sorted(kept)) if report.groups else (),
+        groups=picked(report.groups, sorted(shown)) if report.groups else (),
         notes=notes,
         people=None,
     )

@@ -96,42 +96,42 @@ def conditions(fail_on: str, require: str, kind: Kind = TIMES) -> tuple[Requirem
     return tuple(made)
 
 
-def judged(report: Report, asked: Sequence[Requirement], confidence: float = 0.95) -> Report:
+def judged(report: Report, rules: Sequence[Requirement], confidence: float = 0.95) -> Report:
     """Return a comparison with the verdict of the gate, in its rows (key `gate`) too.
 
     A group that only A has fails every condition, and so does one that cannot be judged at all,
     such as single runs or one of which B has runs without a value, and one of which B is shown to
     fail more often than A. The bounds are one-sided at `confidence`, that of the report.
     """
-    if not asked:
+    if not rules:
         return report
     alpha, rows = 1 - confidence, rows_of(report)
     findings = [
-        Finding(str(one), name, None, None, "failed", "lost", "A has runs, B has none")
+        Finding(str(rule), name, None, None, "failed", "lost", "A has runs, B has none")
         for name in report.only_a
-        for one in asked
+        for rule in rules
     ]
     gated: list[CompareRow] = []
     names = row_names(rows, report.by)
-    for name, row, failures in zip(names, rows, _failures(names, rows, asked, alpha), strict=True):
+    for name, row, failures in zip(names, rows, _failures(names, rows, rules, alpha), strict=True):
         each: list[Finding] = []
-        for one in asked:
+        for rule in rules:
             if isinstance(row, QualitiesRow):
-                each += _of_qualities(name, row, one)
+                each += _of_qualities(name, row, rule)
             else:
-                each += _of_times(name, row, one, alpha)
-        if not any(found.code == "never_reached" for found in each):
+                each += _of_times(name, row, rule, alpha)
+        if not any(finding.code == "never_reached" for finding in each):
             each += failures
-        outcomes = {found.outcome for found in each}
-        worst = next((one for one in ("failed", "undecided") if one in outcomes), "passed")
+        outcomes = {finding.outcome for finding in each}
+        worst = next((word for word in ("failed", "undecided") if word in outcomes), "passed")
         gated.append(structs.replace(row, gate=worst))
         findings += each
-    gate = Gate(tuple(map(str, asked)), tuple(findings))
+    gate = Gate(tuple(map(str, rules)), tuple(findings))
     return replace(report, records=tuple(gated), gate=gate)
 
 
 def _failures(
-    names: Sequence[str], rows: Sequence[CompareRow], asked: Sequence[Requirement], alpha: float
+    names: Sequence[str], rows: Sequence[CompareRow], rules: Sequence[Requirement], alpha: float
 ) -> Iterator[list[Finding]]:
     """Yield of each row the failures of both sides, and whether B fails more often than A.
 
@@ -152,10 +152,10 @@ def _failures(
         if not (one.a.failed or one.b.failed):
             yield []
         elif one.verdict.word is not Verdict.SLOWER:
-            yield [Finding(str(asked[0]), *about, "passed", "failed_runs", text)]
+            yield [Finding(str(rules[0]), *about, "passed", "failed_runs", text)]
         else:
             text += f"; B has more than by chance (one-sided p = {one.p_adjusted:.2g})"
-            yield [Finding(str(each), *about, "failed", "fails_more", text) for each in asked]
+            yield [Finding(str(each), *about, "failed", "fails_more", text) for each in rules]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,26 +191,26 @@ def _failed(row: CompareRow, side: str) -> _Failed:
     return _Failed(failed + absent, n + absent, absent, row.get(f"exceptions_{side}"))
 
 
-def _of_qualities(name: str, row: QualitiesRow, asked: Requirement) -> Iterator[Finding]:
+def _of_qualities(name: str, row: QualitiesRow, rule: Requirement) -> Iterator[Finding]:
     """Yield what keeps a row at a budget from passing; nothing if it passes."""
     low, high = row.worse_by_low, row.worse_by_high
-    about, allowed = (str(asked), name, row.benchmark, row.b), f"{asked.written} is allowed"
+    about, allowed = ((str(rule), name, row.benchmark, row.b), f"{rule.written} is allowed")
     if low is None or high is None or row.word is Verdict.UNAVAILABLE or row.missing_b:
         why = "runs missing" if row.missing_b else row.why
         yield Finding(*about, "failed", "not_judged", f"cannot be judged ({why})")
-    elif low > asked.limit and row.word is Verdict.WORSE:
+    elif low > rule.limit and row.word is Verdict.WORSE:
         text = f"{row.b} is worse by at least {low:.4g}; {allowed}"
         yield Finding(*about, "failed", "worse", text)
-    elif high >= asked.limit:
+    elif high >= rule.limit:
         why = f"; {row.why}" if row.why else ""
         text = f"{row.b} may be worse by up to {high:.4g}; {allowed}{why}"
-        outcome: Outcome = "failed" if asked.option == "--require" else "undecided"
+        outcome: Outcome = "failed" if rule.option == "--require" else "undecided"
         yield Finding(*about, outcome, "undecided", text)
 
 
-def _of_times(name: str, row: TimesRow, asked: Requirement, alpha: float) -> Iterator[Finding]:
+def _of_times(name: str, row: TimesRow, rule: Requirement, alpha: float) -> Iterator[Finding]:
     """Yield what keeps a row from passing, or what it rests on; nothing if it just passes."""
-    low, high, lowest = row.non_inferiority_low, row.inferiority_high, 1 / (1 + asked.limit)
+    low, high, lowest = row.non_inferiority_low, row.inferiority_high, 1 / (1 + rule.limit)
     judged: tuple[Outcome, str, str] | None
     if low is None or high is None or row.word is Verdict.UNAVAILABLE:
         judged = _without_interval(row)
@@ -218,10 +218,10 @@ def _of_times(name: str, row: TimesRow, asked: Requirement, alpha: float) -> Ite
         judged = ("failed", "not_judged", _UNBOUNDED)
     elif low > lowest:
         robust = row.robust_low is not None and row.robust_low > lowest
-        if robust or not DOUBTS.intersection(row.flags) or asked.option != "--require":
+        if robust or not DOUBTS.intersection(row.flags) or rule.option != "--require":
             return
         # These runs give a reason to expect stragglers, which the bound does not allow for.
-        text = f"not slower by more than {asked.written}"
+        text = f"not slower by more than {rule.written}"
         text = f" is {text}" if row.on.is_time else f": {row.on.claim(text)}"
         judged = ("passed", "no_stragglers", f"{row.b}{text} {_NO_STRAGGLERS}")
     elif high < lowest and row.word is Verdict.SLOWER and not row.dagger:
@@ -229,21 +229,21 @@ def _of_times(name: str, row: TimesRow, asked: Requirement, alpha: float) -> Ite
         # so the verdict, whose p is adjusted for their number, has to say so too.
         much = f"at least {1 / high - 1:.1%}" if high else "infinitely"
         if_none = f" {_NO_STRAGGLERS}" if "no_stragglers" in row.conditions else ""
-        text = f"{row.b} {row.on.worse.format(much)}{if_none}; {asked.written} is allowed"
+        text = f"{row.b} {row.on.worse.format(much)}{if_none}; {rule.written} is allowed"
         judged = ("failed", "slower", text)
     else:
-        judged = ("undecided", "undecided", _at_most(row, low, high, asked))
+        judged = ("undecided", "undecided", _at_most(row, low, high, rule))
     if judged is None:
         return
     outcome, code, text = judged
     needed = None
     if outcome == "undecided":
-        needed, more = _more_runs(row, asked, alpha)
-        outcome, text = "failed" if asked.option == "--require" else outcome, text + more
-    yield Finding(str(asked), name, row.benchmark, row.b, outcome, code, text, needed)
+        needed, more = _more_runs(row, rule, alpha)
+        outcome, text = "failed" if rule.option == "--require" else outcome, text + more
+    yield Finding(str(rule), name, row.benchmark, row.b, outcome, code, text, needed)
 
 
-def _more_runs(row: TimesRow, asked: Requirement, alpha: float) -> tuple[int | None, str]:
+def _more_runs(row: TimesRow, rule: Requirement, alpha: float) -> tuple[int | None, str]:
     """Return the runs per side that show a B as fast as A not to be slower, at 80 % power.
 
     Planned one-sided, with epochs not seen on either side included. The other side of a two-sided
@@ -253,7 +253,7 @@ def _more_runs(row: TimesRow, asked: Requirement, alpha: float) -> tuple[int | N
         return None, "; evaluation intervals differ, which the bound allows for"
     needed, shifts = None, (row.epoch_shift_a, row.epoch_shift_b)
     if row.planning_cv is not None:
-        limit = 1 + asked.limit
+        limit = 1 + rule.limit
         needed = runs_needed(limit, row.planning_cv, alpha=2 * alpha, epoch_shifts=shifts)
     if needed is None:
         return None, ""
@@ -283,20 +283,20 @@ def _without_interval(row: TimesRow) -> tuple[Outcome, str, str] | None:
     return "failed", "not_judged", f"cannot be judged ({why})"
 
 
-def _at_most(row: TimesRow, low: float, high: float, asked: Requirement) -> str:
+def _at_most(row: TimesRow, low: float, high: float, rule: Requirement) -> str:
     axis, much = row.on, "any factor" if low <= 0 else f"up to {1 / low - 1:.1%}"
     if not axis.is_time:
-        text = f"possibly, {row.b} {axis.worse.format(much)}; {asked.written} is allowed"
+        text = f"possibly, {row.b} {axis.worse.format(much)}; {rule.written} is allowed"
     else:
         words = f"slower by {much}" if low <= 0 else f"{much} slower"
-        text = f"{row.b} may be {words}; {asked.written} is allowed"
+        text = f"{row.b} may be {words}; {rule.written} is allowed"
     slower = axis.does(axis.worse)
     if row.word is Verdict.SLOWER and row.dagger:
         text += (
             f"; it {slower} if the number of epochs to the target is constant (declare that "
             "with --epochs-fixed)"
         )
-    elif high < 1 / (1 + asked.limit):
+    elif high < 1 / (1 + rule.limit):
         shown = "is shown to be slower" if axis.is_time else slower
         text += f"; it {shown} on its own, but not after p is adjusted for all comparisons"
     return text

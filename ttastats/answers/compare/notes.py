@@ -96,11 +96,11 @@ def _sequential(some: Sequence[Times], _: object, options: Options) -> Fields | 
         return None
     each = []
     for s in some:
-        found = s.one.speedup
-        if found is not None and found.look is not None and found.ratio.df is not None:
-            level = confidence_of(options.confidence, found.look)
-            ends = [two_sided_t(found.ratio.df, one) for one in (level, options.confidence)]
-            each.append(f"{s.name} {ends[0] / ends[1]:.2f} times as wide at {found.look.n}")
+        speedup = s.one.speedup
+        if speedup is not None and speedup.look is not None and speedup.ratio.df is not None:
+            level = confidence_of(options.confidence, speedup.look)
+            ends = [two_sided_t(speedup.ratio.df, one) for one in (level, options.confidence)]
+            each.append(f"{s.name} {ends[0] / ends[1]:.2f} times as wide at {speedup.look.n}")
     wider = wording("sequential.wider", each=", ".join(each)) if each else ""
     return {"first": FIRST_LOOK, "most": options.max_runs, "wider": wider}
 

@@ -42,10 +42,10 @@ def sessions(
     for key, pair in zip(keys, pairs, strict=True):
         if pair is not None:
             groups.setdefault(key, [pair[0]]).append(pair[1])
-    found = {key: between(sets, confidence=confidence) for key, sets in groups.items()}
+    of_groups = {key: between(sets, confidence=confidence) for key, sets in groups.items()}
     made = []
     for key, row in zip(keys, rows, strict=True):
-        one, same = found.get(key), SameKeys()
+        one, same = of_groups.get(key), SameKeys()
         if one is not None:
             numbers: Sequence[float | None] = (one.deviation, one.highest, one.smallest_claim)
             if isinstance(row, TimesRow):  # a deviation of logs is a share

@@ -230,8 +230,8 @@ def _fit(profiles: Sequence[pl.DataFrame], runs: Sequence[pl.DataFrame]) -> Iter
 
 def _batch_size(runs: pl.DataFrame) -> float | None:
     """Return the samples of a step of runs, where all have as many."""
-    found = runs["global_batch_size"].drop_nulls().unique()
-    return float(found[0]) if found.len() == 1 else None
+    sizes = runs["global_batch_size"].drop_nulls().unique()
+    return float(sizes[0]) if sizes.len() == 1 else None
 
 
 def _device(rows: pl.DataFrame, runs: pl.DataFrame) -> str:

@@ -64,14 +64,14 @@ def proposal(frame: pl.DataFrame) -> Proposal:
     return Proposal(keys, tuple(reasons))
 
 
-def means(found: Sequence[str]) -> str:
+def means(columns: Sequence[str]) -> str:
     """Return the columns that hold means of several runs, listed, or an empty text.
 
     They are those with a deviation beside them, `val/loss_mean` and `val/loss_std`, and those that
     a panel of W&B calls by a group, `optimizer: adam - val/loss`.
     """
-    grouped = [name for name in found if _GROUP.match(name) and evaluated([name, "val_loss"])]
-    plain = {_plain(name): name for name in found}
+    grouped = [name for name in columns if _GROUP.match(name) and evaluated([name, "val_loss"])]
+    plain = {_plain(name): name for name in columns}
     pairs = [
         f"{name} and {plain[other]}"
         for key, name in plain.items()
@@ -162,13 +162,13 @@ def _of_training(frame: pl.DataFrame, numeric: Mapping[str, pl.Series]) -> tuple
     return [], ""
 
 
-def _directions(found: Sequence[str], numeric: Mapping[str, pl.Series]) -> Iterator[Reason]:
-    metrics = [Metric(name, higher_is_better(name), guessed=True) for name in found]
+def _directions(columns: Sequence[str], numeric: Mapping[str, pl.Series]) -> Iterator[Reason]:
+    metrics = [Metric(name, higher_is_better(name), guessed=True) for name in columns]
     for problem in directions(metrics):
         yield Reason("metric", problem.message, problem.severity == "info")
-    first = numeric[found[0]].drop_nans().drop_nulls()
+    first = numeric[columns[0]].drop_nans().drop_nulls()
     most = first.max() if len(first) else None
-    is_share = re.search("acc|top|precision|recall|f1|map", found[0].lower())
+    is_share = re.search("acc|top|precision|recall|f1|map", columns[0].lower())
     if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
         text = f"values up to {most:g}, so in percent? Then write targets as '>= 90 %'"
         yield Reason("metric", text, sure=False)

@@ -213,8 +213,8 @@ def _without_companions(by_kind: _Sorted) -> None:
         return beside and not file.source.named
 
     for same, sketches in list(by_kind.guessed.items()):
-        own = [file for file, sketch in sketches if "preset" not in sketch.proposal.keys]
-        _leave(by_kind, same, list(filter(is_beside, own)), _BESIDE)
+        without = [file for file, sketch in sketches if "preset" not in sketch.proposal.keys]
+        _leave(by_kind, same, list(filter(is_beside, without)), _BESIDE)
 
 
 _BESIDE = "beside a log that is read without a block: possibly the same run"

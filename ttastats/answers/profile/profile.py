@@ -221,11 +221,7 @@ def _name(title: str) -> Field[PartRow | WorkRow | OperatorRow | MemoryRow]:
     return Field(Column(title, names=True), lambda row: Text(TITLES.get(row.name, str(row.name))))
 
 
-_PARTS = (
-    _name("part"),
-    *fields.of(PartRow, "seconds", "share"),
-    *fields.of(PartRow, "n", rank=1),
-)
+_PARTS = (_name("part"), *fields.of(PartRow, "seconds", "share"), *fields.of(PartRow, "n", rank=1))
 _RANKS: tuple[Field[RankRow], ...] = (
     Field(
         Column("rank"),

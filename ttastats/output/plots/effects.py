@@ -9,7 +9,7 @@ import polars as pl
 
 from ttastats.answers import effects as effects_report
 from ttastats.answers.effects import EffectRow
-from ttastats.answers.knobs import Asked
+from ttastats.answers.knobs import EffectsOptions
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import settings
@@ -49,7 +49,7 @@ def _reports(material: Material) -> Iterator[Report]:
     runs, confidence = material.sides[0].runs, material.options.confidence
     by = [name for name in grouping.BENCHMARK if name in runs.columns]
     if material.on:
-        yield effects_report.report(runs, by, Asked(material.on, confidence=confidence))
+        yield effects_report.report(runs, by, EffectsOptions(material.on, confidence=confidence))
         return
     # Hardly any table records settings that vary: for all others, this is all that is computed.
     varied = settings.pooled(runs, by)
@@ -63,7 +63,7 @@ def _reports(material: Material) -> Iterator[Report]:
             on = [each if settings.meant(each, known) == name else name
                   for each, name in zip(short, several, strict=True)]  # fmt: skip
             with suppress(TtastatsError):  # too few runs of a value
-                yield effects_report.report(group, by, Asked(on, confidence=confidence))
+                yield effects_report.report(group, by, EffectsOptions(on, confidence=confidence))
 
 
 def _panels(report: Report, material: Material) -> Iterator[Plot]:

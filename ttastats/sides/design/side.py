@@ -210,14 +210,14 @@ def may_differ(runs: pl.DataFrame, sizes: NDArray[np.int64]) -> NDArray[np.bool_
     with np.errstate(divide="ignore", invalid="ignore"):  # of what is not timed
         per = runs["observed_seconds"].to_numpy() / amount
     known = timed & ~np.isnan(per)
-    found = np.zeros(sizes.size, dtype=bool)
+    mixed = np.zeros(sizes.size, dtype=bool)
     per, amount = per[known], amount[known]
     for groups, places in by_size(counts(known, sizes)):
         splits = speed_splits(per[places])
         for row in np.flatnonzero(splits):
             ordered = amount[places[row]][np.argsort(per[places[row]], kind="stable")]
-            found[groups[row]] = not _longer(ordered[: splits[row]], ordered[splits[row] :])
-    return found
+            mixed[groups[row]] = not _longer(ordered[: splits[row]], ordered[splits[row] :])
+    return mixed
 
 
 def _longer(fast: NDArray[np.float64], slow: NDArray[np.float64]) -> bool:
