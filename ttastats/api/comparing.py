@@ -73,14 +73,30 @@ def compare(
     """
     what, sources = Question(**keywords), (a, *others)
     also, block = several(also), several(block)
+    options, of_one_table = what.options or Options(), same and not others
     if same:
-        return _of_one_setup(sources, what, (fail_on, require), view, also, block, profiles)
-    noise = None if prior is None else question.earlier(prior, what)
-    judge = judge_of(what, (fail_on, require), also, block, profiles, noise)
-    names = question.short_labels(sources, what.labels)
-    choices = question.sides(sources, what, what.budget, of_answer=True)
+        needs = "--same needs several sets of runs, but there is one table"
+        remedy = "Give one file per set, or split the table: --same --by day."
+        refuse_if(of_one_table and not what.by, needs, "--same", remedy)
+        whole = "cannot be combined with --same, which compares whole sessions"
+        others_asked = ((block, "block"), (options.max_runs, "sequential"), (profiles, "profile-a"))
+        for value, option in others_asked:
+            refuse_if(value, whole, f"--same --{option}", "Remove one of the two.")
+        view = replace(view or View(), same=True)
+    noise = None if prior is None or same else question.earlier(prior, what)
+    by_sets = replace(what, by=(), labels=()) if of_one_table else what
+    judge = judge_of(by_sets, (fail_on, require), also, block, profiles, noise)
+    names = question.short_labels(sources, by_sets.labels)
+    choices = question.sides(sources, by_sets, what.budget, of_answer=True)
+    if of_one_table:
+        names, choices = question.sets(choices[0], what.by, what.labels)
     names = question.called(choices, names)
-    return answered(judge(question.labelled(choices, what, names), view), *choices)
+    report = judge(question.labelled(choices, by_sets, names), view)
+    if same:
+        from ttastats.answers.compare.same import of_one_setup  # scipy costs start-up time
+
+        report = of_one_setup(report, options.confidence)
+    return answered(report, *choices)
 
 
 def judge_of(
@@ -131,41 +147,6 @@ def judge_of(
         return gate.judged(report, conditions, options.confidence)
 
     return judged
-
-
-def _of_one_setup(
-    sources: Sequence[Source],
-    what: Question,
-    gates: tuple[str, str],
-    view: View | None,
-    also: Sequence[str],
-    block: Sequence[str],
-    profiles: tuple[Profiles, Profiles] | None,
-) -> Report:
-    """Compare sets of runs of one setup: tables, or what `by` tells apart in one."""
-    from ttastats.answers.compare import same
-
-    refuse_if(
-        len(sources) == 1 and not what.by,
-        "--same needs several sets of runs, but there is one table",
-        "--same",
-        "Give one file per set, or split the table: --same --by day.",
-    )
-    options = what.options or Options()
-    whole = "cannot be combined with --same, which compares whole sessions"
-    refuse_if(block, whole, "--same --block", "Remove one of the two.")
-    refuse_if(options.max_runs, whole, "--same --sequential", "Remove one of the two.")
-    refuse_if(profiles, whole, "--same --profile-a", "Remove one of the two.")
-    sets = replace(what, by=()) if len(sources) == 1 else what
-    judge = judge_of(sets, gates, also)
-    names = question.short_labels(sources, what.labels if len(sources) > 1 else ())
-    choices = question.sides(sources, sets, sets.budget, of_answer=True)
-    if len(sources) == 1:
-        names, choices = question.sets(choices[0], what.by, what.labels)
-    names = question.called(choices, names)
-    sides = question.labelled(choices, sets, names)
-    report = judge(sides, replace(view or View(), same=True))
-    return answered(same.of_one_setup(report, options.confidence), *choices)
 
 
 def compare_profiles(

@@ -140,18 +140,13 @@ def pairings(
 
 def _benchmark_keys(sides: Sequence[Side]) -> tuple[str, ...]:
     """Leave out the suite and round where each side has one and they differ."""
-    values = {
-        name: [side.runs.get_column(name).unique().to_list() for side in sides]
-        for name in BENCHMARK
-        if name != "benchmark"
-    }
-    dropped = {
-        name
-        for name, sides_values in values.items()
-        if all(len(each) == 1 for each in sides_values)
-        and any(each != sides_values[0] for each in sides_values)
-    }
-    return tuple(name for name in BENCHMARK if name not in dropped)
+    keys = []
+    for name in BENCHMARK:
+        values = [side.runs.get_column(name).unique().to_list() for side in sides]
+        differ = any(each != values[0] for each in values)
+        if name == "benchmark" or not differ or any(len(each) != 1 for each in values):
+            keys.append(name)
+    return tuple(keys)
 
 
 def _groups(
@@ -229,20 +224,17 @@ def _pairing(
     every = [*(group.keys for group in named), *(group.keys for group in alone)]
     # Without a suite and round that all share.
     same = {name for name in ("suite", "round") if len({keys.get(name) for keys in every}) == 1}
-    names = [
-        name_of({name: value for name, value in keys.items() if name not in same}) for keys in every
-    ]
-    alone = [
-        replace(group, short=name) for group, name in zip(alone, names[len(named) :], strict=True)
-    ]
-    names = names[: len(named)]
-    by_name = [(name, group.a, group.b) for name, group in zip(names, named, strict=True)]
+
+    def short(keys: Keys) -> str:
+        return name_of({name: value for name, value in keys.items() if name not in same})
+
+    alone = [replace(group, short=short(group.keys)) for group in alone]
+    by_name = [(short(group.keys), group.a, group.b) for group in named]
+    differ = [(pair[0], text) for pair, (_, text) in zip(by_name, made, strict=True) if text]
     remarks = (
         *shared_runs.remark(by_name, both),
         *setups.remarks(by_name),
-        *common_target.remark(
-            [(name, text) for name, (_, text) in zip(names, made, strict=True) if text]
-        ),
+        *common_target.remark(differ),
     )
     return Pairing(
         pairs,
@@ -313,9 +305,6 @@ def _nothing_alike(
         names = [group.name for group in chosen if group.side == side]
         return units.listed(names, 5) or "no runs"
 
-    def benchmarks(runs: Runs) -> set[Any]:
-        return set(runs.get_column("benchmark"))
-
     by_setup = [group for group in alone if set(group.keys) - set(keys)]
     chosen = by_setup or alone
     has = f"{baseline.label} has {groups('a')}; {other.label} has {groups('b')}"
@@ -325,9 +314,7 @@ def _nothing_alike(
             remedy="Select one setup per side (--a, --b), match on other columns (--by "
             "benchmark,accelerators), or pool all runs of a benchmark (--pool).",
         )
-    shared = benchmarks(baseline.runs) & benchmarks(other.runs)
-    return TtastatsError(
-        f"no common {', '.join(keys)}: {has}",
-        remedy="Group by columns that both sides share, "
-        f"{'such as --by benchmark' if shared else 'with --by'}.",
-    )
+    shared = not set(baseline.runs["benchmark"]).isdisjoint(other.runs["benchmark"])
+    how = "such as --by benchmark" if shared else "with --by"
+    remedy = f"Group by columns that both sides share, {how}."
+    return TtastatsError(f"no common {', '.join(keys)}: {has}", remedy=remedy)

@@ -41,27 +41,36 @@ _MOST_BACK = 0.2
 _MOST_METRICS = 8
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """A table, its columns with numbers, those that count training, and the reasons so far."""
+
+    frame: pl.DataFrame
+    numeric: Mapping[str, pl.Series]
+    counts: Mapping[str, str | None]
+    reasons: list[Reason]
+
+
 def proposal(frame: pl.DataFrame) -> Proposal:
     """Return the keys of a block for a table, or for what the lines of a log tell."""
     numeric = {name: numbers(frame[name]) for name in frame.columns}
     numeric = {name: column for name, column in numeric.items() if column.is_finite().any()}
-    metrics, reasons = _metrics(frame, numeric)
-    keys: dict[str, Value] = {"metric": metrics}
-    counts = {key: _count(key, numeric) for key in COUNTS}
-    runs = _runs(frame, numeric, counts, reasons)
+    table = _Table(frame, numeric, {key: _count(key, numeric) for key in COUNTS}, [])
+    keys: dict[str, Value] = {"metric": _metrics(table)}
+    runs = _runs(table)
     if runs:
         keys["run"] = runs
         words = [name for name in runs if numbers(frame[name]).is_null().any()]
         named = [name for name in words if _plain(name) != "seed"]
         if named:
             keys["entry"] = named[0]
-    seconds = _seconds(frame, numeric, runs, counts["epoch"], reasons)
+    seconds = _seconds(table, runs)
     if seconds is not None:
         keys["seconds"] = seconds
-    for key, column in counts.items():
+    for key, column in table.counts.items():
         if column is not None:
-            keys[key] = _progress(key, column, numeric[column], counts, reasons)
-    return Proposal(keys, tuple(reasons))
+            keys[key] = _progress(table, key, column)
+    return Proposal(keys, tuple(table.reasons))
 
 
 def means(columns: Sequence[str]) -> str:
@@ -93,10 +102,9 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
-def _metrics(
-    frame: pl.DataFrame, numeric: Mapping[str, pl.Series]
-) -> tuple[tuple[str, ...], list[Reason]]:
-    metrics = [name for name in names.metrics(frame.columns) if name in numeric]
+def _metrics(table: _Table) -> tuple[str, ...]:
+    numeric = table.numeric
+    metrics = [name for name in names.metrics(table.frame.columns) if name in numeric]
     says = "the name says it is an evaluation metric"
     doubt = ""
     # Beside a name that says so, one that does not is none of an evaluation.
@@ -105,9 +113,9 @@ def _metrics(
         says = "the name does not say that it is an evaluation metric; is it?"
         doubt = says
     if not metrics:
-        metrics, doubt = _of_training(frame, numeric)
+        metrics, doubt = _of_training(table)
     if not metrics:
-        columns = listed(frame.columns, 12)
+        columns = listed(table.frame.columns, 12)
         raise NoLogError(f"no column with numbers looks like a metric: {columns}")
     metrics.sort(key=rank)
     # A quality by its name, unless it is one of training that has its partner among the others.
@@ -122,7 +130,8 @@ def _metrics(
     ]
     left_out = [*metrics, *more][_MOST_METRICS:]
     metrics = [*metrics, *more][:_MOST_METRICS]
-    reasons = [Reason("metric", f"{metrics[0]}: {doubt or says}", not doubt)]
+    reasons = table.reasons
+    reasons.append(Reason("metric", f"{metrics[0]}: {doubt or says}", not doubt))
     if len(metrics) > 1:
         text = f"also {listed(metrics[1:], 8)}; each can be used with --target"
         reasons.append(Reason("metric", text))
@@ -131,10 +140,10 @@ def _metrics(
         reasons.append(Reason("metric", text, sure=False))
     if left_out:
         reasons.append(Reason("metric", f"not used: {listed(left_out)}", sure=False))
+    reasons += _directions(metrics, numeric)
     # A name that reads like a target is quoted.
     reads_like_a_target = re.compile(r"[<>=]|\s(?:higher|lower)$").search
-    quoted = (f'"{name}"' if reads_like_a_target(name) else name for name in metrics)
-    return tuple(quoted), [*reasons, *_directions(metrics, numeric)]
+    return tuple(f'"{name}"' if reads_like_a_target(name) else name for name in metrics)
 
 
 def rank(name: str) -> int:
@@ -142,11 +151,11 @@ def rank(name: str) -> int:
     return 2 * (higher_is_better(name) is not True) + ("test" in name.lower())
 
 
-def _of_training(frame: pl.DataFrame, numeric: Mapping[str, pl.Series]) -> tuple[list[str], str]:
+def _of_training(table: _Table) -> tuple[list[str], str]:
     """Return what may do for a metric where nothing is evaluated."""
-    clocks = _clocks(frame, numeric)
-    other = {*(_count(key, numeric) for key in COUNTS), *dict(clocks.own), *dict(clocks.stamps)}
-    rest = [name for name in numeric if name not in other]
+    clocks = _clocks(table)
+    other = {*table.counts.values(), *dict(clocks.own), *dict(clocks.stamps)}
+    rest = [name for name in table.numeric if name not in other]
     known = [name for name in rest if higher_is_better(name) is not None]
     if known:
         text = "a training metric; there is no evaluation metric. Set another one if it exists"
@@ -157,7 +166,7 @@ def _of_training(frame: pl.DataFrame, numeric: Mapping[str, pl.Series]) -> tuple
         for name in evaluated(rest)
         if _plain(name) not in keys and not _plain(name).startswith("column_")
     ]
-    if len(named) == 1 and numeric[named[0]].len() > 1:
+    if len(named) == 1 and table.frame.height > 1:
         return named, "the only number that is neither a time nor a count"
     return [], ""
 
@@ -180,20 +189,15 @@ def _count(key: str, numeric: Mapping[str, pl.Series]) -> str | None:
     return names.first_of(names.COUNTS[key], numeric) or next(others, None)
 
 
-def _progress(
-    key: str,
-    column: str,
-    values: pl.Series,
-    counts: Mapping[str, str | None],
-    reasons: list[Reason],
-) -> str:
+def _progress(table: _Table, key: str, column: str) -> str:
     """Return a count, with what to add where each row is an epoch and the first is called 0."""
+    counts, values = table.counts, table.numeric[column]
     if column != key:
-        reasons.append(Reason(key, f"read from {column}"))
+        table.reasons.append(Reason(key, f"read from {column}"))
     alone = key == "epoch" and counts["step"] is None and counts["samples"] is None
     if alone and values.len() > 1 and values[0] == 0 and (values.diff().drop_nulls() == 1).all():
         text = "starts at 0, and each row is written after its epoch: 1 is added"
-        reasons.append(Reason(key, text, sure=False))
+        table.reasons.append(Reason(key, text, sure=False))
         return f"{column} + 1"
     return column
 
@@ -207,8 +211,9 @@ class _Clocks:
     numbers: Mapping[str, pl.Series]
 
 
-def _clocks(frame: pl.DataFrame, numeric: Mapping[str, pl.Series]) -> _Clocks:
+def _clocks(table: _Table) -> _Clocks:
     """Return what may be the clock: by names, then stamps by their look, then by words of time."""
+    frame, numeric = table.frame, table.numeric
     own = [
         (name, names.UNITS[_CLOCKS[_plain(name)]])
         for name in numeric
@@ -282,22 +287,16 @@ def form_of(cells: pl.Series) -> str | None:
     return f"{date}%H:%M:%S{fraction}{'Z' if match['zone'] else ''}"
 
 
-def _seconds(
-    frame: pl.DataFrame,
-    numeric: Mapping[str, pl.Series],
-    runs: Sequence[str],
-    epoch: str | None,
-    reasons: list[Reason],
-) -> Value | None:
+def _seconds(table: _Table, runs: Sequence[str]) -> Value | None:
     """Return the one clock that goes forward; an empty text says that there is none."""
-    clocks = _clocks(frame, numeric)
+    clocks, epoch, reasons = _clocks(table), table.counts["epoch"], table.reasons
 
     def forward(those: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         return [
             (name, unit)
             for name, unit in those
             if name not in clocks.numbers
-            or _goes_forward(_steps(frame, clocks.numbers[name], runs))
+            or _goes_forward(_steps(table, clocks.numbers[name], runs))
         ]
 
     parts = [(name, unit) for name, unit in clocks.own if name == names.OF_A_BAR]
@@ -327,7 +326,7 @@ def _seconds(
         return ""
     if clocks.own:
         name, unit = clocks.own[0]
-        if epoch and not runs and _by_one(frame, epoch, clocks.numbers[name]):
+        if epoch and not runs and _by_one(table.frame[epoch], clocks.numbers[name]):
             text = f"{name} does not increase: read as the time of each epoch, and added up"
             reasons.append(Reason("seconds", text, sure=False))
             return f"sum {name} {unit}"
@@ -344,9 +343,9 @@ def _seconds(
     return None
 
 
-def _by_one(frame: pl.DataFrame, epoch: str, seconds: pl.Series) -> bool:
+def _by_one(epochs: pl.Series, seconds: pl.Series) -> bool:
     """Return whether a time is told once for each epoch."""
-    known = numbers(frame[epoch]).forward_fill().filter(seconds.is_not_null())
+    known = numbers(epochs).forward_fill().filter(seconds.is_not_null())
     return len(known) > 1 and bool((known.diff().drop_nulls() == 1).all())
 
 
@@ -356,21 +355,17 @@ def _goes_forward(steps: pl.Series) -> bool:
     return back <= _MOST_BACK * len(steps) <= forward
 
 
-def _steps(frame: pl.DataFrame, values: pl.Series, runs: Sequence[str]) -> pl.Series:
+def _steps(table: _Table, values: pl.Series, runs: Sequence[str]) -> pl.Series:
     """Return by how much a column rises from row to row within each run."""
-    keys = [texts(frame[name]).fill_null("").alias(f"r{at}") for at, name in enumerate(runs)]
+    keys = [texts(table.frame[name]).fill_null("").alias(f"r{at}") for at, name in enumerate(runs)]
     known = pl.DataFrame([values.alias("v"), *keys]).filter(pl.col("v").is_finite())
     rise = pl.col("v").diff()
     return known.select(rise.over([key.name for key in keys]) if keys else rise)["v"].drop_nulls()
 
 
-def _runs(
-    frame: pl.DataFrame,
-    numeric: Mapping[str, pl.Series],
-    counts: Mapping[str, str | None],
-    reasons: list[Reason],
-) -> tuple[str, ...]:
+def _runs(table: _Table) -> tuple[str, ...]:
     """Return the columns that tell runs apart: names, and a seed where it does what they do not."""
+    frame, counts = table.frame, table.counts
     varying = [
         name
         for name in frame.columns
@@ -386,12 +381,14 @@ def _runs(
     number, best = 1, list[str]()
     # The first choice that tells as many runs apart as any, going forward.
     for choice in [seeds, *([name, *seeds] for name in named), [*named, *seeds]]:
-        if not choice or (progress and (_steps(frame, numeric[progress], choice) < 0).any()):
+        if not choice:
+            continue
+        if progress and (_steps(table, table.numeric[progress], choice) < 0).any():
             continue
         told_apart = frame.select(texts(frame[name]).alias(name) for name in choice).n_unique()
         if told_apart > number:
             number, best = told_apart, choice
     if best:
         text = f"{' and '.join(best)}: {number} of them in the sampled file"
-        reasons.append(Reason("run", text))
+        table.reasons.append(Reason("run", text))
     return tuple(best)

@@ -256,8 +256,9 @@ def _proposed(by_kind: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
         sketch = max((sketch for _, sketch in sketches), key=lambda each: each.rows)
         by_path = {file.below: file for file, _ in sketches}
         paths = list(by_path)
-        apart = _Apart(of_a_kind - set(paths), unfit, runs_inside="run" in sketch.proposal.keys)
-        for layout in _of_a_preset(paths, sketch.proposal) or apart.layouts(paths):
+        runs_inside = "run" in sketch.proposal.keys
+        apart = _apart(paths, of_a_kind - set(paths), unfit, runs_inside=runs_inside)
+        for layout in _of_a_preset(paths, sketch.proposal) or apart:
             keys = {"files": layout.pattern, **sketch.proposal.keys}
             if layout.entry and "entry" not in keys:
                 keys["entry"] = layout.entry
@@ -274,28 +275,26 @@ def _of_a_preset(paths: Sequence[str], proposal: Proposal) -> list[FilePattern]:
     return []
 
 
-@dataclass(frozen=True, slots=True)
-class _Apart:
-    """Finds patterns that match no files of another kind, and few that nothing suits."""
+def _apart(
+    paths: Sequence[str], others: Collection[str], unfit: Collection[str], *, runs_inside: bool,
+    by_folder: bool = True,
+) -> Iterator[FilePattern]:  # fmt: skip
+    """Yield patterns that match no files of another kind, and few that nothing suits.
 
-    others: Collection[str]
-    unfit: Collection[str]
-    runs_inside: bool
-
-    def layouts(self, paths: Sequence[str], *, by_folder: bool = True) -> Iterator[FilePattern]:
-        """Yield as few patterns as can be: of all files, of those of a folder, of one file each."""
-        for layout in layouts(paths, runs_inside=self.runs_inside):
-            also = [path for path in self.unfit if patterns.matched(layout.pattern, path)]
-            fits = not any(patterns.matched(layout.pattern, path) for path in self.others)
-            if fits and len(also) < len(layout.paths):
-                text = f"also matches {units.listed(sorted(also), 3)}, which cannot be read"
-                doubt = Reason("files", f"{text}: failed runs?", sure=False)
-                yield replace(layout, reasons=(*layout.reasons, *([doubt] if also else [])))
-            elif by_folder:
-                folders: dict[str, list[str]] = defaultdict(list)
-                for path in layout.paths:
-                    folders[path.partition("/")[0] if "/" in path else ""].append(path)
-                for of_folder in folders.values():
-                    yield from self.layouts(of_folder, by_folder=False)
-            else:
-                yield from (FilePattern(literal(path), (path,), ()) for path in layout.paths)
+    As few as can be: of all files, of those of a folder, of one file each.
+    """
+    for layout in layouts(paths, runs_inside=runs_inside):
+        also = [path for path in unfit if patterns.matched(layout.pattern, path)]
+        fits = not any(patterns.matched(layout.pattern, path) for path in others)
+        if fits and len(also) < len(layout.paths):
+            text = f"also matches {units.listed(sorted(also), 3)}, which cannot be read"
+            doubt = Reason("files", f"{text}: failed runs?", sure=False)
+            yield replace(layout, reasons=(*layout.reasons, *([doubt] if also else [])))
+        elif by_folder:
+            folders: dict[str, list[str]] = defaultdict(list)
+            for path in layout.paths:
+                folders[path.partition("/")[0] if "/" in path else ""].append(path)
+            for part in folders.values():
+                yield from _apart(part, others, unfit, runs_inside=runs_inside, by_folder=False)
+        else:
+            yield from (FilePattern(literal(path), (path,), ()) for path in layout.paths)

@@ -230,15 +230,15 @@ def _seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
         return JudgedRecord((_check("faster", figures, passed=False),) if decides else ())
     times = {name: runs["tta_seconds"].to_numpy() for name, runs in sides.items()}
     mean_b = float(times["B"].mean())
+    estimate = low = high = p_value = None
     if "A" in sides:
         mean_a, ratio = float(times["A"].mean()), _compared(sides).ratio
-        estimate, low, high, p_value = (
-            (ratio.estimate, ratio.low, ratio.high, ratio.p_value) if ratio else (None,) * 4
-        )
+        if ratio is not None:
+            estimate, low, high, p_value = ratio.estimate, ratio.low, ratio.high, ratio.p_value
     else:
         mean_a = stated or math.nan
         mean = against(times["B"], mean_a, higher_is_better=False, level=_SURE / 2)
-        estimate, p_value = mean_a / mean_b, None
+        estimate = mean_a / mean_b
         # A mean time that may be 0 or less bounds its reciprocal on one side only.
         low = mean_a / mean.high if mean.high else None
         high = None if mean.low is None else mean_a / mean.low if mean.low > 0 else math.inf
