@@ -1,4 +1,3 @@
-# ruff: noqa: F403, F405 - for type checkers, all names that the API lists
 """Time-to-accuracy statistics for machine-learning training logs.
 
 import ttastats as tta
@@ -13,7 +12,40 @@ from typing import TYPE_CHECKING, Any
 from ttastats.base.version import __version__
 
 if TYPE_CHECKING:
-    from ttastats.api import *
+    from ttastats.api import (
+        Account,
+        Question,
+        Report,
+        claim,
+        compare,
+        compare_profiles,
+        effects,
+        export,
+        filter,  # noqa: A004 - the name of the command
+        from_frame,
+        guess,
+        history,
+        html_report,
+        ingest,
+        judge_record,
+        latest_segment,
+        plot,
+        plot_profiles,
+        plots,
+        power,
+        problems,
+        profile_page,
+        profiled,
+        rank,
+        rcp,
+        read,
+        runs,
+        scaling,
+        score,
+        summary,
+        targets,
+        variance,
+    )
     from ttastats.base.errors import TtastatsError
     from ttastats.recording.record import record
     from ttastats.sides.options import Options, View
