@@ -282,8 +282,8 @@ def claim(league: League) -> str:
     first, *others = league.entries
     on = f" on {league.name}" if league.benchmark else ""
     if first.mean is None:
-        reached = sum(one.side.n_reached for one in league.entries)
-        n = units.plural(sum(one.side.n for one in league.entries), "run")
+        reached = sum(entry.side.n_reached for entry in league.entries)
+        n = units.plural(sum(entry.side.n for entry in league.entries), "run")
         return f"{reached or 'None'} of {n}{on} reached the target"
     time = units.amount(first.mean, AXES[first.row.axis].unit)
     if not others:

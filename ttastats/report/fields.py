@@ -63,14 +63,8 @@ def number(
 
     def cell(row: Row) -> Quantity:
         low, high = (row.get(f"{name}_low"), row.get(f"{name}_high")) if interval else (None, None)
-        return Quantity(
-            row.get(name),
-            unit,
-            low,
-            high,
-            spread=row.get(std) if std else None,
-            spread_is_std=bool(std),
-        )
+        spread = row.get(std) if std else None
+        return Quantity(row.get(name), unit, low, high, spread, spread_is_std=bool(std))
 
     return Field(Column(title, "right", rank=rank, intervals=drawn), cell)
 
@@ -84,17 +78,12 @@ _SHOWN: dict[str, Unit] = {
 
 def of(kind: type[Row], *names: str, rank: int = 0) -> list[Field[Any]]:
     """Return the fields of some numbers of a row, each as the metadata of its key describe it."""
-    return [
-        number(
-            about.title or name,
-            name,
-            _SHOWN.get(about.unit, "count"),
-            interval=about.interval,
-            std=about.std,
-            rank=rank,
-        )
-        for name, about in ((name, described(kind)[name]) for name in names)
-    ]
+    shown = []
+    for name in names:
+        about = described(kind)[name]
+        title, unit = about.title or name, _SHOWN.get(about.unit, "count")
+        shown.append(number(title, name, unit, interval=about.interval, std=about.std, rank=rank))
+    return shown
 
 
 def of_part(field: Field[Any], part: Callable[[Any], Row]) -> Field[Any]:

@@ -166,14 +166,14 @@ def noise_of(entries: Sequence[Entry], runs: pl.DataFrame) -> tuple[dict[str, No
     if logs is None:
         return noises, PriorKeys()
     for part in PARTS:
-        one = prior_for(entries, runs, part)
-        if not one.refused and not priors.fits([logs[part]], [one]):
-            one = replace(one, refused="prior_misfit")
-        numbers |= _numbers(part, [one])
+        prior = prior_for(entries, runs, part)
+        if not prior.refused and not priors.fits([logs[part]], [prior]):
+            prior = replace(prior, refused="prior_misfit")
+        numbers |= _numbers(part, [prior])
         df = logs[part].size - 1.0
         if df > 0:
             variance = float(np.var(logs[part], ddof=1))
-            used = one if not one.refused else Prior(0)
+            used = Prior(0) if prior.refused else prior
             noises[part] = Noise(used.shrunk(variance, df), used.df + df)
     return noises, PriorKeys(**numbers)
 

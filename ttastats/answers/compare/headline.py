@@ -213,9 +213,8 @@ def leads(report: Report, confidence: float) -> tuple[Lead, ...]:
 
 def lead_of_qualities(report: Report, words: Sequence[Verdict]) -> Lead:
     """Return what a screen of qualities begins with: the verdict of its rows, and the sentence."""
-    word = _capitals(words)
     tone = words[0].tone if len(set(words)) == 1 else "plain"
-    return Lead(word, report.sentence, tone)
+    return Lead(_capitals(words), report.sentence, tone)
 
 
 def _capitals(words: Sequence[Verdict]) -> str:

@@ -285,13 +285,13 @@ def of_times(
     entries: Sequence[Entry] | None = None,
 ) -> TimesRow:
     """Return the row of a comparison of times, with the noise of earlier `entries` if any."""
-    found, plan = one.speedup, one.plan
-    ratio = found.ratio if found else None
+    speedup, plan, parts = one.speedup, one.plan, one.parts
+    ratio = speedup.ratio if speedup else None
     one_sided: tuple[Number, Number] = (None, None)
-    if found is not None:
-        level = equivalence_confidence(found.ratio.confidence)
-        one_sided = found.limits(level, epochs=True) or one_sided
-    shifts = found.epoch_shifts if found else (0.0, 0.0)
+    if speedup is not None:
+        level = equivalence_confidence(speedup.ratio.confidence)
+        one_sided = speedup.limits(level, epochs=True) or one_sided
+    shifts = speedup.epoch_shifts if speedup else (0.0, 0.0)
     common = _common(one, pair, labels, by, lost)
     setup: dict[str, Any] = {name: setups.common(pair.a, pair.b, name) for name in setups.COLUMNS}
     common["keys"] |= {name: value for name, value in setup.items() if name in common["keys"]}
@@ -302,7 +302,7 @@ def of_times(
     metric, value = targets.row(0) if targets.height == 1 else (None, None)
     look: LookKeys | UnsetType = UNSET
     if options.max_runs is not None:
-        at = found.look if found else None
+        at = speedup.look if speedup else None
         look = LookKeys(
             max_runs=options.max_runs,
             look=at.n if at else None,
@@ -328,8 +328,8 @@ def of_times(
         estimand=one.estimand,
         **_limits("speedup", ratio),
         time_saved=time_saved(ratio.estimate) if ratio and ratio.estimate else None,
-        **(_allowing("epoch_safe", found) if found and found.unseen_epochs else {}),
-        **(_allowing("robust", found, stragglers=True) if found else {}),
+        **(_allowing("epoch_safe", speedup) if speedup and speedup.unseen_epochs else {}),
+        **(_allowing("robust", speedup, stragglers=True) if speedup else {}),
         non_inferiority_low=one_sided[0],
         inferiority_high=one_sided[1],
         planning_cv=plan.cv if plan else None,
@@ -338,8 +338,8 @@ def of_times(
         p_value=one.p_value,
         p_permutation=one.p_permutation,
         progress_unit=one.progress_unit,
-        **_limits("throughput_speedup", one.parts.throughput if one.parts else None, "throughput"),
-        **_limits("epochs_ratio", one.parts.progress if one.parts else None, "epochs"),
+        **_limits("throughput_speedup", parts.throughput if parts else None, "throughput"),
+        **_limits("epochs_ratio", parts.progress if parts else None, "epochs"),
         **_limits("reached_difference", one.fraction),
         p_reached=one.fraction_p,
         prob_b_faster=one.wins.estimate if one.wins else None,
@@ -403,7 +403,7 @@ def of_qualities(
         conditions=list(one.verdict.conditions),
         flags=[
             *(flag.code for flag in (gap.flags if gap else ())),
-            *(found.code for found in one.findings),
+            *(finding.code for finding in one.findings),
             *lost.flags,
         ],
         blocks=Row(keys=blocking.numbers(pair, one.by_block)),
@@ -448,9 +448,9 @@ def _limits(
     return {name: one.estimate, f"{stem}_low": one.low, f"{stem}_high": one.high}
 
 
-def _allowing(name: str, found: Speedup, *, stragglers: bool = False) -> dict[str, Any]:
+def _allowing(name: str, speedup: Speedup, *, stragglers: bool = False) -> dict[str, Any]:
     """Return the interval that allows for unseen epochs and more, if anything bounds it."""
-    limits = found.limits(found.ratio.confidence, epochs=True, stragglers=stragglers)
+    limits = speedup.limits(speedup.ratio.confidence, epochs=True, stragglers=stragglers)
     if limits is None or not math.isfinite(limits[1]):
         return {}
     return {f"{name}_low": limits[0], f"{name}_high": limits[1]}

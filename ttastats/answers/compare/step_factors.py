@@ -36,7 +36,7 @@ _STEP, _REST, _RUNS = "= step of the profiles", "× rest, not profiled", "= thro
 _LEAST = 0.01
 
 
-class Factor(Row, frozen=True, kw_only=True):
+class Factor(Row, frozen=True):
     """A factor of the throughput, with its interval: seconds of A and of B, share of the log."""
 
     name: str
@@ -156,15 +156,8 @@ def _row(name: str, seconds: _Both, factor: Ratio, throughput: Ratio) -> Factor:
     if factor.estimate and throughput.estimate and throughput.low and throughput.high:
         decided = throughput.low > 1 or throughput.high < 1
         share = log(factor.estimate) / log(throughput.estimate) if decided else None
-    return Factor(
-        name=name,
-        a_seconds=seconds[0],
-        b_seconds=seconds[1],
-        factor=factor.estimate,
-        factor_low=factor.low,
-        factor_high=factor.high,
-        share=share,
-    )
+    a, b = seconds
+    return Factor(name, a, b, factor.estimate, factor.low, factor.high, share)
 
 
 def _of_runs(

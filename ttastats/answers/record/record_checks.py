@@ -154,22 +154,22 @@ def _unnamed_machines(about: _Evidence) -> str:
 
 def _turns(about: _Evidence) -> int:
     made = [(start, name) for name in about.sides for start in about.sides[name]["started_at"]]
-    return 1 + sum(one[1] != other[1] for one, other in pairwise(sorted(made)))
+    return 1 + sum(earlier != later for (_, earlier), (_, later) in pairwise(sorted(made)))
 
 
-def _time(about: _Evidence, *, kept: bool) -> tuple[float, float] | None:
-    """Return the time of the longest run of B and the limit, if it is as `kept` says."""
+def _time(about: _Evidence, *, under: bool) -> tuple[float, float] | None:
+    """Return the time of the longest run of B and the limit, if it is `under` that or not."""
     longest, limit = float(max(about.sides["B"]["tta_seconds"])), about.rules.most_seconds
-    return (longest, limit) if limit and (longest < limit) is kept else None
+    return (longest, limit) if limit and (longest < limit) is under else None
 
 
 def _stops(about: _Evidence, unlike: Sequence[str | None] = ()) -> str:
     """Return how long the runs of each side are, if those of one differ in one of some units."""
     ends = {name: _length(runs.filter("reached")) for name, runs in about.sides.items()}
-    if unlike and not any(one.unit in unlike and not one.one for one in ends.values()):
+    if unlike and not any(end.unit in unlike and not end.one for end in ends.values()):
         return ""
-    least = {name: "" if one.one else f"{one.said(one.least)} to " for name, one in ends.items()}
-    return units.listed([f"{name} {least[name]}{one.said(one.most)}" for name, one in ends.items()])
+    least = {name: "" if end.one else f"{end.said(end.least)} to " for name, end in ends.items()}
+    return units.listed([f"{name} {least[name]}{end.said(end.most)}" for name, end in ends.items()])
 
 
 def _length(runs: pl.DataFrame) -> Lengths:
@@ -219,8 +219,8 @@ _RULES = (
     _Rule("order", "passed", "interleaved, in {} turns", _turns, ()),
     _Rule("time", "not known", "the logs of B do not show that {:g} s was kept",
           lambda of: of.sides["B"]["tta_seconds"].null_count() and of.rules.most_seconds),
-    _Rule("time", "passed", _LIMIT, lambda of: _time(of, kept=True), disproves=True),
-    _Rule("time", "failed", _LIMIT, lambda of: _time(of, kept=False), disproves=True),
+    _Rule("time", "passed", _LIMIT, lambda of: _time(of, under=True), disproves=True),
+    _Rule("time", "failed", _LIMIT, lambda of: _time(of, under=False), disproves=True),
     # Times of equal training vary, so that they alone do not show another stop.
     _Rule("same stop", "failed", "{}",
           lambda of: _stops(of, (None, "step", "samples", "epoch"))),

@@ -99,13 +99,13 @@ def _first(report: Report, width: int | None) -> Iterator[Line]:
 
 def _worst(ranked: Sequence[Remark], width: int | None) -> Iterator[Line]:
     """Yield the most harmful notes in few lines, and one line that counts the others."""
-    worst = [one for one in ranked if one.harmful][:_CAUTIONS]
-    for one in worst:
-        lines = list(_wrapped(f"! {one.brief}", width))
+    worst = [remark for remark in ranked if remark.harmful][:_CAUTIONS]
+    for remark in worst:
+        lines = list(_wrapped(f"! {remark.brief}", width))
         if len(lines) > _LINES and width is not None:
             lines[_LINES - 1] = Line(_cut(lines[_LINES - 1].plain, "", width))
         yield from lines[:_LINES]
-    rest = [f"{one.short} {one.mark}".strip() for one in ranked if one not in worst]
+    rest = [f"{each.short} {each.mark}".strip() for each in ranked if each not in worst]
     if rest:
         names = f" + {len(rest)} more: {', '.join(rest)}"
         end = " (-v shows all)"
@@ -196,15 +196,15 @@ def _with_common_keys(table: Table) -> Table:
     }
     if len(rows) < 2 or not shared:
         return table
-    kept = [place for place in range(len(table.columns)) if place not in shared]
+    shown = [place for place in range(len(table.columns)) if place not in shared]
     texts = [
         f"{text} {table.columns[place].title}" if text.isdigit() else text
         for place, text in shared.items()
     ]
     return replace(
         table,
-        columns=tuple(table.columns[place] for place in kept),
-        rows=tuple(replace(row, cells=tuple(row.cells[p] for p in kept)) for row in table.rows),
+        columns=tuple(table.columns[place] for place in shown),
+        rows=tuple(replace(row, cells=tuple(row.cells[p] for p in shown)) for row in table.rows),
         title="   ".join(filter(None, (" × ".join(texts), table.title))),
     )
 
@@ -261,12 +261,8 @@ def _wrapped(text: str, width: int | None, indent: str = " ") -> Iterator[Line]:
     if width is None or cell_len(text) + len(indent) <= width:
         yield Line(indent + text)
         return
-    own = text[: len(text) - len(text.lstrip())]
-    for part in textwrap.wrap(
-        text.strip(),
-        max(20, width - 1),
-        initial_indent=indent + own,
-        subsequent_indent=indent + own + "  ",
+    indent += text[: len(text) - len(text.lstrip())]
+    yield from map(Line, textwrap.wrap(
+        text.strip(), max(20, width - 1), initial_indent=indent, subsequent_indent=f"{indent}  ",
         break_on_hyphens=False,
-    ):
-        yield Line(part)
+    ))  # fmt: skip
