@@ -86,6 +86,14 @@ def writers(arguments: list[str]) -> int:
     return _run(python, "-m", "pytest", *arguments, *files)
 
 
+def stores(arguments: list[str]) -> int:
+    """Test logs and tables in a bucket, with an S3 server: installs it, 132 MB."""
+    python = _environment(".[dev,train,stores]") / "python"
+    names = ("appended_tables", "bucket_tables", "buckets", "object_stores", "workers")
+    files = [HERE / "tests" / f"test_{name}.py" for name in names]
+    return _run(python, "-m", "pytest", *(arguments or _PARALLEL), *files)
+
+
 def lint(_: list[str]) -> int:
     """Check style and layout of the code."""
     ruff = _environment("ruff") / "ruff"
@@ -197,7 +205,7 @@ def _left_out(built: Path) -> int:
 
 RECIPES: dict[str, Callable[[list[str]], int]] = {
     recipe.__name__: recipe
-    for recipe in (demo, test, lowest, writers, lint, types, site, accept, wheels, dist)
+    for recipe in (demo, test, lowest, writers, stores, lint, types, site, accept, wheels, dist)
 }
 
 
