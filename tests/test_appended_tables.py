@@ -70,13 +70,16 @@ def test_filter_makes_one_part_of_many_and_keeps_what_was_read(
         tta.filter(folder, output=f"{folder}/", where=["seed>1"])
 
 
-def test_a_log_that_changed_takes_the_place_of_its_rows(two_systems: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cut", [(), ("entry",)])
+def test_a_log_that_changed_takes_the_place_of_its_rows(
+    cut: tuple[str, ...], two_systems: Path, tmp_path: Path
+) -> None:
     logs, folder = tmp_path / "logs", tmp_path / "runs"
     for name in SYSTEMS:
         (logs / name).mkdir(parents=True)
         for path in (two_systems / name).rglob("*.txt"):
             (logs / name / path.name).write_bytes(path.read_bytes())
-        ingest([logs / name], f"{folder}/", append=True)
+        ingest([logs / name], f"{folder}/", append=True, partition=cut)
     untouched = parts_of(folder)[0]
     changed, other = sorted((logs / SYSTEMS[1]).iterdir())[:2]
     changed.write_bytes(other.read_bytes().replace(b'"seed"', b'"seeds"'))

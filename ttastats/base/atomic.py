@@ -6,8 +6,8 @@ import glob
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path, PurePath
 
 from ttastats.base import stores
@@ -101,9 +101,8 @@ def replacing(path: Place, expected: Sequence[str | None] = ()) -> Iterator[Path
     if isinstance(path, Url):
         with naming(path), folder_beside(path) as folder:
             yield (new := folder / path.name)
-            uploads = path.uploads(new.stat().st_size)
-            path.put(new, *expected)
-            path.abort(uploads)
+            with path.uploading(new.stat().st_size):
+                path.put(new, *expected)
         return
     with naming(path), _replacing(path, expected) as temporary:
         yield temporary
@@ -143,12 +142,11 @@ def _held(path: Path, *, wait: bool = False) -> Iterator[bool]:
     except (ImportError, OSError):
         yield False
         return
+    locked = False
     try:
-        locked = True
-        try:
+        with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except OSError:
-            locked = False
+            locked = True
         yield locked
     finally:
         os.close(handle)
@@ -183,10 +181,7 @@ def replacing_folder(
     with naming(path), folder_beside(path) as temporary:
         yield temporary
         files = [part for part in temporary.rglob("*") if part.is_file()]
-        uploads = []
-        if isinstance(path, Url):
-            uploads = path.uploads(max(part.stat().st_size for part in files))
-        else:
+        if isinstance(path, Path):
             path = path.resolve()
             for part in files:
                 _to_disk(part)
@@ -194,19 +189,28 @@ def replacing_folder(
                 with suppress(OSError):  # somebody else may have made it just now
                     temporary.rename(path)
                     return
-        moved: list[str] = []
-        try:
-            for part in sorted(files, key=lambda part: (part.name == last, part)):
-                name = part.relative_to(temporary).as_posix()
-                _put(part, path / name, expected if name == last else ())
-                moved.append(name)
-        except BaseException:
-            with suppress(Exception):
-                _remove(path, moved)
-            raise
+        files.sort(key=lambda part: (part.name == last, part))
+        names = {part.relative_to(temporary).as_posix(): part for part in files}
+        largest = max(part.stat().st_size for part in files)
+        with path.uploading(largest) if isinstance(path, Url) else nullcontext():
+            _fill(path, names, last, expected)
         with suppress(Exception):  # the new table is there; who writes next may remove them
             _remove(path, sorted(old))
-            path.abort(uploads) if isinstance(path, Url) else None
+
+
+def _fill(
+    folder: Place, new: Mapping[str, Path], last: str, expected: Sequence[str | None]
+) -> None:
+    """Move files into a folder, in their order: all of them or none."""
+    moved: list[str] = []
+    try:
+        for name, file in new.items():
+            _put(file, folder / name, expected if name == last else ())
+            moved.append(name)
+    except BaseException:
+        with suppress(Exception):
+            _remove(folder, moved)
+        raise
 
 
 def _put(new: Path, place: Place, expected: Sequence[str | None]) -> None:

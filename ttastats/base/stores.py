@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -184,24 +184,22 @@ class Url:
             self.opened()[0].rm([(self / name).opened()[1] for name in names])
             _SEEN.clear()
 
-    def uploads(self, largest: int) -> list[tuple[str, str]]:
-        """Return key and number of uploads to here that S3 holds and nobody has completed.
+    @contextmanager
+    def uploading(self, largest: int) -> Iterator[None]:
+        """Let S3 forget uploads to here that nobody had completed when the block began.
 
-        Only whoever puts an object in pieces, as they did, looks for them.
+        Only whoever uploads in pieces, as they did, looks for them.
         """
         store, name = self.opened()
-        if "s3" not in store.protocol or largest < _AT_ONCE:
-            return []  # others forget them by themselves
-        bucket, key, _ = store.split_path(name)
-        listed = store.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=key)
-        return [(each["Key"], each["UploadId"]) for each in listed.get("Uploads", ())]
-
-    def abort(self, uploads: list[tuple[str, str]]) -> None:
-        """Let S3 forget uploads."""
-        store, name = self.opened()
-        for key, number in uploads:
-            bucket = store.split_path(name)[0]
-            store.call_s3("abort_multipart_upload", Bucket=bucket, Key=key, UploadId=number)
+        left: list[dict[str, Any]] = []
+        if "s3" in store.protocol and largest >= _AT_ONCE:
+            bucket, key, _ = store.split_path(name)
+            listed = store.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=key)
+            left = [{k: each[k] for k in ("Key", "UploadId")} for each in listed.get("Uploads", ())]
+        yield
+        with suppress(Exception):  # what was to be put is there
+            for each in left:
+                store.call_s3("abort_multipart_upload", Bucket=bucket, **each)
 
     def opened(self) -> tuple[Any, str]:
         """Return the store, and the name of this place in it."""

@@ -9,6 +9,11 @@ _PLACE = re.compile(r"(mlflow\+https?://)(?:([^/?#]*)@)?([^/?#]*)")
 _known: dict[str, str] = {}
 
 
+def is_server(url: str) -> bool:
+    """Return whether a URL names a tracking server, not an object store."""
+    return _PLACE.match(url) is not None
+
+
 def without(url: str) -> str:
     """Return a URL without its user and password, which are held for `of`."""
     match = _PLACE.match(url)

@@ -30,7 +30,8 @@ def append(
     """
     before, more = manifest.read(path), manifest.read(new)
     read = more.get("files", {}).keys()
-    old = {name: RUNS.scan(path, name) for name in RUNS.parts_of(path)}
+    # Columns that cut the folder come last as a part is read.
+    old = {name: RUNS.scan(path, name).select(schema.NAMES) for name in RUNS.parts_of(path)}
     again = [name for name, rows in old.items() if _has(rows, read)]
     known = pl.concat(old.values()).filter(pl.col("content_digest").is_not_null())
     known = known.filter(~pl.col("source").is_in([*read]))

@@ -17,7 +17,7 @@ from typing import IO
 
 import msgspec
 
-from ttastats.base import limits, stores
+from ttastats.base import limits, stores, users
 from ttastats.base.errors import TtastatsError
 from ttastats.base.streams import UnreadableError, decompressed, line_blocks
 from ttastats.ingestion.containers import (
@@ -118,7 +118,7 @@ def find(paths: Sequence[str]) -> Iterator[Source]:
     for path in paths:
         if path == "-":
             yield _standard_input()
-        elif path.startswith(("mlflow+http://", "mlflow+https://")):
+        elif users.is_server(path):
             yield from _tracked(path)
         elif "://" in path:
             yield from _remote(path)

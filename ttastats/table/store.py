@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import polars as pl
 
-from ttastats.base import atomic, stores
+from ttastats.base import atomic, stores, users
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.base.stores import Place, Url
@@ -100,8 +100,7 @@ def is_logs(name: str) -> bool:
     """Return whether a path means logs: a folder or file that is no table, a pattern, or a URL."""
     path = stores.place(name)
     if isinstance(path, Url):
-        of_a_server = "+" in name.partition("://")[0]
-        return of_a_server or (path.is_dir() and state_of(path) is None)
+        return users.is_server(name) or (path.is_dir() and state_of(path) is None)
     if path.is_dir():
         return not (path / HEAD).exists()
     if path.is_file():
