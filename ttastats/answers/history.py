@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Annotated, Any
 
 import polars as pl
+from msgspec import field
 
 from ttastats.answers import nights
 from ttastats.answers.compare.gate import Requirement
@@ -33,7 +34,10 @@ _COMMITS = 4
 Histories = Sequence[tuple[str, History]]
 
 
-class HistoryRow(Row, frozen=True):
+Number = float | None
+
+
+class HistoryRow(Row, frozen=True, kw_only=True):
     """One segment of one part of a history: the nights between two changes."""
 
     part: Annotated[
@@ -45,44 +49,40 @@ class HistoryRow(Row, frozen=True):
     nights: Annotated[int, Key("nights of the segment", "nights")]
     n: key.RunCount
     reached: key.ReachedCount
-    mean: Annotated[
-        float | None, Key("geometric mean of its nights; of failures the mean share", "unit")
-    ]
+    mean: Annotated[Number, Key("geometric mean of its nights; of failures the mean share", "unit")]
     unit: Annotated[str, Key("unit of the mean")]
     change: Annotated[
         str | None, Key("how it began: `step` or `drift`; null for the first of a part")
-    ]
+    ] = None
     size: Annotated[
-        float | None,
+        Number,
         Key(
             "relative change: 0.02 is 2 % more than before; of a drift, over all its nights; of "
             "failures, the difference of their shares",
             "fraction",
         ),
-    ]
-    size_low: key.Low
-    size_high: key.High
-    after_night: Annotated[str | None, Key("last night before the change for sure (95 %)")]
-    by_night: Annotated[str | None, Key("first night after the change for sure (95 %)")]
+    ] = None
+    size_low: key.Low = None
+    size_high: key.High = None
+    after_night: Annotated[str | None, Key("last night before the change for sure (95 %)")] = None
+    by_night: Annotated[str | None, Key("first night after the change for sure (95 %)")] = None
     commits: Annotated[
         list[str], Key("commits of the nights in which it may have come, as recorded")
-    ]
+    ] = field(default_factory=list)
     run_next: Annotated[
         str | None, Key("night or commit whose runs would halve these: before or after the change")
-    ]
-    alarm_night: Annotated[str | None, Key("night after which the alarm was raised")]
-    p_alarm: Annotated[float | None, Key("p of that look; an alarm is below a fixed limit")]
+    ] = None
+    alarm_night: Annotated[str | None, Key("night after which the alarm was raised")] = None
+    p_alarm: Annotated[Number, Key("p of that look; an alarm is below a fixed limit")] = None
     autocorrelation: Annotated[
-        float | None, Key("correlation of successive nights around the change")
-    ]
+        Number, Key("correlation of successive nights around the change")
+    ] = None
     independent: Annotated[
         bool | None, Key("whether the rate of false alarms holds, so that a gate judges by it")
-    ]
-    noise: Annotated[
-        float | None, Key("standard deviation from night to night, of its log", "fraction")
-    ]
+    ] = None
+    noise: Annotated[Number, Key("standard deviation from night to night, of its log", "fraction")]
     unseen: Annotated[
-        float | None,
+        Number,
         Key("of the last segment: a change under this stays unseen for 20 nights", "fraction"),
     ]
     axis: key.AxisName
@@ -134,18 +134,11 @@ def _row(history: History, part: Part, number: int, about: Mapping[str, Any]) ->
         reached=sum(night.reached for night in of),
         mean=part.mean(start, end),
         unit=part.unit,
-        **_began(history, part, part.borders[number - 1]) if number else _FIRST,
+        **(_began(history, part, part.borders[number - 1]) if number else {}),
         noise=part.noise,
         unseen=part.unseen if number == len(part.borders) else None,
         **about,
     )
-
-
-#: What a row tells of the change it begins with, where it is the first.
-_FIRST: Mapping[str, Any] = {"commits": []} | dict.fromkeys(
-    ("change", "size", "size_low", "size_high", "after_night", "by_night", "run_next",
-     "alarm_night", "p_alarm", "autocorrelation", "independent")
-)  # fmt: skip
 
 
 def _began(history: History, part: Part, border: Border) -> dict[str, Any]:

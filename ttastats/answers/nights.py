@@ -132,8 +132,14 @@ def history(runs: pl.DataFrame, order: str) -> History:
     if unit is not None and not axis.progress:
         amount = pl.col(unit).cast(pl.Float64)
         logs = {"speed": logs["whole"] / amount, "progress": amount, **logs}
+    commits = label
+    if order == BY_DATE:  # else what each run trained is the column of the order
+        extras = [recorded(extra) for extra in runs["extra"]]
+        names = [next(filter(_COMMIT.search, extra), "") for extra in extras]
+        known = [extra.get(name) for extra, name in zip(extras, names, strict=True)]
+        commits = pl.Series([str(each) if each else None for each in known], dtype=pl.String)
     points = (
-        runs.with_columns(night=label.cast(pl.String), commit=_commits(runs, order, label))
+        runs.with_columns(night=label.cast(pl.String), commit=commits)
         .filter(pl.col("night").is_not_null())
         .group_by("night", maintain_order=True)
         .agg(
@@ -161,16 +167,6 @@ def history(runs: pl.DataFrame, order: str) -> History:
         whole = _summed(whole, [border for part in parts for border in part.borders])
     unordered = runs.height - sum(night.n for night in nights)
     return History(nights, (*parts, failures, whole), unordered)
-
-
-def _commits(runs: pl.DataFrame, order: str, label: pl.Series) -> pl.Series:
-    """Return what each run trained: the column of the order, or what its log calls a commit."""
-    if order != BY_DATE:
-        return label
-    extras = [recorded(extra) for extra in runs["extra"]]
-    names = [next((name for name in extra if _COMMIT.search(name)), "") for extra in extras]
-    commits = [extra.get(name) for extra, name in zip(extras, names, strict=True)]
-    return pl.Series([str(each) if each else None for each in commits], dtype=pl.String)
 
 
 def _named(name: str, unit: str | None, axis: Axis) -> tuple[str, Amount | str]:

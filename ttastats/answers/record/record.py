@@ -122,10 +122,8 @@ def of_rules() -> Report:
     """Return the report of all rules there are, with their sources."""
     rows = [RulesRow(each.name, each.title, each.read, each.source) for each in known().values()]
     columns = (
-        Column("rules"),
-        Column("definition of a record"),
-        Column("rules as of", rank=2, names=True),
-        Column("source", rank=1, names=True),
-    )
+        Column("rules"), Column("definition of a record"),
+        Column("rules as of", rank=2, names=True), Column("source", rank=1, names=True),
+    )  # fmt: skip
     body = tuple(Line(tuple(map(Text, row.numbers().values()))) for row in rows)
     return Report("record", tuple(rows), (Table(columns, body, "contest rules"),))
