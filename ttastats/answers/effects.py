@@ -116,7 +116,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
         of_parts = parts if len(parts) <= len(_ANY) else _ANY
         tables.append(fields.table(shares, [*heads, *_share_fields(of_parts)], title))
     if levels:
-        of_level = [
+        of_level: list[Field[LevelRow]] = [
             *fields.keys(["setting", "level"], heads=False),
             fields.reached(),
             Field(Column("p", "right"), lambda row: PValue(row.p_adjusted)),
