@@ -5,7 +5,6 @@ Losses, learning rates and throughput of training become evaluations with number
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -217,13 +216,13 @@ def _label_shift(scores: Sequence[_Score], style: Style) -> float:
 def _checkpoints(scores: Sequence[_Score]) -> list[int]:
     """Number the checkpoints: metrics of one checkpoint share its label, not its time."""
     numbers: dict[tuple[float, int | None], int] = {}
-    seen = Counter[tuple[str, float | None]]()
+    seen: dict[tuple[str, float], int] = {}
     indices = []
     for position, score in enumerate(scores):
-        label = score.label
-        occurrence = seen[score.metric, label]
-        seen[score.metric, label] += 1
-        key = (position, None) if label is None else (label, occurrence)
+        key: tuple[float, int | None] = position, None
+        if (label := score.label) is not None:
+            key = label, seen.get((score.metric, label), 0)
+            seen[score.metric, label] = key[1] + 1
         indices.append(numbers.setdefault(key, len(numbers)))
     return indices
 

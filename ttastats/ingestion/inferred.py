@@ -215,6 +215,8 @@ def _tells(part: str) -> bool:
 def of_runs(rows: pl.DataFrame) -> list[Inferred]:
     """Return the runs of a table whose entries are inferred."""
     marked = rows.filter(pl.col("extra").str.contains(f'"{MARK}":', literal=True))
+    if marked.is_empty():  # as of most units of work
+        return []
     found = []
     for row in marked.select(COLUMNS).unique(schema.RUN, maintain_order=True).iter_rows(named=True):
         fields = schema.recorded(row.pop("extra"))
