@@ -186,10 +186,7 @@ class Trace:
                     time = event.time = None
             if key in _READY:
                 if time is not None:
-                    evidence = (_READY[key], time)
-                    for value in event.metadata.labels():
-                        if value is not None and (label := as_float(value)) is not None:
-                            self.ready.setdefault(label, []).append(evidence)
+                    self._note_ready(event.metadata, (_READY[key], time))
             elif key not in by_key:
                 by_key[key] = [event]
             elif key in listed:
@@ -205,3 +202,8 @@ class Trace:
         if len(self.unreadable) < _KEPT:
             start = content[:_SHOWN].decode("utf-8", "replace")
             self.unreadable.append(Unreadable(line, start))
+
+    def _note_ready(self, metadata: Metadata, evidence: tuple[int, float]) -> None:
+        for value in metadata.labels():
+            if value is not None and (label := as_float(value)) is not None:
+                self.ready.setdefault(label, []).append(evidence)

@@ -29,7 +29,7 @@ from ttastats_parsers.own_runs import names_in
 
 _QUOTED = b'"'
 #: Bytes of JSON that are decoded at once: they become twenty times as many.
-_PIECE = 1 << 21
+_PIECE = 1 << 22
 _decode_lines = msgspec.json.Decoder().decode_lines
 
 
@@ -42,7 +42,7 @@ def rows_of(log: Log) -> Rows:
         rest = chain([first, second], blocks)
         head = first.removeprefix(b"\xef\xbb\xbf").lstrip()
         if head.startswith(b"{"):
-            rows = _of_json_lines(log, head, block)
+            rows = _of_json_lines(rest, log, head, block)
         elif head.startswith((b"PAR1", b"[")):
             rows = None
         else:
@@ -258,7 +258,7 @@ class _Cells:
 # ------------------------------------------------------------------------------------ JSON lines
 
 
-def _of_json_lines(log: Log, head: bytes, block: Block) -> Rows | None:
+def _of_json_lines(blocks: Iterator[bytes], log: Log, head: bytes, block: Block) -> Rows | None:
     """Return the rows that count of lines of JSON, None where they are to be read whole.
 
     Which columns are meant is known when all lines were seen: where a later one brings another, all
@@ -268,9 +268,9 @@ def _of_json_lines(log: Log, head: bytes, block: Block) -> Rows | None:
     if not isinstance(own_cells.json_value(first), dict):
         return None
     names: dict[str, None] = {}
-    for _ in range(2):
+    for again in (False, True):
         objects = _Objects(block, names)
-        for data in _pieces(log.blocks()):
+        for data in _pieces(log.blocks() if again else blocks):
             objects.read(data)
         if not objects.is_stale:
             return objects.rows()
@@ -296,6 +296,7 @@ class _Objects:
         self._names = names
         self._chosen = _choice(block, names)
         self._wanted: dict[str, str] = {}
+        self._plain: set[str] = set()
         self._record = None if self._chosen is None else self._record_of(self._chosen)
         self._held = _Held(1)
         self._line = 0
@@ -336,8 +337,9 @@ class _Objects:
         stamp = [clock.column] if clock is not None and clock.format is not None else []
         texts_in = {*names_in(self._block, self._names), *stamp}
         plain = {*_numbers_in(chosen).values(), *([clock.column] if clock is not None else [])}
+        self._plain = plain - texts_in
         kinds: dict[str, Any] = {
-            name: str | None if name in texts_in else float | None if name in plain else msgspec.Raw
+            name: str | None if name in texts_in else float | None if name in plain else Any
             for name in self._names
         }
         self._wanted = {
@@ -367,8 +369,11 @@ class _Objects:
             return None
         return pl.DataFrame(
             [
-                own_cells.series(name, list(map(attrgetter(field), objects)))
+                pl.Series(name, cells, pl.Float64())
+                if name in self._plain
+                else own_cells.series(name, cells)
                 for name, field in self._wanted.items()
+                for cells in [list(map(attrgetter(field), objects))]
             ]
         )
 
