@@ -104,7 +104,12 @@ def _table(
     one: League, places: Mapping[tuple[Any, ...], int], by: Sequence[str], *, is_first: bool
 ) -> Table:
     axis = AXES[one.entries[0].row.axis]
-    ticks = scale.of([time for entry in _near(one.entries) for time in _times(entry)], axis.unit)
+    amounts: list[float] = []
+    for entry in _near(one.entries):
+        times = entry.side.outcomes.times.tolist()
+        amounts += times
+        amounts += [end for end in (entry.low, entry.high) if end and end > min(times) / 4]
+    ticks = scale.of(amounts, axis.unit)
     lanes = one.lanes()
     whole = [names.label([entry.label]) for entry in one.entries]
     short = shortened(whole, _LONGEST) or {}
@@ -147,11 +152,6 @@ def _count(side: SideNumbers) -> str:
     if side.all_reached:
         return units.plural(side.n, "run")
     return f"{side.n_reached}/{side.n} reached"
-
-
-def _times(entry: Entry) -> list[float]:
-    times = entry.side.outcomes.times.tolist()
-    return [*times, *(end for end in (entry.low, entry.high) if end and end > min(times) / 4)]
 
 
 def _near(entries: Sequence[Entry]) -> list[Entry]:

@@ -163,13 +163,9 @@ def _fitted(specification: dict[str, Any], width: float, size: float) -> dict[st
     return _named(whole, rows, short) if short else whole
 
 
-def _views(specification: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [dict(specification), *specification.get("layer", ())]
-
-
 def _field_of_rows(specification: Mapping[str, Any]) -> str:
     """Return the field whose names stand beside the rows, empty where there are none."""
-    for view in _views(specification):
+    for view in (specification, *specification.get("layer", ())):
         how = view.get("encoding", {}).get("y", {})
         if how.get("type") == "nominal":
             return str(how["field"])

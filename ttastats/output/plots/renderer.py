@@ -84,7 +84,10 @@ def vega() -> str:
     """
     path = _kept()
     known = path is not None and path.is_file()
-    text = path.read_text("utf-8") if path and known else _bundle()
+    if path and known:
+        text = path.read_text("utf-8")
+    else:
+        text = call("javascript_bundle", "window.vegaEmbed = vegaEmbed;").decode()
     if "</script" in text.lower() or "<!--" in text:
         raise ValueError("the script of Vega cannot stand in a page")
     if path and not known:
@@ -101,10 +104,6 @@ def _kept() -> Path | None:
     with suppress(RuntimeError):  # there is no home folder
         return user_folder() / f"vega-{version('vl-convert-python')}.js"
     return None
-
-
-def _bundle() -> str:
-    return call("javascript_bundle", "window.vegaEmbed = vegaEmbed;").decode()
 
 
 def _process() -> subprocess.Popen[bytes]:

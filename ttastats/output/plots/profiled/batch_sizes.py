@@ -18,21 +18,11 @@ _HOW = "Measure it with `ttastats profile digits --batch-sizes auto -o prof.parq
 #: Of each plot: the column, its title, what its axis says and how, and what the column is.
 _DRAWN = (
     ("samples_per_second", "Throughput", "samples per second", "~s", ""),
-    (
-        "utilization",
-        "Share of the peak",
-        "share of peak FLOP/s",
-        ".0%",
-        "FLOP/s of a step divided by the measured peak of a matrix multiplication.",
-    ),
-    (
-        "cpu_utilization",
-        "Utilization of the cores",
-        "utilization of the cores",
-        ".0%",
-        "CPU time of a step divided by its wall-clock time and the number of cores.",
-    ),
-)
+    ("utilization", "Share of the peak", "share of peak FLOP/s", ".0%",
+     "FLOP/s of a step divided by the measured peak of a matrix multiplication."),
+    ("cpu_utilization", "Utilization of the cores", "utilization of the cores", ".0%",
+     "CPU time of a step divided by its wall-clock time and the number of cores."),
+)  # fmt: skip
 
 
 def plots(profiles: Profiles) -> tuple[Plot, ...]:
