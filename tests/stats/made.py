@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from ttastats.stats.decompose import variance_shares
 from ttastats.stats.outcomes import Epochs, outcomes
 from ttastats.stats.results import Estimate, Ratio, known
+from ttastats.stats.scaling import ScalePoint, scaling
 from ttastats.stats.speedup import Limits, Speedup, ratio_between, speedup
 
 
@@ -45,6 +47,16 @@ class Parts:
 
     share_epochs: Estimate
     cv_ratio: float | None
+
+
+def decompose_speedup(
+    times_a: ArrayLike, epochs_a: ArrayLike, times_b: ArrayLike, epochs_b: ArrayLike
+) -> SimpleNamespace:
+    """Return the parts of a speedup, of as many accelerators on both sides."""
+    sides = (times_a, epochs_a), (times_b, epochs_b)
+    points = (ScalePoint(1, *(np.asarray(each, np.float64) for each in side)) for side in sides)
+    parts = scaling(*points)
+    return SimpleNamespace(throughput=parts.throughput_speedup, epochs=parts.statistical_efficiency)
 
 
 def decompose_variance(times: ArrayLike, epochs: ArrayLike) -> Parts:

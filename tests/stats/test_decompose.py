@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.stats.made import decompose_variance
-from ttastats.stats.decompose import decompose_speedup, variance_shares
+from tests.stats.made import decompose_speedup, decompose_variance
+from ttastats.stats.decompose import variance_shares
 from ttastats.stats.results import known
 
 

@@ -27,7 +27,7 @@ MISUSE: dict[str, list[Callable[[], Any]]] = {
     ],
     "confidence must lie between 0 and 1": [
         lambda: quantiles.two_sided_t(3, 0.0),
-        lambda: quantiles.two_sided_z(1.0),
+        lambda: quantiles.two_sided_t(math.inf, 1.0),
         lambda: fraction.wilson(1, 2, 95.0),
     ],
     "confidence must lie between 0.5 and 1": [

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.stats.made import compared, decompose_variance, ert_ratio
+from tests.stats.made import compared, decompose_speedup, decompose_variance, ert_ratio
 from ttastats.stats.decision import decide
-from ttastats.stats.decompose import decompose_speedup, variance_shares
+from ttastats.stats.decompose import variance_shares
 from ttastats.stats.fraction import fisher, newcombe, wilson
 from ttastats.stats.means import mean_interval
 from ttastats.stats.multiplicity import adjusted

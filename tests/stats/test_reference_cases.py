@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.stats.made import compared, decompose_variance, ert_ratio
+from tests.stats.made import compared, decompose_speedup, decompose_variance, ert_ratio
 from ttastats.stats import (
     decision,
     decompose,
@@ -193,7 +193,7 @@ def two_samples_with_epochs(inputs: Inputs) -> Found:
 
 def check_speedup_parts(inputs: Inputs) -> Found:
     t_a, e_a, t_b, e_b = (floats(inputs[k]) for k in ("tta_a", "epochs_a", "tta_b", "epochs_b"))
-    parts = decompose.decompose_speedup(t_a, e_a, t_b, e_b)
+    parts = decompose_speedup(t_a, e_a, t_b, e_b)
     total, throughput, epochs = (
         speedup.ratio_of_means(a, b).estimate or math.nan
         for a, b in ((t_a, t_b), (t_a / e_a, t_b / e_b), (e_a, e_b))
@@ -217,7 +217,7 @@ def check_table7(inputs: Inputs) -> Found:
     speedups = {}
     for row in inputs["rows"]:
         slow, fast = row["epochs_a"] * row["throughput_speedup"], float(row["epochs_b"])
-        parts = decompose.decompose_speedup([slow], [row["epochs_a"]], [fast], [row["epochs_b"]])
+        parts = decompose_speedup([slow], [row["epochs_a"]], [fast], [row["epochs_b"]])
         assert parts.throughput.estimate == pytest.approx(row["throughput_speedup"])
         assert parts.epochs.estimate is not None
         speedups[row["model"]] = parts.throughput.estimate * parts.epochs.estimate

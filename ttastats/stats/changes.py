@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ttastats.stats.fraction import newcombe
-from ttastats.stats.quantiles import normal_quantile, t_tail, two_sided_t
+from ttastats.stats.quantiles import t_tail, two_sided_t
 from ttastats.stats.results import Floats
 
 #: The p of a look that raises an alarm: in 1 of 100 series of 100 unchanged nights, for two
@@ -273,7 +273,7 @@ def unseen(noise: float, nights: int) -> float:
     """
     after = UNSEEN_NIGHTS
     critical = -float(special.stdtrit(nights + after - 2, ALARM / 2))
-    return noise * (critical + normal_quantile(_POWER)) * math.sqrt(1 / nights + 1 / after)
+    return noise * (critical + float(special.ndtri(_POWER))) * math.sqrt(1 / nights + 1 / after)
 
 
 def change_of_failures(failed: Sequence[int], runs: Sequence[int]) -> Change:

@@ -1,7 +1,7 @@
-"""Why B is faster, and why runs of one side vary: epochs, or time per epoch.
+"""Why do runs of one side vary: in epochs, or in time per epoch?
 
-Time = epochs x time per epoch, so on the log scale both a speedup and a variance split into
-parts that add up exactly.
+Time = epochs x time per epoch, so on the log scale a variance splits into parts that add up
+exactly.
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ttastats.stats.moments import as_sample, constant, deviations, means
+from ttastats.stats.moments import constant, deviations, means
 from ttastats.stats.quantiles import two_sided_t
-from ttastats.stats.results import Floats, Ratio, Withheld
-from ttastats.stats.speedup import ratio_of_geometric_means
+from ttastats.stats.results import Floats, Withheld
 from ttastats.stats.variation import has_outlier
 
 RUNS_FOR_SHARES = 3
@@ -32,36 +30,6 @@ _CONFIDENCE = 0.95
 
 #: An interval of a share that leaves less than this open on either side says nothing.
 _NEARLY_NONE = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class SpeedupParts:
-    """The parts of a speedup in geometric means: it is ``throughput`` x ``epochs`` exactly.
-
-    Each part is A over B, above 1 where B gains.
-    """
-
-    throughput: Ratio
-    epochs: Ratio
-
-
-def decompose_speedup(
-    times_a: ArrayLike,
-    epochs_a: ArrayLike,
-    times_b: ArrayLike,
-    epochs_b: ArrayLike,
-    *,
-    confidence: float = 0.95,
-) -> SpeedupParts:
-    """Split the speedup of B over A into throughput and epochs, each with a Welch interval.
-
-    Times in seconds and epochs to target of the successful runs, shapes (n_A,) and (n_B,).
-    """
-    t_a, e_a, t_b, e_b = map(as_sample, (times_a, epochs_a, times_b, epochs_b))
-    return SpeedupParts(
-        throughput=ratio_of_geometric_means(t_a / e_a, t_b / e_b, confidence=confidence),
-        epochs=ratio_of_geometric_means(e_a, e_b, confidence=confidence),
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

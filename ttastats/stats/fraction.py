@@ -7,13 +7,13 @@ import math
 import numpy as np
 from scipy import special
 
-from ttastats.stats.quantiles import beta_quantile, two_sided_z
+from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Difference, Floats
 
 
 def wilson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float, float]:
     """Return the fraction of runs that reached, and the ends of Wilson's score interval (1927)."""
-    z2, p = two_sided_z(confidence) ** 2, successes / n
+    z2, p = two_sided_t(math.inf, confidence) ** 2, successes / n
     centre = p + z2 / (2 * n)
     half = math.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n**2)))
     scale = 1 + z2 / n
@@ -28,7 +28,9 @@ def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> flo
 
     "Fails at most x of the time" with x = 1 minus it: 0.45 for 5 of 5, 0.26 for 10 of 10.
     """
-    return beta_quantile(1 - confidence, successes, n - successes + 1) if successes else 0.0
+    if not successes:
+        return 0.0
+    return float(special.betaincinv(successes, n - successes + 1, 1 - confidence))
 
 
 def newcombe(

@@ -10,22 +10,15 @@ import math
 from scipy import special
 
 
-def normal_quantile(probability: float) -> float:
-    """Quantile of the standard normal distribution."""
-    return float(special.ndtri(probability))
-
-
-def two_sided_z(confidence: float) -> float:
-    """Critical value of a two-sided normal interval: 1.96 for 0.95."""
-    return two_sided_t(math.inf, confidence)
-
-
 def two_sided_t(df: float, confidence: float) -> float:
-    """Student's critical value of a two-sided interval; ValueError for no such confidence."""
+    """Student's critical value of a two-sided interval, also of infinite ``df``: 1.96 for 0.95.
+
+    ValueError unless the confidence lies strictly between 0 and 1.
+    """
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
     if math.isinf(df):
-        return normal_quantile(0.5 + confidence / 2)
+        return float(special.ndtri(0.5 + confidence / 2))
     return -float(special.stdtrit(df, (1 - confidence) / 2))
 
 
@@ -39,8 +32,3 @@ def t_tail(df: float, t: float) -> float:
 def chi2_quantile(probability: float, df: float) -> float:
     """Quantile of the chi-squared distribution."""
     return 2.0 * float(special.gammaincinv(df / 2, probability))
-
-
-def beta_quantile(probability: float, a: float, b: float) -> float:
-    """Quantile of the beta distribution."""
-    return float(special.betaincinv(a, b, probability))

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ttastats.stats.decompose import decompose_speedup
 from ttastats.stats.logratio import combine
 from ttastats.stats.outcomes import Outcomes, time_term
 from ttastats.stats.results import Estimate, Floats, Ratio
-from ttastats.stats.speedup import ratio_of_means
+from ttastats.stats.speedup import ratio_of_geometric_means, ratio_of_means
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,15 +44,15 @@ def scaling(base: ScalePoint, point: ScalePoint, *, confidence: float = 0.95) ->
     """
     fair = base.accelerators / point.accelerators
     speedup = ratio_of_means(base.times, point.times, confidence=confidence)
-    parts = decompose_speedup(
-        base.times, base.epochs, point.times, point.epochs, confidence=confidence
-    )
+    per_epoch = (base.times / base.epochs, point.times / point.epochs)
+    throughput = ratio_of_geometric_means(*per_epoch, confidence=confidence)
+    epochs = ratio_of_geometric_means(base.epochs, point.epochs, confidence=confidence)
     return Scaling(
         speedup=speedup,
         efficiency=_scaled(speedup, fair),
-        throughput_speedup=parts.throughput,
-        throughput_efficiency=_scaled(parts.throughput, fair),
-        statistical_efficiency=parts.epochs,
+        throughput_speedup=throughput,
+        throughput_efficiency=_scaled(throughput, fair),
+        statistical_efficiency=epochs,
     )
 
 
