@@ -79,8 +79,8 @@ def compare(
         remedy = "Give one file per set, or split the table: --same --by day."
         refuse_if(of_one_table and not what.by, needs, "--same", remedy)
         whole = "cannot be combined with --same, which compares whole sessions"
-        others_asked = ((block, "block"), (options.max_runs, "sequential"), (profiles, "profile-a"))
-        for value, option in others_asked:
+        excluded = ((block, "block"), (options.max_runs, "sequential"), (profiles, "profile-a"))
+        for value, option in excluded:
             refuse_if(value, whole, f"--same --{option}", "Remove one of the two.")
         view = replace(view or View(), same=True)
     noise = None if prior is None or same else question.earlier(prior, what)
