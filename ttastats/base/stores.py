@@ -195,11 +195,14 @@ class Url:
         if "s3" in store.protocol and largest >= _AT_ONCE:
             bucket, key, _ = store.split_path(name)
             listed = store.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=key)
-            left = [{k: each[k] for k in ("Key", "UploadId")} for each in listed.get("Uploads", ())]
+            left = [
+                {"Bucket": bucket, "Key": each["Key"], "UploadId": each["UploadId"]}
+                for each in listed.get("Uploads", ())
+            ]
         yield
         with suppress(Exception):  # what was to be put is there
             for each in left:
-                store.call_s3("abort_multipart_upload", Bucket=bucket, **each)
+                store.call_s3("abort_multipart_upload", **each)
 
     def opened(self) -> tuple[Any, str]:
         """Return the store, and the name of this place in it."""
