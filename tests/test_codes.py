@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from string import Formatter
 
 import pytest
@@ -46,10 +48,24 @@ def test_the_page_of_codes_is_that_of_the_table() -> None:
     assert matches_accepted(ROOT / "docs" / "codes.md", page)
 
 
+@cache
+def _sources() -> Mapping[Path, tuple[ast.AST, ...]]:
+    """Return the calls and the strings of each module of the product."""
+    paths = [*(ROOT / "ttastats").rglob("*.py"), *(ROOT / "parsers").rglob("*.py")]
+    return {
+        path: tuple(
+            node
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Call | ast.Constant)
+        )
+        for path in sorted(paths)
+    }
+
+
 def _calls() -> Iterator[tuple[str, ast.Call]]:
     """Yield the calls that fill a text, and where they are."""
-    for path in sorted((ROOT / "ttastats").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path, nodes in _sources().items():
+        for node in nodes:
             if isinstance(node, ast.Call) and getattr(
                 node.func, "id", getattr(node.func, "attr", "")
             ) in {"note", "wording", "worded", "flag"}:
@@ -120,12 +136,11 @@ def test_every_text_reads_as_accepted() -> None:
 def _strings() -> set[str]:
     """Return the strings of the product but those of the table."""
     table = ROOT / "ttastats" / "base" / "codes.py"
-    paths = [*(ROOT / "ttastats").rglob("*.py"), *(ROOT / "parsers").rglob("*.py")]
     return {
         node.value
-        for path in paths
+        for path, nodes in _sources().items()
         if path != table
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
 
@@ -153,11 +168,10 @@ _MADE = {"epoch_back", "samples_back", "seconds_back", "step_back"}
 @pytest.mark.skipif(not (ROOT / "parsers").exists(), reason="an installed copy has no sources")
 def test_the_codes_of_the_table_are_those_of_the_product() -> None:
     table = {code for rows in codes.ROWS.values() for row in rows for code in row.codes.split()}
-    paths = [*(ROOT / "ttastats").rglob("*.py"), *(ROOT / "parsers").rglob("*.py")]
     calls = [
         node
-        for path in paths
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for nodes in _sources().values()
+        for node in nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     ]
     made = {

@@ -81,10 +81,10 @@ def test_a_sweep_is_made_once_and_its_quality_on_unseen_data_compared(
     example: dict[str, Any], tmp_path: Path
 ) -> None:
     pytest.importorskip("torch", reason="training needs PyTorch")
-    table = example["sweep"](tmp_path, range(2))
+    table = example["sweep"](tmp_path, range(1))
     logs = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("result_*.txt")}
-    assert len(logs) == 4
+    assert len(logs) == 2
     assert [row.cells[0].text for row in table.rows] == ["batch_size 32", "batch_size 128"]
     assert "on data that were not used to stop them (cf. Table 5)" in table.title
-    assert example["sweep"](tmp_path, range(2)) == table
+    assert example["sweep"](tmp_path, range(1)) == table
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("result_*.txt")} == logs

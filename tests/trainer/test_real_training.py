@@ -65,7 +65,7 @@ def test_a_run_that_misses_its_target_says_aborted_and_is_counted(tmp_path: Path
     ("workload", "changes"),
     [
         ("digits", {}),
-        ("digits", {"precision": "bf16"}),
+        ("digits", {"precision": "bf16", "width": 4}),
         ("digits", {"channels_last": True}),
         ("digits", {"optimizer": "adamw", "batch_size": 256}),
         ("digits-lm", {"width": 8, "batch_size": 256}),

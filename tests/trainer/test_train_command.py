@@ -196,7 +196,8 @@ def test_the_three_commands_lead_from_an_empty_folder_to_a_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = invoke("train", "--emit-log")
+    small = ("--width", 8, "--target", 0.5)
+    done = invoke("train", "--emit-log", *small)
     assert done.exception is None
     assert_shows_a_time(done)
     assert done.stderr.startswith("workload digits, logs in logs/\n")
@@ -204,8 +205,8 @@ def test_the_three_commands_lead_from_an_empty_folder_to_a_verdict(
     assert invoke("ingest", "logs/").exit_code == 0
     assert invoke("variance", "logs.parquet").exit_code == 0
     for side, batch_size in (("a", 64), ("b", 512)):
-        small = ("--width", 8, "--target", 0.5, "--batch-size", batch_size, "--runs", 2)
-        assert invoke("train", "--emit-log", side, *small).exit_code == 0
+        words = ("--emit-log", side, *small, "--batch-size", batch_size, "--runs", 2)
+        assert invoke("train", *words).exit_code == 0
         assert invoke("ingest", f"{side}/").exit_code == 0
     compared = invoke("compare", "a.parquet", "b.parquet")
     assert compared.exit_code == 0
