@@ -28,6 +28,15 @@ time = pl.col("run_seconds").filter(pl.col("met") & (pl.col("run_status") == "su
 print(runs.group_by("benchmark", "entry").agg(
     n=pl.len(), mean=time.mean(), std=time.std()).sort("benchmark", "mean").collect().write_csv())
 """
+#: A frame of a million evaluations, and how it becomes a table.
+FRAME = """
+import numpy as np, polars as pl, ttastats
+frame = pl.DataFrame({"seed": np.arange(1_000_000) // 10, "step": np.arange(1_000_000) % 10})
+frame = frame.with_columns(seconds=pl.col("step") * 7.0 + 1, accuracy=pl.col("step") / 10)
+"""
+FROM_FRAME = """
+ttastats.from_frame(frame, run="seed", metric="accuracy", seconds="seconds", step="step")
+"""
 #: How often each round stands in the eleven tables; they come to 17,000 runs.
 ELEVEN = ("v5.0",) * 9 + ("v0.7", "v0.5")
 NAMES = ("run_id", "source", "source_digest", "content_digest", "submitter", "entry")
@@ -90,25 +99,28 @@ def large(folder: Path) -> list[Path]:
     return [path]
 
 
-def compared(what: str, files: list[Path], commands: list[list[str]], turns: int) -> list[str]:
-    """Return the section of some tables: each command in turns with the lines by hand."""
-    from benchmarks.ingest.measuring import Cost, measured, ratio
-
-    programs: dict[str, list[str]] = {
-        "polars by hand": [sys.executable, "-c", BY_HAND, *map(str, files)]
-    }
+def programs_of(files: list[Path], commands: list[list[str]]) -> dict[str, list[str]]:
+    """Return the lines by hand and the commands that answer from some tables."""
+    programs = {"polars by hand": [sys.executable, "-c", BY_HAND, *map(str, files)]}
     for words in commands:
         shown = (word for word in words if not word.endswith(("page.html", "all.parquet")))
         name = f"`{' '.join(shown)}`"
         command = [sys.executable, "-m", "ttastats", words[0], *map(str, files), *words[1:]]
         programs[name.replace(" -o", "")] = command
+    return programs
+
+
+def compared(what: str, programs: dict[str, list[str]], turns: int) -> list[str]:
+    """Return the section of some programs, measured in turns; ratios are over the first."""
+    from benchmarks.ingest.measuring import Cost, measured, ratio
+
     costs: dict[str, list[Cost]] = {name: [] for name in programs}
     for _ in range(turns):
         for name, command in programs.items():
             costs[name].append(measured(command))
-    lines = [f"### {what}\n", "| | CPU s, least | CPU, by hand 1 | MB | MB, by hand 1 |"]
+    lines = [f"### {what}\n", "| | CPU s, least | CPU, first row 1 | MB | MB, first row 1 |"]
     lines.append("|---|---:|---:|---:|---:|")
-    by_hand = costs["polars by hand"]
+    by_hand = next(iter(costs.values()))
     for name, each in costs.items():
         cpu, peak = min(cost.cpu for cost in each), max(cost.peak for cost in each)
         times = ratio([cost.cpu for cost in each], [cost.cpu for cost in by_hand])
@@ -158,8 +170,13 @@ def main(arguments: Any = None) -> int:
                 + [page],
             ),
         )
-        for what, files, commands in parts:
-            print("\n".join(compared(what, files, commands, options.turns)), flush=True)
+        every = {what: programs_of(files, commands) for what, files, commands in parts}
+        every["A frame of a million rows"] = {
+            "the frame": [sys.executable, "-c", FRAME],
+            "`from_frame`": [sys.executable, "-c", FRAME + FROM_FRAME],
+        }
+        for what, programs in every.items():
+            print("\n".join(compared(what, programs, options.turns)), flush=True)
     return 0
 
 

@@ -49,8 +49,8 @@ def with_stopped(runs: pl.DataFrame) -> pl.DataFrame:
 
 def standing(runs: pl.DataFrame) -> pl.DataFrame:
     """Keep the runs that are not set aside."""
-    if "set_aside" not in runs.columns:
-        return runs
+    if "set_aside" not in runs.columns or not runs["set_aside"].count():
+        return runs  # a copy of a million runs costs a second
     return runs.filter(pl.col("set_aside").is_null())
 
 
@@ -61,6 +61,8 @@ def counted(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     that is told by two clocks, as a log and as a DAWNBench entry, the log counts.
     """
     there, copy = standing(runs), ("content_digest", *by)
+    if not there["content_digest"].count():
+        return there
     of_training = pl.col("clock") == "train"
     told_whole = of_training & (~of_training).any().over(copy)
     there = there.filter(pl.col("content_digest").is_null() | ~told_whole.fill_null(value=False))

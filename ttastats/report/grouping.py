@@ -151,10 +151,9 @@ def shown_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
 
     Not suite and round where every row has the same, and no benchmark where none is known.
     """
+    first = {name: rows[0].get(name) if rows else None for name in BENCHMARK if name in by}
     alike = {
-        name: rows[0].get(name) if rows else None
-        for name in ("suite", "round", "benchmark")
-        if name in by and all(row.get(name) == rows[0].get(name) for row in rows)
+        name: value for name, value in first.items() if all(row.get(name) == value for row in rows)
     }
     hidden = {name for name, value in alike.items() if name != "benchmark" or value is None}
     return tuple(name for name in by if name not in hidden)
