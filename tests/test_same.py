@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -128,12 +129,14 @@ def test_sets_without_a_spread_leave_it_unknown() -> None:
     assert (found["verdict"], found["smallest_claim"], found["sets"]) == ("unavailable", None, 1)
 
 
-def test_sets_are_neither_blocks_nor_looks() -> None:
-    for asked in ({"block": ["day"]}, {"options": Options(max_runs=20)}):
-        with pytest.raises(
-            TtastatsError, match="cannot be combined with --same, which compares whole sessions"
-        ):
-            api.compare(MONDAY, TUESDAY, same=True, **asked)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "option", [{"block": ["day"]}, {"options": Options(max_runs=20)}, {"prior": MONDAY}]
+)
+def test_sets_are_not_compared_by_runs(option: dict[str, Any]) -> None:
+    with pytest.raises(
+        TtastatsError, match="cannot be combined with --same, which compares whole sessions"
+    ):
+        api.compare(MONDAY, TUESDAY, same=True, **option)
 
 
 def test_the_command_takes_sets(tmp_path: Path) -> None:

@@ -79,11 +79,16 @@ def compare(
         remedy = "Give one file per set, or split the table: --same --by day."
         refuse_if(of_one_table and not what.by, needs, "--same", remedy)
         whole = "cannot be combined with --same, which compares whole sessions"
-        excluded = ((block, "block"), (options.max_runs, "sequential"), (profiles, "profile-a"))
+        excluded = (
+            (block, "block"),
+            (options.max_runs, "sequential"),
+            (profiles, "profile-a"),
+            (prior is not None, "prior"),
+        )
         for value, option in excluded:
             refuse_if(value, whole, f"--same --{option}", "Remove one of the two.")
         view = replace(view or View(), same=True)
-    noise = None if prior is None or same else question.earlier(prior, what)
+    noise = None if prior is None else question.earlier(prior, what)
     by_sets = replace(what, by=(), labels=()) if of_one_table else what
     judge = judge_of(by_sets, (fail_on, require), also, block, profiles, noise)
     names = question.short_labels(sources, by_sets.labels)
