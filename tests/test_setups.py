@@ -289,7 +289,7 @@ def test_sides_are_called_by_the_values_of_a_setting(table: Path) -> None:
         (row,) = json.loads(shown.stdout)["rows"]
         assert [row["a"], row["b"]] == values
     page = tta.html_report(*sides_of(table, "lr=0.1", "lr=0.2"), labels=["optimizer"])
-    assert "B: sgd" in page.html
+    assert "A = adam   B = sgd" in page.html
     for name in ("x", "seed", "benchmark", "model"):
         refused = CliRunner().invoke(app, [*words, name])
         assert "1 label for 2 sides" in str(refused.exception)
