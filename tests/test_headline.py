@@ -58,6 +58,10 @@ def test_what_is_undecided_says_between_which_ends_the_truth_lies() -> None:
     assert said(NONE | {"verdict": "undecided"}).sentence == (
         "Undecided: no significant difference between new and old."
     )
+    equal = dict.fromkeys(("speedup", "speedup_low", "speedup_high"), 1.0)
+    assert said(equal | {"verdict": "undecided"}).sentence == (
+        "Undecided: no significant difference between new and old."
+    )
 
 
 def test_without_a_verdict_the_reason_is_said() -> None:

@@ -90,7 +90,7 @@ SHARED = entries(_SHARED) | {k: v for each in _KEYWORDS for k, v in entries(each
 
 
 def declared(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, str]]) -> Parameter:
-    """Return a parameter of a function as typer reads it, with its words in `own` or `SHARED`."""
+    """Return a parameter of a function as typer reads it, with its words in `texts` or `SHARED`."""
     word = name.strip("_")
     head, text = texts.get(word) or SHARED[word]
     if word in SHARED and "{}" in SHARED[word][1]:

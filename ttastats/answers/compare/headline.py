@@ -164,7 +164,7 @@ def _undecided(whole: _Whole) -> str:
     on = "" if len(rows) == 1 else f" on any of {whole.counted(testable)}"
     if len(testable) < len(rows):
         on += f" ({len(rows) - len(testable)} more without a verdict)"
-    if low is None or high is None:
+    if low is None or high is None or low == high:  # without a spread there are no ends
         return f"no significant difference between {b} and {a}{on}"
     less, more = (axis.less if end >= 1 else axis.more for end in (low, high))
     first = f" {less}" if less != more else ""
