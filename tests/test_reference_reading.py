@@ -48,7 +48,7 @@ def read(path: Path) -> Pair | None:
 
 
 def differences(pair: Pair) -> Iterator[str]:
-    """Say in what the two readings of a file differ."""
+    """Yield in what the two readings of a file differ."""
     if pair.slow is None or len(pair.runs) != 1:
         yield f"{len(pair.runs)} runs, read slowly {pair.slow}"
         return

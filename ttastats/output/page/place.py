@@ -15,7 +15,7 @@ _HEAD_BYTES = 4_000
 
 
 def expect(path: Path, inputs: Iterable[Place]) -> None:
-    """Say before any work that the page could not be written, or would replace what is no page.
+    """Raise before any work where the page could not be written, or would replace what is no page.
 
     Raises
     ------

@@ -234,7 +234,7 @@ def _names(how: dict[str, Any]) -> list[str]:
 
 
 def _sized(drawn: str, factor: float, unit: str) -> str:
-    """Say the size in a unit of length, so that a paper gets it as wide as asked for."""
+    """Return the SVG with its size in a unit of length, for a paper of a given width."""
 
     def length(match: re.Match[str]) -> str:
         return f'{match[1]}="{float(match[2]) * factor:.4f}{unit}"'
@@ -244,7 +244,7 @@ def _sized(drawn: str, factor: float, unit: str) -> str:
 
 
 def _described(drawn: str, plot: Drawable) -> str:
-    """Return an SVG what programs that read aloud look for."""
+    """Return an SVG with what programs that read aloud look for."""
     head = drawn.index(">")
     texts = f"<title>{escape(plot.title)}</title><desc>{escape(plot.caption)}</desc>"
     return f'{drawn[:head]} role="img">{texts}{drawn[head + 1 :]}'
