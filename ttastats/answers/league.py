@@ -9,7 +9,6 @@ confidence of the pairs (Al Mohamad, Goeman and van Zwet 2022).
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -326,7 +325,7 @@ def tied(league: League) -> str:
 
 def hardware(entry: Entry) -> str:
     """Return what an entry ran on: `8× NVIDIA H200`, as far as its runs agree."""
-    names = Counter(entry.runs.get_column("hardware").drop_nulls())
+    names = {name: None for name in entry.runs["hardware"] if name is not None}
     words = ", ".join(names) if len(names) < 3 else f"{len(names)} kinds of hardware"
     if entry.accelerators is None:
         return words

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
 
 from ttastats.answers.compare.cells import FAILED
@@ -16,13 +17,15 @@ from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.counted import counted
-from ttastats.outcomes.time_to_target import common_progress
+from ttastats.outcomes.time_to_target import common_progress, solved
 from ttastats.report import fields, grouping
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Quantity, Table, Text
 from ttastats.report.fields import Field
+from ttastats.report.grouping import Groups
 from ttastats.report.row import AnyRow, Key, Row
+from ttastats.sides.design.side import mixed_setups
 from ttastats.sides.numbers import expected_seconds, outcomes_of
 from ttastats.stats.outcomes import Outcomes, outcomes
 from ttastats.stats.results import Ratio
@@ -76,26 +79,20 @@ class ScalingRow(Row, frozen=True):
 def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     """Return speedup and efficiency of every entry against the smallest of its curve."""
     by = grouping.row_keys(by) if by else CURVE  # a curve never mixes benchmarks or rounds
-    known = runs.filter(pl.col("accelerators").is_not_null(), pl.col("accelerators") > 0)
-    rows: list[ScalingRow] = []
-    curves: list[_Curve] = []
-    for keys, group in grouping.groups(known, by):
-        points = _curve(keys, group)
-        rows += points
-        if points:
-            curves.append((keys, group))
+    known = counted(runs.filter(pl.col("accelerators") > 0), by)
+    scales = pl.col("accelerators").filter("reached").n_unique().over(by)
+    drawn = known.filter(scales > 1)
+    rows = _rows(drawn, by)
     one_scale = f"runs with the same {', '.join(by)} have only one number of accelerators"
     remedy = "Give logs at several scales, or group by fewer columns: --by submitter."
     refuse_if(not rows, one_scale, None, remedy)
     axis = axes.of(runs)
-    failed = any(row.failed_runs for row in rows)
-    unknown = counted(runs, by).height - counted(known, by).height
-    notes = [*_notes(by, curves, axis)]
-    if failed:
+    notes = [*_notes(by, grouping.groups(drawn, by), axis)]
+    if any(row.failed_runs for row in rows):
         notes.append(note("expected", FAILED, expected=axis.expected))
     notes += grouping.left_out_notes(runs, by)
-    notes += grouping.failed_notes(pl.concat([group for _, group in curves]))
-    if unknown:
+    notes += grouping.failed_notes(drawn)
+    if unknown := counted(runs, by).height - known.height:
         notes.append(note("unknown_scale", n=unknown))
     table, sentence = _table(rows, by, axis), _sentence(rows, by, axis)
     report = Report("scaling", tuple(rows), (table,), tuple(notes), sentence, by=by)
@@ -132,10 +129,6 @@ def _sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> str:
     )
 
 
-#: What the runs of one curve agree in, and these.
-_Curve = tuple[Mapping[str, Any], pl.DataFrame]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Point:
     """The runs of an entry, and what came of them, None where one has no time."""
@@ -143,54 +136,58 @@ class _Point:
     entry: str
     accelerators: int
     runs: pl.DataFrame
-    solved: pl.DataFrame
     outcomes: Outcomes | None
 
-
-def _curve(keys: Mapping[str, Any], curve: pl.DataFrame) -> list[ScalingRow]:
-    """Return the rows of one curve, smallest scale first; none if there is one scale only."""
-    if curve.filter("reached")["accelerators"].n_unique() < 2:
-        return []
-    ordered = curve.sort("accelerators", "entry")
-    points = [
-        _Point(
-            str(entry),
-            int(accelerators),
-            runs,
-            runs.filter("reached"),
-            None if runs["observed_seconds"].null_count() else outcomes_of(runs),
-        )
-        for (entry, accelerators), runs in ordered.group_by(
-            "entry", "accelerators", maintain_order=True
-        )
-    ]
-    base = next(point for point in points if point.solved.height)
-    return [_row_of(keys, base, point) for point in points]
+    @property
+    def all_reached(self) -> bool:
+        """Return whether no run failed."""
+        return bool(self.runs["reached"].all())
 
 
-def _row_of(keys: Mapping[str, Any], base: _Point, point: _Point) -> ScalingRow:
-    runs, solved, axis = point.runs, point.solved, axes.of(point.runs)
+def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
+    """Return the rows of all curves, those of each by its scales."""
+    scale = ("accelerators", "entry")
+    last = [*(True for _ in by), False, False]
+    ordered = runs.sort(*by, *scale, nulls_last=last, maintain_order=True)
+    parts = ordered.partition_by(*by, *scale, maintain_order=True)
+    mixed = mixed_setups(ordered, [part.height for part in parts])
+    curves: dict[tuple[Any, ...], list[_Point]] = {}
+    for part, several in zip(parts, mixed, strict=True):
+        timed = not part["observed_seconds"].null_count()
+        came = outcomes_of(part, mixed=several) if timed else None
+        point = _Point(str(part["entry"][0]), part["accelerators"][0], part, came)
+        curves.setdefault(tuple(part[name][0] for name in by), []).append(point)
+    rows = []
+    for values, points in curves.items():
+        base = next(point for point in points if point.runs["reached"].any())
+        keys = dict(zip(by, values, strict=True))
+        rows += [_row(keys, base, point) for point in points]
+    return rows
+
+
+def _row(keys: dict[str, Any], base: _Point, point: _Point) -> ScalingRow:
+    runs, axis, reached = point.runs, axes.of(point.runs), int(point.runs["reached"].sum())
     fair = base.accelerators / point.accelerators
-    batches = runs.get_column("global_batch_size").drop_nulls().unique().to_list()
-    speedup, parts = _compared(base, point) if solved.height else (None, None)
+    batches = {*runs["global_batch_size"]} - {None}
+    speedup, parts = _compared(base, point) if reached else (None, None)
     return ScalingRow(
         point.entry,
         point.accelerators,
         base.entry,
         base.accelerators,
-        batches[0] if len(batches) == 1 else None,
+        batches.pop() if len(batches) == 1 else None,
         runs.height,
-        solved.height,
+        reached,
         axis.name,
-        grouping.mean_of(solved.get_column("tta_seconds")),
+        grouping.mean_of(solved(runs, "tta_seconds")),
         expected_seconds(runs),
-        base.solved.height < base.runs.height or solved.height < runs.height,
+        not (base.all_reached and point.all_reached),
         *_limits(speedup),
         *_limits(speedup, fair if axis.is_time else None),
         *_limits(parts.throughput_speedup if parts else None),
         *_limits(parts.throughput_efficiency if parts else None),
         *_limits(parts.statistical_efficiency if parts else None),
-        keys=dict(keys),
+        keys=keys,
     )
 
 
@@ -207,8 +204,8 @@ def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Scaling | None
     small, large = (
         ScalePoint(
             each.accelerators,
-            each.solved["tta_seconds"].to_numpy(),
-            each.solved[unit].cast(pl.Float64).to_numpy(),
+            solved(each.runs, "tta_seconds").to_numpy(),
+            solved(each.runs, unit).cast(pl.Float64).to_numpy(),
         )
         for each in (base, point)
     )
@@ -229,15 +226,14 @@ def _limits(ratio: Ratio | None, factor: float | None = 1.0) -> _Limits:
 
 
 def _slope(curve: pl.DataFrame) -> str:
-    known = curve.filter(
-        pl.col("reached").any().over("accelerators"),
-        pl.col("observed_seconds").is_not_null().all().over("accelerators"),
-    ).sort("accelerators")
-    scales, sides = [], []
-    for (accelerators,), group in known.group_by("accelerators", maintain_order=True):
-        scales.append(int(str(accelerators)))
-        sides.append(outcomes(group["observed_seconds"].to_numpy(), group["reached"].to_numpy()))
-    slope = loglog_slope(scales, sides)
+    accelerators, reached = curve["accelerators"].to_numpy(), curve["reached"].to_numpy()
+    observed = curve["observed_seconds"].to_numpy()  # unknown: NaN
+    sides = {}
+    for scale in np.unique(accelerators).tolist():
+        here = accelerators == scale
+        if reached[here].any() and not np.isnan(observed[here]).any():
+            sides[scale] = outcomes(observed[here], reached[here])
+    slope = loglog_slope(tuple(sides), tuple(sides.values()))
     if slope.estimate is None:
         return "unknown"
     return f"{slope.estimate:.2f}{units.within(slope.low, slope.high)}"
@@ -285,23 +281,24 @@ def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
     return fields.table(rows, shown, " ".join(common))
 
 
-def _notes(by: Sequence[str], curves: Sequence[_Curve], axis: Axis) -> Iterator[Note]:
-    names = distinct_keys([keys for keys, _ in curves], by)
+def _notes(by: Sequence[str], curves: Groups, axis: Axis) -> Iterator[Note]:
+    named = curves.keys.rows(named=True)
+    distinct = distinct_keys(named, by)
+    names = [_name(keys, distinct) for keys in named]
     if axis.is_time:
         yield note("definitions.scaling")
-        slopes = [f"{_name(keys, names)} {_slope(runs)}" for keys, runs in curves]
+        slopes = [f"{name} {_slope(runs)}" for name, runs in zip(names, curves.parts, strict=True)]
         yield note("slope", slopes=slopes)
     else:
         yield note("no_throughput.scaling", to_target=axis.to_target)
     mixed = []
-    for keys, runs in curves:
-        several = [name for name in CURVE if runs[name].drop_nulls().n_unique() > 1]
-        how = {name: f"several of {name}" for name in several}
+    for name, runs in zip(names, curves.parts, strict=True):
+        several = [column for column in CURVE if len({*runs[column]} - {None}) > 1]
+        how = {column: f"several of {column}" for column in several}
         if runs["hardware"].null_count():
             how.setdefault("hardware", "hardware unknown")
         if how:
-            listed = ", ".join(how[name] for name in CURVE if name in how)
-            mixed.append(f"{_name(keys, names)}: {listed}")
+            mixed.append(f"{name}: {', '.join(how[column] for column in CURVE if column in how)}")
     if mixed:
         yield note("mixed_curves", curves=mixed)
 

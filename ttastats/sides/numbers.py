@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval
+from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval, solved
 from ttastats.sides.design.side import BLOCK, Design, design, grids_of, mixed_setups, setup_names
 from ttastats.stats.outcomes import Epochs, Outcomes, expected_time, outcomes
 from ttastats.stats.variation import cv_interval
@@ -81,13 +81,12 @@ def side(
     `unit` and `column` are those of `time_to_target.common_progress`: the columns of the progress
     both sides share, and of its evaluation interval.
     """
-    solved = runs.filter("reached")
-    times = _floats(solved.get_column("tta_seconds"))
-    progress = _floats(solved.get_column(unit)) if unit else None
+    times = _floats(solved(runs, "tta_seconds"))
+    progress = _floats(solved(runs, unit)) if unit else None
     spread = cv_interval(
         times,
         epochs=progress,
-        evaluation_interval=evaluation_interval(solved, column) if column else None,
+        evaluation_interval=evaluation_interval(runs, column) if column else None,
         confidence=confidence,
         ddof=ddof,
     )
@@ -126,14 +125,19 @@ def briefs(groups: Sequence[pl.DataFrame]) -> list[SideNumbers]:
     return sides
 
 
-def outcomes_of(runs: pl.DataFrame) -> Outcomes:
-    """Return what came of the runs that have a time (`time_to_target.runs`)."""
-    timed = runs.filter(pl.col("observed_seconds").is_not_null())
+def outcomes_of(runs: pl.DataFrame, *, mixed: bool = True) -> Outcomes:
+    """Return what came of the runs that have a time (`time_to_target.runs`).
+
+    `mixed` is whether they may be of several setups (`mixed_setups`).
+    """
+    observed = runs["observed_seconds"]
+    timed = runs.filter(observed.is_not_null()) if observed.null_count() else runs
+    single = not mixed or BLOCK in timed.columns
     return outcomes(
-        _floats(timed.get_column("observed_seconds")),
-        timed.get_column("reached").to_numpy(),
-        progress=_own_progress(timed.filter("reached")),
-        clusters=None if BLOCK in timed.columns else setup_names(timed).to_numpy(),
+        _floats(timed["observed_seconds"]),
+        timed["reached"].to_numpy(),
+        progress=_own_progress(timed),
+        clusters=None if single else setup_names(timed).to_numpy(),
         blocks=blocks_of(timed),
     )
 
@@ -165,7 +169,7 @@ def expected_seconds(runs: pl.DataFrame) -> float | None:
     return expected_time(observed.to_numpy(), runs.get_column("reached").to_numpy()).estimate
 
 
-def _own_progress(solved: pl.DataFrame) -> Epochs | None:
+def _own_progress(runs: pl.DataFrame) -> Epochs | None:
     """Return how far runs that reached had trained, in the best unit this side tells.
 
     It says whether runs of this side vary, which needs no unit in common with another. A unit
@@ -173,11 +177,11 @@ def _own_progress(solved: pl.DataFrame) -> Epochs | None:
     count no progress. Where no progress is logged, the evaluations are counted.
     """
     logged = [
-        Epochs(_floats(solved.get_column(unit)), evaluation_interval(solved, column))
+        Epochs(_floats(amounts), evaluation_interval(runs, column))
         for unit, column in PROGRESS
-        if not solved.get_column(unit).null_count()
+        if not (amounts := solved(runs, unit)).null_count()
     ]
-    evaluations = solved.get_column("evaluations_to_target")
+    evaluations = solved(runs, "evaluations_to_target")
     if not evaluations.null_count() and (evaluations > 1).all():
         logged.append(Epochs(_floats(evaluations), 1.0))
     bounded = [progress for progress in logged if progress.evaluation_interval is not None]

@@ -53,7 +53,7 @@ def table(panel: Panel) -> pl.DataFrame:
     is a success although a fifth of the runs failed.
     """
     series = [
-        (*runs.select("order", "series", "colour").row(0), runs.height, *_steps(runs))
+        (*(runs[name][0] for name in ("order", "series", "colour")), runs.height, *_steps(runs))
         for runs in panel.runs.partition_by("order", maintain_order=True)
         if runs.height >= FEWEST
     ]

@@ -43,9 +43,9 @@ def visible_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a table with every text in its columns as `visible` shows it."""
     import polars as pl  # --help must not wait for it
 
+    texts = frame.select(pl.col(pl.String).unique().implode())
     shown = []
-    for column in frame.select(pl.col(pl.String)).get_columns():
-        names = column.drop_nulls().unique().to_list()
-        odd = {name: visible(name) for name in names if not name.isprintable()}
-        shown += [column.replace(odd)] if odd else []
-    return frame.with_columns(shown)
+    for column in texts.columns:
+        odd = {name: visible(name) for name in texts[column][0] if name and not name.isprintable()}
+        shown += [pl.col(column).replace(odd)] if odd else []
+    return frame.with_columns(shown) if shown else frame
