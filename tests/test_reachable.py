@@ -34,10 +34,10 @@ CALLED_BY_OTHERS = ("_repr_html_", "_repr_mimebundle_", "_repr_markdown_")
 #: Classes of which every field is read by its name: as options, as columns of a table, on a page.
 WHOLE = (
     "ttastats.base.codes:Row", "ttastats.base.records:Evaluation", "ttastats.base.records:Run",
-    "ttastats.cli.ingest:OwnLogs", "ttastats.cli.train:Recipe", "ttastats.report.row:Key",
-    "ttastats.sides.options:AtBudget", "ttastats.sides.options:Compared",
-    "ttastats.sides.options:Counted", "ttastats.sides.options:Judged",
-    "ttastats.sides.options:Sided",
+    "ttastats.cli.ingest:OwnLogs", "ttastats.cli.sides:Gates", "ttastats.cli.sides:Judging",
+    "ttastats.cli.train:Recipe", "ttastats.report.row:Key", "ttastats.sides.options:AtBudget",
+    "ttastats.sides.options:Compared", "ttastats.sides.options:Counted",
+    "ttastats.sides.options:Judged", "ttastats.sides.options:Sided",
 )  # fmt: skip
 
 #: Where modules of the product are taken as objects of a contract: the modules, and the

@@ -33,10 +33,10 @@ GROUPS = {
     },
     "More questions": {
         "runs": "tables", "rank": "tables", "variance": "tables", "effects": "tables",
-        "history": "tables", "targets": "compare", "claim": "claims", "power": "tables",
+        "history": "tables", "targets": "compare", "claim": "tables", "power": "tables",
         "scaling": "tables", "problems": "tables",
     },
-    "Official rules and contests": {"score": "tables", "rcp": "claims", "record": "claims"},
+    "Official rules and contests": {"score": "tables", "rcp": "tables", "record": "tables"},
     "Plots and files": {"plot": "drawing", "export": "ingest", "filter": "ingest"},
     "Fresh runs": {"train": "train", "sweep": "train", "profile": "profile"},
 }  # fmt: skip

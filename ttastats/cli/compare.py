@@ -11,7 +11,7 @@ from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.base.stores import place, shown
 from ttastats.cli.options import changed
-from ttastats.cli.sides import Judging, Parts, refuse_of_runs, sources
+from ttastats.cli.sides import Gates, Judging, Parts, options, refuse_of_runs, sources
 from ttastats.sides.options import AtBudget, Counted, Judged, Sided, View
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ def compare(
     parts: Parts,
     sides: Sided,
     judged: Judged,
-    judging: Judging,
     budget: AtBudget,
+    judging: Judging,
+    gates: Gates,
     profile_a: Sequence[Path] = (),
     profile_b: Sequence[Path] = (),
     also: Sequence[str] = (),
@@ -58,13 +59,15 @@ def compare(
     $ ttastats compare runs/adam runs/sgd --fail-on slower:2%
     $ ttastats compare old.parquet new.parquet --at-end
     """
-    options = judging.options()
+    how = options(judging)
     remedy = f"Add {'--profile-b' if profile_a else '--profile-a'}."
     one_side = "profiles were given for one side only"
     refuse_if(bool(profile_a) != bool(profile_b), one_side, None, remedy)
     profiles = (profile_a, profile_b) if profile_a else None
     if (of_steps := _alone(files, profiles)) is not None:
-        refuse_of_runs(changed(parts, sides, judged, judging, budget), but=("--confidence", "--by"))
+        refuse_of_runs(
+            changed(parts, sides, judged, judging, gates, budget), but=("--confidence", "--by")
+        )
         by = ",".join(judged.get("by", ())) or "work"
         refuse_if(
             by not in {"work", "operator"},
@@ -72,7 +75,7 @@ def compare(
             f"--by {by}",
             "Choose work (by kind, the default) or operator.",
         )
-        return tta.compare_profiles(*of_steps, by=cast("By", by), confidence=options.confidence)
+        return tta.compare_profiles(*of_steps, by=cast("By", by), confidence=how.confidence)
     for file in files if same else ():  # the number of a margin
         refuse_if(
             percentages.any_number(file) is not None and not Path(file).exists(),
@@ -87,18 +90,17 @@ def compare(
         sides_of = [tta.latest_segment([baseline], **judged), *sides_of]
     return tta.compare(
         *sides_of,
-        view=View(wide, verbose, margin_claims=bool(judging.margin), named="labels" in sides),
+        view=View(wide, verbose, margin_claims="margin" in judging, named="labels" in sides),
         also=also,
         profiles=profiles,
         block=block,
         same=same,
-        fail_on=judging.fail_on,
-        require=judging.require,
         prior=list(prior) or None,
-        options=options,
+        options=how,
         **sides,
         **judged,
         **budget,
+        **gates,
     )
 
 

@@ -18,7 +18,8 @@ from ttastats.base import stores
 from ttastats.base.errors import TtastatsError, refuse_if
 from ttastats.cli.options import changed
 from ttastats.cli.output import progress, say, show_page
-from ttastats.cli.sides import Judging, Parts, refuse_of_runs, sources
+from ttastats.cli.sides import Gates, Judging, Parts, refuse_of_runs, sources
+from ttastats.cli.sides import options as options_of
 from ttastats.sides.options import AtBudget, Judged, Options, Sided
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ def report(
     parts: Parts,
     sides: Sided,
     judged: Judged,
-    judging: Judging,
     budget: AtBudget,
+    judging: Judging,
+    gates: Gates,
     also: Sequence[str] = (),
 ) -> None:
     """Write one self-contained HTML page with verdict, numbers and plots.
@@ -64,9 +66,11 @@ def report(
     path = None if str(output) == "-" else output
     if path is not None:
         place.expect(path, map(stores.place, files))
-    options = judging.options()
+    options = options_of(judging)
     if all(is_profile(stores.place(file)) for file in files):
-        runs_only = changed(parts, sides, judged, judging, budget, {"also": also} if also else {})
+        runs_only = changed(
+            parts, sides, judged, judging, gates, budget, {"also": also} if also else {}
+        )
         refuse_of_runs(runs_only)
         paths = [files] if together else files
         page = tta.profile_page(*paths, output=path, title=title, confidence=options.confidence)
@@ -80,14 +84,13 @@ def report(
                 output=path,
                 title=title,
                 also=also,
-                fail_on=judging.fail_on,
-                require=judging.require,
                 on_progress=on_progress,
                 command=shlex.join(["ttastats", *sys.argv[1:]]),
                 options=options,
                 **sides,
                 **judged,
                 **budget,
+                **gates,
             )
     if path is None:
         show_page(page.html)

@@ -18,7 +18,7 @@ import typer
 
 from ttastats.base import percentages
 from ttastats.cli import complete
-from ttastats.sides.options import AtBudget, Counted, Judged, Sided
+from ttastats.sides.options import AtBudget, Counted, Judged, Options, Sided
 from ttastats.trainer import BUILT_IN
 
 _SHARED = f"""
@@ -72,6 +72,7 @@ READ: dict[str, Callable[[str], Any]] = {
     "levels": columns,
     # Half or less would make an interval meaningless.
     "confidence": lambda text: percentages.fraction(text, "--confidence", above=0.5),
+    "margin": lambda text: percentages.fraction(text, "--margin"),
 }
 
 
@@ -122,10 +123,10 @@ def declared(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, 
 
 
 def fields_of(group: type) -> dict[str, tuple[Any, Any]]:
-    """Return the type and the default of each option of a group."""
-    hints = get_type_hints(group).items()
+    """Return the type and the default of each option of a group, or that of `Options`."""
     return {
-        name: (hint, getattr(group, name, False if hint is bool else "")) for name, hint in hints
+        name: (hint, getattr(group, name, getattr(Options, name, False if hint is bool else "")))
+        for name, hint in get_type_hints(group).items()
     }
 
 

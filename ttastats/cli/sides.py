@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError, refuse_if
+from ttastats.sides.options import Options
 
 if TYPE_CHECKING:
-    from ttastats.sides.options import Options
     from ttastats.sides.question import Source
 
 
@@ -45,9 +43,8 @@ def sources(files: Sequence[str], parts: Parts, *, one_will_do: bool = False) ->
     return [*files]
 
 
-@dataclass(frozen=True)
-class Judging:
-    """How a comparison is made, and when it fails.
+class Judging(TypedDict, total=False):
+    """How a comparison is made.
 
     --margin MARGIN: Equivalence margin, such as 1%; at a budget in the unit of the quality.
     --estimand: Mean of the times to compare.
@@ -56,46 +53,41 @@ class Judging:
     --fdr: Adjust p by Benjamini-Hochberg instead of Holm.
     --sequential: Runs are added until the result is decided: valid at every look.
     --max-runs N: With --sequential: most runs per side, fixed in advance. [default: (20)]
+    """
+
+    margin: float
+    estimand: Literal["mean", "geomean"]
+    same_convergence: bool
+    epochs_fixed: bool
+    fdr: bool
+    sequential: bool
+    max_runs: int | None
+    ddof: int
+    confidence: float
+
+
+class Gates(TypedDict, total=False):
+    """When a comparison fails.
+
     --fail-on slower:PERCENT: Exit 3 if B is shown to be more than 2% slower: slower:2%, or lacks a
         benchmark of A; at a budget worse:0.001.
     --require not-slower:PERCENT: Exit 3 unless B is shown to be at most 2% slower: not-slower:2%;
         at a budget not-worse:0.001.
     """
 
-    margin: str = ""
-    estimand: Literal["mean", "geomean"] = "mean"
-    same_convergence: bool = False
-    epochs_fixed: bool = False
-    fdr: bool = False
-    sequential: bool = False
-    max_runs: int | None = None
-    ddof: int = 1
-    confidence: float = 0.95
-    fail_on: str = ""
-    require: str = ""
+    fail_on: str
+    require: str
 
-    def options(self) -> Options:
-        """Return how a comparison is made from what the options say."""
-        from ttastats.sides.looks import MAX_RUNS  # polars costs start-up time
-        from ttastats.sides.options import Options
 
-        refuse_if(
-            self.max_runs is not None and not self.sequential,
-            "needs --sequential",
-            f"--max-runs {self.max_runs}",
-            "Add --sequential, or remove --max-runs.",
-        )
-        most = MAX_RUNS if self.max_runs is None else self.max_runs
-        return Options(
-            ddof=self.ddof,
-            margin=percentages.fraction(self.margin, "--margin") if self.margin else 0.01,
-            estimand=self.estimand,
-            same_convergence=self.same_convergence,
-            epochs_fixed=self.epochs_fixed,
-            fdr=self.fdr,
-            confidence=self.confidence,
-            max_runs=most if self.sequential else None,
-        )
+def options(judging: Judging) -> Options:
+    """Return how a comparison is made from what the options say."""
+    from ttastats.sides.looks import MAX_RUNS  # polars costs start-up time
+
+    given: dict[str, Any] = {**judging}
+    sequential, most = given.pop("sequential", False), given.get("max_runs")
+    alone, remedy = most is not None and not sequential, "Add --sequential, or remove --max-runs."
+    refuse_if(alone, "needs --sequential", f"--max-runs {most}", remedy)
+    return Options(**({"max_runs": MAX_RUNS} if sequential else {}) | given)
 
 
 def refuse_of_runs(options: Iterable[str], but: Sequence[str] = ("--confidence",)) -> None:

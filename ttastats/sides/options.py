@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
+from ttastats.base.errors import refuse_if
+
 if TYPE_CHECKING:
+    from ttastats.outcomes.budget import Budget
     from ttastats.stats.outcomes import Estimand
 
 
@@ -91,7 +94,7 @@ def several(names: Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Options:
     """How a comparison is made.
 
@@ -111,6 +114,55 @@ class Options:
     confidence: float = 0.95
     seed: int = 0
     max_runs: int | None = None
+
+
+_WHOLE = "cannot be combined with --same, which compares whole sessions"
+_INVALID = "no sequentially valid interval is available"
+_LOOKS = "Fix the number of runs in advance and remove --sequential, or remove {}."
+_LENGTH = "Remove one of them: a budget fixes the length of the runs."
+_METRIC = "Use the metric itself at a budget: {at} --metric {metric}."
+_QUALITY = "Remove one of them: at a budget, qualities are compared, not times."
+#: Options that exclude each other, what is wrong with both, and what to do instead.
+_EXCLUDED = (
+    ("--same", "--block", _WHOLE, "Remove one of the two."),
+    ("--same", "--sequential", _WHOLE, "Remove one of the two."),
+    ("--same", "--profile-a", _WHOLE, "Remove one of the two."),
+    ("--same", "--prior", _WHOLE, "Remove one of the two."),
+    ("--sequential", "--same-convergence", _INVALID, _LOOKS.format("--same-convergence")),
+    ("--sequential", "{at}", _INVALID, _LOOKS.format("{at}")),
+    ("--sequential", "--also", _INVALID, _LOOKS.format("--also")),
+    ("--sequential", "--block", _INVALID, _LOOKS.format("--block")),
+    ("--same-convergence", "{at}", "--same-convergence applies to times to a target", _LENGTH),
+    ("--epochs-fixed", "{at}", "--epochs-fixed applies to times to a target", _LENGTH),
+    ("--also {also}", "{at}", "--also applies to times to a target", _METRIC),
+    ("--profile-a", "{at}", "profiles apply to times to a target", _QUALITY),
+)
+
+
+def refuse_excluded(
+    options: Options,
+    budget: Budget | None,
+    also: Sequence[str] = (),
+    block: Sequence[str] = (),
+    *,
+    same: bool = False,
+    prior: bool = False,
+    profiles: bool = False,
+) -> None:
+    """Refuse options that exclude each other, before a table is read."""
+    given = {
+        "--same": same, "--prior": prior, "--profile-a": profiles, "--block": block, "{at}": budget,
+        "--also": also, "--sequential": options.max_runs is not None,
+        "--same-convergence": options.same_convergence, "--epochs-fixed": options.epochs_fixed,
+    }  # fmt: skip
+    texts = {
+        "at": budget.option if budget else "",
+        "also": ",".join(also),
+        "metric": "".join(also[:1]),
+    }
+    for first, second, what, remedy in _EXCLUDED:
+        both = given[first.split()[0]] and given[second]
+        refuse_if(both, what, f"{first} {second}".format(**texts), remedy.format(**texts))
 
 
 @dataclass(frozen=True, slots=True)
