@@ -35,7 +35,7 @@ from ttastats.outcomes.budget import END, Budget, lengths, parse
 from ttastats.report.answer import Report
 from ttastats.sides import comparison, looks, pairing
 from ttastats.sides import numbers as sides
-from ttastats.sides.options import Options, View
+from ttastats.sides.options import Options, View, refuse_excluded
 from ttastats.sides.pairing import Pair, Side
 from ttastats.table import tables
 
@@ -354,7 +354,8 @@ def of_looks() -> Found:
     for most in (None, 2, 3, 200, 201):
         yield ("plan", most), tried(looks.check, most)
     for budget, also, same in ((END, (), False), (None, ("acc",), False), (None, (), True)):
-        found = tried(looks.check, 9, budget, also, same_convergence=same)
+        options = Options(max_runs=9, same_convergence=same)
+        found = tried(refuse_excluded, options, budget, also)
         yield ("beside", str(budget), also, same), found
 
 

@@ -13,11 +13,10 @@ from ttastats.api.tables import answered
 from ttastats.base.errors import refuse_if
 from ttastats.ingestion import given
 from ttastats.outcomes import axis
-from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
 from ttastats.sides import question
-from ttastats.sides.options import ComparedAt, Options, View, several
+from ttastats.sides.options import ComparedAt, Options, View, refuse_excluded, several
 from ttastats.sides.question import Question, Source, takes
 
 if TYPE_CHECKING:
@@ -74,19 +73,14 @@ def compare(
     what, sources = Question(**keywords), (a, *others)
     also, block = several(also), several(block)
     options, of_one_table = what.options or Options(), same and not others
+    refuse_excluded(
+        options, what.budget, also, block,
+        same=same, prior=prior is not None, profiles=profiles is not None,
+    )  # fmt: skip
     if same:
         needs = "--same needs several sets of runs, but there is one table"
         remedy = "Give one file per set, or split the table: --same --by day."
         refuse_if(of_one_table and not what.by, needs, "--same", remedy)
-        whole = "cannot be combined with --same, which compares whole sessions"
-        excluded = (
-            (block, "block"),
-            (options.max_runs, "sequential"),
-            (profiles, "profile-a"),
-            (prior is not None, "prior"),
-        )
-        for value, option in excluded:
-            refuse_if(value, whole, f"--same --{option}", "Remove one of the two.")
         view = replace(view or View(), same=True)
     noise = None if prior is None else question.earlier(prior, what)
     by_sets = replace(what, by=(), labels=()) if of_one_table else what
@@ -118,9 +112,8 @@ def judge_of(
     from ttastats.sides import looks  # scipy costs start-up time
 
     options, budget = what.options or Options(), what.budget
-    looks.check(options.max_runs, budget, also, block, same_convergence=options.same_convergence)
+    looks.check(options.max_runs)
     if budget is not None:
-        _refuse_of_times(also, options, budget, profiles)
         requirements = gate.conditions(*gates, gate.QUALITIES)
         unit = axis.by_clock(what.unit, what.clock)
         return lambda sides, view: gate.judged(
@@ -176,19 +169,3 @@ def _rows_of_profiles(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFr
     first, second = (given_profiles.rows(given.paths(side)).rows for side in (a, b))
     profile_change.expect_others(first, second, ", ".join(map(str, given.paths(b))))
     return first, second
-
-
-def _refuse_of_times(
-    also: Sequence[str], options: Options, budget: Budget, profiles: object
-) -> None:
-    """Refuse what has a meaning for times to a target alone."""
-    at, length = budget.option, "Remove one of them: a budget fixes the length of the runs."
-    metric = f"Use the metric itself at a budget: {at} --metric {''.join(also[:1])}."
-    quality = "Remove one of them: at a budget, qualities are compared, not times."
-    for is_given, option, subject, remedy in (
-        (options.same_convergence, "--same-convergence", "--same-convergence applies", length),
-        (options.epochs_fixed, "--epochs-fixed", "--epochs-fixed applies", length),
-        (also, f"--also {','.join(also)}", "--also applies", metric),
-        (profiles, "--profile-a", "profiles apply", quality),
-    ):
-        refuse_if(is_given, f"{subject} to times to a target", f"{option} {at}", remedy)

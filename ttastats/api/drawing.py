@@ -13,7 +13,7 @@ from ttastats.api.tables import answered
 from ttastats.base.errors import refuse_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.sides import question
-from ttastats.sides.options import Compared, ComparedAt, Options, several
+from ttastats.sides.options import Compared, ComparedAt, Options, refuse_excluded, several
 from ttastats.sides.question import Chosen, Question, Source, takes
 
 if TYPE_CHECKING:
@@ -108,8 +108,9 @@ def html_report(
         "Give two files, the baseline first, or --a and --b.",
     )
     what = Question(**keywords)
-    options = what.options or Options()
-    judge = judge_of(what, (fail_on, require), several(also))
+    options, also = what.options or Options(), several(also)
+    refuse_excluded(options, what.budget, also)
+    judge = judge_of(what, (fail_on, require), also)
     if output is not None:
         place.expect(Path(output), [path for source in sources for path in question.files(source)])
     names = question.short_labels(sources, what.labels)

@@ -5,15 +5,11 @@ With `Options.max_runs` a comparison may be repeated after every run a side: `st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ttastats.base.errors import refuse_if
 from ttastats.base.units import plural
-from ttastats.outcomes.budget import Budget
 from ttastats.sides.numbers import SideNumbers
 from ttastats.stats.sequential import FIRST_LOOK, MOST_LOOKS, Look
 
-_OPTION = "--sequential"
 #: Runs a side of a plan that names none.
 MAX_RUNS = 20
 
@@ -34,29 +30,11 @@ def look(a: SideNumbers, b: SideNumbers, most: int) -> Look | str:
     return Look(a.n, most)
 
 
-def check(
-    max_runs: int | None,
-    budget: Budget | None = None,
-    also: Sequence[str] = (),
-    block: Sequence[str] = (),
-    *,
-    same_convergence: bool = False,
-) -> None:
-    """Refuse a plan that no look can follow, and what is not valid at every look."""
-    if max_runs is None:
-        return
+def check(max_runs: int | None) -> None:
+    """Refuse a plan that no look can follow."""
     refuse_if(
-        not FIRST_LOOK <= max_runs <= MOST_LOOKS,
+        max_runs is not None and not FIRST_LOOK <= max_runs <= MOST_LOOKS,
         f"the maximum must be {FIRST_LOOK} to {MOST_LOOKS} runs per side",
         f"--max-runs {max_runs}",
         f"Omit it for {MAX_RUNS}, or fix the number of runs in advance.",
-    )
-    beside = budget.option if budget else "--also" if also else "--block" if block else ""
-    if same_convergence:
-        beside = "--same-convergence"
-    refuse_if(
-        beside,
-        "no sequentially valid interval is available",
-        f"{_OPTION} {beside}",
-        f"Fix the number of runs in advance and remove {_OPTION}, or remove {beside}.",
     )
