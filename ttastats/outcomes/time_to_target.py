@@ -32,7 +32,7 @@ _NUMBER, _ROW = "number_of_run", "number_of_row"
 _LARGEST, _LEAST = 1e12, 1e-9
 #: The columns that a judgement reads, and the rows of a large table that are judged together.
 _READ = [name for name in schema.NAMES if name not in {"logged_value", "logged_unit", "line"}]
-_LARGE, _AT_ONCE = 200_000, 100_000
+_LARGE, _AT_ONCE, _BATCH = 200_000, 50_000, 10_000
 _LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
 
 
@@ -87,7 +87,7 @@ def _pieces(frame: pl.LazyFrame) -> Iterator[pl.LazyFrame | pl.DataFrame]:
         yield frame
         return
     rest: list[pl.DataFrame] = []
-    for batch in frame.select(_READ).collect_batches(maintain_order=True, chunk_size=_AT_ONCE):
+    for batch in frame.select(_READ).collect_batches(maintain_order=True, chunk_size=_BATCH):
         rest.append(batch)
         if sum(map(len, rest)) < _AT_ONCE:
             continue
