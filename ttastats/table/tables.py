@@ -116,8 +116,9 @@ def merged(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:
 def heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
     """Return one row per run that was read, in order: what it is, and of which it is a copy.
 
-    Columns: those named, and `run_id`, `source`, `content_digest`, the number of `evaluations`,
-    and `duplicate_of`, the source of the first run with the same content where that is another.
+    Columns: those named, and `run_id`, `source`, `content_digest`, the numbers of `evaluations` and
+    `rows`, and `duplicate_of`, the source of the first run with the same content where that is
+    another.
     """
     original = pl.col("source").first().over("content_digest")
     is_copy = pl.col("content_digest").is_not_null() & (original != pl.col("source"))
@@ -127,6 +128,7 @@ def heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
         .agg(
             pl.col("content_digest", *columns).first(),
             evaluations=(pl.col("eval_index") >= 0).sum(),
+            rows=pl.len(),
         )
         .collect(engine="streaming")
         .sort("source", "run_id")

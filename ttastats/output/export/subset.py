@@ -54,12 +54,13 @@ def write(
     TtastatsError
         No run is left, or the place cannot be written to.
     """
-    known = every.filter(schema.of_runs()).select(schema.RUN).unique().collect()
     rows = every.with_columns(duplicate_of=pl.lit(None, pl.String))
     if chosen is not every:
         wanted = chosen.select(schema.RUN).unique().collect()
         rows = rows.join(wanted.lazy(), on=schema.RUN, how="semi")
-    runs = tables.heads(rows)
+    runs = known = tables.heads(rows)
+    if chosen is not every:
+        known = every.filter(schema.of_runs()).select(schema.RUN).unique().collect()
     if runs.is_empty():
         raise TtastatsError(
             "no run matches; nothing was written",
@@ -68,16 +69,7 @@ def write(
         )
     gone = {*known.join(runs, on="source", how="anti")["source"]}
     kept = [problem for problem in dict.fromkeys(problems) if problem.source not in gone]
-    store.write(
-        _in_order(tables.marked(rows, runs)),
-        output,
-        manifest=manifest,
-        problems=kept,
-        in_parts=in_parts,
-        expected=expected,
-        partition=partition,
-    )
-    return Subset(
+    done = Subset(
         output=output,
         runs=runs.height,
         all_runs=known.height,
@@ -85,19 +77,33 @@ def write(
         copies=runs.height - runs.get_column("duplicate_of").null_count(),
         problems=len(kept),
     )
-
-
-def _in_order(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the rows in order, sorted for some sources at a time: memory need not hold all."""
-    sources = rows.group_by("source").agg(pl.len()).sort("source").collect(engine="streaming")
-    block = pl.col("len").cum_sum() // _AT_ONCE
-    limits = sources.group_by(block, maintain_order=True).agg(
-        first=pl.first("source"), last=pl.last("source")
+    ordered = _in_order(tables.marked(rows, runs), runs)
+    del runs, known  # a million of them take more memory than the rows being written
+    store.write(
+        ordered,
+        output,
+        manifest=manifest,
+        problems=kept,
+        in_parts=in_parts,
+        expected=expected,
+        partition=partition,
     )
+    return done
+
+
+def _in_order(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.LazyFrame:
+    """Return the rows in order, sorted for some sources at a time: memory need not hold all."""
+    block = pl.col("rows").cum_sum() // _AT_ONCE
+    firsts = runs.group_by(block, maintain_order=True).agg(pl.first("source"))["source"].to_list()
 
     def blocks(*_: object) -> Iterator[pl.DataFrame]:
-        for first, last in limits.select("first", "last").iter_rows():
-            of_sources = rows.filter(pl.col("source").is_between(pl.lit(first), pl.lit(last)))
-            yield of_sources.sort(schema.ORDER, maintain_order=True).collect()
+        # Sources without a run stand in no head: the first and the last block have one limit.
+        for first, after in zip([None, *firsts[1:]], [*firsts[1:], None], strict=True):
+            of_block = rows
+            if first is not None:
+                of_block = of_block.filter(pl.col("source") >= first)
+            if after is not None:
+                of_block = of_block.filter(pl.col("source") < after)
+            yield of_block.sort(schema.ORDER, maintain_order=True).collect()
 
     return register_io_source(blocks, schema=schema.POLARS)
