@@ -229,16 +229,15 @@ def _identified(frame: pl.DataFrame) -> pl.DataFrame:
     rows = pl.struct(name for name in frame.columns if name != "run_id").struct.json_encode()
     text = rows.str.join("\n").alias("source_digest")
     # All rows as text would take several times the memory of the table.
-    blocks = frame.select(pl.struct(schema.RUN).rle_id() // _RUNS_AT_ONCE).to_series().rle()
-    digested, start = [], 0
-    for size in blocks.struct.field("len").to_list() or [0]:
+    numbers = frame.select(pl.struct(schema.RUN).rle_id()).to_series()
+    digests, start = list[str](), 0
+    for size in (numbers // _RUNS_AT_ONCE).rle().struct.field("len"):
         runs = frame.slice(start, size).group_by(schema.RUN, maintain_order=True).agg(text)
-        digests = [xxhash.xxh3_128_hexdigest(each.encode()) for each in runs["source_digest"]]
-        digested.append(runs.with_columns(pl.Series("source_digest", digests, pl.String)))
+        digests += [xxhash.xxh3_128_hexdigest(each.encode()) for each in runs["source_digest"]]
         start += size
-    runs = pl.concat(digested)
-    return frame.join(runs, on=schema.RUN, how="left", maintain_order="left").with_columns(
-        run_id=pl.col("source_digest").str.head(16) + "-0"
+    digest = pl.Series("source_digest", digests, pl.String)
+    return frame.with_columns(
+        digest.gather(numbers), (digest.str.head(16) + "-0").gather(numbers).alias("run_id")
     )
 
 

@@ -196,11 +196,12 @@ def _evaluations(table: pl.DataFrame) -> pl.DataFrame:
         measured &= number | ~number.any().over("source", "metric")
     if "run_seconds" not in table.columns and "seconds" in table.columns:
         table = table.with_columns(run_seconds=pl.col("seconds").max().over("source"))
-    only = ~measured.any().over("source") & pl.int_range(pl.len()).over("source").eq(0)
-    of_evaluation = [name for name in table.columns if name in schema.EVALUATION_NAMES]
     if "target_value" in table.columns:
         table = table.with_columns(target_source=pl.lit("user"))
-        of_evaluation.append("target_source")
+    if table.select(measured.all()).item():
+        return table
+    only = ~measured.any().over("source") & pl.int_range(pl.len()).over("source").eq(0)
+    of_evaluation = [name for name in table.columns if name in schema.EVALUATION_NAMES]
     return table.filter(measured | only).with_columns(
         pl.when(measured).then(name).alias(name) for name in of_evaluation
     )
