@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from ttastats.outcomes.direction import is_upwards
-from ttastats.sides.contrast import Contrast, judged
+from ttastats.sides.contrast import ValuesContrast, judged
 from ttastats.sides.design.findings import Finding
 from ttastats.sides.options import Options
 from ttastats.stats.decision import decide_difference, side_of
@@ -20,12 +20,14 @@ from ttastats.stats.verdict import Verdict
 A = np.array([0.50, 0.52, 0.51, 0.49, 0.50, 0.51])
 
 
-def of(b: np.ndarray, **changes: Any) -> Contrast[None]:
+def of(b: np.ndarray, **changes: Any) -> ValuesContrast[None]:
     gap = difference(A, b)
-    return Contrast({}, None, None, difference=gap, p_value=gap.p_value, **changes)
+    return ValuesContrast({}, None, None, difference=gap, p_value=gap.p_value, **changes)
 
 
-def words(*contrasts: Contrast[None], margin: float | None = None, **options: Any) -> list[str]:
+def words(
+    *contrasts: ValuesContrast[None], margin: float | None = None, **options: Any
+) -> list[str]:
     return [one.verdict.word.value for one in judged(contrasts, Options(**options), margin)]
 
 

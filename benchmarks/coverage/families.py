@@ -22,15 +22,14 @@ from benchmarks.coverage.shapes import (
 )
 from benchmarks.coverage.simulations import BALANCED, Plan, hit_rate, samples
 from ttastats.sides import contrast
-from ttastats.sides.contrast import Contrast
-from ttastats.sides.numbers import SideNumbers
+from ttastats.sides.comparison import Comparison
 from ttastats.sides.options import Options
 from ttastats.stats.decision import Decision
 from ttastats.stats.multiplicity import geometric_mean_speedup
 
 MARGIN = 0.05
 
-Family = Sequence[Contrast[SideNumbers]]
+Family = Sequence[Comparison]
 
 #: Sets of benchmarks compared at once.
 FAMILIES = {

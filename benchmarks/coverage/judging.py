@@ -12,7 +12,7 @@ from typing import Literal
 
 from benchmarks.coverage.shapes import Runs
 from ttastats.sides import comparison
-from ttastats.sides.contrast import Contrast, judged
+from ttastats.sides.contrast import judged
 from ttastats.sides.design import side as side_design
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
@@ -85,9 +85,11 @@ def side(runs: Runs) -> Outcomes:
     )
 
 
-def measured(a: Runs, b: Runs) -> Contrast[SideNumbers]:
+def measured(a: Runs, b: Runs) -> comparison.Comparison:
     """Return what a verdict of `compare` rests on."""
-    return comparison.measured(Contrast({}, _numbers(a), _numbers(b)), Options(), brief=True)
+    return comparison.measured(
+        comparison.Comparison({}, _numbers(a), _numbers(b)), Options(), brief=True
+    )
 
 
 def _numbers(runs: Runs) -> SideNumbers:

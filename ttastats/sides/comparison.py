@@ -16,10 +16,10 @@ from ttastats.base.units import ratio_interval
 from ttastats.outcomes import axis as axes
 from ttastats.sides import looks
 from ttastats.sides.contrast import (
-    Contrast,
     Estimand,
     Parts,
     PowerPlan,
+    TimesContrast,
     decided,
     judged,
     speedup_of,
@@ -43,7 +43,7 @@ from ttastats.stats.results import Bools, Flag, Floats, Ratio, known
 from ttastats.stats.speedup import Speedup, confidence_of, ratio_between, speedup
 from ttastats.stats.verdict import Verdict
 
-Comparison = Contrast[SideNumbers]
+Comparison = TimesContrast[SideNumbers]
 
 
 def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comparison, ...]:
@@ -65,7 +65,7 @@ def _measured(pair: Pair, options: Options) -> Comparison:
         side(runs, unit, column, ddof=options.ddof, confidence=options.confidence)
         for runs in (pair.a, pair.b)
     )
-    base = Contrast(pair.keys, a, b, axes.of(pair.a), progress_unit=unit)
+    base = Comparison(pair.keys, a, b, axes.of(pair.a), progress_unit=unit)
     if (why := pair.unavailable) is None:
         return measured(base, options)
     verdict = Decision(Verdict.UNAVAILABLE, why, options.margin, reason=why)
@@ -361,7 +361,7 @@ def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:
     )
     # Fractions that reached, and times of which none varies: few, and judged one by one.
     single = {
-        place: measured(Contrast({}, sides[a[place]], sides[b[place]]), options, brief=True)
+        place: measured(Comparison({}, sides[a[place]], sides[b[place]]), options, brief=True)
         for place in np.flatnonzero(~of_times | (total == 0)).tolist()
     }
     for place, contrast in single.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -32,11 +32,12 @@ from ttastats.stats.speedup import Speedup, speedup
 from ttastats.stats.verdict import Verdict
 
 Sample = TypeVar("Sample")
+AnyContrast = TypeVar("AnyContrast", bound="Contrast[Any]")
 
 #: What is compared: mean times, geometric means, expected times to a success (when runs failed),
-#: times per epoch (when both sides converge alike), fractions that reached, or mean values; "none"
-#: where nothing is judged.
-Estimand = Literal["mean", "geomean", "ert", "throughput", "fraction", "quality", "none"]
+#: times per epoch (when both sides converge alike), or fractions that reached; "none" where nothing
+#: is judged.
+Estimand = Literal["mean", "geomean", "ert", "throughput", "fraction", "none"]
 
 #: The verdict of what nobody has judged.
 NOT_JUDGED = Decision(Verdict.UNAVAILABLE, "", 0.0)
@@ -71,30 +72,19 @@ class PowerPlan:
     tests: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Contrast(Generic[Sample]):
     """A against B of one benchmark, metric or part, with what is claimed of it.
 
-    `speedup` is A over B of what the `axis` counts: above 1 means that B is faster. `difference` is
-    B minus A of anything else. Where both are unknown of runs, the fractions that reached decide.
     `findings` are what is wrong with the design of the runs, `by_block` the difference in each
     block and `within_blocks` tells whether there are blocks.
-
-    Of times: `parts`, which `axis` of progress has none of, `wins`, `plan` and the rest describe
-    them. Of values: `slack` is by how much the ends of the difference may lie lower and higher
-    because of where runs were evaluated, `incomplete` which sides have runs without a value, and
-    `ratio` A over B of what was spent on the `axis`.
     """
 
     keys: Mapping[str, Any]
     a: Sample
     b: Sample
     axis: Axis = SECONDS
-    estimand: Estimand = "none"
-    speedup: Speedup | None = None
-    difference: MeanDifference | None = None
     p_value: float | None = None
-    p_permutation: float | None = None
     p_adjusted: float | None = None
     verdict: Decision = NOT_JUDGED
     findings: tuple[Finding, ...] = ()
@@ -102,6 +92,17 @@ class Contrast(Generic[Sample]):
     by_block: ByBlock | None = None
     within_blocks: bool = False
 
+
+@dataclass(frozen=True, eq=False)
+class TimesContrast(Contrast[Sample]):
+    """A over B of what the `axis` counts to the target: above 1 means that B is faster.
+
+    Without a `speedup`, the fractions that reached decide. An `axis` of progress has no `parts`.
+    """
+
+    estimand: Estimand = "none"
+    speedup: Speedup | None = None
+    p_permutation: float | None = None
     progress_unit: str | None = None
     parts: Parts | None = None
     fraction: Difference | None = None
@@ -111,6 +112,17 @@ class Contrast(Generic[Sample]):
     epochs_p: float | None = None
     plan: PowerPlan | None = None
 
+
+@dataclass(frozen=True, eq=False)
+class ValuesContrast(Contrast[Sample]):
+    """B minus A of values of a metric, or of parts of a step.
+
+    `slack` is by how much the ends of the `difference` may lie lower and higher because of where
+    runs were evaluated, `incomplete` which sides have runs without a value, and `ratio` A over B of
+    what was spent on the `axis`.
+    """
+
+    difference: MeanDifference | None = None
     metric: str | None = None
     higher_is_better: bool = False
     incomplete: tuple[bool, bool] = (False, False)
@@ -155,8 +167,8 @@ def no_verdict(why: str, options: Options) -> Decision:
 
 
 def judged(
-    contrasts: Sequence[Contrast[Sample]], options: Options, margin: float | None = None
-) -> tuple[Contrast[Sample], ...]:
+    contrasts: Sequence[AnyContrast], options: Options, margin: float | None = None
+) -> tuple[AnyContrast, ...]:
     """Judge contrasts together: p values and claims about a margin share one alpha.
 
     One that has a verdict keeps it. Its p takes part in the adjustment of the others unless it is
@@ -171,8 +183,9 @@ def judged(
     known = [None if each.verdict.reason else each.p_value for each in contrasts]
     bounds: Sequence[Bounds] = [Bounds()] * len(contrasts)
     if margin is not None:
-        waiting = sum(each.speedup is None and options.max_runs is not None for each in contrasts)
-        bounds = margin_bounds([each.speedup for each in contrasts], margin, waiting)
+        times = [c.speedup if isinstance(c, TimesContrast) else None for c in contrasts]
+        waiting = times.count(None) if options.max_runs is not None else 0
+        bounds = margin_bounds(times, margin, waiting)
     return tuple(
         _judged(each, p, within, options, margin) if each.verdict is NOT_JUDGED else each
         for each, p, within in zip(contrasts, adjusted(known, fdr=options.fdr), bounds, strict=True)
@@ -180,20 +193,21 @@ def judged(
 
 
 def _judged(
-    contrast: Contrast[Sample],
+    contrast: AnyContrast,
     p: float | None,
     bounds: Bounds,
     options: Options,
     margin: float | None,
-) -> Contrast[Sample]:
+) -> AnyContrast:
     """Decide a contrast, and add what the design of its runs makes of the claim."""
-    times, gap = cast("Contrast[SideNumbers]", contrast), contrast.difference
-    if gap is None:
-        verdict = decided(times, p, bounds, options)
-    else:
-        verdict = _of_values(contrast, gap, p, margin)
-    findings = [_by_clusters(times, p, each, verdict, options) for each in contrast.findings]
-    if contrast.within_blocks and (gap is None or gap.low is not None):
+    verdict, findings, has_interval = contrast.verdict, [*contrast.findings], True
+    if isinstance(contrast, TimesContrast):
+        verdict = decided(contrast, p, bounds, options)
+        findings = [_by_clusters(contrast, p, each, verdict, options) for each in findings]
+    elif isinstance(contrast, ValuesContrast) and contrast.difference is not None:
+        verdict = _of_values(contrast, contrast.difference, p, margin)
+        has_interval = contrast.difference.low is not None
+    if contrast.within_blocks and has_interval:
         alpha = 1 - options.confidence
         findings += these_blocks(contrast.by_block, contrast.p_value, p, alpha)
     verdict = carrying(verdict, findings)
@@ -204,7 +218,7 @@ def _judged(
 
 
 def decided(
-    contrast: Contrast[SideNumbers], p: float | None, bounds: Bounds, options: Options
+    contrast: TimesContrast[Any], p: float | None, bounds: Bounds, options: Options
 ) -> Decision:
     """Decide a contrast of times, or of the fractions that reached, by its p among others."""
     times = contrast.speedup
@@ -230,7 +244,7 @@ def decided(
 
 
 def _of_values(
-    contrast: Contrast[Sample], gap: MeanDifference, p: float | None, margin: float | None
+    contrast: ValuesContrast[Any], gap: MeanDifference, p: float | None, margin: float | None
 ) -> Decision:
     """Judge a difference; no side is called better, or the same, that may have failed runs."""
     verdict = decide_difference(
@@ -250,7 +264,7 @@ def _of_values(
 
 
 def _by_clusters(
-    contrast: Contrast[SideNumbers],
+    contrast: TimesContrast[SideNumbers],
     p: float | None,
     finding: Finding,
     verdict: Decision,

@@ -19,7 +19,7 @@ from ttastats.outcomes.at_budget import at_stop
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.outcomes.budget import END, Budget, Lengths, lengths
 from ttastats.outcomes.direction import is_upwards
-from ttastats.sides.contrast import Contrast, judged, no_verdict
+from ttastats.sides.contrast import ValuesContrast, judged, no_verdict
 from ttastats.sides.design.at_budget import at_budget, slack
 from ttastats.sides.design.side import setup_names
 from ttastats.sides.numbers import both_blocks, share_a_block, side
@@ -56,7 +56,7 @@ class SideAt:
     meets: AgainstNumber | None = None
 
 
-QualityComparison = Contrast[SideAt]
+QualityComparison = ValuesContrast[SideAt]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,8 +98,8 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
         for runs, valued in zip((pair.a, pair.b), with_value, strict=True)
     )
     why = _why_not(pair, a, b, budget, metrics.len())
-    made = Contrast(
-        pair.keys, a, b, axis, "quality",
+    made = QualityComparison(
+        pair.keys, a, b, axis,
         metric=metrics[0] if metrics.len() == 1 else None,
         higher_is_better=higher,
         incomplete=(a.missing > 0, b.missing > 0),
@@ -238,7 +238,7 @@ def _at_stop(baseline: Side, other: Side, pair: Pair, metric: str, options: Opti
         return SideAt(values.size, missing, centre, standard_deviation(values))
 
     of_a, of_b = worth(a["quality"].to_numpy(), pair.a), worth(b["quality"].to_numpy(), pair.b)
-    made = Contrast(pair.keys, of_a, of_b, higher_is_better=is_upwards(both))
+    made = QualityComparison(pair.keys, of_a, of_b, higher_is_better=is_upwards(both))
     if a.is_empty() or b.is_empty() or not share_a_block(a, b):
         none = Decision(Verdict.UNAVAILABLE, "no value", 0.0, reason="no value")
         made = replace(made, verdict=none)

@@ -16,7 +16,7 @@ from ttastats.report import fields, strips
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text
 from ttastats.report.fields import Field
 from ttastats.sides.comparison import Comparison
-from ttastats.sides.contrast import Contrast
+from ttastats.sides.contrast import ValuesContrast
 from ttastats.sides.design import findings
 from ttastats.sides.options import Options, View
 from ttastats.sides.quality_comparison import SideAt
@@ -218,12 +218,12 @@ def ratio(row: QualitiesRow) -> str:
     return units.ratio_interval(row.speedup, row.speedup_low, row.speedup_high) + p
 
 
-def digits(one: Contrast[Any], value: float | None) -> Digits:
+def digits(one: ValuesContrast[Any], value: float | None) -> Digits:
     """Return the decimals of values on both sides: by the smaller spread, else by a value."""
     return digits_of([], min((x.sd for x in (one.a, one.b) if x.sd), default=None), value)
 
 
-def difference(one: Contrast[Any], value: float | None = None) -> str:
+def difference(one: ValuesContrast[Any], value: float | None = None) -> str:
     """Return B minus A with its interval, with the decimals of `value` or of the mean of A."""
     gap = one.difference
     if gap is None:

@@ -22,7 +22,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Finding, Gate, Outcome
 from ttastats.report.grouping import row_names
 from ttastats.sides import contrast
-from ttastats.sides.contrast import NOT_JUDGED, Contrast, no_verdict
+from ttastats.sides.contrast import NOT_JUDGED, TimesContrast, no_verdict
 from ttastats.sides.options import Options
 from ttastats.stats.fraction import fails_more
 from ttastats.stats.power import runs_needed
@@ -141,7 +141,7 @@ def _failures(
     options, tests = Options(confidence=1 - alpha), []
     for row in rows:
         a, b = _failed(row, "a"), _failed(row, "b")
-        one = Contrast({}, a, b, estimand="fraction", verdict=no_verdict("no runs", options))
+        one = TimesContrast({}, a, b, estimand="fraction", verdict=no_verdict("no runs", options))
         if a.n and b.n:
             p_value = fails_more(a.n_reached, a.n, b.n_reached, b.n)
             one = replace(one, p_value=p_value, verdict=NOT_JUDGED)

@@ -20,14 +20,13 @@ from ttastats.base import units
 from ttastats.report.answer import Report
 from ttastats.report.cells import Text
 from ttastats.report.grouping import row_names
-from ttastats.sides.contrast import Contrast
 from ttastats.stats.between import Set, between
 from ttastats.stats.verdict import Verdict
 
 
 def sessions(
     rows: Sequence[CompareRow],
-    comparisons: Sequence[Contrast[Any]],
+    comparisons: Sequence[Any],
     by: Sequence[str],
     confidence: float,
 ) -> list[SameKeys]:
@@ -58,7 +57,7 @@ def sessions(
     return made
 
 
-def _sets(one: Contrast[Any], row: CompareRow) -> tuple[Set, Set] | None:
+def _sets(one: Any, row: CompareRow) -> tuple[Set, Set] | None:
     if isinstance(row, TimesRow):
         sides = [
             Set(math.log(side.term.estimate), side.term.variance, side.term.df)

@@ -17,7 +17,7 @@ from ttastats.report.cells import Column, PValue, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import High, Low
 from ttastats.report.row import Key, Row
-from ttastats.sides.contrast import Contrast, judged
+from ttastats.sides.contrast import ValuesContrast, judged
 from ttastats.sides.options import Options
 from ttastats.stats.decision import side_of
 from ttastats.stats.means import MeanDifference, difference
@@ -69,7 +69,7 @@ def report(
         gap = difference(of_a, of_b, confidence=confidence)
         means = float(of_a.mean()), float(of_b.mean())
         if any(means):
-            contrast = Contrast({"name": name}, *means, difference=gap, p_value=gap.p_value)
+            contrast = ValuesContrast({"name": name}, *means, difference=gap, p_value=gap.p_value)
             changes[name] = gap, contrast
     length, *gaps = (gap for gap, _ in changes.values())
     step, *rest = (contrast for _, contrast in changes.values())
@@ -94,7 +94,7 @@ def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
     refuse_if(shared, what, label, "Give two different profiles.")
 
 
-def _row(one: Contrast[float], gap: MeanDifference, whole: MeanDifference) -> ChangeRow:
+def _row(one: ValuesContrast[float], gap: MeanDifference, whole: MeanDifference) -> ChangeRow:
     return ChangeRow(
         name=one.keys["name"],
         n_a=gap.n_a,
