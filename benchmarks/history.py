@@ -43,7 +43,7 @@ def looks(x: np.ndarray) -> np.ndarray:
 
     out = np.zeros(x.shape)
     for n in range(FIRST, x.shape[1] + 1):
-        t = changes.residuals(changes.winsorised(x[:, :n]))[2].max(axis=1)
+        t = changes.split_statistics(changes.winsorised(x[:, :n]))[2].max(axis=1)
         out[:, n - 1] = -np.log10(2 * special.stdtr(n - 2, -t))
     return out
 

@@ -23,14 +23,14 @@ from ttastats.base import benchmarks
 from ttastats.stats.convergence import (
     Reference,
     WeightedRuns,
-    between,
-    convergence,
-    misfits,
-    passes,
+    convergence_ratio,
+    interpolate_reference,
+    interpolation_errors,
+    pass_rate,
     smallest_step,
 )
 from ttastats.stats.moments import mean
-from ttastats.stats.outcomes import Epochs, outcomes
+from ttastats.stats.outcomes import Epochs, make_outcomes
 from ttastats.stats.results import Floats
 from ttastats.stats.speedup import Limits
 
@@ -100,8 +100,8 @@ def _covered(
     truth = float(ends[0] / ends[1])
     hits = np.zeros(2)
     for a, b in zip(entry, reference, strict=True):
-        side = outcomes(a, progress=Epochs(a, grids[0]))
-        found = convergence(side, _measured(b, grids[1]), confidence=CONFIDENCE)
+        side = make_outcomes(a, progress=Epochs(a, grids[0]))
+        found = convergence_ratio(side, _measured(b, grids[1]), confidence=CONFIDENCE)
         for which, epochs in enumerate((False, True)):
             hits[which] += _holds(found.limits(CONFIDENCE, epochs=epochs), truth)
     return float(hits[0] / replicates), float(hits[1] / replicates)
@@ -146,16 +146,16 @@ def _left_out(records: Sequence[Record], place: int) -> tuple[bool, bool] | None
     others = [*records[:place], *records[place + 1 :]]
     sizes = [record.batch_size for record in others]
     low, here, high = records[place - 1 : place + 2]
-    off = misfits(sizes, [mean(np.array(record.values)) for record in others])
+    off = interpolation_errors(sizes, [mean(np.array(record.values)) for record in others])
     if not off.size or len(set(sizes)) < len(sizes):
         return None
     position = (here.batch_size - low.batch_size) / (high.batch_size - low.batch_size)
 
     def held(misfit: Floats) -> bool:
-        line = between(np.array(low.values), np.array(high.values), position, misfit)
+        line = interpolate_reference(np.array(low.values), np.array(high.values), position, misfit)
         values = np.array(here.values)
-        side = outcomes(values, progress=Epochs(values, line.interval))
-        return _holds(convergence(side, line).limits(CONFIDENCE, epochs=True), 1.0)
+        side = make_outcomes(values, progress=Epochs(values, line.interval))
+        return _holds(convergence_ratio(side, line).limits(CONFIDENCE, epochs=True), 1.0)
 
     return held(np.zeros(1000)), held(off)
 
@@ -191,7 +191,7 @@ def _rates(library: Library, ruleset: str, draws: int, seed: int) -> Iterator[li
                 continue
             values = np.array(record.values)
             shares = [
-                passes(
+                pass_rate(
                     Reference((WeightedRuns(values),), smallest_step(values)),
                     point.limit - rules.slack,
                     rules.runs,

@@ -367,12 +367,12 @@ def speedrun(side: int, lengths: Sequence[int], ends: Sequence[float], **more: A
 def traced(*ranks: int, work: float = 40.0) -> pl.DataFrame:
     """Return the profile of a training of several workers, a trace of each."""
     found = [
-        kineto.read(
+        kineto.read_trace(
             [made_traces.trace(made_traces.steps_on_a_device(own_work=work - 5 * rank), rank)]
         ).rows.with_columns(rank=pl.lit(rank, pl.Int64))
         for rank in ranks
     ]
-    return profiles.whole(found)
+    return profiles.concatenated(found)
 
 
 LOSSES = (3.276, 3.279, 3.2775, 3.2812, 3.278)

@@ -17,7 +17,7 @@ from tests.programs import ended, started
 from tests.test_cli import run
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError
-from ttastats.base.stores import ReplacedError, place
+from ttastats.base.stores import ReplacedError, parse_place
 from ttastats.ingestion import appending
 from ttastats.ingestion.ingest import ingest
 from ttastats.table import schema, store
@@ -151,7 +151,7 @@ def test_a_folder_cut_by_columns_is_read_by_others_as_it_is(
 def test_a_condition_on_such_a_column_opens_its_parts_only(
     root: str, alone: Path, two_systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = place(f"{root or f'{tmp_path}/'}runs/")
+    folder = parse_place(f"{root or f'{tmp_path}/'}runs/")
     entry = rows_of(alone)["entry"].min()
     monkeypatch.setattr(stores, "_WHOLE", 0)
     store.write(tta.read(alone), folder, in_parts=True, partition=["entry"])
@@ -161,7 +161,7 @@ def test_a_condition_on_such_a_column_opens_its_parts_only(
     if isinstance(folder, Path):
         (folder / lost).write_bytes(b"PAR1 and no more")
     else:
-        store_, name = (folder / lost).opened()
+        store_, name = (folder / lost).store_and_path()
         store_.pipe(name, b"PAR1 and no more")
     few = store.read([folder]).filter(pl.col("entry") == entry).collect()
     assert 0 < few.height < rows_of(alone).height
@@ -240,7 +240,7 @@ def test_a_table_that_others_replace_all_the_time_is_left(
     tta.filter(alone, output=folder, where=["seed=1000"])
 
     def late(*words: Any) -> None:
-        store.write(tta.read(alone).head(1), place(folder), in_parts=True)
+        store.write(tta.read(alone).head(1), parse_place(folder), in_parts=True)
         append(*words)
 
     monkeypatch.setattr(appending, "append", late)

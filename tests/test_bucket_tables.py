@@ -17,7 +17,7 @@ from tests.programs import python
 from tests.test_cli import run
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError
-from ttastats.base.stores import ReplacedError, place
+from ttastats.base.stores import ReplacedError, parse_place
 from ttastats.ingestion.ingest import ingest
 from ttastats.table import kind, schema, store
 
@@ -95,9 +95,9 @@ def test_only_the_columns_and_row_groups_in_question_are_read(
     every = pl.concat([tta.read(local).collect()] * 40)
     long = [xxhash.xxh3_128_hexdigest(b"%d" % number) * 2 for number in range(every.height)]
     rows = every.with_columns(extra=pl.Series(long)).sort(schema.ORDER).lazy()
-    store.write(rows, place("memory://bucket/runs/"), in_parts=True)
+    store.write(rows, parse_place("memory://bucket/runs/"), in_parts=True)
     read: list[int] = []
-    seen = store.read([place("memory://bucket/runs/")])
+    seen = store.read([parse_place("memory://bucket/runs/")])
     ask = type(memory).open
 
     def counted(self: Any, *words: Any, **more: Any) -> Any:
@@ -120,7 +120,7 @@ def test_only_the_columns_and_row_groups_in_question_are_read(
 def test_a_writer_does_not_replace_what_another_wrote_meanwhile(
     root: str, name: str, local: Path, tmp_path: Path
 ) -> None:
-    table = place(f"{root or f'{tmp_path}/'}{name}")
+    table = parse_place(f"{root or f'{tmp_path}/'}{name}")
     in_parts = name.endswith("/")
     rows = tta.read(local)
     before = store.state_of(table)
@@ -138,7 +138,7 @@ def test_a_writer_does_not_replace_what_another_wrote_meanwhile(
 def test_an_ingest_begins_anew_where_the_table_was_replaced(
     name: str, local: Path, two_systems: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table, write, others = place(f"memory://bucket/{name}"), store.write, [1, 2]
+    table, write, others = parse_place(f"memory://bucket/{name}"), store.write, [1, 2]
 
     def interrupted(*words: Any, **more: Any) -> None:
         if others and others.pop():
@@ -172,7 +172,7 @@ def test_what_is_wrong_is_said_without_credentials(tmp_path: Path, memory: Any) 
         "memory://bucket/other/": "already exists and was not created by ttastats",
     }.items():
         with pytest.raises(TtastatsError, match=what):
-            store.expect_place(place(url), in_parts=not url.endswith("parquet"))
+            store.expect_place(parse_place(url), in_parts=not url.endswith("parquet"))
 
 
 def test_parts_of_a_writer_who_was_killed_at_the_first_are_in_nobodys_way(
@@ -194,7 +194,7 @@ def test_a_list_of_parts_that_arrived_is_not_put_twice(
             raise ConnectionResetError
 
     monkeypatch.setattr(type(memory), "put_file", unanswered)
-    table = place("memory://bucket/runs/")
+    table = parse_place("memory://bucket/runs/")
     store.write(tta.read(local), table, in_parts=True, expected=[None])
     assert store.read([table]).collect().equals(tta.read(local).collect())
 
@@ -203,7 +203,7 @@ def test_a_list_of_parts_that_arrived_is_not_put_twice(
 def test_a_table_that_is_replaced_while_it_is_fetched_is_not_taken_for_another(
     now: bytes | None, local: Path, memory: Any
 ) -> None:
-    table = place("memory://bucket/runs/")
+    table = parse_place("memory://bucket/runs/")
     store.write(tta.read(local), table, in_parts=True)
     (part,) = schema.RUNS.parts_of(table)
     assert part in kind.below(table)
@@ -229,7 +229,7 @@ import os, pathlib, random, signal, sys, time, traceback
 import pyarrow.dataset, pyarrow.parquet
 import ttastats.ingestion.cache
 from ttastats.ingestion import ingest as ingestion
-from ttastats.base.stores import place
+from ttastats.base.stores import parse_place
 from ttastats.table import schema, store
 if "://" in sys.argv[2]:
     import s3fs
@@ -255,7 +255,7 @@ def workers_of(process):
     lists = pathlib.Path(f"/proc/{process}/task").glob("*/children")
     return [int(worker) for each in lists for worker in each.read_text().split()]
 def runs():
-    return store.read([place(output)]).select(schema.RUN).unique().collect().height
+    return store.read([parse_place(output)]).select(schema.RUN).unique().collect().height
 assert ended(started(half)) == 0
 began = time.monotonic()
 assert ended(started(whole)) == 0
@@ -329,7 +329,7 @@ def test_uploads_that_a_killed_writer_left_in_s3_are_forgotten(
 def test_s3_itself_refuses_to_replace_what_another_wrote(
     s3: Any, local: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = place("s3://bucket/runs.parquet")
+    table = parse_place("s3://bucket/runs.parquet")
     rows = tta.read(local)
     asked: list[stores.Url] = []
     monkeypatch.setattr(stores, "state_of", lambda url: asked.append(url) or "newer")

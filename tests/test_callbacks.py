@@ -32,12 +32,12 @@ class TestFollowing:
         logs = tmp_path / "logs"
         following = Following(logs, also=["loss", "absent"], **ASKED | {"metric": "acc"})
         assert not logs.exists()
-        assert not following.evaluated({"acc": 1.0}, epoch=0)  # a check before the training
+        assert not following.record_evaluation({"acc": 1.0}, epoch=0)  # a check before the training
         following.begin(seed=1, learning_rate=0.1)
-        assert not following.evaluated({"other": 1.0}, epoch=1)
-        assert following.evaluated({"acc": 0.5, "loss": 2.0, "time": 9.0}, epoch=1)
+        assert not following.record_evaluation({"other": 1.0}, epoch=1)
+        assert following.record_evaluation({"acc": 0.5, "loss": 2.0, "time": 9.0}, epoch=1)
         following.end()
-        assert not following.evaluated({"acc": 1.0}, epoch=2)
+        assert not following.record_evaluation({"acc": 1.0}, epoch=2)
         found = rows(logs)
         assert [(row["metric"], row["value"], row["epoch"]) for row in found] == [
             ("acc", 0.5, 1.0),
@@ -49,7 +49,7 @@ class TestFollowing:
     def test_a_metric_that_never_came_is_said_with_what_there_was(self, tmp_path: Path) -> None:
         following = Following(tmp_path, **ASKED | {"metric": "acc"})
         following.begin()
-        following.evaluated({"eval_acc": 1.0, "eval_loss": 1.0})
+        following.record_evaluation({"eval_acc": 1.0, "eval_loss": 1.0})
         with pytest.warns(RuntimeWarning, match="no evaluation logged 'acc'; logged: eval_acc, "):
             following.end()
 
@@ -61,7 +61,7 @@ class TestFollowing:
         following = Following(tmp_path / "logs", **ASKED | {"metric": "acc"})
         for _ in range(2):
             following.begin()
-            following.evaluated({"acc": 0.5}, epoch=1)
+            following.record_evaluation({"acc": 0.5}, epoch=1)
             following.end()
         assert len(rows(tmp_path / "logs")) == 2
 

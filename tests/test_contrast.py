@@ -14,14 +14,14 @@ from ttastats.sides.contrast import ValuesContrast, judged
 from ttastats.sides.design.findings import Finding
 from ttastats.sides.options import Options
 from ttastats.stats.decision import decide_difference, side_of
-from ttastats.stats.means import difference
+from ttastats.stats.means import mean_difference
 from ttastats.stats.verdict import Verdict
 
 A = np.array([0.50, 0.52, 0.51, 0.49, 0.50, 0.51])
 
 
 def of(b: np.ndarray, **changes: Any) -> ValuesContrast[None]:
-    gap = difference(A, b)
+    gap = mean_difference(A, b)
     return ValuesContrast({}, None, None, difference=gap, p_value=gap.p_value, **changes)
 
 
@@ -84,10 +84,10 @@ def test_a_claim_carries_the_conditions_of_its_design_and_nothing_else_does() ->
 
 
 def test_without_a_p_the_interval_alone_decides() -> None:
-    wide = difference(A[:2], A[:2] + 0.1)
+    wide = mean_difference(A[:2], A[:2] + 0.1)
     assert decide_difference(wide, higher_is_better=True, p_value=1.0).word is Verdict.UNDECIDED
     assert decide_difference(wide, higher_is_better=True).word is Verdict.BETTER
-    assert decide_difference(difference(A[:1], A), higher_is_better=True).why == "one run"
+    assert decide_difference(mean_difference(A[:1], A), higher_is_better=True).why == "one run"
 
 
 def test_an_interval_lies_above_or_below_a_value_or_holds_it() -> None:

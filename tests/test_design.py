@@ -18,8 +18,8 @@ from ttastats.sides.design import at_budget as budget_design
 from ttastats.sides.design import checks, findings
 from ttastats.sides.design import side as side_design
 from ttastats.sides.options import Options
-from ttastats.stats.outcomes import outcomes
-from ttastats.stats.speedup import speedup
+from ttastats.stats.outcomes import make_outcomes
+from ttastats.stats.speedup import compute_speedup
 
 
 def evaluated(
@@ -119,9 +119,9 @@ class TestEvaluationIntervals:
 
     def test_count_for_the_share_of_time_that_successes_took(self) -> None:
         """A failed run ends where it ends: only times of successes are late."""
-        a, b = outcomes([9.0, 10, 11]), outcomes([9.0, 11, 20], [True, True, False])
-        low, high = speedup(a, b).limits(0.95) or (0.0, 0.0)
-        allowed = speedup(a, b, late=(0.0, 0.1)).limits(0.95)
+        a, b = make_outcomes([9.0, 10, 11]), make_outcomes([9.0, 11, 20], [True, True, False])
+        low, high = compute_speedup(a, b).limits(0.95) or (0.0, 0.0)
+        allowed = compute_speedup(a, b, late=(0.0, 0.1)).limits(0.95)
         assert allowed == pytest.approx((low, high / (1 - 0.1 * 20 / 40)))
 
 

@@ -16,7 +16,7 @@ from tests.conftest import FIXTURES, ROOT
 from tests.test_cli import failed, run
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.base.file_names import file_name
+from ttastats.base.file_names import safe_file_name
 from ttastats.ingestion.ingest import Account
 from ttastats.table import schema, store
 
@@ -140,11 +140,11 @@ def with_names(parquet: Path, **names: str) -> pl.LazyFrame:
 class TestNames:
     @pytest.mark.parametrize("name", ["digits", "tyche_ngpu8", "v0.5", "a+b-c.d_1"])
     def test_a_harmless_name_stays(self, name: str) -> None:
-        assert file_name(name) == name
+        assert safe_file_name(name) == name
 
     @pytest.mark.parametrize("name", HOSTILE)
     def test_any_other_becomes_one_that_stays_in_its_folder(self, name: str) -> None:
-        made = file_name(name)
+        made = safe_file_name(name)
         assert made == Path(made).name
         assert made.isascii()
         assert made[0].isalnum()
@@ -152,7 +152,7 @@ class TestNames:
 
     def test_two_names_never_become_one(self) -> None:
         names = [*HOSTILE, "a/b", "a\\b", "a b", "A" * 500]
-        assert len({file_name(name) for name in names}) == len(names)
+        assert len({safe_file_name(name) for name in names}) == len(names)
 
     @pytest.mark.parametrize("name", HOSTILE)
     @pytest.mark.parametrize("column", ["entry", "benchmark", "round", "submitter", "system"])

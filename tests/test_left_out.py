@@ -20,7 +20,7 @@ from tests.test_recording import recorded
 from ttastats.ingestion import absent
 from ttastats.recording import mllog
 from ttastats.report.answer import Report
-from ttastats.stats.fraction import fails_more
+from ttastats.stats.fraction import fails_more_p
 
 OOM = "RuntimeError: CUDA out of memory"
 
@@ -29,21 +29,21 @@ def log(seed: int, seconds: float, *, end: str = "target") -> str:
     """Return the log of a recorded run that takes so long to its target, or ends before."""
     time = 1.7e12 + seed * 1e6
     lines = [
-        mllog.line("POINT_IN_TIME", time, mllog.RECORDER, "ttastats 0.2", {}),
-        mllog.line("POINT_IN_TIME", time, "submission_benchmark", "digits", {}),
-        mllog.line("POINT_IN_TIME", time, "seed", seed, {}),
-        mllog.line("POINT_IN_TIME", time, "eval_target", 0.9, {"metric": "acc"}),
-        mllog.line("INTERVAL_START", time, "run_start", None, {}),
+        mllog.event_line("POINT_IN_TIME", time, mllog.RECORDER, "ttastats 0.2", {}),
+        mllog.event_line("POINT_IN_TIME", time, "submission_benchmark", "digits", {}),
+        mllog.event_line("POINT_IN_TIME", time, "seed", seed, {}),
+        mllog.event_line("POINT_IN_TIME", time, "eval_target", 0.9, {"metric": "acc"}),
+        mllog.event_line("INTERVAL_START", time, "run_start", None, {}),
     ]
     for epoch in range(1, 4):
         time += 1e3 * seconds / 3
         value = 0.3 * epoch + (0.05 if end == "target" else -0.1)
         about = {"metric": "acc", "epoch_num": epoch}
-        lines.append(mllog.line("POINT_IN_TIME", time, "eval_accuracy", value, about))
+        lines.append(mllog.event_line("POINT_IN_TIME", time, "eval_accuracy", value, about))
     status = "success" if end == "target" else "aborted"
     if end != "killed":
         about = {"status": status, "reason": end}
-        lines.append(mllog.line("INTERVAL_END", time, "run_stop", None, about))
+        lines.append(mllog.event_line("INTERVAL_END", time, "run_stop", None, about))
     return "".join(lines)
 
 
@@ -444,7 +444,7 @@ def test_the_p_of_failing_more_often_is_that_of_scipy() -> None:
     for a, n_a, b, n_b in ((10, 10, 2, 10), (5, 5, 1, 5), (3, 7, 6, 9), (0, 4, 0, 3), (4, 4, 3, 3)):
         table = [[b, n_b - b], [a, n_a - a]]
         expected: Any = stats.fisher_exact(table, alternative="less")
-        assert fails_more(a, n_a, b, n_b) == pytest.approx(expected.pvalue), (a, n_a, b, n_b)
+        assert fails_more_p(a, n_a, b, n_b) == pytest.approx(expected.pvalue), (a, n_a, b, n_b)
 
 
 def test_the_command_line_says_it_in_the_row(tmp_path: Path) -> None:

@@ -259,8 +259,8 @@ def test_a_limit_that_is_no_number_is_an_error(
 
 def test_security_states_the_limits() -> None:
     text = (Path(__file__).parents[1] / "SECURITY.md").read_text("utf-8")
-    assert f"{limits.whole() // MB} MB" in text
-    assert f"{limits.document() // MB} MB" in text
+    assert f"{limits.whole_file_limit() // MB} MB" in text
+    assert f"{limits.document_limit() // MB} MB" in text
     assert f"{limits.HARMLESS // MB:,} MB" in text
     assert f"{limits.MOST_GROWTH:,} times" in text
     assert f"{limits.EVALUATIONS:,} in a file" in text

@@ -199,7 +199,7 @@ def test_an_s3_server_is_asked_a_few_times_for_logs_that_were_read(
     def forget() -> None:
         requests.clear()
         stores._SEEN.clear()
-        stores._fetched.cache_clear()
+        stores._fetch_known.cache_clear()
 
     async def counted(store: Any, method: str, *args: Any, **options: Any) -> Any:
         requests.append(method.partition("_")[0])

@@ -36,7 +36,7 @@ from ttastats.traces import (
     work,
 )
 from ttastats.traces import events as of_events
-from ttastats.traces.table import MEASURES, measure
+from ttastats.traces.table import MEASURES, measure_row
 
 # ----------------------------------------------------------------------------------------- traces
 
@@ -189,7 +189,7 @@ def read(draw: random.Random) -> str:
     found = [*events(draw), *more(draw)]
     found = draw.choice(YEARS)(disturbed(draw, found))
     try:
-        trace = kineto.read(streamed(draw, written(draw, found)))
+        trace = kineto.read_trace(streamed(draw, written(draw, found)))
     except (kineto.NoTraceError, UnreadableError) as error:
         return type(error).__name__
     first, *rest = told(trace)
@@ -236,7 +236,7 @@ def test_sets_of_intervals_hold_the_moments_they_should(
     draw = random.Random("intervals")
     for _ in range(60):
         (a, b), (c, d) = some(draw, draw.randrange(5)), some(draw, draw.randrange(5))
-        one, other = intervals.merge(a, b), intervals.merge(c, d)
+        one, other = intervals.merge_intervals(a, b), intervals.merge_intervals(c, d)
         windows = np.sort(np.array(draw.choices(range(22), k=4), float)).reshape(2, 2)
         found = (one, intervals.union(one, other), intervals.union_all([one, other, one]),
                  intervals.difference(one, other))  # fmt: skip
@@ -245,7 +245,7 @@ def test_sets_of_intervals_hold_the_moments_they_should(
             assert cells(*got.T) == expected
             assert (np.diff(got.ravel()) > 0).all()  # sorted and apart
         inside = [len(x & set(range(int(low), int(high)))) for low, high in windows]
-        assert intervals.overlap(one, windows).tolist() == inside
+        assert intervals.overlap_lengths(one, windows).tolist() == inside
         line = parts.timeline(a, b - a)
         for low, high in windows:
             clipped = x & set(range(int(low), int(high)))
@@ -266,13 +266,13 @@ def of_nests(draw: random.Random) -> Iterator[Any]:
     start, end = some(draw, draw.randrange(1, 9))
     order = np.lexsort((-end, start))
     start, length = start[order], (end - start)[order]
-    nested = intervals.nest(start, np.maximum(length - 0.25, 0.25))
+    nested = intervals.find_callers(start, np.maximum(length - 0.25, 0.25))
     marked = np.array(draw.choices([True, False], k=len(start)))
     yield [start.tolist(), length.tolist()]
     yield nested
     yield intervals.self_time(length, nested)
-    yield intervals.outermost(marked, nested)
-    yield intervals.has_descendant(marked, nested).astype(int)
+    yield intervals.outermost_marked(marked, nested)
+    yield intervals.calls_marked(marked, nested).astype(int)
     moments = np.array(draw.choices(range(24), k=5)) - 1.0
     yield intervals.enclosing(moments, start, length, nested)
 
@@ -291,10 +291,10 @@ def of_steps(draw: random.Random) -> Iterator[Any]:
     marked = steps.from_annotations(known, start[mixed], end, (1.0, 50.0))
     yield marked
     moments = np.array(draw.choices(range(40), k=6), float)
-    placed = steps.locate(moments, marked.host)
-    yield [moments, placed, steps.locate(moments[:2], intervals.NOTHING)]
+    placed = steps.find_windows(moments, marked.host)
+    yield [moments, placed, steps.find_windows(moments[:2], intervals.NOTHING)]
     late = draw.choice([0.0, 0.0, 12.0]) + np.array(draw.choices([0, 0, 0, 25, -25], k=6))
-    found = steps.on_device(marked, placed, moments + late, moments + late + 3)
+    found = steps.device_windows(marked, placed, moments + late, moments + late + 3)
     warm = steps.without_warmup(found)
     yield [found.device, found.ahead, found.marked, warm.warmup, warm.numbers]
 
@@ -307,11 +307,11 @@ def of_numbers(draw: random.Random) -> Iterator[Any]:
     for name in ("start", "external", "index", "bytes"):
         columns = of_events.Columns(name)
         columns.add(**{name: values if name != "start" else [2.5, None]})
-        yield [len(columns), columns.take()[name]]
-    yield [of_events.number_of(value, draw.choice([3, -1])) for value in values]
+        yield [len(columns), columns.take_arrays()[name]]
+    yield [of_events.parse_number(value, draw.choice([3, -1])) for value in values]
     rates = {draw.choice([1, 2, 4, 8, 24, 64]): draw.choice([100.0, 104.9, 105.1, 190.0])
              for _ in range(4)}  # fmt: skip
-    yield [rates, answers.doubling_gains(rates), answers.saturation(rates)]
+    yield [rates, answers.doubling_gains(rates), answers.saturation_point(rates)]
     kernel, caller = draw.choice(NAMES), draw.choice([None, *NAMES])
     yield [
         kernel,
@@ -331,7 +331,7 @@ def of_calls(draw: random.Random) -> Iterator[Any]:
         told = [json.dumps(draw.choices(of, k=draw.choice([1, 2, 2, 3]))).encode()
                 for of in (shapes, kinds, texts)]  # fmt: skip
         some = [draw.choice([text] * 9 + [b"", b"{", b"{}"]) for text in told]
-        found = work.costs([(name, *some)], known)
+        found = work.call_costs([(name, *some)], known)
         yield [name, *(text.decode() for text in some), found.flops, found.bytes]
 
 
@@ -349,10 +349,10 @@ def listed_pieces(made: Iterator[Any], seed: int) -> Iterator[str]:
 
 def units() -> Iterator[str]:
     """Yield the unit of each measure."""
-    yield from (f"{name}: {measure(name)['unit']}" for name in MEASURES)
+    yield from (f"{name}: {measure_row(name)['unit']}" for name in MEASURES)
     sent = [pieces.Args(in_elements=3, dtype=kind) for kind in (*of_events._SIZES, "Odd")]
     sent += [pieces.Args(in_elements=0, dtype="Int"), pieces.Args(in_elements="x", dtype="Odd")]
-    yield f"bytes of three elements: {of_events._moved(sent)}"
+    yield f"bytes of three elements: {of_events._bytes_moved(sent)}"
 
 
 @cases("traces", units=units, **at_random(OF, listed_pieces), **accepted.parts("odd", odd, 60, 4))
@@ -371,7 +371,7 @@ def test_a_trace_is_known_by_its_head_and_its_rank() -> None:
     known = [kineto.recognises(head) for head in HEADS]
     assert known == [True, True, *[False] * 3, True, True, True, *[False] * 4]
     told = [{"rank": n, "world_size": n} for n in (-1, 0, 1, "2", None)]
-    found = [kineto._distributed({"distributedInfo": one}) for one in (*told, [1])]
+    found = [kineto._rank_and_world_size({"distributedInfo": one}) for one in (*told, [1])]
     none = (None, None)
     assert found == [none, (0, None), (1, 1), none, none, none]
     assert not kineto.recognises(b'{"a": 1,' + b" " * 65_536 + HEADS[0][1:])

@@ -12,7 +12,7 @@ import ttastats as tta
 from tests.made_traces import Event, kernel, launch, operator, step, trace, written
 from ttastats.base.errors import TtastatsError
 from ttastats.cli import app
-from ttastats.stats.multiplicity import adjusted
+from ttastats.stats.multiplicity import adjust_p_values
 
 
 def steps(products: Sequence[float], norm: float = 20.0) -> list[Event]:
@@ -103,7 +103,7 @@ def test_single_operators_account_for_the_change_with_p_adjusted_for_their_numbe
     parts = report.rows[1:]
     assert sum(row["change"] for row in parts) == pytest.approx(report.rows[0]["change"])
     ps = [row["p_value"] for row in parts]
-    assert [row["p_adjusted"] for row in parts] == list(adjusted(ps))
+    assert [row["p_adjusted"] for row in parts] == list(adjust_p_values(ps))
     assert f"Holm over {len(parts)}" in report.notes[0].text
     assert "aten::mm 0.0300 ms" in report.sentence
 

@@ -11,7 +11,7 @@ import pytest
 from tests.plotting.test_profiled import profile
 from ttastats.answers.profile import profile as profile_report
 from ttastats.traces import answers, table
-from ttastats.traces.table import measure
+from ttastats.traces.table import measure_row
 
 
 def rows(section: str) -> dict[str, Mapping[str, Any]]:
@@ -20,7 +20,7 @@ def rows(section: str) -> dict[str, Mapping[str, Any]]:
 
 
 def notes(*more: Mapping[str, Any]) -> dict[str, str]:
-    own = table.frame(more, profile="made", profile_id="made")
+    own = table.frame_of(more, profile="made", profile_id="made")
     report = profile_report.report(pl.concat([profile(), own]))
     return {note.code: note.text for note in report.notes}
 
@@ -71,13 +71,14 @@ def test_communication_is_a_share_of_the_step_of_the_workers() -> None:
 
 
 def test_a_busy_machine_is_noted() -> None:
-    assert "contended" not in notes(measure("wall_step_seconds", 0.0115))
-    said = notes(measure("wall_step_seconds", 0.022))["contended"]
+    assert "contended" not in notes(measure_row("wall_step_seconds", 0.0115))
+    said = notes(measure_row("wall_step_seconds", 0.022))["contended"]
     assert said == (
         "other processes used this machine: a step took 2.0 times its CPU time in wall-clock time."
     )
     assert (
-        "wall-clock time includes delays" in notes(measure("wall_step_seconds", 0.011))["contended"]
+        "wall-clock time includes delays"
+        in notes(measure_row("wall_step_seconds", 0.011))["contended"]
     )
 
 
@@ -99,9 +100,9 @@ def test_operators_that_sum_to_more_than_the_step_are_noted() -> None:
 
 def test_the_rule_of_a_batch_size_that_is_large_enough_is_told() -> None:
     rule = "the smallest at which doubling the batch gains less than 5%"
-    said = notes(measure("saturation_batch_size", 16, text=rule))["saturation"]
+    said = notes(measure_row("saturation_batch_size", 16, text=rule))["saturation"]
     assert said == f"large enough: 16 samples ({rule})."
-    said = notes(measure("saturation_batch_size", None, text=f"none is {rule}"))["saturation"]
+    said = notes(measure_row("saturation_batch_size", None, text=f"none is {rule}"))["saturation"]
     assert said == f"large enough: no batch size (none is {rule})."
 
 

@@ -56,7 +56,7 @@ def test_names_are_resolved_by_round(name: str, round_: str | None, canonical: s
 
 def test_every_benchmark_has_targets_with_a_source_and_a_number_of_runs() -> None:
     for suite in ("mlperf", "dawnbench"):
-        for name in benchmarks.by_name(suite):
+        for name in benchmarks.benchmarks_by_name(suite):
             rounds = benchmarks.rounds(suite) or (None,)
             found = [t for round_ in rounds for t in benchmarks.targets(suite, name, round_)]
             assert found, name
@@ -65,7 +65,11 @@ def test_every_benchmark_has_targets_with_a_source_and_a_number_of_runs() -> Non
 
 def test_every_round_has_benchmarks() -> None:
     for round_ in benchmarks.rounds("mlperf"):
-        named = [b for b in benchmarks.by_name("mlperf") if benchmarks.targets("mlperf", b, round_)]
+        named = [
+            b
+            for b in benchmarks.benchmarks_by_name("mlperf")
+            if benchmarks.targets("mlperf", b, round_)
+        ]
         assert len(named) >= 6, round_
 
 
@@ -111,7 +115,7 @@ def test_without_official_rules_there_is_no_scoring(
 
 def test_every_benchmark_of_every_round_can_be_scored_and_only_v05_has_no_limit() -> None:
     for round_ in benchmarks.rounds("mlperf"):
-        for name in benchmarks.by_name("mlperf"):
+        for name in benchmarks.benchmarks_by_name("mlperf"):
             if benchmarks.targets("mlperf", name, round_):
                 rules = benchmarks.scoring("mlperf", name, round_, "closed")
                 assert rules is not None

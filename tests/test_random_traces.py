@@ -27,7 +27,7 @@ from ttastats.outcomes import time_to_target
 from ttastats.report.row import Row
 from ttastats.sides.pairing import Side
 from ttastats.traces import flops, kineto, table
-from ttastats.traces.table import measure
+from ttastats.traces.table import measure_row
 
 pytestmark = pytest.mark.usefixtures("in_codes")
 
@@ -154,7 +154,7 @@ def read(draw: random.Random) -> kineto.ReadTrace:
         data = data.replace(b'"dur": 20', b'"dur": inf', 1)
     if draw.random() < 0.2:
         data = data[: draw.randrange(len(data) // 2, len(data))]
-    return kineto.read([data])
+    return kineto.read_trace([data])
 
 
 def told(found: kineto.ReadTrace) -> Iterator[Any]:
@@ -183,30 +183,34 @@ def measured(draw: random.Random) -> Iterator[Mapping[str, Any]]:
     """Yield what a profiler may have measured beside a trace."""
     said = "by CPU time of the thread"
     every = [
-        measure("uninstrumented_step_seconds", draw.choice([2e-5, 1e-4, 1.2e-4]), text=said),
-        measure("wall_step_seconds", draw.choice([1e-4, 1.1e-4, 1.2e-4])),
-        measure("step_flops", 1e6), measure("peak_flops", 1e11, of="fp32"),
-        measure("peak_flops", 9e11, of="bf16"), measure("precision", text="fp32"),
-        measure("peak_bandwidth", draw.choice([1e9, 1e10]), of="cpu"), measure("power", 300.0),
-        measure("samples_per_second", 640.0, of="64"), measure("batch_size", 64, text="too large"),
-        measure("cpu_utilization", 0.5), measure("tensor_core_utilization", 0.25),
-        measure("gpu_utilization", 0.75), measure("memory_utilization", 0.125),
-        measure("saturation_batch_size", draw.choice([None, 16.0]), text="a rule"),
-        *(measure("memory_bytes", size, of="weights") for size in (5e6, 6e6)),
-        measure("memory_bytes", 7e6, of="gradients"),
-        *(measure("batch_samples_per_second", rate, of=size)
+        measure_row("uninstrumented_step_seconds", draw.choice([2e-5, 1e-4, 1.2e-4]), text=said),
+        measure_row("wall_step_seconds", draw.choice([1e-4, 1.1e-4, 1.2e-4])),
+        measure_row("step_flops", 1e6), measure_row("peak_flops", 1e11, of="fp32"),
+        measure_row("peak_flops", 9e11, of="bf16"), measure_row("precision", text="fp32"),
+        measure_row("peak_bandwidth", draw.choice([1e9, 1e10]), of="cpu"), measure_row("power",
+        300.0),
+        measure_row("samples_per_second", 640.0, of="64"), measure_row("batch_size", 64,
+        text="too large"),
+        measure_row("cpu_utilization", 0.5), measure_row("tensor_core_utilization", 0.25),
+        measure_row("gpu_utilization", 0.75), measure_row("memory_utilization", 0.125),
+        measure_row("saturation_batch_size", draw.choice([None, 16.0]), text="a rule"),
+        *(measure_row("memory_bytes", size, of="weights") for size in (5e6, 6e6)),
+        measure_row("memory_bytes", 7e6, of="gradients"),
+        *(measure_row("batch_samples_per_second", rate, of=size)
           for size, rate in draw.sample([("8", 100.0), ("16", 190.0), ("64", 250.0)], 2)),
-        measure("batch_step_flops", 5e6, of="16"), measure("batch_cpu_utilization", 0.9, of="8"),
-        measure("workers_step_seconds", 0.02, of="2"), measure("workers_sent_bytes", 99, of="2"),
-        measure("workers_under_way_seconds", 0.01, of="2"),
-        measure("workers_exposed_seconds", 0.0, of="2"),
+        measure_row("batch_step_flops", 5e6, of="16"), measure_row("batch_cpu_utilization",
+        0.9, of="8"),
+        measure_row("workers_step_seconds", 0.02, of="2"), measure_row("workers_sent_bytes",
+        99, of="2"),
+        measure_row("workers_under_way_seconds", 0.01, of="2"),
+        measure_row("workers_exposed_seconds", 0.0, of="2"),
     ]  # fmt: skip
     yield from (one for one in every if draw.random() < 0.6)
     whole = draw.choice(["all layers", "everything"])
     if draw.random() < 0.5:
         for kind, seconds in ((whole, 0.011), ("all but batch norm", 0.008)):
-            yield measure("ablated_step_seconds", seconds, of=kind)
-            yield measure("ablated_step_flops", 4e8, of=kind)
+            yield measure_row("ablated_step_seconds", seconds, of=kind)
+            yield measure_row("ablated_step_flops", 4e8, of=kind)
 
 
 def profiled(draw: random.Random, name: str) -> pl.DataFrame:
@@ -215,8 +219,8 @@ def profiled(draw: random.Random, name: str) -> pl.DataFrame:
     none = [None] if draw.random() < 0.9 else []
     numbers = pl.Series("rank", range(count) if count else none, dtype=pl.Int64)
     ranks = [read(draw).rows.with_columns(rank=pl.lit(number, pl.Int64)) for number in numbers]
-    more = table.frame(list(measured(draw)) if draw.random() < 0.6 else [])
-    rows = pl.concat([table.whole(ranks), table.whole([more])])
+    more = table.frame_of(list(measured(draw)) if draw.random() < 0.6 else [])
+    rows = pl.concat([table.concatenated(ranks), table.concatenated([more])])
     return rows.with_columns(profile=pl.lit(name), profile_id=pl.lit(name))
 
 
@@ -265,7 +269,7 @@ def explained(seed: int) -> Iterator[str]:
         for side in "AB"
     ]  # fmt: skip
     device = [
-        table.frame([measure("device_name", text=draw.choice(["Tesla A100", "a GPU"]))],
+        table.frame_of([measure_row("device_name", text=draw.choice(["Tesla A100", "a GPU"]))],
                     profile=rows["profile"][0], profile_id=rows["profile_id"][0])
         for rows in profiles
     ]  # fmt: skip
@@ -311,17 +315,19 @@ def flops_and_bytes() -> Iterator[str]:
     for name in sorted(flops.COUNTED):
         for shapes in SHAPES:
             for number, concrete in enumerate(CONCRETE):
-                cost = flops.cost(name, flops.Inputs(shapes, (), concrete))
+                cost = flops.call_cost(name, flops.Inputs(shapes, (), concrete))
                 if cost is not None:
                     yield f"{name} {shapes} {number}: {cost.flops} {cost.output}"
     for name in ("aten::add", "aten::view", "empty_like", "aten::mm"):
         for kinds in (["float", "c10::Half", "Long"], ["Double"], ["strange", "bool"], []):
             for shapes in SHAPES[::3]:
                 given = flops.Inputs(shapes, kinds)
-                found = [flops.moved(name, given, output) for output in (None, 0, 1000)]
+                found = [flops.bytes_moved(name, given, output) for output in (None, 0, 1000)]
                 if any(one is not None for one in found):
                     yield f"{name} {shapes} {kinds}: {found}"
-    sizes = {kind: flops.moved("aten::add", flops.Inputs([[5]], [kind])) for kind in flops._SIZES}
+    sizes = {
+        kind: flops.bytes_moved("aten::add", flops.Inputs([[5]], [kind])) for kind in flops._SIZES
+    }
     yield f"{sizes}"
 
 

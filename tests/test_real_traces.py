@@ -34,7 +34,7 @@ def read(path: Path) -> pl.DataFrame:
 
 def shares(rows: pl.DataFrame) -> dict[str, float]:
     """Return the parts of all steps together as percentages."""
-    steps = answers.steps(rows)
+    steps = answers.step_table(rows)
     whole = steps["step_seconds"].sum()
     return {
         name.removesuffix("_seconds"): 100 * steps[name].sum() / whole
@@ -50,10 +50,10 @@ def test_a_resnet_on_two_a100_waits_for_its_host(folder: Path) -> None:
     assert busy == pytest.approx(23.8, abs=0.3)
     assert found["communication"] == pytest.approx(7.1, abs=0.1)
     assert found["exposed"] == pytest.approx(6.0, abs=0.1)
-    kernels = answers.by_category(rows)
+    kernels = answers.category_table(rows)
     share = dict(kernels.select("category", "share").iter_rows())
     assert 100 * share["batch norm"] == pytest.approx(27.1, abs=0.1)
-    assert answers.steps(rows)["step"].to_list() == [4, 5, 6]
+    assert answers.step_table(rows)["step"].to_list() == [4, 5, 6]
     assert rows.filter(kind="collective")["bytes"].min() > 0
 
 
@@ -116,7 +116,7 @@ def test_ranges_of_cupti_have_the_instructions_that_were_counted(folder: Path) -
 def test_what_breaks_off_gives_what_it_holds(folder: Path) -> None:
     for path, share in zip(sorted(folder.glob("*.gz")), cycle([0.3, 0.9]), strict=False):
         data = gzip.decompress(path.read_bytes())
-        found = kineto.read([data[: int(len(data) * share)]])
+        found = kineto.read_trace([data[: int(len(data) * share)]])
         assert [one.code for one in found.problems if one.severity == "warning"] == [
             "truncated_trace"
         ]

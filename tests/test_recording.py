@@ -132,7 +132,7 @@ class TestRoundTrip:
 
     def test_scores_of_one_moment_are_kept_apart_by_their_metric(self, tmp_path: Path) -> None:
         def line(key: str, value: Any = None, **about: Any) -> str:
-            return mllog.line(
+            return mllog.event_line(
                 "POINT_IN_TIME", 1_000.0 + 500 * (key != "run_start"), key, value, about
             )
 
@@ -379,7 +379,7 @@ class TestPlaces:
 
     def test_the_system_is_this_computer_unless_it_is_named(self, logs: Path) -> None:
         path = recorded(logs, [1.0], system=None)
-        assert path.parents[1].name == recording.file_name(recording.platform.node())
+        assert path.parents[1].name == recording.safe_file_name(recording.platform.node())
 
     @pytest.mark.parametrize("name", ["", "a/b", "..", "results", "a b", "nul"])
     @pytest.mark.parametrize("where", ["system", "org"])
@@ -488,7 +488,7 @@ def test_a_log_is_created_and_never_opened_again(logs: Path) -> None:
     text = first.read_text()
     assert recorded(logs, [0.95]).name == "result_1.txt"
     assert first.read_text() == text
-    assert result_files.number_of(first) == 0
+    assert result_files.log_number(first) == 0
 
 
 def test_the_example_leads_to_a_verdict(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.table import store as run_store
 from ttastats.traces import store, table
-from ttastats.traces.table import measure
+from ttastats.traces.table import measure_row
 
 PACE_A, PACE_B = (20.0, 20.4, 19.8, 20.2), (16.0, 16.3, 15.9, 16.1)
 
@@ -42,15 +42,15 @@ def runs(pace: tuple[float, ...], **more: Any) -> pl.DataFrame:
 
 def told(path: Path, *more: Mapping[str, Any], **columns: Any) -> Path:
     """Add measures to a profile, and write some of its columns anew."""
-    rows = store.read([path])
-    own = table.frame(more, profile_id=rows["profile_id"][0], profile="made")
+    rows = store.read_profiles([path])
+    own = table.frame_of(more, profile_id=rows["profile_id"][0], profile="made")
     named = [pl.lit(value).alias(name) for name, value in columns.items()]
-    store.write(pl.concat([rows, own]).with_columns(named), path)
+    store.write_profile(pl.concat([rows, own]).with_columns(named), path)
     return path
 
 
 def of_one_process(path: Path) -> Path:
-    store.write(store.read([path]).filter(pl.col("name") != "world_size"), path)
+    store.write_profile(store.read_profiles([path]).filter(pl.col("name") != "world_size"), path)
     return path
 
 
@@ -124,8 +124,8 @@ def test_one_profile_has_no_noise_and_repeated_ones_do(a: Path, b: Path, tmp_pat
 
 
 def test_batches_of_two_sizes_are_compared_by_the_sample(a: Path, b: Path) -> None:
-    told(a, measure("batch_size", 10))
-    told(b, measure("batch_size", 20))
+    told(a, measure_row("batch_size", 10))
+    told(b, measure_row("batch_size", 20))
     report = compared(a, b, of_b=runs(PACE_B, global_batch_size=20))
     assert report.rows[0]["step_factor"] == pytest.approx(2 * 150 / 125)
     assert "a step of A has 10 samples, one of B 20" in notes(report)["samples"]
@@ -133,8 +133,8 @@ def test_batches_of_two_sizes_are_compared_by_the_sample(a: Path, b: Path) -> No
 
 
 def test_the_workers_of_a_step_share_its_samples(a: Path, b: Path) -> None:
-    told(a, measure("batch_size", 10))
-    told(b, measure("batch_size", 5), measure("workers_step_seconds", 1e-4, of="2"))
+    told(a, measure_row("batch_size", 10))
+    told(b, measure_row("batch_size", 5), measure_row("workers_step_seconds", 1e-4, of="2"))
     report = compared(a, b)
     assert report.rows[0]["step_factor"] == pytest.approx(150 / 125)
     assert "profile_of_others" not in notes(report)
@@ -150,8 +150,8 @@ def test_steps_of_runs_and_of_profiles_are_set_side_by_side(a: Path, b: Path) ->
 
 
 def test_what_does_not_belong_together_is_said(a: Path, b: Path) -> None:
-    told(a, measure("batch_size", 32), origin="recorded", source="digits")
-    told(b, measure("device_name", of="0", text="NVIDIA H200"))
+    told(a, measure_row("batch_size", 32), origin="recorded", source="digits")
+    told(b, measure_row("device_name", of="0", text="NVIDIA H200"))
     slow = runs(PACE_B, hardware="DGX A100", accelerators=8)
     (first, second) = (
         note.text for note in compared(a, b, of_b=slow).notes if note.code == "profile_of_others"
@@ -167,7 +167,7 @@ def test_what_does_not_belong_together_is_said(a: Path, b: Path) -> None:
 
 
 def test_what_counts_cpu_time_is_said_beside_runs_that_do_not(a: Path, b: Path) -> None:
-    told(a, measure("uninstrumented_step_seconds", 1e-4, text="by CPU time of the thread"))
+    told(a, measure_row("uninstrumented_step_seconds", 1e-4, text="by CPU time of the thread"))
     assert "--in cpu-seconds" in notes(compared(a, b))["clocks"]
     assert "clocks" not in notes(compared(told(a, text="by the wall"), b))
 

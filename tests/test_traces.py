@@ -29,7 +29,7 @@ from ttastats.traces.pieces import NoTraceError
 
 
 def rows_of(data: bytes) -> pl.DataFrame:
-    return kineto.read([data]).rows
+    return kineto.read_trace([data]).rows
 
 
 def parts(rows: pl.DataFrame, at: int | None = None) -> dict[str, float]:
@@ -182,7 +182,7 @@ class TestKernels:
         counted = event("cuda_profiler_range", "ampere_sgemm", 0.0, 99.0)
         for name, number in (("fadd", 5), ("fmul", 7), ("ffma", 100), ("dadd", 0)):
             counted["args"][f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum"] = number
-        read = kineto.read([trace([counted, operator("aten::mm", 0.0, 5, 1)])])
+        read = kineto.read_trace([trace([counted, operator("aten::mm", 0.0, 5, 1)])])
         (row,) = read.rows.filter(kind="kernel").to_dicts()
         assert (row["flops"], row["seconds"]) == (212, None)
         assert [problem.code for problem in read.problems] == ["counted_instructions"]
@@ -206,7 +206,7 @@ class TestForms:
             {"ph": "X", "name": "mm", "pid": "CUDA functions", "tid": 0, "ts": 2.0, "dur": 5.0},
             {"ph": "s", "name": "mm", "pid": "CPU functions", "tid": 1, "ts": 0.0, "id": 1},
         ]
-        read = kineto.read([json.dumps(told).encode()])
+        read = kineto.read_trace([json.dumps(told).encode()])
         kinds = read.rows.filter(pl.col("calls") > 0)["kind"].to_list()
         assert (sorted(kinds), read.origin) == (["kernel", "operator"], "autograd")
 
@@ -233,13 +233,13 @@ class TestForms:
         usual = rows_of(data)
         monkeypatch.setattr("ttastats.traces.pieces.PIECE", size)
         chunks = [data[at : at + 97] for at in range(0, len(data), 97)]
-        assert kineto.read(chunks).rows.sort(pl.all()).equals(usual.sort(pl.all()))
+        assert kineto.read_trace(chunks).rows.sort(pl.all()).equals(usual.sort(pl.all()))
 
     def test_a_trace_that_breaks_off_gives_what_it_holds_and_says_so(self) -> None:
         data = trace(steps_on_a_device(4))
         whole = rows_of(data).filter(kind="operator")["calls"].sum()
         for cut in (len(data) // 2, len(data) * 3 // 4, len(data) - 40):
-            read = kineto.read([data[:cut]])
+            read = kineto.read_trace([data[:cut]])
             assert [problem.code for problem in read.problems] == ["truncated_trace"]
             calls = read.rows.filter(kind="operator")["calls"].sum()
             assert 0 < calls <= whole
@@ -251,14 +251,14 @@ class TestForms:
         assert rows_of(odd).equals(usual)
         broken = data.replace(b"aten::native_batch_norm", b"aten::native_batch_norm\xff", 1)
         assert rows_of(broken).filter(kind="operator")["calls"].sum() == 8
-        lost = kineto.read([data.replace(b'"aten::linear"', b'"aten::linear', 1)])
+        lost = kineto.read_trace([data.replace(b'"aten::linear"', b'"aten::linear', 1)])
         assert [problem.code for problem in lost.problems] == ["damaged_events"]
         assert lost.rows.filter(kind="operator")["calls"].sum() == 7
 
     @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"traceEvents": []}', b"[1, 2]", b"\0"])
     def test_what_holds_no_events_is_no_trace(self, data: bytes) -> None:
         with pytest.raises(NoTraceError):
-            kineto.read([data])
+            kineto.read_trace([data])
 
 
 class TestIngest:
@@ -266,7 +266,7 @@ class TestIngest:
         path = written(tmp_path / "run.pt.trace.json.gz", trace(steps_on_a_device()))
         account = tta.ingest([path], tmp_path / "p.parquet")
         assert (account.traces, account.profiles, account.runs) == (1, 1, 0)
-        rows = store.read([tmp_path / "p.parquet"])
+        rows = store.read_profiles([tmp_path / "p.parquet"])
         assert rows["profile"].unique().to_list() == ["run"]
         assert parts(rows)["compute_seconds"] == 60
 
@@ -294,7 +294,7 @@ class TestIngest:
                 written(tmp_path / "t" / f"rank{rank}_iter{iteration}.json", data)
         account = tta.ingest([tmp_path / "t"], tmp_path / "p.parquet")
         assert (account.traces, account.profiles) == (4, 2)
-        names = store.read([tmp_path / "p.parquet"])["profile"].unique().sort()
+        names = store.read_profiles([tmp_path / "p.parquet"])["profile"].unique().sort()
         assert names.to_list() == ["rank*_iter5", "rank*_iter9"]
 
     def test_two_traces_of_one_rank_are_two_profiles(self, tmp_path: Path) -> None:

@@ -180,11 +180,11 @@ def test_other_processes_read_runs_of_a_server_too() -> None:
 
     from ttastats.base import users
 
-    users.without("mlflow+http://ada:secret@elsewhere:1#x")
+    users.without_user("mlflow+http://ada:secret@elsewhere:1#x")
     packed = pickle.dumps(Tracking("mlflow+http://elsewhere:1#x"))
     users._known.clear()
     assert pickle.loads(packed) == Tracking("mlflow+http://elsewhere:1#x")
-    assert users.of("mlflow+http://elsewhere:1/y") == "ada:secret"
+    assert users.user_of("mlflow+http://elsewhere:1/y") == "ada:secret"
     assert "secret" not in repr(pickle.loads(packed))
 
 

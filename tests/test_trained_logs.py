@@ -36,16 +36,16 @@ def log(
 ) -> str:
     """Return the log of a run: of the seconds of an epoch half are training, a fifth CPU time."""
     lines = [
-        mllog.line("POINT_IN_TIME", begun, mllog.RECORDER, "ttastats 0", {}),
-        mllog.line("POINT_IN_TIME", begun, "submission_benchmark", "mine", {}),
-        mllog.line("POINT_IN_TIME", begun, "submission_division", "open", {}),
-        mllog.line("POINT_IN_TIME", begun, "seed", seed, {}),
-        mllog.line("POINT_IN_TIME", begun, "settings", settings(seed, **values), {}),
-        mllog.line(
+        mllog.event_line("POINT_IN_TIME", begun, mllog.RECORDER, "ttastats 0", {}),
+        mllog.event_line("POINT_IN_TIME", begun, "submission_benchmark", "mine", {}),
+        mllog.event_line("POINT_IN_TIME", begun, "submission_division", "open", {}),
+        mllog.event_line("POINT_IN_TIME", begun, "seed", seed, {}),
+        mllog.event_line("POINT_IN_TIME", begun, "settings", settings(seed, **values), {}),
+        mllog.event_line(
             "POINT_IN_TIME", begun, "eval_target", TARGET,
             {"metric": "accuracy", "higher_is_better": True},
         ),
-        mllog.line("INTERVAL_START", begun, "run_start", None, {}),
+        mllog.event_line("INTERVAL_START", begun, "run_start", None, {}),
     ]  # fmt: skip
     time = begun
     for epoch, quality in enumerate(qualities, start=1):
@@ -56,11 +56,11 @@ def log(
             "training_cpu_seconds": wall * epoch / 10,
         }
         about = {"epoch_num": epoch, "metric": "accuracy", **clocks}
-        lines.append(mllog.line("POINT_IN_TIME", time, "eval_accuracy", quality, about))
+        lines.append(mllog.event_line("POINT_IN_TIME", time, "eval_accuracy", quality, about))
     if reason is not None:
         status = "success" if reason == "target" else "aborted"
         about = {"status": status, "reason": reason}
-        lines.append(mllog.line("INTERVAL_END", time, "run_stop", None, about))
+        lines.append(mllog.event_line("INTERVAL_END", time, "run_stop", None, about))
     return "".join(lines)
 
 
@@ -174,7 +174,7 @@ def test_waiting_for_a_core_is_said_wherever_seconds_count(
     waiting: float | None, said: bool, tmp_path: Path
 ) -> None:
     totals = {"waiting_seconds": waiting, "cpu_seconds_all_workers": 4.0}
-    told = mllog.line("POINT_IN_TIME", 1.7e12, "run_totals", totals, {})
+    told = mllog.event_line("POINT_IN_TIME", 1.7e12, "run_totals", totals, {})
     table = ingested(tmp_path, *(log(seed, (*REACHED,)) + told for seed in range(3)))
     for report in (tta.summary(table), tta.variance(table), tta.summary(table, clock="training")):
         assert ("contended" in {note.code for note in report.notes}) is said
@@ -216,12 +216,12 @@ def test_dawnbench_files_beside_the_logs_are_read_as_what_they_are_and_counted_o
     folder = tmp_path / "local" / "dawnbench" / "mine"
     folder.mkdir(parents=True)
     curve = [(epoch, 5.0 * epoch, 100 * value) for epoch, value in enumerate(REACHED, start=1)]
-    (folder / "a_run0.tsv").write_text(dawnbench.table(["top1_accuracy"], curve))
+    (folder / "a_run0.tsv").write_text(dawnbench.curve_table(["top1_accuracy"], curve))
     told = {
         "benchmark": "mine", "entry": "local/machine", "target": TARGET, "settings": settings(0)
     }  # fmt: skip
     fields = {"author": "local", "framework": "PyTorch", "hardware": "machine", "ttastats": told}
-    (folder / "a_run0.json").write_text(dawnbench.description(fields))
+    (folder / "a_run0.json").write_text(dawnbench.description_json(fields))
     api.ingest([folder], tmp_path / "alone.parquet")
     (row,) = tta.runs(tmp_path / "alone.parquet").rows
     assert (row["benchmark"], row["entry"], row["seed"]) == ("mine", "local/machine", 0)

@@ -20,7 +20,7 @@ import pytest
 
 from tests.programs import PATIENCE, python
 from ttastats.base.errors import TtastatsError
-from ttastats.base.stores import place
+from ttastats.base.stores import parse_place
 from ttastats.ingestion import ingest as ingestion
 from ttastats.ingestion import workers
 from ttastats.ingestion.ingest import ingest
@@ -111,7 +111,7 @@ class TestDask:
             url = "s3://bucket/table/"
             account = ingest(["s3://bucket/logs"], url, executor=executor, on_progress=watch)
         assert (account.runs, len(done)) == (LOGS, account.files)
-        rows = store.read([place(url)]).collect()
+        rows = store.read([parse_place(url)]).collect()
         assert rows.equals(read(Path(str(alone.output))))
 
     @pytest.mark.parametrize(

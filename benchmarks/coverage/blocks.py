@@ -14,12 +14,12 @@ from benchmarks.coverage.figures import FREE, STEADY, Figure, Kind, by_mark, rat
 from benchmarks.coverage.judging import directed, judge
 from benchmarks.coverage.shapes import CONST, LN15, TRF, Failing, Floats, Runs, Shape, generator
 from benchmarks.coverage.simulations import Plan, hit_rate
-from ttastats.stats.between import Set, between
-from ttastats.stats.blocks import of_values
+from ttastats.stats.between import Set, variance_between_sets
+from ttastats.stats.blocks import difference_within_blocks
 from ttastats.stats.logratio import satterthwaite
-from ttastats.stats.means import difference
-from ttastats.stats.outcomes import outcomes, time_term
-from ttastats.stats.permutation import permute_within
+from ttastats.stats.means import mean_difference
+from ttastats.stats.outcomes import make_outcomes, time_term
+from ttastats.stats.permutation import permute_within_blocks
 
 Layout = tuple[tuple[int, int], ...]
 """Runs of A and of B in each block."""
@@ -133,7 +133,7 @@ def qualities(plan: Plan) -> Iterator[Figure]:
                     level = spread * rng.standard_normal(len(layout))
                     a = level[labels[0]] + rng.standard_normal(labels[0].size)
                     b = level[labels[1]] + of_b * rng.standard_normal(labels[1].size)
-                    found = difference(a, b, blocks=labels)
+                    found = mean_difference(a, b, blocks=labels)
                     if found.low is None or found.high is None:
                         continue
                     hits += found.low <= 0 <= found.high
@@ -148,7 +148,7 @@ Test = Callable[[Floats, Floats, tuple[NDArray[np.intp], NDArray[np.intp]]], flo
 
 def _one_variance(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
     """Return the p of least squares with one variance for both sides."""
-    gap, part_a, part_b = of_values(a, b, blocks)
+    gap, part_a, part_b = difference_within_blocks(a, b, blocks)
     n_a, n_b = (np.bincount(one, minlength=int(blocks[0].max()) + 1) for one in blocks)
     df = a.size + b.size - n_a.size - 1
     squares = float((part_a.residuals**2).sum() + (part_b.residuals**2).sum())
@@ -158,7 +158,7 @@ def _one_variance(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[
 
 def _hc2(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
     """Return p of each run's own squared residual (MacKinnon and White 1985; Bell, McCaffrey)."""
-    gap, *parts = of_values(a, b, blocks)
+    gap, *parts = difference_within_blocks(a, b, blocks)
     variances, dfs = [], []
     for part in parts:
         squares = part.weights**2
@@ -169,7 +169,7 @@ def _hc2(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 def _shipped(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
-    found = difference(a, b, blocks=blocks).p_value
+    found = mean_difference(a, b, blocks=blocks).p_value
     return 1.0 if found is None else found
 
 
@@ -180,13 +180,13 @@ def _of_blocks(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.
 
 
 def _ignored(a: Floats, b: Floats, _: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
-    found = difference(a, b).p_value
+    found = mean_difference(a, b).p_value
     return 1.0 if found is None else found
 
 
 def _dealt(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
     rng = np.random.default_rng(0)
-    return permute_within(np.concatenate([a, b]), a.size, np.concatenate(blocks), rng=rng)
+    return permute_within_blocks(np.concatenate([a, b]), a.size, np.concatenate(blocks), rng=rng)
 
 
 def _mixed(a: Floats, b: Floats, blocks: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
@@ -265,13 +265,13 @@ def sessions(plan: Plan) -> Iterator[Figure]:
             for _ in range(plan.replicates):
                 made, _ = LN05.successes((sets + 2, 5), rng)
                 effects = spread * sigma * rng.standard_normal((sets + 2, 1))
-                terms = [time_term(outcomes(one)) for one in made * np.exp(effects)]
+                terms = [time_term(make_outcomes(one)) for one in made * np.exp(effects)]
                 logs = [float(np.log(term.estimate)) for term in terms]
                 known = [
                     Set(log, term.variance or 0.0, term.df)
                     for log, term in zip(logs, terms, strict=True)
                 ]
-                found = between(known[:sets])
+                found = variance_between_sets(known[:sets])
                 beyond += abs(logs[sets] - logs[sets + 1]) > found.smallest_claim
                 bounded += found.highest >= spread * sigma
             runs = f"{sets} sets of 5"

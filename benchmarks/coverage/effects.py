@@ -12,7 +12,7 @@ from benchmarks.coverage.figures import Figure, Kind, rate
 from benchmarks.coverage.shapes import Floats, generator
 from benchmarks.coverage.simulations import Plan
 from ttastats.stats import reaching
-from ttastats.stats.effects import Design, Setting, part
+from ttastats.stats.effects import Design, Setting, fit_part
 
 Cells = Sequence[tuple[int, ...]]
 Noise = Callable[[np.random.Generator, int], Floats]
@@ -127,7 +127,7 @@ def intervals(plan: Plan) -> Iterator[Figure]:
         rng, design = generator(plan.seed, "effects", case.name), case.design
         hits = np.zeros(2, dtype=int)
         for _ in range(plan.replicates):
-            made = part(case.drawn(rng), design)
+            made = fit_part(case.drawn(rng), design)
             effect = made.effects[len(design.settings) if case.pairs else 0][0]
             for place, ratio in enumerate((effect.ratio, effect.plain)):
                 if ratio.low is not None and ratio.high is not None:
@@ -149,7 +149,7 @@ def failures(plan: Plan) -> Iterator[Figure]:
             claims = 0
             for _ in range(plan.replicates):
                 reached = rng.random(cells.shape[1]) >= np.array(rates)[cells[0]]
-                p = reaching.p_values(reached, settings)[0]
+                p = reaching.setting_p_values(reached, settings)[0]
                 claims += p is not None and p < 0.05
             kind: Kind = "false claim" if rates[0] == rates[1] else "no promise"
             claimed = rate(claims, plan.replicates)

@@ -28,7 +28,7 @@ from benchmarks.coverage.shapes import (
 )
 from benchmarks.coverage.simulations import SIZES, Plan, hit_rate, samples
 from ttastats.stats.decompose import variance_shares
-from ttastats.stats.fraction import newcombe, wilson
+from ttastats.stats.fraction import newcombe_difference, wilson_interval
 from ttastats.stats.speedup import ratio_of_geometric_means, ratio_of_means
 from ttastats.stats.variation import RUNS_FOR_REPEATS, cv_interval, has_outlier
 
@@ -203,11 +203,11 @@ def fractions() -> Iterator[Figure]:
 
 
 def _wilson_covers(k: int, n: int, truth: float) -> bool:
-    _, low, high = wilson(k, n)
+    _, low, high = wilson_interval(k, n)
     return low <= truth <= high
 
 
 def _newcombe_covers(i: int, j: int, n: int) -> bool:
     """Both sides reach the target equally often, so the true difference is 0."""
-    found = newcombe(i, n, j, n)
+    found = newcombe_difference(i, n, j, n)
     return found.low is not None and found.high is not None and found.low <= 0 <= found.high

@@ -17,7 +17,7 @@ from ttastats.sides.design import side as side_design
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
 from ttastats.stats.decision import Decision
-from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
+from ttastats.stats.outcomes import Epochs, Outcomes, make_outcomes
 from ttastats.stats.results import Ratio
 
 Limits = tuple[float, float]
@@ -70,7 +70,7 @@ def not_slower(verdict: Decision) -> bool:
 
 def mark(verdict: Decision) -> Mark:
     """Return the mark that says most of what a claim depends on."""
-    if verdict.dagger:
+    if verdict.assumes_constant_epochs:
         return "†"
     return "‡" if verdict.conditions else ""
 
@@ -78,9 +78,9 @@ def mark(verdict: Decision) -> Mark:
 def side(runs: Runs) -> Outcomes:
     """Return one side as `compare` makes it from a table."""
     if runs.epochs is None:
-        return outcomes(runs.times, runs.reached, clusters=runs.clusters, blocks=runs.blocks)
+        return make_outcomes(runs.times, runs.reached, clusters=runs.clusters, blocks=runs.blocks)
     progress = Epochs(runs.epochs[runs.reached], runs.evaluation_interval)
-    return outcomes(
+    return make_outcomes(
         runs.times, runs.reached, progress=progress, clusters=runs.clusters, blocks=runs.blocks
     )
 

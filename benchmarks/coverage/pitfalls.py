@@ -15,7 +15,7 @@ from benchmarks.coverage.judging import directed, judge
 from benchmarks.coverage.shapes import CONST, LN15, TRF, Floats, Pair, Runs, generator
 from benchmarks.coverage.simulations import Plan, samples
 from ttastats.stats.means import mean_interval
-from ttastats.stats.permutation import mann_whitney
+from ttastats.stats.permutation import mann_whitney_p
 
 QUANTITY = "pitfalls"
 
@@ -111,7 +111,7 @@ def ranks(plan: Plan) -> Iterator[Figure]:
         rng = generator(plan.seed, "ranks", str(n))
         hits = 0
         for a, b in samples(pair, (n, n), plan, "ranks"):
-            p = mann_whitney(a.times, b.times, rng=rng, draws=999)
+            p = mann_whitney_p(a.times, b.times, rng=rng, draws=999)
             hits += p is not None and p < 0.05
         what = f"{pair.name}, equal means, Mann-Whitney p < .05"
         yield _said(what, str(n), rate(hits, plan.replicates))

@@ -11,7 +11,13 @@ from scipy import special
 from benchmarks.coverage.figures import Figure, Kind, Rate, rate
 from benchmarks.coverage.shapes import Floats, Size, generator
 from benchmarks.coverage.simulations import Plan, hit_rate, sizes
-from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, mean_quality
+from ttastats.stats.means import (
+    AgainstNumber,
+    MeanDifference,
+    compare_with_number,
+    mean_difference,
+    mean_quality,
+)
 
 LEVEL = 0.05
 SIZES = sizes("3", "5", "10", "20", "5+10", "3+20")
@@ -95,7 +101,7 @@ def differences(plan: Plan) -> Iterator[Figure]:
             two = b.draw((plan.replicates, n_b), rng, other)
             truth = b.mean(other) - a.mean(offset)
             found = [
-                difference(x, y, resolution=max(a.step, b.step))
+                mean_difference(x, y, resolution=max(a.step, b.step))
                 for x, y in zip(one, two, strict=True)
             ]
             gaps = [_around(each, true) for each, true in zip(found, truth, strict=True)]
@@ -145,7 +151,9 @@ def claims(plan: Plan) -> Iterator[Figure]:
 
 
 def _claim(values: Floats, truth: float, quality: Quality, *, higher: bool) -> AgainstNumber:
-    return against(values, truth, higher_is_better=higher, level=LEVEL, resolution=quality.step)
+    return compare_with_number(
+        values, truth, higher_is_better=higher, level=LEVEL, resolution=quality.step
+    )
 
 
 def _held(found: list[AgainstNumber]) -> Rate | None:

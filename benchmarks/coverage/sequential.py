@@ -33,7 +33,7 @@ from benchmarks.coverage.shapes import (
 )
 from benchmarks.coverage.simulations import Plan
 from ttastats.stats.power import runs_needed
-from ttastats.stats.sequential import FIRST_LOOK, Look, crossings
+from ttastats.stats.sequential import FIRST_LOOK, Look, critical_values
 from ttastats.stats.unseen import unseen_share
 
 ALPHA = 0.05
@@ -165,7 +165,7 @@ def _late_levels(most: int) -> dict[tuple[int, int], float]:
         return 0.5 * 2 * float(special.ndtr(edge))
 
     looks = range(FIRST_LOOK, most + 1)
-    found = crossings(looks, [spent(n) for n in looks])
+    found = critical_values(looks, [spent(n) for n in looks])
     return {(n, most): 2 * float(special.ndtr(-edge)) for n, edge in zip(looks, found, strict=True)}
 
 

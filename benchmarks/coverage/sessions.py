@@ -23,7 +23,7 @@ from ttastats.sides.design import side as side_design
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
 from ttastats.stats.decision import Decision
-from ttastats.stats.outcomes import Epochs, outcomes
+from ttastats.stats.outcomes import Epochs, make_outcomes
 from ttastats.stats.results import Floats
 
 RUN = 0.02
@@ -103,7 +103,7 @@ def _side(
 ) -> SideNumbers:
     times = 300 * np.exp(offsets[clusters] + rng.normal(0, RUN, clusters.size))
     progress = Epochs(times / 10, 0.1)  # epochs that vary as times do
-    made = outcomes(times, progress=progress, blocks=clusters if layout.within else None)
+    made = make_outcomes(times, progress=progress, blocks=clusters if layout.within else None)
     order = [int((clusters[:place] == day).sum()) for place, day in enumerate(clusters)]
     when = [
         _BEGIN + timedelta(days=0 if layout.seeds else int(day), minutes=10 * number)

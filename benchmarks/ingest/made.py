@@ -46,7 +46,7 @@ _STATS = {"tracked_stats": {"throughput": 12345.6}}
 def _around_time(key: str, value: object, **labels: object) -> tuple[str, str]:
     """Return what stands around the time of an event: most of millions differ in no more."""
     about = {"file": "/workspace/train.py", "lineno": 100, **labels}
-    before, after = mllog.line("POINT_IN_TIME", 0, key, _STATS.get(key, value), about).split(
+    before, after = mllog.event_line("POINT_IN_TIME", 0, key, _STATS.get(key, value), about).split(
         '"time_ms": 0', 1
     )
     return before + '"time_ms": ', after

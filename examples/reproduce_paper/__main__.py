@@ -31,7 +31,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Line, PValue, Quantity, Table, Text
 from ttastats.report.grouping import ENTRY
 from ttastats.report.render import as_table
-from ttastats.stats.means import MeanDifference, difference
+from ttastats.stats.means import MeanDifference, mean_difference
 from ttastats.stats.power import detectable_difference
 from ttastats.stats.speedup import ratio_of_means
 
@@ -198,14 +198,14 @@ def _table_6(rows: list[dict[str, Any]]) -> Table:
 
 def _row_6(name: str, reference: Sequence[float], dgx1: Sequence[float]) -> Line:
     """Return what three runs of each side show, from their means and standard deviations."""
-    gap = difference(_three_runs(*reference), _three_runs(*dgx1))
+    gap = mean_difference(_three_runs(*reference), _three_runs(*dgx1))
     detectable = detectable_difference(3, (_SAMPLE_SD * reference[1], _SAMPLE_SD * dgx1[1]))
     digits = Digits(2)
     cells = (
         Text(name),
         Text("3, 3"),
         *(Text(digits.mean(*side)) for side in (reference, dgx1)),
-        Text(digits.gap(gap.estimate, gap.low, gap.high)),
+        Text(digits.difference(gap.estimate, gap.low, gap.high)),
         PValue(gap.p_value),
         Text(digits.text(detectable)),
     )

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from ttastats.base import limits
-from ttastats.base.metric_names import evaluated, higher_is_better
-from ttastats.base.nearest import among
+from ttastats.base.metric_names import evaluation_metrics, higher_is_better
+from ttastats.base.nearest import suggestion
 from ttastats.base.records import Evaluation, Problem
 from ttastats.formats.dialect import Log
 from ttastats.formats.own_logs.block import Metric
@@ -35,7 +35,7 @@ def _evaluated(logged: Set[str], log: Log) -> tuple[dict[str, Metric], Set[str]]
     benchmark = log.named.get("benchmark")
     metrics = log.block.metrics if log.block else ()
     named = {metric.name: metric for metric in metrics if metric.benchmark in {None, benchmark}}
-    return named, logged & named.keys() if named else evaluated(logged)
+    return named, logged & named.keys() if named else evaluation_metrics(logged)
 
 
 def evaluations_of(
@@ -61,7 +61,7 @@ def evaluations_of(
         rows = [*_numbered(training, None, {}), *rows]
     if wanted and not names:
         name = next(iter(wanted))
-        known = among(name, sorted(logged), "Metrics", most=12)
+        known = suggestion(name, sorted(logged), "Metrics", most=12)
         problems.append(Problem("no_metric", f"unknown metric {name!r}. {known}", "warning"))
     lost = [item for item in qualities if item.value is None]
     if lost:

@@ -81,7 +81,7 @@ def _arrays(content: bytes) -> dict[str, NDArray[np.float64]]:
 
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         size = sum(info.file_size for info in archive.infolist())
-        limits.expect(size, limits.whole(), "its arrays are ")
+        limits.expect_size(size, limits.whole_file_limit(), "its arrays are ")
         names = {info.filename.removesuffix(".npy") for info in archive.infolist()}
     arrays = {}
     with np.load(io.BytesIO(content), allow_pickle=False) as stored:
@@ -89,7 +89,7 @@ def _arrays(content: bytes) -> dict[str, NDArray[np.float64]]:
             if key in names:
                 array = stored[key]
                 # They become objects of Python.
-                limits.expect(8 * array.size, limits.document(), "its arrays are ")
+                limits.expect_size(8 * array.size, limits.document_limit(), "its arrays are ")
                 arrays[key] = np.asarray(array, np.float64)
     return arrays
 

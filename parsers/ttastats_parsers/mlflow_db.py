@@ -70,7 +70,7 @@ def _stored(connection: sqlite3.Connection) -> Iterator[StoredRun]:
     if missing:
         raise ValueError(f"no table {missing[0]}")
     size = sum(_size(connection, table) for table in _TABLES)
-    limits.expect(size, limits.whole(), "the values in its tables are ")
+    limits.expect_size(size, limits.whole_file_limit(), "the values in its tables are ")
     names = {
         row["experiment_id"]: row["name"] for row in connection.execute("SELECT * FROM experiments")
     }

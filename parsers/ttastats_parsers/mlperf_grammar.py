@@ -131,7 +131,7 @@ def _run(
             _scored(by_key),
             trace.ready,
             start,
-            benchmarks.by_name(suite).get(benchmark or ""),
+            benchmarks.benchmarks_by_name(suite).get(benchmark or ""),
             targets,
             style,
             as_int(_first_value(by_key, "global_batch_size")),

@@ -131,7 +131,7 @@ def benchmark_name(logged: str | None, place: LogPlace) -> tuple[str | None, lis
         return benchmarks.canonical_name(place.suite, name, place.round) if name else None
 
     from_log, from_folder = canonical(logged), canonical(place.benchmark)
-    known = benchmarks.by_name(place.suite)
+    known = benchmarks.benchmarks_by_name(place.suite)
     if from_log is None:
         return (from_folder if from_folder in known else None), []
     if from_folder in known and from_folder != from_log:

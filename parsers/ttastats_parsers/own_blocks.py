@@ -128,7 +128,7 @@ class _Held:
         self.rows += frame.height
         self.size += int(frame.estimated_size())
         limits.expect_evaluations(self.rows * max(1, self.metrics))
-        limits.expect(self.size, limits.whole(), "the rows that count are ")
+        limits.expect_size(self.size, limits.whole_file_limit(), "the rows that count are ")
 
 
 # ------------------------------------------------------------------------------------ cells

@@ -59,7 +59,9 @@ def _parquet(data: bytes) -> Rows:
         held = pl.scan_parquet(io.BytesIO(data))
         rows = held.select(pl.len()).collect().item()
         # A value takes at least eight bytes as a cell; in the file a million may take a few.
-        limits.expect(8 * rows * len(held.collect_schema()), limits.whole(), "its cells are ")
+        limits.expect_size(
+            8 * rows * len(held.collect_schema()), limits.whole_file_limit(), "its cells are "
+        )
         frame = held.collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise UnfitError(

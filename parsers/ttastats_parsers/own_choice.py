@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from ttastats.base.metric_names import higher_is_better
-from ttastats.base.nearest import among
+from ttastats.base.nearest import suggestion
 from ttastats.base.records import Problem
 from ttastats.formats.own_logs import names
 from ttastats.formats.own_logs.block import Block, CountColumn, Metric, TimeColumn
@@ -71,7 +71,7 @@ def _expect(column: str, columns: Sequence[str], key: str) -> None:
 
 
 def _nearest(name: str, columns: Sequence[str]) -> str:
-    return among(name, columns, "Columns", most=12)
+    return suggestion(name, columns, "Columns", most=12)
 
 
 def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> tuple[Metric, ...]:

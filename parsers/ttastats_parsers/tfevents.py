@@ -210,14 +210,14 @@ class _Events:
     def others(self, blocks: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
         """Yield the records that are no plain scalars, with their numbers."""
         if _compiled is None:
-            records = tf_records(limits.joined(blocks, limits.whole()))
+            records = tf_records(limits.join_blocks(blocks, limits.whole_file_limit()))
             self.torn, self.damaged = records.torn, records.damaged
             yield list(enumerate(records.data))
             return
         rest, before, record = b"", 0, 0
         for block in blocks:
             data = rest + block if rest else block
-            limits.expect(len(data), limits.whole() + len(block), "a record is ")
+            limits.expect_size(len(data), limits.whole_file_limit() + len(block), "a record is ")
             records_of: list[tuple[int, bytes]] = []
             wrong: list[int] = []
             end, record, first, last, is_lost = _compiled(

@@ -104,7 +104,7 @@ def profiled(folder: Path) -> Path:
     sides = [folder / f"{name}.parquet" for name in ("before", "after")]
     for path, name, seconds in zip(sides, ("made", HOSTILE[0]), (1.0, 0.5), strict=True):
         times = pl.col("seconds", "value") * seconds
-        store.write(profile(name).with_columns(times, operator=pl.lit(HOSTILE[1])), path)
+        store.write_profile(profile(name).with_columns(times, operator=pl.lit(HOSTILE[1])), path)
     api.profile_page(*sides, output=folder / "profiled.html")
     return folder / "profiled.html"
 

@@ -83,7 +83,7 @@ def hostile_profile(folder: Path) -> Path:
         operator=pl.when(pl.col("operator").is_not_null()).then(pl.col("operator") + ALL),
         text=pl.when(pl.col("text") == "Abacus 3").then(pl.lit(ALL)).otherwise("text"),
     )
-    store.write(rows, folder / "p.parquet")
+    store.write_profile(rows, folder / "p.parquet")
     return folder / "p.parquet"
 
 

@@ -20,7 +20,7 @@ from ttastats.output.plots import drawing, theme
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.output.plots.profiled import kinds
 from ttastats.traces import answers, store, table
-from ttastats.traces.table import measure
+from ttastats.traces.table import measure_row
 
 ACCEPTED = ROOT / "tests" / "reference" / "answers"
 #: Name, kind of work, seconds, FLOPs and bytes of the operators of one step.
@@ -41,36 +41,36 @@ def operator(step: int, *of: Any) -> Mapping[str, Any]:
 def measures() -> Iterable[Mapping[str, Any]]:
     for step in range(2):
         for part, seconds in (("step", 0.011), ("compute", 0.01), ("host", 0.001)):
-            yield {**measure(f"{part}_seconds", seconds), "step": step}
-    yield measure("precision", text="fp32")
-    yield measure("peak_flops", 1e11, of="fp32")
-    yield measure("peak_flops", 9e11, of="bf16")
-    yield measure("peak_bandwidth", 1e10, of="cpu")
-    yield measure("device_name", of="0", text="Abacus 3")
+            yield {**measure_row(f"{part}_seconds", seconds), "step": step}
+    yield measure_row("precision", text="fp32")
+    yield measure_row("peak_flops", 1e11, of="fp32")
+    yield measure_row("peak_flops", 9e11, of="bf16")
+    yield measure_row("peak_bandwidth", 1e10, of="cpu")
+    yield measure_row("device_name", of="0", text="Abacus 3")
     for kind, size in (("weights", 10), ("gradients", 10), ("feature maps", 80)):
-        yield measure("memory_bytes", size, of=kind)
+        yield measure_row("memory_bytes", size, of=kind)
     for size, rate in ((8, 100.0), (16, 190.0), (32, 195.0)):
-        yield measure("batch_samples_per_second", rate, of=str(size))
-        yield measure("batch_step_flops", size * 1e6, of=str(size))
-    yield measure("uninstrumented_step_seconds", 0.011, text="by CPU time of the thread")
-    yield measure("step_flops", 38e7)
-    yield measure("cpu_utilization", 0.5)
+        yield measure_row("batch_samples_per_second", rate, of=str(size))
+        yield measure_row("batch_step_flops", size * 1e6, of=str(size))
+    yield measure_row("uninstrumented_step_seconds", 0.011, text="by CPU time of the thread")
+    yield measure_row("step_flops", 38e7)
+    yield measure_row("cpu_utilization", 0.5)
     for variant, seconds in (("all layers", 0.011), ("no batch norm", 0.008)):
-        yield measure("ablated_step_seconds", seconds, of=variant)
-        yield measure("ablated_step_flops", 38e7, of=variant)
-    yield measure("workers_step_seconds", 0.02, of="2")
+        yield measure_row("ablated_step_seconds", seconds, of=variant)
+        yield measure_row("ablated_step_flops", 38e7, of=variant)
+    yield measure_row("workers_step_seconds", 0.02, of="2")
     for kind, seconds in (("under_way", 0.01), ("exposed", 0.004), ("pure", 0.002)):
-        yield measure(f"workers_{kind}_seconds", seconds, of="2")
+        yield measure_row(f"workers_{kind}_seconds", seconds, of="2")
 
 
 def profile(name: str = "made", *, measured: bool = True) -> pl.DataFrame:
     work = [operator(step, *one) for step in range(2) for one in OPERATORS]
-    return table.frame([*work, *(measures() if measured else ())], profile=name, profile_id=name)
+    return table.frame_of([*work, *(measures() if measured else ())], profile=name, profile_id=name)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    store.write(profile(), tmp_path / "p.parquet")
+    store.write_profile(profile(), tmp_path / "p.parquet")
     return tmp_path / "p.parquet"
 
 
@@ -89,7 +89,7 @@ def test_what_is_drawn_is_as_accepted(tmp_path: Path) -> None:
     for rank in range(2):
         events = made_traces.steps_on_a_device(own_work=40.0 - 5 * rank)
         (folder / f"rank{rank}.json").write_bytes(made_traces.trace(events, rank))
-    store.write(profile(), tmp_path / "p.parquet")
+    store.write_profile(profile(), tmp_path / "p.parquet")
     lines = []
     for kind in kinds.KINDS:
         for source in ([tmp_path / "p.parquet"], [folder, tmp_path / "p.parquet"]):
@@ -131,7 +131,7 @@ def test_time_adds_up_from_the_slowest_rate_to_the_fastest(path: Path) -> None:
         "aten::native_batch_norm", "aten::convolution", "aten::addmm",
     ]  # fmt: skip
     assert found["below"].to_list() == pytest.approx([0.3, 0.9, 1.0])
-    rates = answers.operators(profile()).sort("flops_per_second", nulls_last=False)
+    rates = answers.operator_table(profile()).sort("flops_per_second", nulls_last=False)
     assert found["flops_per_second"].to_list()[1:] == rates["flops_per_second"].to_list()[1:]
 
 
@@ -193,7 +193,7 @@ def test_time_adds_up_over_the_use_of_tensor_cores(tmp_path: Path) -> None:
         tensor_core=on,
         flops=pl.lit(None, pl.Int64),
     )
-    store.write(kernels, tmp_path / "p.parquet")
+    store.write_profile(kernels, tmp_path / "p.parquet")
     (plot,) = api.plot_profiles("work", tmp_path / "p.parquet")  # FLOPs are unknown
     found = plot.data["work"].select("profile", "tensor_core_share", "below").rows()
     assert found == [
@@ -201,7 +201,7 @@ def test_time_adds_up_over_the_use_of_tensor_cores(tmp_path: Path) -> None:
         ("without batch norm", pytest.approx(6 / 7), pytest.approx(1)),
     ]  # fmt: skip
     assert "made 60.0%, without batch norm 85.7%." in plot.caption
-    store.write(profile("on a CPU"), tmp_path / "q.parquet")
+    store.write_profile(profile("on a CPU"), tmp_path / "q.parquet")
     _, both = api.plot_profiles("work", [tmp_path / "q.parquet", tmp_path / "p.parquet"])
     assert set(both.data["work"]["profile"]) == {"made"}
     assert "of the time: made 60.0%." in both.caption
@@ -220,21 +220,21 @@ def test_profiles_of_one_name_are_called_by_their_files_in_the_order_given(
     path: Path, tmp_path: Path
 ) -> None:
     other = profile().with_columns(profile_id=pl.lit("b"), seconds=pl.col("seconds") * 2)
-    store.write(other, tmp_path / "a.parquet")
+    store.write_profile(other, tmp_path / "a.parquet")
     (plot,) = api.plot_profiles("memory", [path, tmp_path / "a.parquet"])
     assert plot.data["memory"]["bar"].unique(maintain_order=True).to_list() == ["p", "a"]
-    store.write(pl.concat([profile(), other]), tmp_path / "both.parquet")
+    store.write_profile(pl.concat([profile(), other]), tmp_path / "both.parquet")
     (plot,) = api.plot_profiles("memory", tmp_path / "both.parquet")
     assert set(plot.data["memory"]["bar"]) == {"both", "both (2)"}
 
 
 def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
-    store.write(profile(measured=False), tmp_path / "p.parquet")
+    store.write_profile(profile(measured=False), tmp_path / "p.parquet")
     for kind in ("memory", "batch-sizes", "workers"):
         with pytest.raises(NothingToDrawError, match="was not measured"):
             api.plot_profiles(kind, tmp_path / "p.parquet")
     assert "Peaks are not known" in drawn("roofline", tmp_path / "p.parquet").caption
-    store.write(profile().with_columns(flops=pl.lit(0)), tmp_path / "p.parquet")
+    store.write_profile(profile().with_columns(flops=pl.lit(0)), tmp_path / "p.parquet")
     with pytest.raises(NothingToDrawError, match="FLOPs are unknown"):
         api.plot_profiles("work", tmp_path / "p.parquet")
 

@@ -35,7 +35,7 @@ class TestFlops:
         assert attending.counter.flops == flops_of_attending(batch=4, side=16)
 
     def test_those_of_the_operators_are_the_same(self, attending: Recording) -> None:
-        rows = reader.read([attending.trace]).rows
+        rows = reader.read_trace([attending.trace]).rows
         steps = rows.group_by("step").agg(total="flops").drop_nulls("step")
         sums = {sum(filter(None, one)) for one in steps["total"]}
         assert sums == {flops_of_attending(batch=4, side=16)}
@@ -45,7 +45,7 @@ class TestFlops:
         found = recorded(step, steps=2, compiled=True)  # whose operators no mode sees
         assert not found.by_cpu_time
         assert len(found.plain) == 2
-        rows = reader.read([found.trace]).rows
+        rows = reader.read_trace([found.trace]).rows
         total = rows.filter(kind="operator").group_by("step").agg(pl.col("flops").sum())
         assert set(total["flops"]) == {flops_of_attending(batch=4, side=16)}
         assert rows.filter(name="step_seconds").height == 2
@@ -66,7 +66,7 @@ class TestTimes:
     def test_a_step_in_the_trace_is_as_long_as_one_that_nobody_watches(
         self, attending: Recording
     ) -> None:
-        rows = reader.read([attending.trace]).rows
+        rows = reader.read_trace([attending.trace]).rows
         lengths = rows.filter(name="step_seconds")["value"]
         longest = max(attending.step_seconds, *(one.operator_seconds for one in attending.watched))
         assert attending.step_seconds * 0.999 <= lengths.min()

@@ -38,21 +38,21 @@ class TestWarmUp:
 
 class TestSaturation:
     def test_it_is_the_first_size_from_which_doubling_gains_less_than_five_percent(self) -> None:
-        assert answers.saturation({8: 100.0, 16: 190.0, 32: 199.0, 64: 400.0}) == 16
+        assert answers.saturation_point({8: 100.0, 16: 190.0, 32: 199.0, 64: 400.0}) == 16
 
     def test_six_percent_are_not_less_than_five(self) -> None:
-        assert answers.saturation({8: 100.0, 16: 106.0, 32: 110.0}) == 16
+        assert answers.saturation_point({8: 100.0, 16: 106.0, 32: 110.0}) == 16
 
     def test_gains_are_per_doubling(self) -> None:
         assert answers.doubling_gains({8: 100.0, 32: 121.0}) == {32: pytest.approx(0.1)}
-        assert answers.saturation({8: 100.0, 128: 121.0}) == 8
+        assert answers.saturation_point({8: 100.0, 128: 121.0}) == 8
 
     def test_what_still_gains_is_not_saturated(self) -> None:
-        assert answers.saturation({8: 100.0, 16: 150.0}) is None
-        assert answers.saturation({8: 100.0}) is None
+        assert answers.saturation_point({8: 100.0, 16: 150.0}) is None
+        assert answers.saturation_point({8: 100.0}) is None
 
     def test_the_order_of_sizes_does_not_matter(self) -> None:
-        assert answers.saturation({64: 104.0, 32: 100.0, 16: 50.0}) == 32
+        assert answers.saturation_point({64: 104.0, 32: 100.0, 16: 50.0}) == 32
 
 
 class TestLivingStorages:

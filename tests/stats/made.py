@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ttastats.stats.decompose import variance_shares
-from ttastats.stats.outcomes import Epochs, outcomes
-from ttastats.stats.results import Estimate, Ratio, known
-from ttastats.stats.scaling import ScalePoint, scaling
-from ttastats.stats.speedup import Limits, Speedup, ratio_between, speedup
+from ttastats.stats.outcomes import Epochs, make_outcomes
+from ttastats.stats.results import Estimate, Ratio, none_for_nan
+from ttastats.stats.scaling import ScalePoint, compare_scale
+from ttastats.stats.speedup import Limits, Speedup, compute_speedup, ratio_between
 
 
 def ert_ratio(
@@ -24,7 +24,9 @@ def ert_ratio(
     **options: Any,
 ) -> Ratio:
     """Return the ratio of expected times to a success."""
-    return ratio_between(outcomes(times_a, reached_a), outcomes(times_b, reached_b), **options)
+    return ratio_between(
+        make_outcomes(times_a, reached_a), make_outcomes(times_b, reached_b), **options
+    )
 
 
 def compared(
@@ -36,9 +38,9 @@ def compared(
 ) -> Speedup:
     """Return the speedup of sides that all reached; without epochs these cannot vary."""
     fixed = epochs_a is None and epochs_b is None
-    a = outcomes(times_a, progress=epochs_a)
-    b = outcomes(times_b, progress=epochs_b)
-    return speedup(a, b, **{"epochs_fixed": fixed} | options)
+    a = make_outcomes(times_a, progress=epochs_a)
+    b = make_outcomes(times_b, progress=epochs_b)
+    return compute_speedup(a, b, **{"epochs_fixed": fixed} | options)
 
 
 @dataclass(frozen=True)
@@ -55,16 +57,16 @@ def decompose_speedup(
     """Return the parts of a speedup, of as many accelerators on both sides."""
     sides = (times_a, epochs_a), (times_b, epochs_b)
     points = (ScalePoint(1, *(np.asarray(each, np.float64) for each in side)) for side in sides)
-    parts = scaling(*points)
+    parts = compare_scale(*points)
     return SimpleNamespace(throughput=parts.throughput_speedup, epochs=parts.statistical_efficiency)
 
 
 def decompose_variance(times: ArrayLike, epochs: ArrayLike) -> Parts:
     """Return the shares of a single group."""
     group = variance_shares(*(np.asarray(each, np.float64)[None] for each in (times, epochs)))
-    ends = (known(numbers[0])[0] for numbers in (group.shares, group.low, group.high))
+    ends = (none_for_nan(numbers[0])[0] for numbers in (group.shares, group.low, group.high))
     share = Estimate(*ends, 0.95, np.size(times), group.withheld[0])
-    return Parts(share, known(group.cv_ratio)[0])
+    return Parts(share, none_for_nan(group.cv_ratio)[0])
 
 
 def safe_limits(found: Speedup, confidence: float = 0.95) -> Limits:

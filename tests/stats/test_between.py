@@ -7,11 +7,11 @@ import math
 import pytest
 from scipy import stats
 
-from ttastats.stats.between import Set, between
+from ttastats.stats.between import Set, variance_between_sets
 
 
 def test_means_that_are_known_exactly_give_their_own_deviation() -> None:
-    found = between([Set(1.0, 0.0001, 4), Set(2.0, 0.0001, 4), Set(4.5, 0.0001, 4)])
+    found = variance_between_sets([Set(1.0, 0.0001, 4), Set(2.0, 0.0001, 4), Set(4.5, 0.0001, 4)])
     assert found.deviation == pytest.approx(math.sqrt(3.25 - 0.0001))
     assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 2) * math.sqrt(2 * 3.25))
     # For equal variances the bound is that of a chi-squared variance.
@@ -20,7 +20,7 @@ def test_means_that_are_known_exactly_give_their_own_deviation() -> None:
 
 
 def test_two_sets_have_a_bound_and_no_estimate() -> None:
-    found = between([Set(1.0, 0.01, 4), Set(1.5, 0.04, 9)])
+    found = variance_between_sets([Set(1.0, 0.01, 4), Set(1.5, 0.04, 9)])
     assert found.deviation is None
     bound = (0.25 / stats.chi2.ppf(0.05, 1) - 0.05) / 2
     assert found.highest == pytest.approx(math.sqrt(bound))
@@ -28,14 +28,14 @@ def test_two_sets_have_a_bound_and_no_estimate() -> None:
 
 
 def test_what_sets_hide_is_no_less_than_what_their_runs_leave_open() -> None:
-    found = between([Set(1.0, 0.04, 4), Set(1.0, 0.04, 4), Set(1.0, 0.04, 4)])
+    found = variance_between_sets([Set(1.0, 0.04, 4), Set(1.0, 0.04, 4), Set(1.0, 0.04, 4)])
     assert (found.deviation, found.highest) == (0.0, 0.2)
     assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 12) * math.sqrt(0.08))
-    assert between([Set(1.0, 0.0, 4)] * 2).smallest_claim == 0.0
+    assert variance_between_sets([Set(1.0, 0.0, 4)] * 2).smallest_claim == 0.0
 
 
 def test_a_stricter_confidence_claims_less() -> None:
     sets = [Set(1.0, 0.01, 4), Set(1.2, 0.01, 4), Set(0.9, 0.01, 4)]
-    usual, strict = between(sets), between(sets, confidence=0.99)
+    usual, strict = variance_between_sets(sets), variance_between_sets(sets, confidence=0.99)
     assert strict.smallest_claim > usual.smallest_claim
     assert strict.highest > usual.highest

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ttastats.stats.blocks import by_block, of_values
-from ttastats.stats.means import difference
-from ttastats.stats.outcomes import Outcomes, outcomes
-from ttastats.stats.permutation import permutation_test, permute_within, splits_within
-from ttastats.stats.speedup import speedup
+from ttastats.stats.blocks import difference_within_blocks, differences_by_block
+from ttastats.stats.means import mean_difference
+from ttastats.stats.outcomes import Outcomes, make_outcomes
+from ttastats.stats.permutation import (
+    number_of_splits_within,
+    permutation_test,
+    permute_within_blocks,
+)
+from ttastats.stats.speedup import compute_speedup
 
 BLOCKS_A = np.array([0, 0, 0, 1, 1, 2])
 BLOCKS_B = np.array([0, 1, 1, 2])
@@ -22,7 +26,7 @@ DESIGN = np.column_stack(
 
 
 def both() -> tuple[Outcomes, Outcomes]:
-    return outcomes(A, blocks=BLOCKS_A), outcomes(B, blocks=BLOCKS_B)
+    return make_outcomes(A, blocks=BLOCKS_A), make_outcomes(B, blocks=BLOCKS_B)
 
 
 def slow_se(y: np.ndarray) -> float:
@@ -40,7 +44,7 @@ def slow_se(y: np.ndarray) -> float:
 def test_a_difference_is_least_squares_with_a_variance_a_side() -> None:
     sm = pytest.importorskip("statsmodels.api")
     fitted = sm.OLS(Y, DESIGN).fit()
-    found = difference(A, B, blocks=(BLOCKS_A, BLOCKS_B))
+    found = mean_difference(A, B, blocks=(BLOCKS_A, BLOCKS_B))
     assert found.estimate == pytest.approx(fitted.params[0])
     assert found.se == pytest.approx(slow_se(Y))
     assert 3 < found.df < fitted.df_resid
@@ -50,14 +54,14 @@ def test_a_ratio_of_means_is_that_of_a_gamma_model() -> None:
     sm = pytest.importorskip("statsmodels.api")
     family = sm.families.Gamma(sm.families.links.Log())
     fitted = sm.GLM(Y, DESIGN, family=family).fit(tol=1e-14)
-    found = speedup(*both()).ratio
+    found = compute_speedup(*both()).ratio
     assert found.estimate == pytest.approx(np.exp(-fitted.params[0]))
 
 
 def test_a_ratio_of_geometric_means_is_least_squares_of_logs() -> None:
     sm = pytest.importorskip("statsmodels.api")
     fitted = sm.OLS(np.log(Y), DESIGN).fit()
-    found = speedup(*both(), estimand="geomean").ratio
+    found = compute_speedup(*both(), estimand="geomean").ratio
     assert found.estimate == pytest.approx(np.exp(-fitted.params[0]))
     assert found.se_log == pytest.approx(slow_se(np.log(Y)))
 
@@ -66,7 +70,7 @@ def test_whether_blocks_differ_is_the_f_test_of_an_interaction() -> None:
     sm = pytest.importorskip("statsmodels.api")
     more = np.column_stack([DESIGN, DESIGN[:, [0]] * DESIGN[:, [2, 3]].reshape(-1, 2)])
     test = sm.OLS(Y, more).fit().compare_f_test(sm.OLS(Y, DESIGN).fit())
-    found = by_block(A, B, (BLOCKS_A, BLOCKS_B))
+    found = differences_by_block(A, B, (BLOCKS_A, BLOCKS_B))
     assert found.p_value == pytest.approx(test[1])
     assert found.differences[1] == pytest.approx(4.05 - 4.25)
 
@@ -75,22 +79,22 @@ def test_whether_blocks_differ_is_the_f_test_of_an_interaction() -> None:
 @pytest.mark.parametrize("fails", [False, True])
 def test_one_block_is_no_block(estimand: str, fails: bool) -> None:
     reached = A > 2.5 if fails else np.ones(6, dtype=bool)
-    plain = speedup(outcomes(A, reached), outcomes(B), estimand=estimand)  # type: ignore[arg-type]
+    plain = compute_speedup(make_outcomes(A, reached), make_outcomes(B), estimand=estimand)  # type: ignore[arg-type]
     zeros = (np.zeros(6, dtype=np.intp), np.zeros(4, dtype=np.intp))
-    sides = outcomes(A, reached, blocks=zeros[0]), outcomes(B, blocks=zeros[1])
-    found = speedup(*sides, estimand=estimand)  # type: ignore[arg-type]
+    sides = make_outcomes(A, reached, blocks=zeros[0]), make_outcomes(B, blocks=zeros[1])
+    found = compute_speedup(*sides, estimand=estimand)  # type: ignore[arg-type]
     for name in ("estimate", "low", "high", "p_value", "df"):
         assert getattr(found.ratio, name) == pytest.approx(getattr(plain.ratio, name)), name
     some = found.limits(0.95, epochs=True, stragglers=True)
     assert some == pytest.approx(plain.limits(0.95, epochs=True, stragglers=True))
-    one, other = difference(A, B), difference(A, B, blocks=zeros)
+    one, other = mean_difference(A, B), mean_difference(A, B, blocks=zeros)
     assert (other.low, other.p_value) == pytest.approx((one.low, one.p_value))
 
 
 def test_pairs_are_students_paired_t() -> None:
     stats = pytest.importorskip("scipy.stats")
     pairs = np.arange(4)
-    found = difference(A[:4], B, blocks=(pairs, pairs))
+    found = mean_difference(A[:4], B, blocks=(pairs, pairs))
     paired = stats.ttest_rel(A[:4], B)
     assert found.p_value == pytest.approx(paired.pvalue)
     assert found.df == pytest.approx(3.0)
@@ -99,10 +103,10 @@ def test_pairs_are_students_paired_t() -> None:
 def test_what_blocks_do_to_both_sides_changes_nothing() -> None:
     factor = np.array([1.0, 7.0, 0.2])
     slow = (
-        outcomes(A * factor[BLOCKS_A], blocks=BLOCKS_A),
-        outcomes(B * factor[BLOCKS_B], blocks=BLOCKS_B),
+        make_outcomes(A * factor[BLOCKS_A], blocks=BLOCKS_A),
+        make_outcomes(B * factor[BLOCKS_B], blocks=BLOCKS_B),
     )
-    one, other = speedup(*both()).ratio, speedup(*slow).ratio
+    one, other = compute_speedup(*both()).ratio, compute_speedup(*slow).ratio
     assert (other.estimate, other.low, other.p_value) == pytest.approx(
         (one.estimate, one.low, one.p_value)
     )
@@ -110,33 +114,36 @@ def test_what_blocks_do_to_both_sides_changes_nothing() -> None:
 
 def test_swapping_the_sides_inverts_the_ratio() -> None:
     a, b = both()
-    one, other = speedup(a, b).ratio, speedup(b, a).ratio
+    one, other = compute_speedup(a, b).ratio, compute_speedup(b, a).ratio
     assert other.estimate == pytest.approx(1 / one.estimate)
     assert other.low == pytest.approx(1 / one.high)
 
 
 def test_blocks_of_one_side_tell_nothing() -> None:
     more = np.append(A, 99.0), np.append(BLOCKS_A, 3)
-    found = speedup(outcomes(more[0], blocks=more[1]), both()[1]).ratio
-    assert found.estimate == pytest.approx(speedup(*both()).ratio.estimate)
-    assert found.se_log == pytest.approx(speedup(*both()).ratio.se_log)
+    found = compute_speedup(make_outcomes(more[0], blocks=more[1]), both()[1]).ratio
+    assert found.estimate == pytest.approx(compute_speedup(*both()).ratio.estimate)
+    assert found.se_log == pytest.approx(compute_speedup(*both()).ratio.se_log)
     with pytest.raises(ValueError, match="no block"):
-        of_values(A, B, (BLOCKS_A, BLOCKS_B + 3))
+        difference_within_blocks(A, B, (BLOCKS_A, BLOCKS_B + 3))
 
 
 def test_without_spread_there_is_none_and_with_one_run_no_interval() -> None:
-    steady = outcomes([2.0, 4.0], blocks=np.arange(2)), outcomes([1.0, 2.0], blocks=np.arange(2))
-    found = speedup(*steady).ratio
+    steady = (
+        make_outcomes([2.0, 4.0], blocks=np.arange(2)),
+        make_outcomes([1.0, 2.0], blocks=np.arange(2)),
+    )
+    found = compute_speedup(*steady).ratio
     assert found.estimate == pytest.approx(2.0)
     assert (found.se_log, found.p_value) == (0.0, None)
-    single = outcomes([2.0], blocks=np.zeros(1, dtype=np.intp))
-    assert speedup(single, both()[1]).ratio.low is None
+    single = make_outcomes([2.0], blocks=np.zeros(1, dtype=np.intp))
+    assert compute_speedup(single, both()[1]).ratio.low is None
 
 
 def test_rounding_leaves_a_spread_within_blocks_too() -> None:
     flat = np.array([1.0, 1.0, 2.0, 2.0]), np.array([0, 0, 1, 1])
-    plain = difference(flat[0], flat[0], blocks=(flat[1], flat[1]))
-    rounded = difference(flat[0], flat[0], blocks=(flat[1], flat[1]), resolution=1.0)
+    plain = mean_difference(flat[0], flat[0], blocks=(flat[1], flat[1]))
+    rounded = mean_difference(flat[0], flat[0], blocks=(flat[1], flat[1]), resolution=1.0)
     assert plain.se == 0.0
     assert rounded.se == pytest.approx(np.sqrt(2 / 12 / 4))
 
@@ -144,18 +151,20 @@ def test_rounding_leaves_a_spread_within_blocks_too() -> None:
 def test_splits_within_one_block_are_all_splits() -> None:
     rng = np.random.default_rng(0)
     logs = np.log(Y)
-    p_value = permute_within(logs, 6, np.zeros(10, dtype=np.intp), rng=rng)
+    p_value = permute_within_blocks(logs, 6, np.zeros(10, dtype=np.intp), rng=rng)
     even = permutation_test(A[:4], B, rng=rng)
     assert 0.5 < p_value <= 1
-    within = permute_within(np.log(np.append(A[:4], B)), 4, np.zeros(8, dtype=np.intp), rng=rng)
+    within = permute_within_blocks(
+        np.log(np.append(A[:4], B)), 4, np.zeros(8, dtype=np.intp), rng=rng
+    )
     assert within == pytest.approx(even)
 
 
 def test_splits_of_pairs_are_counted_by_hand() -> None:
     scores = np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.0])
     pairs = np.array([0, 1, 2, 0, 1, 2])
-    assert splits_within(pairs, 3) == 8
-    assert permute_within(scores, 3, pairs, rng=np.random.default_rng(0)) == 2 / 8
+    assert number_of_splits_within(pairs, 3) == 8
+    assert permute_within_blocks(scores, 3, pairs, rng=np.random.default_rng(0)) == 2 / 8
 
 
 def test_drawn_splits_agree_with_all_of_them() -> None:
@@ -163,8 +172,8 @@ def test_drawn_splits_agree_with_all_of_them() -> None:
     blocks = np.tile(np.repeat(np.arange(3), 6), 2)  # 924 ** 3 splits: drawn
     scores = rng.normal(0, 1, 36)
     scores[:18] += 0.4
-    drawn = permute_within(scores, 18, blocks, rng=rng)
-    repeated = permute_within(scores, 18, blocks, rng=np.random.default_rng(9))
+    drawn = permute_within_blocks(scores, 18, blocks, rng=rng)
+    repeated = permute_within_blocks(scores, 18, blocks, rng=np.random.default_rng(9))
     assert drawn == pytest.approx(repeated, abs=0.02)
-    gap = difference(scores[:18], scores[18:], blocks=(blocks[:18], blocks[18:]))
+    gap = mean_difference(scores[:18], scores[18:], blocks=(blocks[:18], blocks[18:]))
     assert drawn == pytest.approx(gap.p_value, abs=0.03)

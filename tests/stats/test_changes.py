@@ -57,10 +57,10 @@ def test_a_look_is_that_of_the_reference(
 ) -> None:
     clipped = changes.winsorised(logs(text))
     assert (clipped.min(), clipped.max()) == pytest.approx(limits, abs=5e-9)
-    splits, _, every = changes.residuals(clipped)
+    splits, _, every = changes.split_statistics(clipped)
     assert every.max() == pytest.approx(t, abs=5e-9)
     assert splits[every.argmax()] == split
-    assert changes.look(logs(text)) == (pytest.approx(p, rel=5e-6), split)
+    assert changes.change_test(logs(text)) == (pytest.approx(p, rel=5e-6), split)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_look_is_that_of_the_reference(
 def test_the_first_alarm_is_that_of_the_reference(
     text: str, alarm: tuple[int, int] | None, size: float | None
 ) -> None:
-    found = changes.changes(logs(text))
+    found = changes.find_changes(logs(text))
     assert [(each.nights, each.split) for each, _ in found] == ([alarm] if alarm else [])
     assert [float(np.exp(change.size)) for _, change in found] == [
         pytest.approx(size, abs=5e-7) for _ in found
@@ -85,7 +85,7 @@ def test_the_first_alarm_is_that_of_the_reference(
 def test_the_nights_of_a_change_are_those_of_the_reference(
     text: str, limits: tuple[int, int]
 ) -> None:
-    change = changes.change(logs(text))
+    change = changes.locate_change(logs(text))
     assert (change.first, change.last) == limits
     assert not change.drift
 
@@ -93,35 +93,35 @@ def test_the_nights_of_a_change_are_those_of_the_reference(
 @pytest.mark.usefixtures("alone")
 def test_an_alarm_stands_though_a_later_look_would_raise_none() -> None:
     # At night 28 the p is above the limit again.
-    assert changes.look(logs(WHOLE))[0] > ALONE
-    assert len(changes.changes(logs(WHOLE))) == 1
+    assert changes.change_test(logs(WHOLE))[0] > ALONE
+    assert len(changes.find_changes(logs(WHOLE))) == 1
 
 
 @pytest.mark.usefixtures("alone")
 def test_looks_at_failures_are_those_of_the_reference() -> None:
     # The hypergeometric tails of two runs a night, by night 22 to 27.
     runs = [2] * len(FAILED)
-    looks = [changes.look_at_failures(FAILED[:n], runs[:n]) for n in range(22, 28)]
+    looks = [changes.failure_change_test(FAILED[:n], runs[:n]) for n in range(22, 28)]
     assert -np.log10([p for p, _ in looks]) == pytest.approx(
         [1.0414, 0.7597, 1.5752, 2.2430, 3.7124, 4.1454], abs=5e-5
     )
     assert {split for _, split in looks} == {21}
-    ((alarm, change),) = changes.changes_of_failures(FAILED, runs)
+    ((alarm, change),) = changes.find_changes_of_failures(FAILED, runs)
     assert (alarm.nights, alarm.split) == (27, 21)
     assert change.first <= 21 <= change.last
     assert change.low > 0
 
 
 def test_nights_without_any_failure_or_noise_raise_no_alarm() -> None:
-    assert changes.look_at_failures([0] * 20, [1] * 20) == (1.0, 0)
+    assert changes.failure_change_test([0] * 20, [1] * 20) == (1.0, 0)
     steps = [float(np.log(1390))] * 40  # the mean of which is another number
-    assert changes.changes(steps) == []
-    assert changes.noise(steps, []) == 0
-    assert changes.resembles(steps, []) is None
+    assert changes.find_changes(steps) == []
+    assert changes.night_noise(steps, []) == 0
+    assert changes.shown_autocorrelation(steps, []) is None
 
 
 def test_a_step_without_noise_is_found_three_nights_after_it() -> None:
-    ((alarm, change),) = changes.changes([*[2.0] * 15, *[2.2] * 5])
+    ((alarm, change),) = changes.find_changes([*[2.0] * 15, *[2.2] * 5])
     assert (alarm.nights, alarm.split) == (18, 15)
     assert (change.first, change.last, change.size) == (15, 15, pytest.approx(0.2))
 
@@ -134,8 +134,8 @@ def drawn(seed: int, nights: int = 100, **shift: float) -> np.ndarray:
 
 
 def test_unchanged_series_raise_hardly_any_alarm_and_changed_ones_do() -> None:
-    assert sum(bool(changes.changes(drawn(seed))) for seed in range(30)) <= 1
-    found = [changes.changes(drawn(seed, n40=2.5)) for seed in range(30)]
+    assert sum(bool(changes.find_changes(drawn(seed))) for seed in range(30)) <= 1
+    found = [changes.find_changes(drawn(seed, n40=2.5)) for seed in range(30)]
     assert all(found)
     covered = [each[0][1].first <= 40 <= each[0][1].last for each in found]
     held = [each[0][1].low <= 2.5 <= each[0][1].high for each in found]
@@ -144,16 +144,16 @@ def test_unchanged_series_raise_hardly_any_alarm_and_changed_ones_do() -> None:
 
 
 def test_after_a_change_the_series_begins_anew() -> None:
-    found = changes.changes(drawn(3, n30=4.0, n70=-4.0))
+    found = changes.find_changes(drawn(3, n30=4.0, n70=-4.0))
     assert [change.split for _, change in found] == [30, 70]
     assert [np.sign(change.size) for _, change in found] == [1, -1]
 
 
 def test_a_drift_is_called_one_and_a_step_is_not() -> None:
     drift = drawn(1) + np.linspace(0, 4, 100)
-    assert changes.change(drift).drift
-    assert changes.change(drift).size == pytest.approx(4, abs=1)
-    assert not changes.change(drawn(1, n40=4.0)).drift
+    assert changes.locate_change(drift).drift
+    assert changes.locate_change(drift).size == pytest.approx(4, abs=1)
+    assert not changes.locate_change(drawn(1, n40=4.0)).drift
 
 
 def test_nights_like_the_night_before_are_told_and_their_changes_are_not_independent() -> None:
@@ -161,19 +161,19 @@ def test_nights_like_the_night_before_are_told_and_their_changes_are_not_indepen
     alike = white.copy()
     for night in range(1, 100):
         alike[night] = 0.6 * alike[night - 1] + 0.8 * white[night]
-    assert changes.resembles(white, []) is None
-    assert changes.resembles(alike, []) == pytest.approx(0.6, abs=0.15)
-    assert changes.change(drawn(5, n40=2.0)).independent
+    assert changes.shown_autocorrelation(white, []) is None
+    assert changes.shown_autocorrelation(alike, []) == pytest.approx(0.6, abs=0.15)
+    assert changes.locate_change(drawn(5, n40=2.0)).independent
     step = alike + 1.5 * (np.arange(100) >= 40)
-    assert not changes.change(step).independent
+    assert not changes.locate_change(step).independent
 
 
 def test_four_of_five_changes_of_the_size_that_is_stated_are_found_within_twenty_nights() -> None:
-    size = changes.unseen(1.0, 40)
+    size = changes.detectable_change(1.0, 40)
     assert size == pytest.approx(1.5997, abs=1e-4)
 
     def found(seed: int) -> bool:
         x = drawn(seed, 60) + size * (np.arange(60) >= 40)
-        return any(changes.look(x[:n])[0] < changes.ALARM for n in range(41, 61))
+        return any(changes.change_test(x[:n])[0] < changes.ALARM for n in range(41, 61))
 
     assert 0.7 < np.mean([found(seed) for seed in range(60)]) < 0.99

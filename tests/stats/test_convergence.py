@@ -11,14 +11,14 @@ import pytest
 from ttastats.stats.convergence import (
     Reference,
     WeightedRuns,
-    between,
-    convergence,
-    misfits,
-    passes,
+    convergence_ratio,
+    interpolate_reference,
+    interpolation_errors,
+    pass_rate,
     smallest_step,
     stopped_early,
 )
-from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
+from ttastats.stats.outcomes import Epochs, Outcomes, make_outcomes
 from ttastats.stats.results import Floats
 from ttastats.stats.speedup import ratio_of_means
 
@@ -33,7 +33,7 @@ def measured(values: Floats, interval: float | None = None) -> Reference:
 
 
 def side(values: Floats, interval: float | None = None) -> Outcomes:
-    return outcomes(values, progress=Epochs(values, interval))
+    return make_outcomes(values, progress=Epochs(values, interval))
 
 
 def rng() -> np.random.Generator:
@@ -41,21 +41,21 @@ def rng() -> np.random.Generator:
 
 
 def test_a_measured_reference_gives_the_ratio_of_means() -> None:
-    found = convergence(side(ENTRY, 384), measured(LORA))
+    found = convergence_ratio(side(ENTRY, 384), measured(LORA))
     assert found.ratio.estimate == pytest.approx(2995.2 / LORA.mean())
     plain = ratio_of_means(ENTRY, LORA)
     assert found.limits(0.95, epochs=True) == pytest.approx((plain.low, plain.high))
 
 
 def test_units_do_not_matter() -> None:
-    one = convergence(side(ENTRY, 384), measured(LORA)).limits(0.95, epochs=True)
-    other = convergence(side(ENTRY / 384, 1), measured(LORA / 384)).limits(0.95, epochs=True)
+    one = convergence_ratio(side(ENTRY, 384), measured(LORA)).limits(0.95, epochs=True)
+    other = convergence_ratio(side(ENTRY / 384, 1), measured(LORA / 384)).limits(0.95, epochs=True)
     assert one == pytest.approx(other)
 
 
 def test_runs_that_never_varied_leave_room_for_another_evaluation() -> None:
     entry, reference = np.full(3, 4.0), np.full(20, 4.0)
-    found = convergence(side(entry, 1.0), measured(reference, 1.0))
+    found = convergence_ratio(side(entry, 1.0), measured(reference, 1.0))
     limits = found.limits(0.95, epochs=True)
     assert (found.ratio.low, found.ratio.high) == (1.0, 1.0)
     assert limits is not None
@@ -68,7 +68,7 @@ def test_runs_that_never_varied_leave_room_for_another_evaluation() -> None:
     [(np.full(5, 3072.0), LORA), (np.array([2688.0, 3072, 3456]), np.full(20, 3072.0))],
 )
 def test_one_side_that_never_varied_is_enough_for_that(entry: Floats, reference: Floats) -> None:
-    found = convergence(side(entry, 384), measured(reference, 384))
+    found = convergence_ratio(side(entry, 384), measured(reference, 384))
     limits = found.limits(0.95, epochs=True)
     assert limits is not None
     assert found.ratio.low is not None
@@ -77,7 +77,7 @@ def test_one_side_that_never_varied_is_enough_for_that(entry: Floats, reference:
 
 
 def test_without_a_grid_runs_that_never_varied_bound_nothing() -> None:
-    limits = convergence(side(np.full(3, 4.0)), measured(np.full(20, 4.0))).limits(
+    limits = convergence_ratio(side(np.full(3, 4.0)), measured(np.full(20, 4.0))).limits(
         0.95, epochs=True
     )
     assert limits is not None
@@ -88,21 +88,25 @@ class TestInterpolation:
     LOW, HIGH = np.array([90.0, 100, 110]), np.array([180.0, 200, 220])
 
     def test_it_lies_on_the_line_between_both(self) -> None:
-        assert between(self.LOW, self.HIGH, 0.25, np.array([0.1])).mean == pytest.approx(125)
+        assert interpolate_reference(
+            self.LOW, self.HIGH, 0.25, np.array([0.1])
+        ).mean == pytest.approx(125)
 
     def test_its_grid_is_the_coarser_of_both(self) -> None:
-        assert between(self.LOW, self.HIGH, 0.5, np.array([0.1])).interval == 20
+        assert interpolate_reference(self.LOW, self.HIGH, 0.5, np.array([0.1])).interval == 20
 
     def test_next_to_a_record_it_is_that_record(self) -> None:
         entry = side(np.array([80.0, 100, 120]), 10)
-        found = convergence(entry, between(self.LOW, self.HIGH, 1e-9, np.array([0.1, 0.2])))
-        same = convergence(entry, measured(self.LOW))
+        found = convergence_ratio(
+            entry, interpolate_reference(self.LOW, self.HIGH, 1e-9, np.array([0.1, 0.2]))
+        )
+        same = convergence_ratio(entry, measured(self.LOW))
         assert found.ratio.low == pytest.approx(same.ratio.low)
 
     def test_it_is_surer_where_records_lie_on_a_line(self) -> None:
         def width(*off: float) -> float:
-            reference = between(self.LOW, self.HIGH, 0.5, np.array(off))
-            ratio = convergence(side(np.array([140.0, 150, 160]), 10), reference).ratio
+            reference = interpolate_reference(self.LOW, self.HIGH, 0.5, np.array(off))
+            ratio = convergence_ratio(side(np.array([140.0, 150, 160]), 10), reference).ratio
             assert ratio.low is not None
             assert ratio.high is not None
             return ratio.high - ratio.low
@@ -110,23 +114,25 @@ class TestInterpolation:
         assert width(0.3, -0.3, 0.3) > width(0.1, -0.1, 0.1) > width(0.0, 0.0, 0.0) > 0
 
     def test_the_variance_is_that_of_both_and_of_the_misfit(self) -> None:
-        reference = between(self.LOW, self.HIGH, 0.5, np.array([0.1, -0.1]))
-        found = convergence(side(np.array([150.0, 150.0, 150.001]), 10), reference)
+        reference = interpolate_reference(self.LOW, self.HIGH, 0.5, np.array([0.1, -0.1]))
+        found = convergence_ratio(side(np.array([150.0, 150.0, 150.001]), 10), reference)
         of_means = (0.25 * 100 / 3 + 0.25 * 400 / 3) / 150**2
         assert found.ratio.se_log == pytest.approx(math.sqrt(of_means + 0.01), rel=1e-3)
 
     def test_between_the_only_two_records_there_is_no_interval(self) -> None:
-        reference = between(self.LOW, self.HIGH, 0.5, misfits([1, 2], [100, 200]))
-        found = convergence(side(np.array([140.0, 150, 160]), 10), reference)
+        reference = interpolate_reference(
+            self.LOW, self.HIGH, 0.5, interpolation_errors([1, 2], [100, 200])
+        )
+        found = convergence_ratio(side(np.array([140.0, 150, 160]), 10), reference)
         assert found.ratio.estimate == pytest.approx(1)
         assert found.limits(0.95, epochs=True) is None
 
     def test_the_misfit_is_that_of_leaving_a_record_out(self) -> None:
-        found = misfits([1, 2, 4, 8], [100, 110, 110, 150])
+        found = interpolation_errors([1, 2, 4, 8], [100, 110, 110, 150])
         assert found == pytest.approx(np.log([110 / (100 + 10 / 3), 110 / (110 + 40 / 3)]))
 
     def test_its_runs_are_those_of_both_brought_to_its_mean(self) -> None:
-        values, chances = between(self.LOW, self.HIGH, 0.25, np.array([0.1])).pool()
+        values, chances = interpolate_reference(self.LOW, self.HIGH, 0.25, np.array([0.1])).pool()
         assert float(values @ chances) == pytest.approx(125)
         assert chances == pytest.approx([0.25] * 3 + [0.25 / 3] * 3)
 
@@ -152,26 +158,26 @@ class TestErrorRates:
         pool, limit = np.array([8.0, 9, 10, 10]), 9.5
         draws = itertools.product(pool, repeat=5)
         exact = np.mean([np.mean(sorted(draw)[1:-1]) >= limit for draw in draws])
-        found = passes(measured(pool), limit, 5, dropped=1, draws=40_000, rng=rng())
+        found = pass_rate(measured(pool), limit, 5, dropped=1, draws=40_000, rng=rng())
         assert found == pytest.approx(exact, abs=0.01)
 
     def test_a_faster_setup_stops_at_evaluations_and_is_as_much_faster_in_the_mean(self) -> None:
         # Runs at 100 of a grid of 10, truly 5 % faster, stop at 90 or 100 alike: of three, the
         # middle one stands at 100 in half of the draws.
         reference = measured(np.full(4, 100.0), 10.0)
-        found = passes(reference, 95.0, 3, dropped=1, faster=0.05, draws=40_000, rng=rng())
+        found = pass_rate(reference, 95.0, 3, dropped=1, faster=0.05, draws=40_000, rng=rng())
         assert found == pytest.approx(0.5, abs=0.01)
 
     def test_without_a_grid_every_run_is_as_much_faster(self) -> None:
         reference = Reference((WeightedRuns(np.full(4, 100.0)),))
         for limit, share in ((94.9, 1.0), (95.1, 0.0)):
-            assert passes(
+            assert pass_rate(
                 reference, limit, 3, dropped=1, faster=0.05, draws=100, rng=rng()
             ) == share  # fmt: skip
 
     def test_what_has_no_variance_passes_at_its_own_mean(self) -> None:
         reference = measured(np.full(7, 0.7), 0.05)
-        assert passes(reference, 0.7, 10, dropped=1, draws=100, rng=rng()) == 1
+        assert pass_rate(reference, 0.7, 10, dropped=1, draws=100, rng=rng()) == 1
 
     def test_too_few_runs_for_a_mean_have_none(self) -> None:
-        assert passes(measured(LORA), 1.0, 2, dropped=1, draws=100, rng=rng()) is None
+        assert pass_rate(measured(LORA), 1.0, 2, dropped=1, draws=100, rng=rng()) is None

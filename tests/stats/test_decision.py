@@ -79,7 +79,7 @@ def test_the_interval_alone_decides(
     shown: tuple[float, float], weaker: tuple[float, float], word: str, claim: str
 ) -> None:
     found = decide(evidence(shown, weaker), margin=0.05)
-    assert (found.word, found.dagger, found.claim) == (word, False, claim)
+    assert (found.word, found.assumes_constant_epochs, found.claim) == (word, False, claim)
     assert found.margin == 0.05
 
 
@@ -100,11 +100,11 @@ def test_the_epoch_safe_interval_decides_about_the_dagger(
     safe: tuple[float, float], word: str, dagger: bool, claim: str
 ) -> None:
     found = decide(evidence((1.1, 1.2), (1.11, 1.19), safe, safe), margin=0.05)
-    assert (found.word, found.dagger, found.claim) == (word, dagger, claim)
+    assert (found.word, found.assumes_constant_epochs, found.claim) == (word, dagger, claim)
 
 
 def test_slower_has_a_dagger_too_and_an_unknown_quantum_always_gives_one() -> None:
-    assert decide(evidence((0.8, 0.9), (0.81, 0.89), (0.7, 1.1), WIDE)).dagger
+    assert decide(evidence((0.8, 0.9), (0.81, 0.89), (0.7, 1.1), WIDE)).assumes_constant_epochs
 
 
 def test_a_claim_that_a_straggler_could_undo_carries_the_second_mark() -> None:
@@ -186,9 +186,9 @@ def test_the_verdict_of_real_runs_with_constant_epochs() -> None:
     twice = compared(a, a / 2, epochs_a=e63, epochs_b=e63)
     assert decide(twice).claim == "faster by more than 1%"
     near = compared(a, a / 1.03, epochs_a=e63, epochs_b=e63)
-    assert (decide(near).word, decide(near).dagger) == ("faster", True)
+    assert (decide(near).word, decide(near).assumes_constant_epochs) == ("faster", True)
     fixed = compared(a, a / 1.03, epochs_a=e63, epochs_b=e63, epochs_fixed=True)
-    assert (decide(fixed).word, decide(fixed).dagger) == ("faster", False)
+    assert (decide(fixed).word, decide(fixed).assumes_constant_epochs) == ("faster", False)
 
 
 def test_the_word_mirrors_when_the_sides_trade_places() -> None:

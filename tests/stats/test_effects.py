@@ -10,7 +10,15 @@ import polars as pl
 import pytest
 
 from ttastats.stats import reaching
-from ttastats.stats.effects import Design, Effect, Setting, aliased, bent, full_rank, part
+from ttastats.stats.effects import (
+    Design,
+    Effect,
+    Setting,
+    aliased_settings,
+    fit_part,
+    full_rank,
+    nonlinearity_p,
+)
 from ttastats.stats.results import Floats
 
 A = pl.read_csv(
@@ -95,7 +103,7 @@ _P = [(0.6045432, 0.99968416, 0.99961701), (8.2255651e-06, 1.3601951e-05, -1.997
 def test_two_settings_that_change_one_part_each(
     name: str, place: int, expected: list[float], squares: float, share: float, omega2: float
 ) -> None:
-    made = part(logs(A)[name], Design(TWO))
+    made = fit_part(logs(A)[name], Design(TWO))
     assert numbers(made.effects[place][0]) == pytest.approx(expected, rel=2e-5)
     of, total = made.shares[place], float(np.var(logs(A)[name])) * 12
     assert [(of.share or 0) * total, of.share, of.omega2] == pytest.approx(
@@ -108,7 +116,7 @@ def test_two_settings_that_change_one_part_each(
     [("T", 0.0120029959, 0.885663), ("E", 0.0093902923, 0.909658), ("P", 0.0026127036, 0.643974)],
 )
 def test_an_interaction(name: str, coefficient: float, p: float) -> None:
-    made = part(logs(A)[name], Design(TWO, ((0, 1),)))
+    made = fit_part(logs(A)[name], Design(TWO, ((0, 1),)))
     log, _, _, p_value = numbers(made.effects[2][0])
     assert (log, p_value) == pytest.approx((coefficient, p), rel=2e-5)
     if name == "T":
@@ -132,7 +140,7 @@ def test_an_interaction(name: str, coefficient: float, p: float) -> None:
 def test_sessions_as_a_block(
     name: str, block: bool, expected: list[float], log: float, p: float
 ) -> None:
-    made = part(logs(B)[name], Design(OF_B, sessions=SESSIONS if block else None))
+    made = fit_part(logs(B)[name], Design(OF_B, sessions=SESSIONS if block else None))
     assert numbers(made.effects[0][0]) == pytest.approx(expected, rel=5e-5)
     other = numbers(made.effects[1][0])
     assert (other[0], other[3]) == pytest.approx((log, p), rel=5e-5)
@@ -143,7 +151,7 @@ def test_sessions_as_a_block(
 
 def test_effects_on_the_parts_add_up_with_interactions_too() -> None:
     design = Design(TWO, ((0, 1),))
-    made = {name: part(y, design) for name, y in logs(A).items()}
+    made = {name: fit_part(y, design) for name, y in logs(A).items()}
     for number in range(3):
         t, e, p = (numbers(made[name].effects[number][0])[0] for name in "TEP")
         assert t is not None
@@ -160,7 +168,7 @@ class TestAgainstStatsmodels:
 
     def test_least_squares_is_that_of_its_summary(self, fitted: Any) -> None:
         number = Setting(TWO[0].levels, np.log2(A["batch"].to_numpy()))
-        made = part(logs(A)["T"], Design((number, TWO[1])))
+        made = fit_part(logs(A)["T"], Design((number, TWO[1])))
         for place in (0, 1):
             low, high = fitted.conf_int()[place + 1]
             known = [fitted.params[place + 1], np.exp(low), np.exp(high), fitted.pvalues[place + 1]]
@@ -170,7 +178,7 @@ class TestAgainstStatsmodels:
     def test_a_number_has_its_hc3_with_student_s_t(self, fitted: Any) -> None:
         robust = fitted.get_robustcov_results("HC3", use_t=True)
         number = Setting(TWO[0].levels, np.log2(A["batch"].to_numpy()))
-        ratio = part(logs(A)["T"], Design((number, TWO[1]))).effects[0][0].ratio
+        ratio = fit_part(logs(A)["T"], Design((number, TWO[1]))).effects[0][0].ratio
         assert ratio.se_log == pytest.approx(robust.bse[1])
         assert [ratio.low, ratio.high] == pytest.approx(np.exp(robust.conf_int()[1]))
         assert ratio.df == 9
@@ -182,14 +190,14 @@ class TestAgainstStatsmodels:
         robust = sm.OLS(y[:-1], sm.add_constant(number[:-1])).fit(cov_type="HC3", use_t=True)
         alone = np.repeat([0, 1], [n - 1, 1])
         design = Design((Setting(np.arange(n), number),), sessions=alone)
-        ratio = part(y, design).effects[0][0].ratio
+        ratio = fit_part(y, design).effects[0][0].ratio
         assert (ratio.se_log, ratio.df) == (pytest.approx(robust.bse[1]), n - 3)
 
     def test_a_doubling_that_one_run_alone_shows_has_no_interval(self) -> None:
         levels = np.append(TWO[0].levels, 1)
         number = np.append(TWO[0].levels, 2.0)
         design = Design((Setting(np.append(TWO[0].levels, 2), number), Setting(levels)))
-        ratio = part(np.append(logs(A)["T"], 4.0), design).effects[0][0].ratio
+        ratio = fit_part(np.append(logs(A)["T"], 4.0), design).effects[0][0].ratio
         assert ratio.estimate is not None
         assert (ratio.low, ratio.p_value) == (None, None)
 
@@ -199,7 +207,7 @@ class TestAgainstStatsmodels:
         levels = (sessions >= 3).astype(np.intp)
         y = rng.normal(0, 1, 6)[sessions] + rng.normal(0, 1, 24)
         design = Design((Setting(levels),), sessions=sessions, nested=True)
-        ratio = part(y, design).effects[0][0].ratio
+        ratio = fit_part(y, design).effects[0][0].ratio
         stats = pytest.importorskip("scipy.stats")
         means = [y[sessions == k].mean() for k in range(6)]
         known = stats.ttest_ind(means[3:], means[:3])
@@ -209,30 +217,30 @@ class TestAgainstStatsmodels:
 def test_one_setting_of_two_levels_is_welch_s_test() -> None:
     stats = pytest.importorskip("scipy.stats")
     y = logs(A)["T"]
-    ratio = part(y, Design((TWO[0],))).effects[0][0].ratio
+    ratio = fit_part(y, Design((TWO[0],))).effects[0][0].ratio
     known = stats.ttest_ind(y[6:], y[:6], equal_var=False)
     assert (ratio.p_value, ratio.df) == pytest.approx((known.pvalue, known.df))
 
 
 def test_a_part_that_is_the_same_in_all_runs_has_a_ratio_of_one_and_no_p() -> None:
-    (effect,) = part(np.log(np.full(12, 8.0)), Design((TWO[0],))).effects[0]
+    (effect,) = fit_part(np.log(np.full(12, 8.0)), Design((TWO[0],))).effects[0]
     assert (effect.ratio.estimate, effect.ratio.low, effect.ratio.p_value) == (1.0, None, None)
 
 
 def test_a_smaller_noisier_level_is_flagged() -> None:
     levels = np.repeat([0, 1], [8, 4])
     noise = np.tile([-1.0, 1.0], 6) * np.where(levels == 1, 0.3, 0.02)
-    assert part(noise, Design((Setting(levels),))).effects[0][0].uneven
-    assert not part(noise[::-1], Design((Setting(levels),))).effects[0][0].uneven
+    assert fit_part(noise, Design((Setting(levels),))).effects[0][0].uneven
+    assert not fit_part(noise[::-1], Design((Setting(levels),))).effects[0][0].uneven
 
 
 def test_settings_that_were_changed_together_are_named() -> None:
     third = Setting(TWO[0].levels ^ TWO[1].levels)
-    assert aliased((*TWO, third)) == ()
-    assert aliased((TWO[0], TWO[1], Setting(1 - TWO[0].levels))) == (0, 2)
+    assert aliased_settings((*TWO, third)) == ()
+    assert aliased_settings((TWO[0], TWO[1], Setting(1 - TWO[0].levels))) == (0, 2)
     corners = Setting(TWO[0].levels + 2 * TWO[1].levels)
-    assert aliased((corners, TWO[1])) == (0, 1)
-    assert not full_rank([TWO[0].columns, TWO[0].columns])
+    assert aliased_settings((corners, TWO[1])) == (0, 1)
+    assert not full_rank([TWO[0].design_columns, TWO[0].design_columns])
 
 
 def test_a_bent_line_is_told_from_a_straight_one() -> None:
@@ -240,7 +248,7 @@ def test_a_bent_line_is_told_from_a_straight_one() -> None:
     noise = np.tile([-0.02, 0.01, 0.02, -0.01], 4)
     number, values = Setting(levels, levels.astype(np.float64)), levels.astype(np.float64)
     line, curve = (np.asarray(0.3 * x + noise, np.float64) for x in (values, (values - 1.5) ** 2))
-    straight, curved = (bent(y, Design((number,)), 0) for y in (line, curve))
+    straight, curved = (nonlinearity_p(y, Design((number,)), 0) for y in (line, curve))
     assert straight is not None
     assert curved is not None
     assert straight > 0.9
@@ -255,26 +263,26 @@ class TestReaching:
         return np.concatenate([np.arange(12) < a, np.arange(12) < b])
 
     def test_two_levels_are_boschloo_s_exact_test(self) -> None:
-        (p,) = reaching.p_values(self.counts(12, 6), [self.X])
+        (p,) = reaching.setting_p_values(self.counts(12, 6), [self.X])
         assert p == pytest.approx(0.00683105, rel=1e-3)
 
     def test_nothing_is_tested_where_no_run_failed(self) -> None:
-        assert reaching.p_values(self.counts(12, 12), [self.X]) == [None]
+        assert reaching.setting_p_values(self.counts(12, 12), [self.X]) == [None]
 
     def test_a_level_where_all_failed_has_a_p_beside_other_settings(self) -> None:
         other = Setting(np.tile([0, 1], 12))
-        first, second = reaching.p_values(self.counts(12, 5), [self.X, other])
+        first, second = reaching.setting_p_values(self.counts(12, 5), [self.X, other])
         assert first is not None
         assert second is not None
         assert first < 0.01 < second
 
     def test_the_penalised_likelihood_is_at_its_maximum(self) -> None:
         optimize = pytest.importorskip("scipy.optimize")
-        y, x = self.counts(11, 5), self.X.columns
+        y, x = self.counts(11, 5), self.X.design_columns
         matrix = np.column_stack([np.ones(24), x])
         found = optimize.minimize(lambda b: -reaching._likelihood(matrix, y * 1.0, b), [0.0, 0.0])
-        assert reaching.penalised(y, [x], ()) == pytest.approx(-found.fun, abs=1e-7)
+        assert reaching.penalised_likelihood(y, [x], ()) == pytest.approx(-found.fun, abs=1e-7)
         alone = optimize.minimize_scalar(
             lambda t: -reaching._likelihood(matrix, y * 1.0, np.array([t, 0.0]))
         )
-        assert reaching.penalised(y, [x], (0,)) == pytest.approx(-alone.fun, abs=1e-7)
+        assert reaching.penalised_likelihood(y, [x], (0,)) == pytest.approx(-alone.fun, abs=1e-7)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ttastats.stats.factors import factors, rest
+from ttastats.stats.factors import remaining_factor, sum_factors
 from ttastats.stats.logratio import LogTerm, ratio_of
 from ttastats.stats.quantiles import two_sided_t
 
@@ -15,13 +15,13 @@ A, B = [[6.0, 3.0, 1.0], [6.2, 3.1, 1.0]], [[4.0, 3.5, 0.0], [4.1, 3.3, 0.0], [4
 
 
 def test_factors_multiply_to_the_ratio_of_the_sums() -> None:
-    *each, whole = factors(A, B)
+    *each, whole = sum_factors(A, B)
     assert whole.estimate == pytest.approx((10 + 10.3) / 2 / 7.5)
     assert math.prod(one.estimate or 0 for one in each) == pytest.approx(whole.estimate)
 
 
 def test_a_factor_is_that_of_the_published_formula() -> None:
-    first = factors([[6.0, 4.0]], [[5.0, 3.0]])[0]
+    first = sum_factors([[6.0, 4.0]], [[5.0, 3.0]])[0]
     mean = (10 - 8) / (math.log(10) - math.log(8))
     assert first.estimate == pytest.approx(math.exp((6 - 5) / mean))
     assert (first.low, first.p_value) == (None, None)
@@ -29,17 +29,17 @@ def test_a_factor_is_that_of_the_published_formula() -> None:
 
 
 def test_sides_that_change_places_invert_factors_and_intervals() -> None:
-    for one, other in zip(factors(A, B), factors(B, A), strict=True):
+    for one, other in zip(sum_factors(A, B), sum_factors(B, A), strict=True):
         assert (one.estimate or 0) * (other.estimate or 0) == pytest.approx(1)
         assert (one.low or 0) * (other.high or 0) == pytest.approx(1)
 
 
 def test_sums_that_are_equal_leave_changes_that_cancel() -> None:
-    up, down, whole = factors([[6.0, 4.0], [6.1, 3.9]], [[5.0, 5.0], [5.1, 4.9]])
+    up, down, whole = sum_factors([[6.0, 4.0], [6.1, 3.9]], [[5.0, 5.0], [5.1, 4.9]])
     assert whole.estimate == pytest.approx(1)
     assert up.estimate == pytest.approx(math.exp(0.1), rel=1e-3)
     assert up.estimate * (down.estimate or 0) == pytest.approx(1)
-    near = factors([[6.0, 4.0], [6.1, 3.9]], [[5.0, 5.0001], [5.1, 4.9001]])
+    near = sum_factors([[6.0, 4.0], [6.1, 3.9]], [[5.0, 5.0001], [5.1, 4.9001]])
     assert near[0].estimate == pytest.approx(up.estimate, rel=1e-4)
     assert near[0].se_log == pytest.approx(up.se_log, rel=1e-3)
 
@@ -51,19 +51,21 @@ def test_the_interval_of_the_sum_is_that_of_a_ratio_of_means() -> None:
         for one in sums
     ]
     other = ratio_of(*terms, 0.95, 2, 3)
-    whole = factors(A, B)[-1]
+    whole = sum_factors(A, B)[-1]
     assert (whole.low, whole.high, whole.df) == pytest.approx((other.low, other.high, other.df))
 
 
 def test_intervals_cover_the_factor_as_often_as_they_say() -> None:
     rng = np.random.default_rng(1)
     means = np.array([[6.0, 3.0, 1.0], [4.0, 3.0, 0.5]])
-    truth = factors([means[0]], [means[1]])
+    truth = sum_factors([means[0]], [means[1]])
     hits = np.zeros(4)
     for _ in range(400):
         shared = rng.normal(1, 0.05, (2, 8, 1))  # terms of one profile are slow together
         a, b = means[:, None, :] * shared * rng.normal(1, 0.05, (2, 8, 3))
-        for at, (one, true) in enumerate(zip(factors(a, b, confidence=0.9), truth, strict=True)):
+        for at, (one, true) in enumerate(
+            zip(sum_factors(a, b, confidence=0.9), truth, strict=True)
+        ):
             hits[at] += (one.low or 0) < (true.estimate or 0) < (one.high or 0)
     assert hits / 400 == pytest.approx(np.full(4, 0.9), abs=0.04)
 
@@ -72,7 +74,7 @@ def test_what_is_left_of_a_ratio_has_the_noise_of_both() -> None:
     whole, part = (
         ratio_of(LogTerm(x, 0.01, 4), LogTerm(1, 0.02, 6), 0.9, 5, 7) for x in (1.3, 1.2)
     )
-    left = rest(whole, part)
+    left = remaining_factor(whole, part)
     assert left.estimate == pytest.approx(1.3 / 1.2)
     assert left.se_log == pytest.approx(math.sqrt(0.06))
     assert left.df is not None
@@ -80,5 +82,5 @@ def test_what_is_left_of_a_ratio_has_the_noise_of_both() -> None:
         1.3 / 1.2 * math.exp(two_sided_t(left.df, 0.9) * math.sqrt(0.06))
     )
     alone = ratio_of(LogTerm(1.2, None, 0), LogTerm(1, None, 0), 0.9, 1, 1)
-    assert rest(whole, alone).low is None
-    assert rest(whole, part).n_a == 5
+    assert remaining_factor(whole, alone).low is None
+    assert remaining_factor(whole, part).n_a == 5

@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ttastats.stats.means import against, by_design, difference, smallest_change
+from ttastats.stats.means import (
+    compare_exact,
+    compare_with_number,
+    mean_difference,
+    smallest_change,
+)
 from ttastats.stats.power import runs_for_mean
 
 #: Final losses of two records of the NanoGPT speedrun, as their authors' logs have them.
@@ -28,10 +33,10 @@ SAMPLES = st.lists(st.floats(-100, 100).map(lambda x: round(x, 3)), min_size=2, 
 
 def test_the_p_values_that_the_authors_state() -> None:
     for losses, p_value in ((RECORD_88, 0.0042976481), (RECORD_89, 0.0006690604)):
-        found = against(losses, 3.28, higher_is_better=False)
+        found = compare_with_number(losses, 3.28, higher_is_better=False)
         assert found.p_value == pytest.approx(p_value, rel=1e-6)
         assert found.holds
-    found = difference(RECORD_88, RECORD_89)
+    found = mean_difference(RECORD_88, RECORD_89)
     assert found.p_value == pytest.approx(0.8587465222, rel=1e-8)
 
 
@@ -40,7 +45,7 @@ def test_a_difference_is_that_of_another_program() -> None:
     a, b = rng.normal(-0.3, 1.0, 5), rng.normal(0.4, 3.0, 9)
     theirs = stats.ttest_ind(b, a, equal_var=False)
     limits = theirs.confidence_interval(0.9)
-    found = difference(a, b, confidence=0.9)
+    found = mean_difference(a, b, confidence=0.9)
     assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
     assert (found.low, found.high) == pytest.approx((limits.low, limits.high), rel=1e-9)
     assert found.estimate == pytest.approx(b.mean() - a.mean())
@@ -50,7 +55,7 @@ def test_a_difference_is_that_of_another_program() -> None:
 def test_a_claim_is_the_one_sided_test_of_another_program(higher: bool) -> None:
     values = np.array([0.93, 0.941, 0.939, 0.944])
     theirs = stats.ttest_1samp(values, 0.935, alternative="greater" if higher else "less")
-    found = against(values, 0.935, higher_is_better=higher, level=0.01)
+    found = compare_with_number(values, 0.935, higher_is_better=higher, level=0.01)
     assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
     limits = stats.ttest_1samp(values, 0.935).confidence_interval(0.98)
     assert (found.low, found.high) == pytest.approx((limits.low, limits.high), rel=1e-9)
@@ -58,37 +63,39 @@ def test_a_claim_is_the_one_sided_test_of_another_program(higher: bool) -> None:
 
 def test_the_interval_and_the_claim_agree() -> None:
     values = [3.278, 3.281, 3.277]
-    at_the_end = against(values, 3.3, higher_is_better=False).high
+    at_the_end = compare_with_number(values, 3.3, higher_is_better=False).high
     assert at_the_end is not None
-    assert against(values, at_the_end + 1e-9, higher_is_better=False).holds
-    assert not against(values, at_the_end - 1e-9, higher_is_better=False).holds
+    assert compare_with_number(values, at_the_end + 1e-9, higher_is_better=False).holds
+    assert not compare_with_number(values, at_the_end - 1e-9, higher_is_better=False).holds
 
 
 def test_a_known_deviation_makes_it_a_z_test() -> None:
-    found = against([3.2785] * 20, 3.28, higher_is_better=False, sigma=0.0013, level=0.001)
+    found = compare_with_number(
+        [3.2785] * 20, 3.28, higher_is_better=False, sigma=0.0013, level=0.001
+    )
     assert found.p_value == pytest.approx(stats.norm.sf(0.0015 * math.sqrt(20) / 0.0013))
-    one = against([3.27], 3.28, higher_is_better=False, sigma=0.0013)
+    one = compare_with_number([3.27], 3.28, higher_is_better=False, sigma=0.0013)
     assert (one.n, one.holds) == (1, True)
 
 
 def test_values_that_agree_have_the_spread_of_rounding_at_least() -> None:
     same, other = [0.94] * 5, [0.95] * 5
-    rounded = difference(same, other, resolution=0.01)
+    rounded = mean_difference(same, other, resolution=0.01)
     assert rounded.se == pytest.approx(0.01 / math.sqrt(12) * math.sqrt(2 / 5))
-    assert against(same, 0.94, higher_is_better=True, resolution=0.01).p_value == 0.5
-    wide = difference([0.1, 0.9, 0.5], [0.2, 0.8, 0.6], resolution=0.01)
-    assert wide.se == difference([0.1, 0.9, 0.5], [0.2, 0.8, 0.6]).se
+    assert compare_with_number(same, 0.94, higher_is_better=True, resolution=0.01).p_value == 0.5
+    wide = mean_difference([0.1, 0.9, 0.5], [0.2, 0.8, 0.6], resolution=0.01)
+    assert wide.se == mean_difference([0.1, 0.9, 0.5], [0.2, 0.8, 0.6]).se
 
 
 def test_without_any_spread_exact_tests_stand_in() -> None:
-    bare = difference([0.94] * 5, [0.95] * 5)
+    bare = mean_difference([0.94] * 5, [0.95] * 5)
     assert (bare.low, bare.high) == (bare.estimate, bare.estimate)
     assert bare.p_value == pytest.approx(2 / math.comb(10, 5))
-    assert difference([0.94] * 5, [0.94] * 5).p_value == 1.0
-    shown = [against([0.94] * n, 0.9, higher_is_better=True) for n in (4, 5)]
+    assert mean_difference([0.94] * 5, [0.94] * 5).p_value == 1.0
+    shown = [compare_with_number([0.94] * n, 0.9, higher_is_better=True) for n in (4, 5)]
     assert [one.p_value for one in shown] == [0.5**4, 0.5**5]
     assert [one.holds for one in shown] == [False, True]
-    assert not against([0.94] * 9, 0.94, higher_is_better=True).holds
+    assert not compare_with_number([0.94] * 9, 0.94, higher_is_better=True).holds
 
 
 def test_the_smallest_change_between_values() -> None:
@@ -102,30 +109,30 @@ def test_pooled_setups_are_the_unit_of_evidence() -> None:
     setups = np.repeat(np.arange(4), 5)
     a = np.repeat(rng.normal(0, 1, 4), 5) + rng.normal(0, 0.01, 20)
     b = np.repeat(rng.normal(0, 1, 4), 5) + rng.normal(0, 0.01, 20)
-    found = difference(a, b, clusters=(setups, setups))
+    found = mean_difference(a, b, clusters=(setups, setups))
     theirs = stats.ttest_ind(*(x.reshape(4, 5).mean(axis=1) for x in (b, a)), equal_var=False)
     assert found.p_value == pytest.approx(theirs.pvalue)
     assert found.df == pytest.approx(theirs.df)
 
 
 def test_what_was_chosen_is_held_against_a_limit_as_it_is() -> None:
-    assert by_design(3, 300.0, 300.0, 0.05).holds
-    assert not by_design(3, 300.0, 299.0, 0.05).holds
+    assert compare_exact(3, 300.0, 300.0, 0.05).holds
+    assert not compare_exact(3, 300.0, 299.0, 0.05).holds
 
 
 def test_single_runs_show_nothing() -> None:
-    found = difference([1.0], [2.0, 2.1])
+    found = mean_difference([1.0], [2.0, 2.1])
     assert (found.estimate, found.low, found.p_value) == (pytest.approx(1.05), None, None)
     assert found.flags[0].message == "n_A=1: no variance, no CI; 2 runs needed"
-    one = against([1.0], 0.5, higher_is_better=True)
+    one = compare_with_number([1.0], 0.5, higher_is_better=True)
     assert (one.mean, one.p_value, one.holds) == (1.0, None, False)
-    none = against([], 0.5, higher_is_better=True)
+    none = compare_with_number([], 0.5, higher_is_better=True)
     assert (none.n, none.mean, none.holds) == (0, None, False)
 
 
 @given(SAMPLES, SAMPLES)
 def test_swapping_the_sides_turns_the_difference_round(a: list[float], b: list[float]) -> None:
-    there, back = difference(a, b, resolution=1e-3), difference(b, a, resolution=1e-3)
+    there, back = mean_difference(a, b, resolution=1e-3), mean_difference(b, a, resolution=1e-3)
     assert there.p_value == pytest.approx(back.p_value)
     assert there.low is not None
     assert back.high is not None

@@ -11,7 +11,7 @@ import pytest
 
 from ttastats.stats import decision, fraction, moments, multiplicity, power, quantiles, speedup
 from ttastats.stats.means import mean_interval
-from ttastats.stats.outcomes import Epochs, outcomes
+from ttastats.stats.outcomes import Epochs, make_outcomes
 
 
 def progress(epochs: float) -> Epochs:
@@ -21,14 +21,14 @@ def progress(epochs: float) -> Epochs:
 MISUSE: dict[str, list[Callable[[], Any]]] = {
     "times and epochs must be finite and positive": [
         *(lambda bad=bad: mean_interval([1.0, bad]) for bad in (math.nan, 0.0, -2.0, math.inf)),
-        *(lambda bad=bad: outcomes([1.0], progress=progress(bad)) for bad in (0.0, math.nan)),
+        *(lambda bad=bad: make_outcomes([1.0], progress=progress(bad)) for bad in (0.0, math.nan)),
         lambda: moments.as_outcomes([0.0], [True]),
         lambda: moments.as_outcomes([-1.0], [False]),
     ],
     "confidence must lie between 0 and 1": [
         lambda: quantiles.two_sided_t(3, 0.0),
         lambda: quantiles.two_sided_t(math.inf, 1.0),
-        lambda: fraction.wilson(1, 2, 95.0),
+        lambda: fraction.wilson_interval(1, 2, 95.0),
     ],
     "confidence must lie between 0.5 and 1": [
         lambda: speedup.equivalence_confidence(0.5),
@@ -49,6 +49,6 @@ def test_misuse_is_refused(message: str) -> None:
 
 
 def test_what_lies_at_an_edge_is_allowed() -> None:
-    assert multiplicity.adjusted([0.0, 1.0]) == (0.0, 1.0)
+    assert multiplicity.adjust_p_values([0.0, 1.0]) == (0.0, 1.0)
     assert power.runs_needed(1.1, 0.0) == 3
     assert moments.as_outcomes([0.0], [False])[0].tolist() == [0.0]

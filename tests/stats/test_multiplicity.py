@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from ttastats.stats.multiplicity import adjusted, geometric_mean_speedup
+from ttastats.stats.multiplicity import adjust_p_values, geometric_mean_speedup
 from ttastats.stats.speedup import ratio_of_means
 
 
@@ -18,14 +18,16 @@ def test_adjusted_p_values_are_those_of_statsmodels(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = np.round(rng.random(7) ** 3, 2)
     p[2] = p[5]
-    assert adjusted(p.tolist()) == pytest.approx(multipletests(p, method="holm")[1])
-    assert adjusted(p.tolist(), fdr=True) == pytest.approx(multipletests(p, method="fdr_bh")[1])
+    assert adjust_p_values(p.tolist()) == pytest.approx(multipletests(p, method="holm")[1])
+    assert adjust_p_values(p.tolist(), fdr=True) == pytest.approx(
+        multipletests(p, method="fdr_bh")[1]
+    )
 
 
 def test_unknown_p_values_stay_unknown_and_cost_nothing() -> None:
-    assert adjusted([0.02, None, 0.03, None]) == (0.04, None, 0.04, None)
-    assert adjusted([None], fdr=True) == (None,)
-    assert adjusted([]) == ()
+    assert adjust_p_values([0.02, None, 0.03, None]) == (0.04, None, 0.04, None)
+    assert adjust_p_values([None], fdr=True) == (None,)
+    assert adjust_p_values([]) == ()
 
 
 def test_one_benchmark_is_its_own_mean() -> None:

@@ -10,7 +10,7 @@ from ttastats.stats import outliers
 
 def found(*values: float) -> list[float]:
     array = np.array(values)
-    return list(array[outliers.outliers(array)])
+    return list(array[outliers.find_outliers(array)])
 
 
 def test_the_score_is_that_of_the_book() -> None:
@@ -47,24 +47,24 @@ def test_many_groups_of_one_size_are_judged_as_each_alone() -> None:
     groups = np.array([[4, 4, 4, 4, 8], [10, 10, 10, 10, 10], [10, 11, 10.5, 9.8, 30]])
     for together, group in zip(outliers.modified_z(groups), groups, strict=True):
         assert together.tolist() == outliers.modified_z(group).tolist()
-    assert groups[outliers.outliers(groups)].tolist() == [8, 30]
+    assert groups[outliers.find_outliers(groups)].tolist() == [8, 30]
 
 
 def test_runs_of_two_machines_have_two_speeds() -> None:
     times = np.array([106.1, 813.0, 105.2, 106.9, 831.0, 106.4, 105.8])
-    assert outliers.mixed_speeds(times) == 5
-    assert outliers.mixed_speeds(times / 60) == 5
-    assert outliers.mixed_speeds(1 / times) == 2
-    assert outliers.mixed_speeds(np.array([100.0, 100, 100, 150, 150])) == 3
+    assert outliers.count_faster(times) == 5
+    assert outliers.count_faster(times / 60) == 5
+    assert outliers.count_faster(1 / times) == 2
+    assert outliers.count_faster(np.array([100.0, 100, 100, 150, 150])) == 3
 
 
 def test_one_slow_run_is_no_second_machine_nor_are_runs_that_nearly_agree() -> None:
-    assert outliers.mixed_speeds(np.array([106.1, 105.2, 106.9, 106.4, 831.0])) is None
-    assert outliers.mixed_speeds(np.array([100.0, 100, 100, 105, 105])) is None
-    assert outliers.mixed_speeds(np.array([100.0, 100, 100, 100])) is None
-    assert outliers.mixed_speeds(np.array([100.0, 100, 200])) is None
-    assert outliers.mixed_speeds(np.array([100.0, 100, 200, 200, np.nan])) is None
-    assert outliers.mixed_speeds(np.array([100.0, 100, 200, 200, 0])) is None
+    assert outliers.count_faster(np.array([106.1, 105.2, 106.9, 106.4, 831.0])) is None
+    assert outliers.count_faster(np.array([100.0, 100, 100, 105, 105])) is None
+    assert outliers.count_faster(np.array([100.0, 100, 100, 100])) is None
+    assert outliers.count_faster(np.array([100.0, 100, 200])) is None
+    assert outliers.count_faster(np.array([100.0, 100, 200, 200, np.nan])) is None
+    assert outliers.count_faster(np.array([100.0, 100, 200, 200, 0])) is None
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 7, 10, 15, 20, 50])
@@ -73,7 +73,7 @@ def test_lognormal_times_of_one_machine_have_two_speeds_in_two_percent_at_most(
     n: int, cv: float
 ) -> None:
     times = np.random.default_rng(n).lognormal(5.0, np.sqrt(np.log1p(cv**2)), (1_000, n))
-    alarms = sum(outliers.mixed_speeds(row) is not None for row in times)
+    alarms = sum(outliers.count_faster(row) is not None for row in times)
     assert alarms <= 20
 
 
@@ -81,7 +81,7 @@ def test_lognormal_times_of_one_machine_have_two_speeds_in_two_percent_at_most(
 def test_a_machine_that_takes_twice_the_time_is_nearly_always_seen(fast: int, slow: int) -> None:
     rng = np.random.default_rng(fast)
     times = rng.lognormal(5.0, 0.03, (200, fast + slow)) * np.repeat([1.0, 2.0], [fast, slow])
-    assert sum(outliers.mixed_speeds(row) == fast for row in times) >= 190
+    assert sum(outliers.count_faster(row) == fast for row in times) >= 190
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_random_splits_agree_with_all_splits(monkeypatch: pytest.MonkeyPatch) ->
 def test_random_splits_draw_every_choice_equally_often(size: int, n: int) -> None:
     names = np.array([[2.0**k for k in range(size)]])  # a sum names its members
     draws = 20_000
-    sums = permutation._drawn_sums(names, n, np.random.default_rng(7), draws)
+    sums = permutation._random_sums(names, n, np.random.default_rng(7), draws)
     seen = Counter(np.concatenate([chunk[0] for chunk in sums]).tolist())
     choices = [sum(2.0**k for k in c) for c in itertools.combinations(range(size), n)]
     assert set(seen) == set(choices)

@@ -12,7 +12,7 @@ from statsmodels.stats.power import TTestIndPower
 from ttastats.stats.power import (
     detectable_difference,
     detectable_ratio,
-    power_of,
+    power_of_effect,
     runs_needed,
 )
 
@@ -21,12 +21,14 @@ def test_of_many_runs_it_is_the_power_of_the_pooled_t_test_and_of_few_it_is_less
     for n, cv, ratio in ((4, 0.1, 1.1), (10, 0.2, 1.3), (40, 0.4, 1.2)):
         effect = math.log(ratio) / math.sqrt(math.log1p(cv**2))
         theirs = TTestIndPower().power(effect, n, 0.05)
-        ours = power_of(math.log(ratio), n, cv, 0.05)
+        ours = power_of_effect(math.log(ratio), n, cv, 0.05)
         if n == 40:
             assert ours == pytest.approx(theirs, rel=1e-6)
         else:
             assert 0.8 * theirs < ours < theirs
-    assert power_of(0.1, 30, 0.14, 0.05) == pytest.approx(power_of(0.1, 31, 0.14, 0.05), abs=0.02)
+    assert power_of_effect(0.1, 30, 0.14, 0.05) == pytest.approx(
+        power_of_effect(0.1, 31, 0.14, 0.05), abs=0.02
+    )
 
 
 def test_three_runs_keep_the_power_that_they_are_recommended_for() -> None:
@@ -40,7 +42,9 @@ def test_three_runs_keep_the_power_that_they_are_recommended_for() -> None:
         b = rng.normal(0.0, spread, (repetitions, n))
         decided = stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue < 0.05
         assert decided.mean() > 0.8 - 0.02
-        assert power_of(math.log(ratio), n, cv, 0.05) == pytest.approx(decided.mean(), abs=0.025)
+        assert power_of_effect(math.log(ratio), n, cv, 0.05) == pytest.approx(
+            decided.mean(), abs=0.025
+        )
 
 
 @pytest.mark.parametrize(
@@ -66,15 +70,17 @@ def test_power_is_finite_and_right_far_out_where_library_tails_are_nan(
 
     ratios = stats.f.ppf((np.arange(40) + 0.5) / 40, n - 1, n - 1)
     mean = float(np.mean([missed(ratio) for ratio in ratios])) if n < 30 else missed(1.0)
-    assert power_of(effect, n, cv, 0.05) == pytest.approx(1 - mean, abs=3e-3 if n < 30 else 1e-6)
+    assert power_of_effect(effect, n, cv, 0.05) == pytest.approx(
+        1 - mean, abs=3e-3 if n < 30 else 1e-6
+    )
 
 
 def test_runs_needed_are_the_fewest_that_suffice() -> None:
     for ratio, cv in ((1.01, 0.02), (1.2, 0.14), (1.5, 0.44), (1.05, 0.001)):
         n = runs_needed(ratio, cv)
         assert n is not None
-        assert power_of(math.log(ratio), n, cv, 0.05) >= 0.8
-        assert n == 3 or power_of(math.log(ratio), n - 1, cv, 0.05) < 0.8
+        assert power_of_effect(math.log(ratio), n, cv, 0.05) >= 0.8
+        assert n == 3 or power_of_effect(math.log(ratio), n - 1, cv, 0.05) < 0.8
 
 
 def test_the_published_table_of_runs_per_side() -> None:
@@ -86,7 +92,7 @@ def test_the_detectable_ratio_has_just_the_power_asked_for() -> None:
     for n, cv in ((3, 0.02), (5, 0.14), (100, 0.44)):
         ratio = detectable_ratio(n, cv, power=0.9)
         assert ratio is not None
-        assert power_of(math.log(ratio), n, cv, 0.05) == pytest.approx(0.9)
+        assert power_of_effect(math.log(ratio), n, cv, 0.05) == pytest.approx(0.9)
 
 
 def test_a_ratio_and_its_inverse_are_equally_hard() -> None:
@@ -99,7 +105,7 @@ def test_what_cannot_be_reached_is_unknown() -> None:
     # One evaluation may be twice the whole run: of five, more than half may have taken none.
     assert detectable_ratio(5, 0.1, epoch_shifts=(2.0, 0.0)) is None
     assert detectable_ratio(5, 0.0) == 1.0
-    assert power_of(math.log(1.1), 5, 0.0, 0.05) == 1.0
+    assert power_of_effect(math.log(1.1), 5, 0.0, 0.05) == 1.0
     assert runs_needed(1.001, 0.0) == 3
 
 

@@ -7,7 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from ttastats.stats.prior import Prior, coarse, fit, fits, moderated, prior
+from ttastats.stats.prior import (
+    Prior,
+    consistent_with,
+    fit_prior,
+    make_prior,
+    moderated_ratio,
+    too_coarse,
+)
 
 A, B = np.log([612.0, 655, 590]), np.log([548.0, 571, 539])
 
@@ -23,13 +30,13 @@ A, B = np.log([612.0, 655, 590]), np.log([548.0, 571, 539])
 )
 def test_a_moderated_ratio_is_that_of_the_reference(d0, s0, of_a, of_b, df, p, limits) -> None:
     one = Prior(8, df=d0, variance=s0**2)
-    made = moderated(A, B, one, one, 0.95)
+    made = moderated_ratio(A, B, one, one, 0.95)
     assert made.ratio == pytest.approx(0.89341567, abs=5e-9)
     assert made.df == pytest.approx(df, abs=5e-7)
     assert made.p_value == pytest.approx(p, abs=5e-9)
     if limits:
         assert (made.low, made.high) == pytest.approx(limits, abs=5e-9)
-        spreads = [math.sqrt(one.shrunk(float(np.var(x, ddof=1)), 2)) for x in (A, B)]
+        spreads = [math.sqrt(one.shrink(float(np.var(x, ddof=1)), 2)) for x in (A, B)]
         assert spreads == pytest.approx([of_a, of_b], abs=5e-9)
 
 
@@ -42,16 +49,16 @@ def test_a_prior_of_another_size_does_not_fit(d0: float, s0: float, p: float) ->
     ratio = np.mean([np.var(x, ddof=1) for x in (A, B)]) / s0**2
     assert stats.f.sf(ratio, 4, d0) == pytest.approx(p, abs=5e-7)
     one = Prior(8, df=d0, variance=s0**2)
-    assert fits([A, B], [one, one]) == (p >= 0.2)
+    assert consistent_with([A, B], [one, one]) == (p >= 0.2)
 
 
 def test_fits_are_those_of_the_reference() -> None:
     like = np.array([0.051, 0.068, 0.044, 0.072, 0.060, 0.055, 0.039, 0.081]) ** 2
-    d0, s02 = fit(like, np.full(8, 9.0))
+    d0, s02 = fit_prior(like, np.full(8, 9.0))
     assert (d0, s02) == (200, pytest.approx(0.0036315, abs=5e-7))
-    assert prior(like, [9] * 8).df == 20
+    assert make_prior(like, [9] * 8).df == 20
     unlike = np.array([0.02, 0.09, 0.03, 0.12, 0.05, 0.01, 0.20, 0.04]) ** 2
-    d0, s02 = fit(unlike, np.full(8, 9.0))
+    d0, s02 = fit_prior(unlike, np.full(8, 9.0))
     assert d0 == pytest.approx(1.0254, abs=2e-3)
     assert s02 == pytest.approx(0.00074018, rel=2e-3)
 
@@ -66,7 +73,7 @@ def test_fits_are_those_of_the_reference() -> None:
     ],
 )
 def test_a_prior_is_refused_with_a_reason(spreads: list[float], why: str) -> None:
-    assert prior([each**2 for each in spreads], [4] * len(spreads)).refused == why
+    assert make_prior([each**2 for each in spreads], [4] * len(spreads)).refused == why
 
 
 def test_false_claims_stay_at_the_level_where_the_noise_is_that_of_the_prior() -> None:
@@ -75,20 +82,20 @@ def test_false_claims_stay_at_the_level_where_the_noise_is_that_of_the_prior() -
     false = found = 0
     for _ in range(1_500):
         a, b = rng.normal(0, 0.06, 3), rng.normal(0, 0.06, 3)
-        sides = [one, one] if fits([a, b], [one, one]) else [Prior(0), Prior(0)]
-        false += moderated(a, b, *sides, 0.95).p_value < 0.05
-        found += moderated(a, b + math.log(1.1), *sides, 0.95).p_value < 0.05
+        sides = [one, one] if consistent_with([a, b], [one, one]) else [Prior(0), Prior(0)]
+        false += moderated_ratio(a, b, *sides, 0.95).p_value < 0.05
+        found += moderated_ratio(a, b + math.log(1.1), *sides, 0.95).p_value < 0.05
     assert false / 1_500 < 0.06
     assert found / 1_500 > 0.4
 
 
 def test_few_entries_are_worth_half_of_what_their_likeness_says() -> None:
     spreads = np.array([0.02, 0.09, 0.03, 0.12, 0.05, 0.01, 0.20, 0.04]) ** 2
-    assert prior(spreads, [9] * 8).df == pytest.approx(1.0254 / 2, abs=5e-5)
+    assert make_prior(spreads, [9] * 8).df == pytest.approx(1.0254 / 2, abs=5e-5)
 
 
 def test_runs_that_are_all_equal_are_counted_too_coarsely() -> None:
     one, other = np.zeros(3), np.ones(3)
-    assert coarse([one, other])
-    assert not coarse([one, np.array([0.0, 1, 0])])
-    assert coarse([np.zeros(4), np.array([0.0, 1, 0])])
+    assert too_coarse([one, other])
+    assert not too_coarse([one, np.array([0.0, 1, 0])])
+    assert too_coarse([np.zeros(4), np.array([0.0, 1, 0])])

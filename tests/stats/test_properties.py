@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.stats.made import compared, decompose_speedup, decompose_variance, ert_ratio
 from ttastats.stats.decision import decide
 from ttastats.stats.decompose import variance_shares
-from ttastats.stats.fraction import fisher, newcombe, wilson
+from ttastats.stats.fraction import fisher_p, newcombe_difference, wilson_interval
 from ttastats.stats.means import mean_interval
-from ttastats.stats.multiplicity import adjusted
+from ttastats.stats.multiplicity import adjust_p_values
 from ttastats.stats.outcomes import Epochs, expected_time
-from ttastats.stats.permutation import mann_whitney, pair_wins, permutation_test
-from ttastats.stats.power import detectable_ratio, power_of
+from ttastats.stats.permutation import mann_whitney_p, pair_wins, permutation_test
+from ttastats.stats.power import detectable_ratio, power_of_effect
 from ttastats.stats.results import Ratio
 from ttastats.stats.speedup import (
     ratio_of_geometric_means,
@@ -99,12 +99,15 @@ def test_trading_sides_inverts_every_ratio_and_its_interval(a: list[Any], b: lis
 def test_trading_sides_mirrors_tests_wins_and_differences(a: list[Any], b: list[Any]) -> None:
     (t_a, _, s_a), (t_b, _, s_b) = columns(a), columns(b)
     assert close(permutation_test(t_a, t_b), permutation_test(t_b, t_a))
-    assert close(mann_whitney(t_a, t_b), mann_whitney(t_b, t_a))
+    assert close(mann_whitney_p(t_a, t_b), mann_whitney_p(t_b, t_a))
     assert close(pair_wins(t_a, t_b).estimate, 1 - pair_wins(t_b, t_a).estimate)
     counts_a, counts_b = (int(s_a.sum()), s_a.size), (int(s_b.sum()), s_b.size)
-    there, back = newcombe(*counts_a, *counts_b), newcombe(*counts_b, *counts_a)
+    there, back = (
+        newcombe_difference(*counts_a, *counts_b),
+        newcombe_difference(*counts_b, *counts_a),
+    )
     assert close(there.low, None if back.high is None else -back.high)
-    assert close(fisher(*counts_a, *counts_b), fisher(*counts_b, *counts_a))
+    assert close(fisher_p(*counts_a, *counts_b), fisher_p(*counts_b, *counts_a))
 
 
 @quick
@@ -231,16 +234,16 @@ def test_an_interval_holds_its_estimate_and_its_p_agrees_with_it(
 @given(st.integers(0, 30), st.integers(1, 30), st.floats(0.5, 0.99))
 def test_intervals_of_a_fraction_hold_it_and_mirror(k: int, n: int, confidence: float) -> None:
     assume(k <= n)
-    _, low, high = wilson(k, n, confidence)
+    _, low, high = wilson_interval(k, n, confidence)
     assert 0 <= low <= k / n + 1e-12
     assert k / n - 1e-12 <= high <= 1
-    assert close(low, 1 - wilson(n - k, n, confidence)[2])
+    assert close(low, 1 - wilson_interval(n - k, n, confidence)[2])
 
 
 @quick
 @given(st.lists(st.floats(0, 1), max_size=8))
 def test_adjusting_keeps_the_order_and_never_lowers_a_p(p_values: list[float]) -> None:
-    strict, mild = adjusted(p_values), adjusted(p_values, fdr=True)
+    strict, mild = adjust_p_values(p_values), adjust_p_values(p_values, fdr=True)
     for p, h, b in zip(p_values, strict, mild, strict=True):
         assert h is not None
         assert b is not None
@@ -256,10 +259,10 @@ def test_power_grows_with_runs_and_effect_and_lies_between_alpha_and_one(
     n: int, cv: float, ratio: float
 ) -> None:
     effect = math.log(ratio)
-    power = power_of(effect, n, cv, 0.05)
+    power = power_of_effect(effect, n, cv, 0.05)
     assert 0.02 < power <= 1  # Welch's test of two runs has a level of less than 5 %
-    assert power_of(effect, n + 1, cv, 0.05) >= power - 1e-9
-    assert power_of(1.1 * effect, n, cv, 0.05) >= power - 1e-9
+    assert power_of_effect(effect, n + 1, cv, 0.05) >= power - 1e-9
+    assert power_of_effect(1.1 * effect, n, cv, 0.05) >= power - 1e-9
     detectable = detectable_ratio(n, cv)
     assert detectable is not None
     assert (power >= 0.8) == (ratio >= detectable) or math.isclose(ratio, detectable, rel_tol=1e-6)

@@ -30,7 +30,7 @@ from ttastats.stats import (
     unseen,
     variation,
 )
-from ttastats.stats.outcomes import Epochs, expected_time, outcomes
+from ttastats.stats.outcomes import Epochs, expected_time, make_outcomes
 from ttastats.stats.results import Flag, Ratio
 
 PATH = Path(__file__).parents[1] / "reference" / "statistics_cases.json"
@@ -128,7 +128,7 @@ def check_olympic(inputs: Inputs) -> Found:
 def check_fraction(inputs: Inputs) -> Found:
     k, n = inputs["successes"], inputs["n"]
     return {
-        "wilson": list(fraction.wilson(k, n)[1:]),
+        "wilson": list(fraction.wilson_interval(k, n)[1:]),
         "clopper_pearson": two_guarantees(k, n),
     }
 
@@ -142,7 +142,9 @@ def two_guarantees(k: int, n: int) -> list[float]:
 
 def check_newcombe(inputs: Inputs) -> Found:
     return {
-        f"newcombe_{ka}of{na}_minus_{kb}of{nb}": limits(fraction.newcombe(ka, na, kb, nb))
+        f"newcombe_{ka}of{na}_minus_{kb}of{nb}": limits(
+            fraction.newcombe_difference(ka, na, kb, nb)
+        )
         for ka, na, kb, nb in inputs["pairs"]
     }
 
@@ -166,7 +168,7 @@ def check_two_samples(inputs: Inputs) -> Found:
         "p_welch_log": geomeans.p_value,
         "df_welch_log": geomeans.df,
         "prob_B_faster": wins.estimate,
-        "p_mwu_exact": permutation.mann_whitney(a, b),
+        "p_mwu_exact": permutation.mann_whitney_p(a, b),
         "p_perm_log_exact": plain,
         "p_perm_log_exact_coin": plain,
         "p_perm_student_log": permutation.permutation_test(a, b),
@@ -289,14 +291,16 @@ def one_side_censored(inputs: Inputs, side: str) -> Found:
 def check_censored(inputs: Inputs) -> Found:
     sides = [inputs[k] for k in ("time_a", "reached_a", "time_b", "reached_b")]
     ratio = ert_ratio(*sides)
-    ordering = permutation.mann_whitney(sides[0], sides[2], reached_a=sides[1], reached_b=sides[3])
+    ordering = permutation.mann_whitney_p(
+        sides[0], sides[2], reached_a=sides[1], reached_b=sides[3]
+    )
     k_a, k_b = sum(sides[1]), sum(sides[3])
     n_a, n_b = len(sides[1]), len(sides[3])
     words = decision.decide_by_fraction(k_a, n_a, k_b, n_b)
     return {
         **one_side_censored(inputs, "a"),
         **one_side_censored(inputs, "b"),
-        "fisher_p": fraction.fisher(k_a, n_a, k_b, n_b),
+        "fisher_p": fraction.fisher_p(k_a, n_a, k_b, n_b),
         "worst_rank_mwu_exact": ordering,
         "ert_speedup": ratio.estimate,
         "ert_df": ratio.df,
@@ -305,8 +309,8 @@ def check_censored(inputs: Inputs) -> Found:
         "ert_speedup_is_bound": "no_success" in {flag.code for flag in ratio.flags},
         "speedup_mean": mean_of_successes(sides),
         "verdict": words.claim if k_a == k_b == 0 else f"B {words.claim}",
-        "fraction_a_ci_wilson": list(fraction.wilson(k_a, n_a)[1:]),
-        "fraction_b_ci_wilson": list(fraction.wilson(k_b, n_b)[1:]),
+        "fraction_a_ci_wilson": list(fraction.wilson_interval(k_a, n_a)[1:]),
+        "fraction_b_ci_wilson": list(fraction.wilson_interval(k_b, n_b)[1:]),
     }
 
 
@@ -323,7 +327,7 @@ def check_ncf(inputs: Inputs) -> Found:
         "ert": expected.estimate,
         "var_log_ert": expected.variance,
         "cv_success_ddof1": moments.coefficient_of_variation(times[reached]),
-        "wilson": list(fraction.wilson(int(reached.sum()), reached.size)[1:]),
+        "wilson": list(fraction.wilson_interval(int(reached.sum()), reached.size)[1:]),
     }
 
 
@@ -332,8 +336,8 @@ def check_ncf(inputs: Inputs) -> Found:
 
 def check_multiplicity(inputs: Inputs) -> Found:
     return {
-        "holm": list(multiplicity.adjusted(inputs["p"])),
-        "bh": list(multiplicity.adjusted(inputs["p"], fdr=True)),
+        "holm": list(multiplicity.adjust_p_values(inputs["p"])),
+        "bh": list(multiplicity.adjust_p_values(inputs["p"], fdr=True)),
     }
 
 
@@ -360,7 +364,7 @@ def _of_pooled_power() -> Found:
         plan = {name.rstrip("0123456789."): number(name) for name in settings}
         if question == "power":
             effect = math.log(plan["ratio"])
-            found[key] = power.power_of(effect, int(plan["n"]), plan["cv"], 0.05)
+            found[key] = power.power_of_effect(effect, int(plan["n"]), plan["cv"], 0.05)
         elif question == "n":
             found[key] = power.runs_needed(plan["ratio"], plan["cv"])
         else:
@@ -381,9 +385,10 @@ def check_scaling(inputs: Inputs) -> Found:
         scaling.ScalePoint(p["n"], np.array([p["tta"]]), np.array([p["epochs"]], dtype=float))
         for p in inputs["points"]
     )
-    found = scaling.scaling(base, large)
+    found = scaling.compare_scale(base, large)
     slope = scaling.loglog_slope(
-        [base.accelerators, large.accelerators], [outcomes(base.times), outcomes(large.times)]
+        [base.accelerators, large.accelerators],
+        [make_outcomes(base.times), make_outcomes(large.times)],
     )
     assert [p["tta"] / p["epochs"] for p in inputs["points"]] == pytest.approx(
         [p["time_per_epoch"] for p in inputs["points"]]
@@ -426,9 +431,9 @@ def check_profile(inputs: Inputs) -> Found:
 def check_library_traps(inputs: Inputs) -> Found:
     apart = ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
     # A log standard deviation of 1 on both sides and 10 runs each: noncentrality 38.
-    far = power.power_of(38 / math.sqrt(5), 10, math.sqrt(math.e - 1), 0.05)
+    far = power.power_of_effect(38 / math.sqrt(5), 10, math.sqrt(math.e - 1), 0.05)
     return {
-        "mwu_ties_3343_vs_3443": permutation.mann_whitney(inputs["a"], inputs["b"]),
+        "mwu_ties_3343_vs_3443": permutation.mann_whitney_p(inputs["a"], inputs["b"]),
         "brunnermunzel_separated": {
             "prob_B_faster": permutation.pair_wins(apart[1], apart[0]).estimate
         },

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ttastats.stats.outcomes import outcomes
+from ttastats.stats.outcomes import make_outcomes
 from ttastats.stats.results import Estimate
-from ttastats.stats.scaling import ScalePoint, loglog_slope, scaling
+from ttastats.stats.scaling import ScalePoint, compare_scale, loglog_slope
 from ttastats.stats.speedup import ratio_of_geometric_means, ratio_of_means
 
 
@@ -20,12 +20,12 @@ def point(n: int, seed: int, runs: int = 5) -> ScalePoint:
 
 
 def slope(accelerators: list[int], times: list[Any]) -> Estimate:
-    return loglog_slope(accelerators, [outcomes(each) for each in times])
+    return loglog_slope(accelerators, [make_outcomes(each) for each in times])
 
 
 def test_efficiency_is_speedup_per_accelerator_with_the_speedups_interval() -> None:
     one, eight = point(1, 1), point(8, 2)
-    found = scaling(one, eight)
+    found = compare_scale(one, eight)
     plain = ratio_of_means(one.times, eight.times)
     assert found.speedup == plain
     assert found.efficiency.estimate == pytest.approx((plain.estimate or 0) / 8)
@@ -36,7 +36,7 @@ def test_efficiency_is_speedup_per_accelerator_with_the_speedups_interval() -> N
 
 def test_throughput_and_statistical_efficiency_multiply_to_the_efficiency() -> None:
     base, large = point(2, 3), point(64, 4)
-    found = scaling(base, large)
+    found = compare_scale(base, large)
     product = (found.throughput_efficiency.estimate or 0) * (
         found.statistical_efficiency.estimate or 0
     )

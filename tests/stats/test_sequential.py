@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from ttastats.stats.decision import decide
-from ttastats.stats.outcomes import outcomes
+from ttastats.stats.outcomes import make_outcomes
 from ttastats.stats.sequential import (
     FIRST_LOOK,
     MOST_LOOKS,
     Look,
     boundaries,
-    crossings,
-    expected,
-    spent,
+    critical_values,
+    simulate_plan,
+    spent_error,
 )
-from ttastats.stats.speedup import speedup
+from ttastats.stats.speedup import compute_speedup
 
 
 def test_boundaries_are_the_published_ones_of_five_equal_looks() -> None:
@@ -29,7 +29,7 @@ def test_boundaries_are_the_published_ones_of_five_equal_looks() -> None:
     shares = np.arange(1, 6) / 5
     spending = 4 * special.ndtr(special.ndtri(0.0125) / np.sqrt(shares))
     published = (4.8769, 3.3569, 2.6803, 2.2898, 2.0310)
-    assert crossings(range(1, 6), spending.tolist()) == pytest.approx(published, abs=2e-4)
+    assert critical_values(range(1, 6), spending.tolist()) == pytest.approx(published, abs=2e-4)
 
 
 def test_the_error_by_each_look_is_what_was_spent_by_a_slow_integral() -> None:
@@ -41,12 +41,12 @@ def test_the_error_by_each_look_is_what_was_spent_by_a_slow_integral() -> None:
         inside = stats.multivariate_normal.cdf(
             upper, cov=covariance, lower_limit=-upper, maxpts=400_000, abseps=1e-7
         )
-        assert 1 - inside == pytest.approx(spent(0.05, int(looks[count - 1]), 10), rel=0.02)
+        assert 1 - inside == pytest.approx(spent_error(0.05, int(looks[count - 1]), 10), rel=0.02)
 
 
 def test_half_of_the_error_is_spent_at_the_end_of_a_plan_and_in_proportion_before() -> None:
-    assert spent(0.05, 20, 20) == pytest.approx(0.025)
-    assert spent(0.05, 5, 20) == pytest.approx(0.025 / 4)
+    assert spent_error(0.05, 20, 20) == pytest.approx(0.025)
+    assert spent_error(0.05, 5, 20) == pytest.approx(0.025 / 4)
     assert Look(3, 3).level(0.05) == pytest.approx(0.025)
 
 
@@ -89,17 +89,17 @@ def test_an_interval_of_a_look_is_that_of_its_level_and_mirrors_when_sides_are_s
     n: int,
 ) -> None:
     times_a, times_b = _sides(n)
-    a, b = outcomes(times_a), outcomes(times_b)
+    a, b = make_outcomes(times_a), make_outcomes(times_b)
     look = Look(n, 20)
-    found = speedup(a, b, look=look)
-    alone = speedup(a, b, confidence=1 - look.level(0.05))
+    found = compute_speedup(a, b, look=look)
+    alone = compute_speedup(a, b, confidence=1 - look.level(0.05))
     assert (found.ratio.low, found.ratio.high) == (alone.ratio.low, alone.ratio.high)
     assert found.ratio.confidence == 0.95
     assert found.limits(0.95) == (found.ratio.low, found.ratio.high)
-    wide = speedup(a, b, look=look).limits(0.90)
-    narrow = speedup(a, b, confidence=1 - look.level(0.1)).ratio
+    wide = compute_speedup(a, b, look=look).limits(0.90)
+    narrow = compute_speedup(a, b, confidence=1 - look.level(0.1)).ratio
     assert wide == pytest.approx((narrow.low, narrow.high))
-    swapped = speedup(b, a, look=look).ratio
+    swapped = compute_speedup(b, a, look=look).ratio
     assert found.ratio.low is not None
     assert swapped.high is not None
     assert found.ratio.low == pytest.approx(1 / swapped.high)
@@ -107,10 +107,10 @@ def test_an_interval_of_a_look_is_that_of_its_level_and_mirrors_when_sides_are_s
 
 
 def test_what_allows_for_stragglers_and_epochs_is_that_of_the_level_too() -> None:
-    a, b = (outcomes(times) for times in _sides(6))
+    a, b = (make_outcomes(times) for times in _sides(6))
     look = Look(6, 20)
     level = 1 - look.level(0.05)
-    planned, alone = speedup(a, b, look=look), speedup(a, b, confidence=level)
+    planned, alone = compute_speedup(a, b, look=look), compute_speedup(a, b, confidence=level)
     assert planned.limits(0.95, stragglers=True) == alone.limits(level, stragglers=True)
 
 
@@ -119,10 +119,10 @@ def test_an_interval_excludes_one_where_p_is_below_alpha() -> None:
     words = set()
     for ratio in np.linspace(1.0, 1.1, 60):
         a, b = (
-            outcomes(times)
+            make_outcomes(times)
             for times in (ratio * rng.lognormal(0, 0.02, 5), rng.lognormal(0, 0.02, 5))
         )
-        found = speedup(a, b, epochs_fixed=True, look=Look(5, 20))
+        found = compute_speedup(a, b, epochs_fixed=True, look=Look(5, 20))
         assert found.ratio.low is not None
         assert found.ratio.p_value is not None
         excluded = found.ratio.low > 1 or (found.ratio.high or math.inf) < 1
@@ -147,14 +147,17 @@ def test_the_runs_expected_are_those_of_plans_followed_one_by_one() -> None:
     stops = p_at_looks(a, b) < levels
     decided = stops.any(axis=1)
     runs = np.where(decided, FIRST_LOOK + stops.argmax(axis=1), 10)
-    found = expected(1.08, 0.05, 10)
+    found = simulate_plan(1.08, 0.05, 10)
     assert found.runs == pytest.approx(runs.mean(), abs=0.4)
     assert found.decided == pytest.approx(decided.mean(), abs=0.08)
-    assert expected(1 / 1.08, 0.05, 10) == found
+    assert simulate_plan(1 / 1.08, 0.05, 10) == found
 
 
 def test_runs_expected_at_the_ends() -> None:
-    assert (expected(1.5, 0.0, 20).runs, expected(1.5, 0.0, 20).decided) == (FIRST_LOOK, 1.0)
-    assert (expected(1.0, 0.0, 20).runs, expected(1.0, 0.0, 20).decided) == (20, 0.0)
-    assert expected(1.0, 0.1, 20).decided < 0.05
-    assert expected(3.0, 0.01, 20).runs == FIRST_LOOK
+    assert (simulate_plan(1.5, 0.0, 20).runs, simulate_plan(1.5, 0.0, 20).decided) == (
+        FIRST_LOOK,
+        1.0,
+    )
+    assert (simulate_plan(1.0, 0.0, 20).runs, simulate_plan(1.0, 0.0, 20).decided) == (20, 0.0)
+    assert simulate_plan(1.0, 0.1, 20).decided < 0.05
+    assert simulate_plan(3.0, 0.01, 20).runs == FIRST_LOOK

@@ -7,30 +7,30 @@ import pytest
 
 from tests.stats.test_effects import OF_B, SESSIONS, B, logs
 from ttastats.stats.results import Floats
-from ttastats.stats.sources import Part, likelihood, spread, told_apart
+from ttastats.stats.sources import Part, reml_loss, separable, variance_parts
 
-FIXED = np.column_stack([np.ones(15), *(setting.columns for setting in OF_B)])
+FIXED = np.column_stack([np.ones(15), *(setting.design_columns for setting in OF_B)])
 ONES = np.ones((24, 1))
 DAY, SEED = np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6)
 
 
 def test_sessions_explain_the_time_per_epoch_of_the_study() -> None:
-    sessions, left = spread(logs(B)["P"], [SESSIONS], FIXED)
+    sessions, left = variance_parts(logs(B)["P"], [SESSIONS], FIXED)
     assert (sessions.std or 0) ** 2 == pytest.approx(0.00057494252, rel=1e-4)
     assert (left.std or 0) ** 2 == pytest.approx(3.3240384e-05, rel=1e-4)
     assert sessions.share == pytest.approx(0.9453, abs=1e-4)
     assert (sessions.p or 1) < 1e-5
     assert left.p is None
-    loss = likelihood(logs(B)["P"], [SESSIONS], FIXED)
+    loss = reml_loss(logs(B)["P"], [SESSIONS], FIXED)
     assert -loss(np.array([sessions.share, left.share]))[0] / 2 == pytest.approx(35.926764)
 
 
 def test_they_add_nothing_to_its_time_to_target() -> None:
-    sessions, left = spread(logs(B)["T"], [SESSIONS], FIXED)
+    sessions, left = variance_parts(logs(B)["T"], [SESSIONS], FIXED)
     assert (sessions.share, sessions.low, sessions.std, sessions.p) == (0.0, 0.0, 0.0, 1.0)
     assert (left.std or 0) ** 2 == pytest.approx(0.0043335941)
     # That of no session at all is that of least squares.
-    assert -likelihood(logs(B)["T"], [SESSIONS], FIXED)(np.array([0.0, 1.0]))[0] / 2 == (
+    assert -reml_loss(logs(B)["T"], [SESSIONS], FIXED)(np.array([0.0, 1.0]))[0] / 2 == (
         pytest.approx(12.952117)
     )
 
@@ -48,26 +48,26 @@ def test_two_sources_that_cross_are_those_of_mean_squares() -> None:
     rest = table - days[:, np.newaxis] - seeds + table.mean()
     error = float((rest**2).sum()) / 15
     known = [np.var(days, ddof=1) - error / 4, np.var(seeds, ddof=1) - error / 6, error]
-    ours = [(each.std or 0) ** 2 for each in spread(made(), [DAY, SEED], ONES)]
+    ours = [(each.std or 0) ** 2 for each in variance_parts(made(), [DAY, SEED], ONES)]
     assert ours == pytest.approx(known, rel=1e-3)
 
 
 def test_what_does_not_vary_has_no_shares() -> None:
-    assert spread(np.ones(24), [DAY], ONES) == [Part()] * 2
+    assert variance_parts(np.ones(24), [DAY], ONES) == [Part()] * 2
 
 
 def test_sources_that_cannot_be_told_apart_are_left_out() -> None:
     each = np.arange(24)
-    assert told_apart([DAY, SEED, DAY[::-1] + 7, each, DAY % 2], ONES) == [
+    assert separable([DAY, SEED, DAY[::-1] + 7, each, DAY % 2], ONES) == [
         True, True, False, False, False,
     ]  # fmt: skip
     # What is the same within each entry is part of its mean.
-    assert told_apart([DAY], np.equal.outer(DAY, np.arange(6)).astype(np.float64)) == [False]
+    assert separable([DAY], np.equal.outer(DAY, np.arange(6)).astype(np.float64)) == [False]
 
 
 def test_the_interval_of_a_share_is_where_the_likelihood_ratio_is_that_of_chi_square() -> None:
-    y, days = made(), spread(made(), [DAY], ONES)[0]
-    loss = likelihood(y / y.std(), [DAY], ONES)
+    y, days = made(), variance_parts(made(), [DAY], ONES)[0]
+    loss = reml_loss(y / y.std(), [DAY], ONES)
     least = loss(np.array([days.share, 1 - days.share]))[0]
     for end in (days.low, days.high):
         assert loss(np.array([end, 1 - end]))[0] - least == pytest.approx(3.8415, abs=0.1)

@@ -10,12 +10,12 @@ from scipy import stats
 
 from tests.stats.made import compared, safe_limits
 from ttastats.stats.logratio import safe_exp
-from ttastats.stats.outcomes import Epochs, outcomes
+from ttastats.stats.outcomes import Epochs, make_outcomes
 from ttastats.stats.speedup import (
+    compute_speedup,
     ratio_between,
     ratio_of_geometric_means,
     ratio_of_means,
-    speedup,
     time_saved,
 )
 from ttastats.stats.unseen import unseen_share
@@ -57,9 +57,9 @@ def test_the_epoch_safe_limits_hold_for_the_worst_unseen_epochs() -> None:
 
 def test_of_a_side_with_failures_the_time_of_its_successes_alone_can_hold_unseen_epochs() -> None:
     times, reached = [30.0, 30, 30, 30, 30, 60], [True] * 5 + [False]
-    failing = outcomes(times, reached, progress=CONSTANT)
-    steady = outcomes(np.full(5, 30.0), progress=Epochs(np.full(5, 3.0), 1e-9))
-    found = speedup(failing, steady)
+    failing = make_outcomes(times, reached, progress=CONSTANT)
+    steady = make_outcomes(np.full(5, 30.0), progress=Epochs(np.full(5, 3.0), 1e-9))
+    found = compute_speedup(failing, steady)
     low, _ = found.limits(1e-6, epochs=True) or (0, 0)
     # 150 of 210 seconds are of successes, and at a confidence near 0 half the runs may differ.
     share = 1 - (0.5 * (1 - 1e-6)) ** (1 / 5)
@@ -96,7 +96,7 @@ def test_to_know_less_never_allows_to_claim_more() -> None:
         "constant_epochs",
         "unknown_evaluation_interval",
     }
-    unknown = speedup(outcomes(times), outcomes(times, progress=VARYING))
+    unknown = compute_speedup(make_outcomes(times), make_outcomes(times, progress=VARYING))
     assert [flag.code for flag in unknown.flags] == ["unknown_epochs"]
     for found in (no_interval, unknown):
         assert found.unseen_epochs
@@ -129,14 +129,16 @@ def test_pooled_setups_are_the_unit_of_evidence() -> None:
     setups = np.array([20.0, 30.0, 55.0])
     a = np.repeat(setups, 10) * rng.lognormal(0, 0.01, 30)
     b = rng.lognormal(math.log(10), 0.01, 12)
-    pooled = ratio_between(outcomes(a, clusters=clusters), outcomes(b))
+    pooled = ratio_between(make_outcomes(a, clusters=clusters), make_outcomes(b))
     means = a.reshape(3, 10).mean(axis=1)
     half = stats.t.ppf(0.975, 2) * means.std(ddof=1) / means.mean() / math.sqrt(3)
     assert pooled.estimate == pytest.approx(a.mean() / b.mean())
     assert math.log((pooled.high or 0) / (pooled.estimate or 0)) == pytest.approx(half, rel=1e-3)
     assert (ratio_of_means(a, b).high or 0) < (pooled.high or 0)
     for same in (np.zeros(30), np.arange(30)):
-        assert ratio_between(outcomes(a, clusters=same), outcomes(b)) == ratio_of_means(a, b)
+        assert ratio_between(make_outcomes(a, clusters=same), make_outcomes(b)) == ratio_of_means(
+            a, b
+        )
 
 
 def test_one_run_gives_the_ratio_and_nothing_else() -> None:

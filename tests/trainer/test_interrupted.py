@@ -33,9 +33,9 @@ from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
 TAKE_NUMBERS = """
 import sys
 from pathlib import Path
-from ttastats.recording.result_files import ResultFolder, create
+from ttastats.recording.result_files import ResultFolder, create_log
 for _ in range(25):
-    path, stream = create(ResultFolder(Path(sys.argv[1]), "Test", "machine", "digits"))
+    path, stream = create_log(ResultFolder(Path(sys.argv[1]), "Test", "machine", "digits"))
     stream.write("x\\n")
     stream.close()
     print(path.name, flush=True)
@@ -167,7 +167,7 @@ def test_a_log_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
     place = ResultFolder(tmp_path, "Test", "machine", "digits")
     place.results.mkdir(parents=True)
     (place.results / "result_0.txt").write_text("older")
-    path, stream = result_files.create(place)
+    path, stream = result_files.create_log(place)
     stream.close()
     assert path.name == "result_1.txt"
     assert (place.results / "result_0.txt").read_text() == "older"

@@ -234,7 +234,7 @@ def test_a_description_that_differs_is_left_alone_and_said(
     place.system_file.parent.mkdir(parents=True)
     place.system_file.write_text('{"system_name": "by hand"}')
     with pytest.warns(result_files.SystemDiffers, match="it is kept"):
-        result_files.describe(place, hardware.description(place, two_runs[0].settings))
+        result_files.write_description(place, hardware.description(place, two_runs[0].settings))
     assert place.system_file.read_text() == '{"system_name": "by hand"}'
 
 
@@ -243,5 +243,5 @@ def test_the_same_machine_is_described_in_the_same_words(
 ) -> None:
     place = ResultFolder(tmp_path, "Test", "machine", "digits")
     for _ in range(2):
-        result_files.describe(place, hardware.description(place, two_runs[0].settings))
+        result_files.write_description(place, hardware.description(place, two_runs[0].settings))
     assert len(list(place.system_file.parent.iterdir())) == 1

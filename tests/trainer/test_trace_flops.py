@@ -20,7 +20,7 @@ def traced(work: Callable[[], object], path: Path) -> pl.DataFrame:
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as recorded:
         work()
     recorded.export_chrome_trace(str(path))
-    return kineto.read([path.read_bytes()]).rows
+    return kineto.read_trace([path.read_bytes()]).rows
 
 
 def counted(work: Callable[[], object]) -> int:

@@ -13,9 +13,9 @@ from msgspec import UNSET, UnsetType, structs
 
 from ttastats.answers.qualities import budget_notes, rare_note
 from ttastats.base import percentages, units
-from ttastats.base.errors import TtastatsError, refuse_if
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.note import Note, note
-from ttastats.base.units import Digits, digits_of
+from ttastats.base.units import Digits, digits_for
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.counted import standing
@@ -31,7 +31,7 @@ from ttastats.sides.design.at_budget import bend, common_budgets, evaluated_ther
 from ttastats.sides.design.findings import WORDS
 from ttastats.sides.priors import Entry, PriorKeys
 from ttastats.sides.quality_comparison import step_of
-from ttastats.stats.means import AgainstNumber, against, by_design, smallest_change
+from ttastats.stats.means import AgainstNumber, compare_exact, compare_with_number, smallest_change
 
 #: What of a run a claim is about, by its option.
 Spent = Literal["seconds", "steps"]
@@ -91,10 +91,10 @@ def limits(seconds: str = "", steps: str = "") -> tuple[Limit, ...]:
     claims = []
     for unit, text in texts:
         match = re.fullmatch(r"\s*(?:<=?)?\s*([^\s%]+)\s*", text)
-        value = percentages.any_number(match[1]) if match else None
+        value = percentages.parse_number(match[1]) if match else None
         invalid = text and (value is None or value <= 0)
         remedy = f"Write --{unit} '<= 80': at most 80 {unit} on average."
-        refuse_if(invalid, f"invalid claim {text!r}", f"--{unit}", remedy)
+        raise_if(invalid, f"invalid claim {text!r}", f"--{unit}", remedy)
         if value is not None:
             claims.append(Limit(unit, value))
     return tuple(claims)
@@ -133,7 +133,7 @@ def report(
         ),
         fields.words("mean ±sd", lambda row: _digits(row).mean(row.mean, row.sd)),
         fields.words(
-            f"[{percentages.text(1 - 2 * rules.level)} CI]",
+            f"[{percentages.percent_text(1 - 2 * rules.level)} CI]",
             lambda row: _digits(row).interval(row.low, row.high),
             rank=2,
         ),
@@ -170,7 +170,7 @@ def _verdicts(rows: Sequence[ClaimRow], names: Sequence[str]) -> str:
     for claim in claims:
         of = [(name, row.holds) for name, row in zip(names, rows, strict=True)
               if _claim(row) == claim]  # fmt: skip
-        which = units.listed([name for name, holds in of if holds], _SEVERAL)
+        which = units.join_names([name for name, holds in of if holds], _SEVERAL)
         number = sum(holds for _, holds in of) or "none"
         texts.append(f"{claim} holds for {number} of {len(of)}{f' ({which})' if which else ''}.")
     return " ".join(texts)
@@ -189,7 +189,7 @@ def _expect_known(runs: pl.DataFrame, limits: Sequence[Limit], budget: Budget | 
     for limit in limits:
         unit, remedy = limit.unit, "`ttastats runs FILE` shows what the runs log."
         unknown = not there[_COLUMNS[unit]].count() or (unit == "seconds" and other_axis)
-        refuse_if(unknown, f"no run logs its {unit}", f"--{unit}", remedy)
+        raise_if(unknown, f"no run logs its {unit}", f"--{unit}", remedy)
     if budget is None or budget.amount is None or budget.unit == "seconds" or budget.interpolate:
         return
     if not evaluated_there(there, budget):
@@ -231,7 +231,7 @@ class _Group:
             holds=test.holds and not missing,
             why=None,
             curvature=None,
-            runs_needed=test.needed,
+            runs_needed=test.runs_needed,
             flags=[flag.code for flag in test.flags],
         )
 
@@ -247,7 +247,7 @@ def _rows(
         values = spent.cast(pl.Float64).to_numpy()
         # Steps up to a budget are as the budget says; those to a target come in evaluations.
         if limit.unit == "steps" and group.budget is not None and spent.n_unique() == 1:
-            test = by_design(values.size, float(values[0]), limit.threshold, rules.level)
+            test = compare_exact(values.size, float(values[0]), limit.threshold, rules.level)
         else:
             shrunk = None  # what one run takes and its weight, by earlier entries too
             if group.earlier is not None and group.runs.height:
@@ -255,7 +255,7 @@ def _rows(
                 noise = noises.get("epochs") if limit.unit == "steps" else priors.together(noises)
                 if noise is not None:
                     shrunk = (float(values.mean()) * math.sqrt(noise.variance), noise.df)
-            test = against(
+            test = compare_with_number(
                 values, limit.threshold, higher_is_better=False, level=rules.level,
                 resolution=min(smallest_change(values), default=0.0), shrunk=shrunk,
             )  # fmt: skip
@@ -267,7 +267,7 @@ def _of_quality(group: _Group, threshold: float, rules: ClaimOptions) -> ClaimRo
     metric, upwards = runs["target_metric"].drop_nulls().first(), is_upwards(runs)
 
     def shifted(shift: float) -> AgainstNumber:
-        return against(
+        return compare_with_number(
             runs["quality"].drop_nulls().to_numpy() + shift, threshold, higher_is_better=upwards,
             level=rules.level, resolution=step_of(runs), sigma=rules.sigma,
         )  # fmt: skip
@@ -291,7 +291,7 @@ _UNITS = {"seconds": " s", "steps": " steps"}
 
 
 def _digits(row: ClaimRow) -> Digits:
-    return digits_of([row.threshold], row.sd, row.mean, _UNITS.get(row.metric or "", ""))
+    return digits_for([row.threshold], row.sd, row.mean, _UNITS.get(row.metric or "", ""))
 
 
 def _claim(row: ClaimRow) -> str:
@@ -316,7 +316,7 @@ def _sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
     digits = _digits(row)
     p_value = "" if row.p_value is None else f" ({units.p_text(row.p_value)})"
     runs = units.plural(row.n, "run")
-    level = f"at the {percentages.text(rules.level)} level"
+    level = f"at the {percentages.percent_text(rules.level)} level"
     much = digits.text(abs(row.margin))
     if row.holds:
         return f"{claim} holds {level}{p_value}: the mean of {runs} is better by {much}."

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ttastats.answers import knobs
 from ttastats.answers.knobs import BY, EffectsOptions, Fit, Knob, part_title
 from ttastats.base import percentages, units
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
@@ -27,7 +27,7 @@ from ttastats.report.row import Key, Row
 from ttastats.sides import blocking
 from ttastats.stats import effects as model
 from ttastats.stats import reaching
-from ttastats.stats.multiplicity import adjusted
+from ttastats.stats.multiplicity import adjust_p_values
 
 #: The p below which a number is said not to act by doublings.
 _BENT = 0.01
@@ -102,7 +102,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
     shares = [row for group in groups for row in group.shares]
     levels = [row for group in groups for row in group.levels]
     names = ", ".join(options.on)
-    refuse_if(
+    raise_if(
         not effects,
         f"no setting of {names} has two levels with 2 runs each that reached the target",
         f"--on {names}",
@@ -169,12 +169,14 @@ def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, options: EffectsOpti
     if missing:
         notes.append(note("empty_cells", names=missing))
     logs = knobs.logs_of(runs.filter(solved), axis)
-    parts = {name: model.part(y, design, confidence=options.confidence) for name, y in logs.items()}
+    parts = {
+        name: model.fit_part(y, design, confidence=options.confidence) for name, y in logs.items()
+    }
     fit = Fit(varied, design, logs, parts)
     reached = runs["reached"].to_numpy()
     levels = [*_level_rows(keys, every, reached)]
     n = int(solved.sum())
-    if design.enough:
+    if design.has_intervals:
         notes += _notes(fit, axis)
     elif design.df < model.FEWEST_DF:
         notes.append(note("few_runs.effects", n=n, columns=n - design.df, df=design.df))
@@ -186,14 +188,14 @@ def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, options: EffectsOpti
         names = list(dict.fromkeys(differ))
         code = "survivors.differ" if names else "survivors"
         notes.append(note(code, failed=failed, n=reached.size, names=names, m=len(names)))
-    shares = [*_share_rows(keys, fit, axis)] if design.enough else []
+    shares = [*_share_rows(keys, fit, axis)] if design.has_intervals else []
     return _Group(keys, notes, [*_effect_rows(keys, fit, axis)], shares, levels)
 
 
 def _effect_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[EffectRow]:
     """Yield the rows of each effect, its parts in turn."""
     p_values = {
-        name: iter(adjusted([each.ratio.p_value for term in part.effects for each in term]))
+        name: iter(adjust_p_values([each.ratio.p_value for term in part.effects for each in term]))
         for name, part in fit.parts.items()
     }
     for number, of_term in enumerate(fit.labels):
@@ -237,8 +239,10 @@ def _level_rows(
     if reached.all():
         return
     settings = [knob.setting for knob in knobs]
-    p_values = reaching.p_values(reached, settings)
-    for knob, setting, p, holm in zip(knobs, settings, p_values, adjusted(p_values), strict=True):
+    p_values = reaching.setting_p_values(reached, settings)
+    for knob, setting, p, holm in zip(
+        knobs, settings, p_values, adjust_p_values(p_values), strict=True
+    ):
         for number, level in enumerate(knob.levels):
             of_level = setting.levels == number
             n, solved = int(of_level.sum()), int(reached[of_level].sum())
@@ -261,7 +265,7 @@ def _notes(fit: Fit, axis: Axis) -> Iterator[Note]:
         for n in numbers
         if any(
             p is not None and p < _BENT
-            for p in [model.bent(values, design, n) for values in fit.logs.values()]
+            for p in [model.nonlinearity_p(values, design, n) for values in fit.logs.values()]
         )
     ]:
         yield note("not_straight", names=bent, option=",".join(bent))
@@ -295,7 +299,7 @@ def _sentence(rows: Sequence[EffectRow], alpha: float) -> str:
     for name, (whole, *parts) in by_effect.items():
         through = " and ".join(_factor(each) for each in parts if _shown(each, alpha))
         if _shown(whole, alpha):
-            limits = units.within(whole.ratio_low, whole.ratio_high)
+            limits = units.interval_suffix(whole.ratio_low, whole.ratio_high)
             by = f", through {through}" if through else ""
             texts.append(f"{name}: {_factor(whole)}{limits}{by}.")
         elif through:
@@ -305,7 +309,7 @@ def _sentence(rows: Sequence[EffectRow], alpha: float) -> str:
     if len(texts) > _SEVERAL:
         texts[_SEVERAL:] = [f"{len(texts) - _SEVERAL} more effects are shown."]
     if without:
-        texts.append(f"No effect shown of {units.listed(without)}.")
+        texts.append(f"No effect shown of {units.join_names(without)}.")
     return " ".join(texts)
 
 
@@ -333,7 +337,7 @@ def _effect_fields(options: EffectsOptions) -> list[Field[EffectRow]]:
     def runs(row: EffectRow) -> str:
         return f"{row.n_base} + {row.n}" if row.base else f"{row.n}"
 
-    ratio = f"ratio [{percentages.text(options.confidence)}]"
+    ratio = f"ratio [{percentages.percent_text(options.confidence)}]"
     return [
         Field(Column("setting"), lambda row: Text(name_of(row) if row.part == "tta" else "")),
         Field(Column("part"), lambda row: Text(part_of(row))),

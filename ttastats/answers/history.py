@@ -241,7 +241,7 @@ def _sentence(name: str, history: History) -> str:
     texts.insert(0, wording(code, n=len(texts), nights=len(history.nights)))
     unseen = [f"{units.percent(x.unseen)} in {x.name}" for x in history.parts if x.unseen]
     if unseen:
-        names = units.listed(unseen)
+        names = units.join_names(unseen)
         texts.append(wording("history_unseen", unseen=names, nights=changes.UNSEEN_NIGHTS))
     return of + " ".join(texts)
 
@@ -254,7 +254,7 @@ def _in_words(history: History, part: Part, border: Border) -> str:
     after, by = history.nights[border.first - 1].name, history.nights[border.last].name
     commits, more = _commits(history, border), ""
     if commits and commits != [by]:
-        listed = units.listed(commits, _COMMITS)
+        listed = units.join_names(commits, _COMMITS)
         more = f" ({'commit' if len(commits) == 1 else 'commits'} {listed})"
     if (run := _run_next(history, border)) is not None:
         more += wording("history_run_next", run=run)

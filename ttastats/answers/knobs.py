@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ttastats.base import units
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.time_to_target import common_progress
 from ttastats.stats import effects as model
@@ -77,8 +77,8 @@ def knob_of(setting: str, runs: pl.DataFrame, options: EffectsOptions) -> Knob:
     except ValueError:
         numbers = {}
     if base:
-        known = f"{name} has the values {units.listed(levels)}"
-        refuse_if(base not in levels, f"{name} is never {base}", "--on", f"{known}.")
+        known = f"{name} has the values {units.join_names(levels)}"
+        raise_if(base not in levels, f"{name} is never {base}", "--on", f"{known}.")
         levels = [base, *(level for level in levels if level != base)]
     finite = bool(numbers) and all(0 < number < np.inf for number in numbers.values())
     by_level = bool(base) or name in options.levels
@@ -88,7 +88,7 @@ def knob_of(setting: str, runs: pl.DataFrame, options: EffectsOptions) -> Knob:
 def merged(knobs: Sequence[Knob]) -> list[Knob]:
     """Return settings that can be told apart: those that were changed together are one."""
     left = list(knobs)
-    while places := model.aliased([knob.setting for knob in left]):
+    while places := model.aliased_settings([knob.setting for knob in left]):
         joined = [left[place] for place in places]
         of_runs = [*zip(*(knob.values.tolist() for knob in joined), strict=True)]
         ranks = [{level: n for n, level in enumerate(knob.levels)} for knob in joined]

@@ -9,7 +9,7 @@ from operator import itemgetter
 from ttastats.answers.qualities import QualityRow
 from ttastats.answers.summary import SummaryRow
 from ttastats.base import units
-from ttastats.base.units import digits_of
+from ttastats.base.units import digits_for
 from ttastats.outcomes.axis import AXES
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
@@ -75,7 +75,7 @@ def _of_qualities(about: str, entries: _Entries[QualityRow]) -> Conclusion:
 
 def _mean_quality(row: QualityRow) -> str:
     """Return a mean quality with its spread, and how many runs it speaks for."""
-    digits = digits_of([], row.quality_sd, row.quality_mean)
+    digits = digits_for([], row.quality_sd, row.quality_mean)
     spread = "" if row.quality_sd is None else f"SD {digits.text(row.quality_sd)}, "
     mean = "" if row.quality_mean is None else digits.text(row.quality_mean)
     without = f", {row.missing} without a value" if row.missing else ""
@@ -86,7 +86,7 @@ def _next(timed: Sequence[tuple[str, SummaryRow, float]]) -> str:
     """Return how far the second entry is behind, and what a summary leaves open."""
     (_, best, least), (label, second, mean), *_ = timed
     ratio = mean / least
-    factor = units.times(ratio) if ratio < 10 else f"{ratio:.0f}×"
+    factor = units.factor(ratio) if ratio < 10 else f"{ratio:.0f}×"
     axis = AXES[best.axis]
     many = "much" if axis.progress is None else "many"
     takes = f"takes {factor} as long" if axis.is_time else f"needs {factor} as {many}"

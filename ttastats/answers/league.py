@@ -316,7 +316,9 @@ def tied(league: League) -> str:
     if not league.testable:
         return "Too few runs of each to tell any ranks apart." if count > 1 else ""
     pairs = units.plural(count * (count - 1) // 2, "pair")
-    how = f"{percentages.text(league.confidence)}, as `compare` judges, by Holm over {pairs}"
+    how = (
+        f"{percentages.percent_text(league.confidence)}, as `compare` judges, by Holm over {pairs}"
+    )
     if not league.ties:
         return f"All ranks are told apart ({how})."
     spans = (f"{a} {'and' if b == a + 1 else 'to'} {b}" for a, b in league.ties)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.base.units import Amount
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
@@ -126,7 +126,7 @@ def history(runs: pl.DataFrame, order: str) -> History:
     axis, (unit, _) = axes.of(runs), common_progress(runs)
     undated = order == BY_DATE and runs["started_at"].null_count() == runs.height
     remedy = f"Order the runs by a column or a recorded name: {OPTION} commit."
-    refuse_if(undated, "no run records its date", f"{OPTION} {BY_DATE}", remedy)
+    raise_if(undated, "no run records its date", f"{OPTION} {BY_DATE}", remedy)
     label = blocking.labelled(runs, ["day" if order == BY_DATE else order], OPTION)
     logs = {"whole": pl.col("tta_seconds")}
     if unit is not None and not axis.progress:
@@ -161,7 +161,9 @@ def history(runs: pl.DataFrame, order: str) -> History:
     whole = _part(rows, "whole", *_named("whole", unit, axis), search=not parts)
     failed, n = [night.n - night.reached for night in nights], [night.n for night in nights]
     places = tuple(range(len(nights)))
-    fails_more = tuple(_border(places, *each) for each in changes.changes_of_failures(failed, n))
+    fails_more = tuple(
+        _border(places, *each) for each in changes.find_changes_of_failures(failed, n)
+    )
     failures = Part(FAILURES, "fraction", places, np.divide(failed, n), fails_more)
     if parts:
         whole = _summed(whole, [border for part in parts for border in part.borders])
@@ -183,12 +185,12 @@ def _part(
     values: Floats = logs.round(_DECIMALS)
     if not search or values.size < changes.WAIT:
         return Part(name, unit, places, values, ())
-    every = [_border(places, *each) for each in changes.changes(values)]
+    every = [_border(places, *each) for each in changes.find_changes(values)]
     splits = [bisect_left(places, border.split) for border in every]
-    noise = changes.noise(values, splits)
+    noise = changes.night_noise(values, splits)
     nights = values.size - (splits[-1] if splits else 0)
-    unseen = None if noise is None else math.expm1(changes.unseen(noise, max(nights, 2)))
-    alike = changes.resembles(values, splits)
+    unseen = None if noise is None else math.expm1(changes.detectable_change(noise, max(nights, 2)))
+    alike = changes.shown_autocorrelation(values, splits)
     return Part(name, unit, places, values, tuple(every), noise, alike, unseen)
 
 

@@ -24,7 +24,7 @@ from ttastats.sides import priors
 from ttastats.sides.priors import PriorKeys
 from ttastats.stats.outcomes import expected_time
 from ttastats.stats.power import LEAST_RUNS, detectable_ratio, runs_needed
-from ttastats.stats.sequential import FIRST_LOOK, expected
+from ttastats.stats.sequential import FIRST_LOOK, simulate_plan
 
 #: Differences that are asked about if the user names none.
 EFFECTS = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -196,7 +196,7 @@ class _Plan:
     def _looks(self, cv: float | None, max_runs: int) -> LooksKeys:
         """Return the runs that a plan of looks takes on average, and how often it ends decided."""
         ends = {
-            _ratio(effect): None if cv is None else expected(1 + effect, cv, max_runs)
+            _ratio(effect): None if cv is None else simulate_plan(1 + effect, cv, max_runs)
             for effect in self.effects
         }
         return LooksKeys(

@@ -118,7 +118,7 @@ def _of_codes(rows: list[ProblemRow], codes: Sequence[str]) -> list[ProblemRow]:
             raise TtastatsError(
                 f"unknown problem code {code!r}",
                 where="--code",
-                remedy=nearest.among(code, sorted(known), "Known codes") if known else None,
+                remedy=nearest.suggestion(code, sorted(known), "Known codes") if known else None,
             )
     return [row for row in rows if not codes or row.code in codes]
 
@@ -310,7 +310,7 @@ def _far(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, ProblemRow]]:
     for same in sized.partition_by("n"):
         values = same["value"].to_numpy().reshape(-1, same["n"][0])
         scored = same.with_columns(
-            far=outliers.outliers(values).ravel(),
+            far=outliers.find_outliers(values).ravel(),
             z=outliers.modified_z(values).ravel(),
             median=np.median(values, axis=-1).repeat(values.shape[1]),
         )

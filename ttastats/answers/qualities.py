@@ -9,7 +9,7 @@ import polars as pl
 
 from ttastats.base import percentages, units
 from ttastats.base.note import Note, note, wording
-from ttastats.base.units import Digits, digits_of
+from ttastats.base.units import Digits, digits_for
 from ttastats.outcomes.at_budget import SHORT
 from ttastats.outcomes.budget import Budget
 from ttastats.outcomes.counted import standing
@@ -173,7 +173,7 @@ def of_groups(
         fields.words("runs", lambda row: with_value(row.n, row.missing)),
         fields.words("mean ±sd", lambda row: _digits(row).mean(row.quality_mean, row.quality_sd)),
         fields.words(
-            f"[{percentages.text(confidence)} CI]",
+            f"[{percentages.percent_text(confidence)} CI]",
             lambda row: _digits(row).interval(row.quality_low, row.quality_high),
             rank=1,
         ),
@@ -217,4 +217,4 @@ def _row_of(
 
 
 def _digits(row: QualityRow) -> Digits:
-    return digits_of([], row.quality_sd, row.quality_mean)
+    return digits_for([], row.quality_sd, row.quality_mean)

@@ -9,7 +9,7 @@ from typing import Annotated
 from ttastats.answers import league
 from ttastats.answers.league import League
 from ttastats.base import percentages, units
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note
 from ttastats.outcomes.axis import AXES
 from ttastats.report import fields
@@ -67,7 +67,7 @@ def report(summary: Report, *, mine: str, top: int, confidence: float) -> Report
     rows = [standing(one, mine) for one in leagues]
     absent = mine and not any(row.mine for some in rows for row in some)
     unknown = f"no entry contains {mine!r} in its name"
-    refuse_if(absent, unknown, "--mine", "`ttastats summary` lists the entries.")
+    raise_if(absent, unknown, "--mine", "`ttastats summary` lists the entries.")
     details = details_of(summary)
     every = list(zip(leagues, rows, strict=True))
     named = [(one, some) for one, some in every if any(row.mine for row in some)]
@@ -131,7 +131,7 @@ def table(
     more: Sequence[Field[StandingRow]] = (),
 ) -> Table:
     """Return the first `top` rows of a league and one's own, with `more` columns at its end."""
-    axis, level = AXES[rows[0].axis], percentages.text(one.confidence)
+    axis, level = AXES[rows[0].axis], percentages.percent_text(one.confidence)
     shown = [row for row in rows if not top or row.rank <= top or row.mine]
     models, lanes = short(shown), one.lanes()
     reached = all(row.reached == row.n for row in rows)
@@ -174,7 +174,7 @@ def tie_notes(leagues: Iterable[League]) -> Iterator[Note]:
     testable = [one for one in leagues if one.testable]
     if testable:
         pairs = sum(math.comb(len(one.entries), 2) for one in testable)
-        yield note("ties", pairs=pairs, level=percentages.text(testable[0].confidence))
+        yield note("ties", pairs=pairs, level=percentages.percent_text(testable[0].confidence))
 
 
 def _sentence(shown: Sequence[tuple[League, Sequence[StandingRow]]], mine: str) -> str:

@@ -12,7 +12,7 @@ import polars as pl
 
 from ttastats.answers.compare.cells import FAILED
 from ttastats.base import units
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
@@ -27,9 +27,9 @@ from ttastats.report.grouping import Groups
 from ttastats.report.row import AnyRow, Key, Row
 from ttastats.sides.design.side import mixed_setups
 from ttastats.sides.numbers import expected_seconds, outcomes_of
-from ttastats.stats.outcomes import Outcomes, outcomes
+from ttastats.stats.outcomes import Outcomes, make_outcomes
 from ttastats.stats.results import Ratio
-from ttastats.stats.scaling import ScalePoint, Scaling, loglog_slope, scaling
+from ttastats.stats.scaling import ScalePoint, Scaling, compare_scale, loglog_slope
 from ttastats.stats.speedup import ratio_between
 
 #: What must agree for one curve, unless asked otherwise.
@@ -85,7 +85,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     rows = _rows(drawn, by)
     one_scale = f"runs with the same {', '.join(by)} have only one number of accelerators"
     remedy = "Give logs at several scales, or group by fewer columns: --by submitter."
-    refuse_if(not rows, one_scale, None, remedy)
+    raise_if(not rows, one_scale, None, remedy)
     axis = axes.of(runs)
     notes = [*_notes(by, grouping.groups(drawn, by), axis)]
     if any(row.failed_runs for row in rows):
@@ -123,7 +123,7 @@ def _sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> str:
     names = distinct_keys(rows, by)
     return " ".join(
         f"{_name(row.keys, names)}: {row.accelerators:,} accelerators are "
-        f"{units.times(row.speedup or 0.0, row.speedup_low, row.speedup_high)} as fast as "
+        f"{units.factor(row.speedup or 0.0, row.speedup_low, row.speedup_high)} as fast as "
         f"{row.base_accelerators:,}, an efficiency of {units.percent(row.efficiency or 0.0)}."
         for row in largest.values()
     )
@@ -209,7 +209,7 @@ def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Scaling | None
         )
         for each in (base, point)
     )
-    return speedup, scaling(small, large)
+    return speedup, compare_scale(small, large)
 
 
 #: A ratio and the limits of its interval.
@@ -232,11 +232,11 @@ def _slope(curve: pl.DataFrame) -> str:
     for scale in np.unique(accelerators).tolist():
         here = accelerators == scale
         if reached[here].any() and not np.isnan(observed[here]).any():
-            sides[scale] = outcomes(observed[here], reached[here])
+            sides[scale] = make_outcomes(observed[here], reached[here])
     slope = loglog_slope(tuple(sides), tuple(sides.values()))
     if slope.estimate is None:
         return "unknown"
-    return f"{slope.estimate:.2f}{units.within(slope.low, slope.high)}"
+    return f"{slope.estimate:.2f}{units.interval_suffix(slope.low, slope.high)}"
 
 
 def distinct_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from msgspec import structs
 from ttastats.base import benchmarks
 from ttastats.base.benchmarks import Scoring
 from ttastats.base.note import note
-from ttastats.base.units import listed, plural
+from ttastats.base.units import join_names, plural
 from ttastats.outcomes.counted import RESULT
 from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
@@ -98,7 +98,7 @@ def _sentence(rows: Sequence[ScoreRow]) -> str:
     without = Counter(row.status.partition(":")[0] for row in rows if row.score_minutes is None)
     benchmarks = {row.keys.get("benchmark") for row in rows}
     on = f" on {plural(len(benchmarks), 'benchmark')}" if len(benchmarks) > 1 else ""
-    why = listed([f"{number:,} {reason}" for reason, number in without.most_common()])
+    why = join_names([f"{number:,} {reason}" for reason, number in without.most_common()])
     scored = len(rows) - without.total()
     text = f"{scored:,} of {plural(len(rows), 'entry', 'entries')}{on} {_HAVE[scored == 1]}"
     return f"{text} an official score{f' ({why})' if why else ''}."

@@ -10,7 +10,7 @@ import polars as pl
 
 from ttastats.answers.knobs import logs_of, part_title
 from ttastats.base import units
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.report import fields, grouping
@@ -50,7 +50,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Rep
     }
     groups = [*grouping.groups(runs.with_columns(**values), by)]
     several = f"a group has more than {_MOST} runs"
-    refuse_if(any(each.height > _MOST for _, each in groups), several, "--sources", "Add --where.")
+    raise_if(any(each.height > _MOST for _, each in groups), several, "--sources", "Add --where.")
     answers = [_of_group(keys, group, sources) for keys, group in groups]
     rows = [row for each, _ in answers for row in each]
     names = grouping.row_names([keys for keys, _ in groups], by)
@@ -60,7 +60,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Rep
         notes += [each.prefixed(about) for each in more]
         of_time = [row for row in of_group if row.part == "tta" and row.share is not None]
         if of_time:
-            shares = units.listed([f"{row.source} {row.share:.0%}" for row in of_time])
+            shares = units.join_names([f"{row.source} {row.share:.0%}" for row in of_time])
             text = f"Variance of {_part(of_time[0])}: {shares}."
             sentences.append(f"{about}: {text}" if about else text)
     shown: list[Field[SourceRow]] = [
@@ -96,7 +96,7 @@ def _of_group(
     entries = runs.select(pl.concat_str(names_of_entry, separator="\n")).to_series()
     of_entry = entries.to_numpy().astype(object)
     fixed = np.equal.outer(of_entry, np.unique(of_entry)).astype(np.float64)
-    apart = model.told_apart(labels, fixed)
+    apart = model.separable(labels, fixed)
     if missing := [name for name, each in zip(sources, apart, strict=True) if not each]:
         notes.append(note("no_variance", names=missing, n=len(missing)))
     named = [(n, each) for n, each, ok in zip(sources, labels, apart, strict=True) if ok]
@@ -111,7 +111,8 @@ def _of_group(
         )
         for part, y in logs.items()
         for name, count, each in zip(
-            names, counts, model.spread(y, used, fixed) if used else [model.Part()], strict=True
+            names, counts, model.variance_parts(y, used, fixed) if used else [model.Part()],
+            strict=True
         )
     ]  # fmt: skip
     return rows, notes

@@ -84,7 +84,7 @@ def _of_sizes(sizes: Sequence[_Size], title: str) -> Table:
     """Return a row for each size: how many entries it has, and the fastest of them."""
     most = sorted(sizes, key=_entries, reverse=True)[:_FEW]
     rows = [size for size in sizes if size in most]
-    axis, level = AXES[rows[0][1][0].axis], percentages.text(rows[0][0].confidence)
+    axis, level = AXES[rows[0][1][0].axis], percentages.percent_text(rows[0][0].confidence)
     models = rank.short(standing[0] for _, standing in rows)
     benchmarks = [one.name for one, _ in rows]
     first = {id(one): one.name for (one, _), name in zip(rows, [None, *benchmarks], strict=False)

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ttastats.base import percentages, units
-from ttastats.base.lazy import picked
+from ttastats.base.lazy import lazy_subset
 from ttastats.base.note import Note, note
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import settings
@@ -25,11 +25,11 @@ from ttastats.report.fields import Field
 from ttastats.report.grouping import Groups
 from ttastats.report.row import Key, Row
 from ttastats.sides.design.side import may_differ, two_speeds
-from ttastats.stats.batches import by_size, counts
+from ttastats.stats.batches import count_by_group, groups_by_size
 from ttastats.stats.means import mean_limits
 from ttastats.stats.moments import deviations, means
 from ttastats.stats.outcomes import expected_times
-from ttastats.stats.results import Floats, Withheld, known
+from ttastats.stats.results import Floats, Withheld, none_for_nan
 from ttastats.stats.variation import RUNS_FOR_MOMENTS, cv_intervals
 
 #: Groups whose times lie further apart than this share a logarithmic axis.
@@ -84,7 +84,7 @@ def report(
         ),
     )
     rows = [unsorted[place] for place in order]
-    parts = picked(groups.parts, order)
+    parts = lazy_subset(groups.parts, order)
     axis = axes.of(runs)
     shown = [
         *fields.keys(grouping.shown_keys(rows, by)),
@@ -104,14 +104,14 @@ def mean_field(
     axis: axes.Axis, confidence: float, *, rank: int = 0, drawn: bool = False
 ) -> Field[SummaryRow]:
     """Return the column of the mean time of the runs that reached the target."""
-    title = f"{axis.mean} [{percentages.text(confidence)}]"
+    title = f"{axis.mean} [{percentages.percent_text(confidence)}]"
     key = "tta_mean_seconds"
     return fields.number(title, key, axis.unit, interval=True, rank=rank, drawn=drawn)
 
 
 def more_fields(axis: axes.Axis, confidence: float, *, rank: int = 0) -> list[Field[SummaryRow]]:
     """Return the columns of what is behind a mean: CV, epochs, time per epoch."""
-    level = percentages.text(confidence)
+    level = percentages.percent_text(confidence)
     shown = [fields.number(f"CV [{level}]", "cv", "fraction", interval=True, rank=rank)]
     if axis.name != "epochs":
         shown += fields.of(SummaryRow, "epochs_mean", rank=rank + 1)
@@ -125,12 +125,12 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
     runs, sizes = groups.runs, groups.sizes
     reached, axis = runs["reached"].to_numpy(), axes.of(runs)
     there = runs.filter("reached")
-    solved = counts(reached, sizes)
+    solved = count_by_group(reached, sizes)
     times = there["tta_seconds"].to_numpy()
     progress, interval = _progress(there, solved, axis)
     numbers = {name: np.full(sizes.size, np.nan) for name in _NUMBERS}
     withheld: list[Withheld | None] = ["few_runs"] * sizes.size
-    for places, of_runs in by_size(solved):
+    for places, of_runs in groups_by_size(solved):
         some = times[of_runs]
         spread = cv_intervals(
             some, progress[of_runs], interval[places], confidence=confidence, ddof=ddof
@@ -153,9 +153,9 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
         for place, code in zip(places, spread.withheld, strict=True):
             withheld[place] = code
     observed = runs["observed_seconds"].to_numpy()
-    for places, of_runs in by_size(sizes):
+    for places, of_runs in groups_by_size(sizes):
         numbers["ert_seconds"][places] = expected_times(observed[of_runs], reached[of_runs])
-    columns: dict[str, Any] = {name: known(values) for name, values in numbers.items()}
+    columns: dict[str, Any] = {name: none_for_nan(values) for name, values in numbers.items()}
     columns["epochs_mean"] = _means_of(there, "epochs", solved)
     columns["epoch_seconds_mean"] = (
         [None] * sizes.size if axis.progress else _means_of(there, "epoch_seconds", solved)
@@ -200,7 +200,7 @@ def _progress(
     settled = np.zeros(sizes.size, dtype=bool)
     for unit, column in [axis.progress] if axis.progress else PROGRESS:
         amounts = solved[unit].cast(pl.Float64).to_numpy()  # unknown: NaN
-        suits = (counts(np.isnan(amounts), sizes) == 0) & ~settled
+        suits = (count_by_group(np.isnan(amounts), sizes) == 0) & ~settled
         here = suits[numbers]
         progress[here] = amounts[here]
         settled |= suits

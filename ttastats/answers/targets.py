@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from ttastats.answers.compare.rows import verdict_numbers
 from ttastats.answers.target_grid import Grid, goals, grids
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out, time_to_target
@@ -97,13 +97,13 @@ def report(
     """
     axis = axes.of(sides[0].runs)
     for name in by:
-        refuse_if(
+        raise_if(
             name not in schema.RUN_NAMES,
             f"{name} depends on the target, which this command varies",
             "--by",
             "Group by a property of the whole run, such as system or accelerators.",
         )
-    refuse_if(
+    raise_if(
         axis.whole_runs,
         f"{axis.noun} is known only for whole runs, not for the time to other targets",
         f"--in {axis.name}",
@@ -128,7 +128,7 @@ def report(
     ]
     rows = tuple(row for each in answered for row in each.rows)
     nothing = "no benchmark has evaluations on all sides"
-    refuse_if(not rows, nothing, None, "`ttastats runs FILE` lists the runs.")
+    raise_if(not rows, nothing, None, "`ttastats runs FILE` lists the runs.")
     notes = (*_notes(sides, answered, by), _method(rows, axis))
     table = _table(rows, by, [side.label for side in sides], axis)
     return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))

@@ -17,10 +17,10 @@ from ttastats.report.answer import Report
 from ttastats.report.fields import Field
 from ttastats.report.grouping import Groups
 from ttastats.report.row import Key, Row
-from ttastats.stats.batches import by_size, counts
+from ttastats.stats.batches import count_by_group, groups_by_size
 from ttastats.stats.decompose import variance_shares
 from ttastats.stats.moments import as_sample, deviations, means
-from ttastats.stats.results import Floats, known
+from ttastats.stats.results import Floats, none_for_nan
 
 
 class VarianceRow(Row, frozen=True):
@@ -117,8 +117,8 @@ def _rows_of(groups: Groups, ddof: int) -> list[VarianceRow]:
     withheld = np.full(sizes.size, None, dtype=object)
     reached = runs["reached"]
     times = runs["tta_seconds"].filter(reached).to_numpy()
-    solved = counts(reached.to_numpy(), sizes)
-    for places, of_runs in by_size(solved):
+    solved = count_by_group(reached.to_numpy(), sizes)
+    for places, of_runs in groups_by_size(solved):
         some = as_sample(times[of_runs].ravel()).reshape(of_runs.shape)
         spread = deviations(some, ddof)
         for name, values in zip(
@@ -126,11 +126,11 @@ def _rows_of(groups: Groups, ddof: int) -> list[VarianceRow]:
         ):
             numbers[name][places] = values
     logged = reached & runs["epochs"].is_not_null()
-    with_epochs = counts(logged.to_numpy(), sizes)
+    with_epochs = count_by_group(logged.to_numpy(), sizes)
     times, epochs, per_epoch = (
         runs[name].filter(logged).to_numpy() for name in ("tta_seconds", "epochs", "epoch_seconds")
     )
-    for places, of_runs in by_size(with_epochs):
+    for places, of_runs in groups_by_size(with_epochs):
         both = epochs[of_runs], per_epoch[of_runs]
         found = [each for values in both for each in (means(values), _spread(values, ddof))]
         if not axis.progress and of_runs.shape[1] > 1:
@@ -139,7 +139,7 @@ def _rows_of(groups: Groups, ddof: int) -> list[VarianceRow]:
             withheld[places] = parts.withheld
         for name, values in zip(_OF_EPOCHS, found, strict=False):
             numbers[name][places] = values
-    columns: dict[str, Any] = {name: known(values) for name, values in numbers.items()}
+    columns: dict[str, Any] = {name: none_for_nan(values) for name, values in numbers.items()}
     columns |= {
         "n": sizes.tolist(),
         "reached": solved.tolist(),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Unpack
 
 from ttastats.api.tables import answered
-from ttastats.base.errors import TtastatsError, refuse_if
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.outcomes.budget import END
 from ttastats.outcomes.target import expect_metric
 from ttastats.report.answer import Report
@@ -179,7 +179,7 @@ def effects(
     from ttastats.answers.knobs import EffectsOptions
     from ttastats.report.grouping import BENCHMARK
 
-    refuse_if(not on, "no setting given", "--on", "Add --on batch_size,lr.")
+    raise_if(not on, "no setting given", "--on", "Add --on batch_size,lr.")
     side, keys = question.group(source, Question(**keywords), BENCHMARK)
     options = EffectsOptions(several(on), several(levels), several(block), interactions, confidence)
     return answered(effects_report.report(side.runs, keys, options), side)
@@ -197,7 +197,7 @@ def latest_segment(source: Source, **keywords: Unpack[Judged]) -> Source:
     side, keys = question.group(source, Question(**keywords), history_report.SETUP)
     _, histories = history_report.report(side.runs, keys)
     several = f"{len(histories)} setups, each with changes of its own"
-    refuse_if(len(histories) != 1, several, "--baseline", "Select one with --where.")
+    raise_if(len(histories) != 1, several, "--baseline", "Select one with --where.")
     _, history = histories[0]
     conditions = parse_all([f"started_at>={history.latest.name}"], "--baseline")
     if isinstance(source, Selection):
@@ -349,7 +349,7 @@ def claim(
     rules = claim_report.ClaimOptions(level, sigma)
     limits = claim_report.limits(seconds, steps)
     threshold, what = question.with_claim(Question(**keywords), quality)
-    refuse_if(
+    raise_if(
         threshold is None and not limits,
         "no claim given",
         "--quality",
@@ -358,7 +358,7 @@ def claim(
     budget = what.budget or (None if threshold is None else END)
     noise = None
     if prior is not None:
-        refuse_if(threshold is not None, "--prior is for --seconds and --steps", "--prior",
+        raise_if(threshold is not None, "--prior is for --seconds and --steps", "--prior",
                   "Remove it: noise of qualities is given by --sigma.")  # fmt: skip
         noise = question.earlier(prior, what)
     try:
@@ -434,7 +434,7 @@ def judge_record(
     from ttastats.answers.record.record_judged import judged
 
     contest = contest_rules.named(rules)
-    refuse_if(
+    raise_if(
         not 1 <= len(sources) <= 2,
         f"{len(sources)} tables",
         None,
@@ -442,9 +442,9 @@ def judge_record(
     )
     if against is not None:
         both = "both a baseline table and --against"
-        refuse_if(len(sources) == 2, both, "--against", "Give one of them.")
+        raise_if(len(sources) == 2, both, "--against", "Give one of them.")
         positive = 0 < against < float("inf")
-        refuse_if(not positive, f"a baseline of {against:g}", "--against", "Give a number above 0.")
+        raise_if(not positive, f"a baseline of {against:g}", "--against", "Give a number above 0.")
     what = Question(where=where, target=target, metric=metric)
     choices, contest = record_sides.sides(sources, contest, what)
     labels = question.called(choices, question.labels(sources, labels))

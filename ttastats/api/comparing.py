@@ -10,7 +10,7 @@ import polars as pl
 
 from ttastats.api.profiling import Profiles
 from ttastats.api.tables import answered
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.ingestion import given
 from ttastats.outcomes import axis
 from ttastats.outcomes.target import expect_metric
@@ -80,7 +80,7 @@ def compare(
     if same:
         needs = "--same needs several sets of runs, but there is one table"
         remedy = "Give one file per set, or split the table: --same --by day."
-        refuse_if(of_one_table and not what.by, needs, "--same", remedy)
+        raise_if(of_one_table and not what.by, needs, "--same", remedy)
         view = replace(view or View(), same=True)
     noise = None if prior is None else question.earlier(prior, what)
     by_sets = replace(what, by=(), labels=()) if of_one_table else what

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from ttastats.api.answers import summarised
 from ttastats.api.comparing import judge_of
 from ttastats.api.tables import answered
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.outcomes.target import expect_metric
 from ttastats.sides import question
 from ttastats.sides.options import Compared, ComparedAt, Options, refuse_excluded, several
@@ -101,7 +101,7 @@ def html_report(
     from ttastats.output.plots import kinds, speedups, tta
     from ttastats.report.render.shortening import shortened
 
-    refuse_if(
+    raise_if(
         len(sources) < 2 and (fail_on or require or also),
         "needs two sides",
         "--fail-on" if fail_on else "--require" if require else "--also",

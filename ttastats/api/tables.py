@@ -115,7 +115,7 @@ def filter(  # noqa: A001 - the name of the command
     """
     from ttastats.output.export import subset
 
-    place, in_parts = stores.place(output), str(output).endswith("/")
+    place, in_parts = stores.parse_place(output), str(output).endswith("/")
     inputs = [path for source in sources for path in given.paths(source)]
     anew = not where and place.is_dir() and [path.resolve() for path in inputs] == [place.resolve()]
     if not anew:

@@ -19,7 +19,7 @@ REMEDY = "Choose another path with -o."
 
 
 def expect_no_input(path: Place, inputs: Iterable[Place]) -> None:
-    """Refuse to write over what is read."""
+    """Raise an error if the output path is also an input."""
     place = path.resolve()
     if any(place == source.resolve() for source in inputs):
         raise TtastatsError(
@@ -28,52 +28,52 @@ def expect_no_input(path: Place, inputs: Iterable[Place]) -> None:
 
 
 def expect_file_place(path: Path, *, remedy: str = REMEDY) -> None:
-    """Raise before any work if a file cannot stand there."""
+    """Raise an error if no file can be written at a path: a folder, or no parent folder."""
     if path.is_dir():
         raise TtastatsError("is a folder", where=str(path), remedy=remedy)
-    if not above(path).is_dir():
+    if not parent_folder(path).is_dir():
         what = f"folder does not exist: {path.parent}"
         raise TtastatsError(what, where=str(path), remedy=REMEDY)
 
 
 def expect_writable(path: Place) -> None:
-    """Raise before hours of work if nothing can be written beside a place."""
+    """Raise an error if no file can be created in the folder of a path."""
     if isinstance(path, Url):
         return  # whoever may not write learns it from the store
     expect_no_stream(path)
-    with naming(path):
-        probe = _new_name(path.resolve())
+    with write_errors_named(path):
+        probe = _temporary_name(path.resolve())
         probe.touch(exist_ok=False)
         probe.unlink()
 
 
 def expect_no_stream(path: Path) -> None:
-    """Refuse `-`, which means standard output elsewhere, as the name of a file or folder."""
+    """Raise an error if the output path is `-`, standard output in other commands."""
     if str(path) == "-":
         raise TtastatsError("standard output is not supported here", where="-o -", remedy=REMEDY)
 
 
-def occupied(path: Place, what: str) -> TtastatsError:
-    """Return the error for a place that holds what must not be replaced; `what` says why."""
+def overwrite_error(path: Place, what: str) -> TtastatsError:
+    """Return the error for a path that must not be overwritten; `what` is the reason."""
     return TtastatsError(f"{what}; refusing to overwrite", where=str(path), remedy=REMEDY)
 
 
 def is_empty(path: Place) -> bool:
-    """Return whether a place is a folder with nothing in it."""
+    """Return whether a path is an empty folder."""
     return isinstance(path, Path) and path.is_dir() and not any(path.iterdir())
 
 
-def above(path: Path) -> Path:
-    """Return the folder in which something lies, also where it is named by a link or as `.`."""
+def parent_folder(path: Path) -> Path:
+    """Return the parent folder of a path, with links and `.` resolved."""
     return path.resolve().parent
 
 
 @contextmanager
-def naming(path: Place) -> Iterator[None]:
-    """Turn what goes wrong while something is written into one error that names the place."""
+def write_errors_named(path: Place) -> Iterator[None]:
+    """Turn errors raised while writing into one TtastatsError that names the path."""
     try:
         yield
-    except _failures(path) as error:
+    except _write_exceptions(path) as error:
         if isinstance(error, TtastatsError):
             raise
         reason = getattr(error, "strerror", None) or str(error)
@@ -84,8 +84,8 @@ def naming(path: Place) -> Iterator[None]:
         ) from error
 
 
-def _failures(path: Place) -> tuple[type[Exception], ...]:
-    """Return what may go wrong; polars is not imported for what writes without it."""
+def _write_exceptions(path: Place) -> tuple[type[Exception], ...]:
+    """Return the exceptions that writing may raise; polars is not imported for this."""
     if isinstance(path, Url):
         return (Exception,)  # the package for the store may raise anything
     polars = sys.modules.get("polars")
@@ -94,44 +94,45 @@ def _failures(path: Place) -> tuple[type[Exception], ...]:
 
 @contextmanager
 def replacing(path: Place, expected: Sequence[str | None] = ()) -> Iterator[Path]:
-    """Yield a temporary file beside `path` that takes its place if the block ends well.
+    """Yield a temporary file beside `path` that replaces it if the block succeeds.
 
     With `expected`, only if what is there is still in that state (`stores.state_of`).
     """
     if isinstance(path, Url):
-        with naming(path), folder_beside(path) as folder:
+        with write_errors_named(path), temporary_folder(path) as folder:
             yield (new := folder / path.name)
-            with path.uploading(new.stat().st_size):
-                path.put(new, *expected)
+            with path.aborting_old_uploads(new.stat().st_size):
+                path.upload(new, *expected)
         return
-    with naming(path), _replacing(path, expected) as temporary:
+    with write_errors_named(path), _replacing_local(path, expected) as temporary:
         yield temporary
 
 
 @contextmanager
-def _replacing(path: Path, expected: Sequence[str | None] = ()) -> Iterator[Path]:
-    temporary = _new_name(path)
+def _replacing_local(path: Path, expected: Sequence[str | None] = ()) -> Iterator[Path]:
+    """Yield a temporary local file that replaces `path` if the block succeeds."""
+    temporary = _temporary_name(path)
     temporary.touch(exist_ok=False)  # with the permissions of any new file
     try:
-        with _held(temporary):
+        with _file_lock(temporary):
             yield temporary
-            _to_disk(temporary)
-            _replace(temporary, path, expected)
+            _sync(temporary)
+            _move_over(temporary, path, expected)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _replace(new: Path, place: Path, expected: Sequence[str | None]) -> None:
-    """Move a file over another, one writer after the other."""
-    with _held(place.resolve().parent, wait=True):
+def _move_over(new: Path, place: Path, expected: Sequence[str | None]) -> None:
+    """Move a file over another under a lock, if that is still in the expected state."""
+    with _file_lock(place.resolve().parent, wait=True):
         if expected and stores.state_of(place) != expected[0]:
             raise stores.ReplacedError(place)
         new.replace(place)
 
 
 @contextmanager
-def _held(path: Path, *, wait: bool = False) -> Iterator[bool]:
-    """Hold a lock on a file or folder, which ends with this process; yield whether there is one.
+def _file_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
+    """Lock a file or folder while the block runs; yield whether it was locked.
 
     Where the system has none, there is none to wait for.
     """
@@ -152,19 +153,19 @@ def _held(path: Path, *, wait: bool = False) -> Iterator[bool]:
         os.close(handle)
 
 
-def sweep(path: Place) -> None:
-    """Remove the temporary files and folders of writers of a place who were killed."""
-    place = stores.staging(path)
+def remove_leftovers(path: Place) -> None:
+    """Remove temporary files and folders that killed writers of a path left behind."""
+    place = stores.staging_path(path)
     with suppress(OSError):
         for left in place.parent.glob(f".{glob.escape(place.name)}.????????.tmp"):
-            with _held(left) as is_left:
+            with _file_lock(left) as is_left:
                 if is_left:
                     shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a small file: a reader sees the old one, also after an OSError, or the new one."""
-    with _replacing(path) as temporary:
+    """Write a small text file atomically: a reader sees the old text or the new one."""
+    with _replacing_local(path) as temporary:
         temporary.write_text(text, "utf-8", newline="\n")
 
 
@@ -172,19 +173,19 @@ def write_text(path: Path, text: str) -> None:
 def replacing_folder(
     path: Place, last: str = "", old: Collection[str] = (), expected: Sequence[str | None] = ()
 ) -> Iterator[Path]:
-    """Yield a temporary folder beside `path`, which becomes it or whose files are moved into it.
+    """Yield a temporary folder beside `path` that becomes it, or whose files are moved into it.
 
     Where a folder stands there, the file `last` is moved in the end, over the one that has its
     name: until then a reader who begins with it sees what was there. Then the files `old` are
     removed. All else in the folder stays. `expected` is the state that `last` must be in.
     """
-    with naming(path), folder_beside(path) as temporary:
+    with write_errors_named(path), temporary_folder(path) as temporary:
         yield temporary
         files = [part for part in temporary.rglob("*") if part.is_file()]
         if isinstance(path, Path):
             path = path.resolve()
             for part in files:
-                _to_disk(part)
+                _sync(part)
             if not path.exists():
                 with suppress(OSError):  # somebody else may have made it just now
                     temporary.rename(path)
@@ -192,36 +193,38 @@ def replacing_folder(
         files.sort(key=lambda part: (part.name == last, part))
         names = {part.relative_to(temporary).as_posix(): part for part in files}
         largest = max(part.stat().st_size for part in files)
-        with path.uploading(largest) if isinstance(path, Url) else nullcontext():
-            _fill(path, names, last, expected)
+        with path.aborting_old_uploads(largest) if isinstance(path, Url) else nullcontext():
+            _move_files(path, names, last, expected)
         with suppress(Exception):  # the new table is there; who writes next may remove them
-            _remove(path, sorted(old))
+            _remove_files(path, sorted(old))
 
 
-def _fill(
+def _move_files(
     folder: Place, new: Mapping[str, Path], last: str, expected: Sequence[str | None]
 ) -> None:
-    """Move files into a folder, in their order: all of them or none."""
+    """Move files into a folder, in order; if one fails, those moved before are removed."""
     moved: list[str] = []
     try:
         for name, file in new.items():
-            _put(file, folder / name, expected if name == last else ())
+            _move_file(file, folder / name, expected if name == last else ())
             moved.append(name)
     except BaseException:
         with suppress(Exception):
-            _remove(folder, moved)
+            _remove_files(folder, moved)
         raise
 
 
-def _put(new: Path, place: Place, expected: Sequence[str | None]) -> None:
+def _move_file(new: Path, place: Place, expected: Sequence[str | None]) -> None:
+    """Move a local file to its final path, or upload it."""
     if isinstance(place, Url):
-        place.put(new, *expected)
+        place.upload(new, *expected)
         return
     place.parent.mkdir(parents=True, exist_ok=True)
-    _replace(new, place, expected)
+    _move_over(new, place, expected)
 
 
-def _remove(folder: Place, names: Sequence[str]) -> None:
+def _remove_files(folder: Place, names: Sequence[str]) -> None:
+    """Remove files of a folder, and subfolders that are empty then."""
     if isinstance(folder, Url):
         folder.remove(names)
         return
@@ -234,36 +237,37 @@ def _remove(folder: Place, names: Sequence[str]) -> None:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside `path` that becomes it, where nothing stands.
+    """Yield a temporary folder that is renamed to `path`, which must not exist or be empty.
 
     Its files may be many: none is waited for until it is on the disk.
     """
     expect_no_stream(path)
     if path.exists() and not is_empty(path):
-        raise occupied(path, "already exists and is not an empty folder")
-    with naming(path), folder_beside(path) as temporary:
+        raise overwrite_error(path, "already exists and is not an empty folder")
+    with write_errors_named(path), temporary_folder(path) as temporary:
         yield temporary
         temporary.replace(path.resolve())  # refused if somebody has put something there
 
 
 @contextmanager
-def folder_beside(path: Place) -> Iterator[Path]:
-    """Yield a temporary folder beside `path`, or on the local disk, which is removed in the end."""
-    with naming(path):
-        temporary = _new_name(stores.staging(path))
+def temporary_folder(path: Place) -> Iterator[Path]:
+    """Yield a temporary folder beside `path`, or on the local disk, removed afterwards."""
+    with write_errors_named(path):
+        temporary = _temporary_name(stores.staging_path(path))
         temporary.mkdir()
     try:
-        with _held(temporary):
+        with _file_lock(temporary):
             yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _new_name(path: Path) -> Path:
-    """Return a name beside `path` that nothing has; who lists names sees that it is no result."""
+def _temporary_name(path: Path) -> Path:
+    """Return an unused hidden name ending in .tmp in the folder of a path."""
     return path.parent / f".{path.name}.{os.urandom(4).hex()}.tmp"
 
 
-def _to_disk(path: Path) -> None:
+def _sync(path: Path) -> None:
+    """Flush a file to the disk."""
     with path.open("rb") as written:
         os.fsync(written.fileno())

@@ -23,7 +23,7 @@ class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     last: str | None = None
 
     def covers(self, round_: str | None) -> bool:
-        """Return whether it holds for a round; for one unknown only what holds for all."""
+        """Return whether the row holds for a round; if the round is unknown, for all rounds."""
         if self.first is None or self.last is None:
             return True
         known = rounds(self.suite)
@@ -92,46 +92,47 @@ class Scoring(msgspec.Struct, frozen=True):
 
 
 @cache
-def _facts() -> Facts:
+def _load() -> Facts:
+    """Return the parsed content of `benchmarks.toml`."""
     text = resources.files("ttastats.base").joinpath("benchmarks.toml").read_bytes()
     return msgspec.toml.decode(text, type=Facts)
 
 
 def rounds(suite: str) -> tuple[str, ...]:
     """Return the known rounds of a suite, oldest first."""
-    return _facts().rounds.get(suite, ())
+    return _load().rounds.get(suite, ())
 
 
 def suites_ending_at_run_stop() -> tuple[str, ...]:
     """Return the suites whose official time-to-accuracy is the length of the run."""
-    ends = _facts().time_to_accuracy_ends_at
+    ends = _load().time_to_accuracy_ends_at
     return tuple(suite for suite, end in ends.items() if end == "run_stop")
 
 
 @cache
-def by_name(suite: str) -> dict[str, Benchmark]:
+def benchmarks_by_name(suite: str) -> dict[str, Benchmark]:
     """Return the benchmarks of a suite by their canonical names."""
-    return {row.name: row for row in _facts().benchmark if row.suite == suite}
+    return {row.name: row for row in _load().benchmark if row.suite == suite}
 
 
 @cache
 def canonical_name(suite: str, name: str, round_: str | None) -> str:
-    """Return the canonical name of a benchmark: of aliases and renamings, or the name itself."""
-    for row in _facts().renamed:
+    """Return the canonical name of a benchmark; a name that is not known is returned as it is."""
+    for row in _load().renamed:
         if (row.suite, row.name) == (suite, name) and row.covers(round_):
             return row.benchmark
-    known = (row.name for row in by_name(suite).values() if name in row.aliases)
+    known = (row.name for row in benchmarks_by_name(suite).values() if name in row.aliases)
     return next(known, name)
 
 
 @cache
 def targets(suite: str, benchmark: str, round_: str | None) -> tuple[Target, ...]:
-    """Return the quality targets of a benchmark in a round; all must be met at one checkpoint.
+    """Return the quality targets of a benchmark in a round; one checkpoint must meet all of them.
 
     Without a round the answer is given only where every round agrees, since a guessed target
     would be a wrong result; otherwise it is empty.
     """
-    rows = _targets(suite, benchmark)
+    rows = _target_rows(suite, benchmark)
     if round_ is None:
         by_metric = {row.metric: row for row in rows}
         agree = len({(row.metric, row.value) for row in rows}) == len(by_metric)
@@ -143,8 +144,8 @@ def targets(suite: str, benchmark: str, round_: str | None) -> tuple[Target, ...
     )
 
 
-def _targets(suite: str, benchmark: str) -> tuple[_Target, ...]:
-    rows = _facts().target
+def _target_rows(suite: str, benchmark: str) -> tuple[_Target, ...]:
+    rows = _load().target
     return tuple(row for row in rows if (row.suite, row.benchmark) == (suite, benchmark))
 
 
@@ -152,19 +153,19 @@ def _targets(suite: str, benchmark: str) -> tuple[_Target, ...]:
 def scoring(
     suite: str, benchmark: str, round_: str | None, division: str | None = None
 ) -> Scoring | None:
-    """Return the rules of the official score, or None where there are none.
+    """Return the rules of the official score of a benchmark, or None if it has none.
 
     There are none outside MLPerf Training, in a round unknown, and for a benchmark that is not
     part of its round. A division unknown is taken for the closed one.
     """
     known = targets(suite, benchmark, round_)
-    rows = {row.benchmark: row for row in _facts().score if row.suite == suite}
+    rows = {row.benchmark: row for row in _load().score if row.suite == suite}
     if round_ is None or not known or not rows:
         return None
     row = rows.get(benchmark) or rows[None]
     limits = (
         limit.minutes.get((division or "closed").lower())
-        for limit in _facts().initialisation
+        for limit in _load().initialisation
         if limit.suite == suite and limit.covers(round_)
     )
     return Scoring(known[0].runs, row.dropped, row.converging, next(limits, None))
@@ -172,10 +173,10 @@ def scoring(
 
 def scored_suites() -> tuple[str, ...]:
     """Return the suites that have an official score."""
-    return tuple(dict.fromkeys(row.suite for row in _facts().score))
+    return tuple(dict.fromkeys(row.suite for row in _load().score))
 
 
 @cache
 def metrics(suite: str, benchmark: str) -> dict[str, bool]:
-    """Return the metrics of a benchmark in any round, each with whether higher is better."""
-    return {row.metric: row.meets == ">=" for row in _targets(suite, benchmark)}
+    """Return the target metrics of a benchmark in any round, each with whether higher is better."""
+    return {row.metric: row.meets == ">=" for row in _target_rows(suite, benchmark)}

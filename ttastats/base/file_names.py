@@ -14,8 +14,8 @@ _TAKEN = re.compile(r"(results|systems|con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.
 _KEPT = 60
 
 
-def file_name(text: str | None) -> str:
-    """Return a name as it is, if it is one that any system takes, or else made so.
+def safe_file_name(text: str | None) -> str:
+    """Return a text as a file name valid on every system; a changed name gets a digest.
 
     What has to be changed gets a part of its digest, so that two names never become one.
     """
@@ -27,8 +27,8 @@ def file_name(text: str | None) -> str:
     return f"{readable or 'name'}-{digest}"
 
 
-def own_name(text: str, where: str) -> str:
-    """Return a name as it is, where nothing but its folder will tell it."""
+def checked_folder_name(text: str, where: str) -> str:
+    """Return a name unchanged if it is a valid folder name; otherwise raise an error."""
     if not _is_safe(text):
         raise TtastatsError(
             f"{text!r} cannot be the name of a folder of results",

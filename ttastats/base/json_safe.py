@@ -12,15 +12,15 @@ from typing import Any
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
-def plain(value: Any, *, infinity: str | None = None) -> Any:
-    """Return a value, and all that is in it, as JSON can hold it: dates as text, no NaN.
+def json_value(value: Any, *, infinity: str | None = None) -> Any:
+    """Return a value without what JSON cannot hold: dates as text, NaN as null.
 
     Infinity becomes `infinity`, with a minus where it is negative, or null.
     """
     if isinstance(value, Mapping):
-        return {key: plain(item, infinity=infinity) for key, item in value.items()}
+        return {key: json_value(item, infinity=infinity) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item, infinity=infinity) for item in value]
+        return [json_value(item, infinity=infinity) for item in value]
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
@@ -30,7 +30,7 @@ def plain(value: Any, *, infinity: str | None = None) -> Any:
     return value
 
 
-def script_text(value: Any) -> str:
-    """Return JSON text that nothing in it can lead out of a `script` element."""
+def script_json(value: Any) -> str:
+    """Return a value as JSON text that is safe inside an HTML `script` element."""
     text = dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(_ESCAPES)

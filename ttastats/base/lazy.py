@@ -41,6 +41,6 @@ class Lazy(Sequence[T]):
         return self._made[place]
 
 
-def picked(items: Sequence[T], places: Sequence[int]) -> Sequence[T]:
-    """Return the items at some places, in their order."""
+def lazy_subset(items: Sequence[T], places: Sequence[int]) -> Sequence[T]:
+    """Return the items at the given positions, in that order, as a lazy sequence."""
     return Lazy(lambda number: items[places[number]], len(places))

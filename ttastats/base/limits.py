@@ -37,8 +37,8 @@ class TooLargeError(Exception):
     """Bytes that exceed a limit; the message states the limit."""
 
 
-def whole() -> int:
-    """Return the bytes of a file that may be read whole; the variable must be a positive number."""
+def whole_file_limit() -> int:
+    """Return the largest size in bytes of a file read whole, from the variable or the default."""
     text = os.environ.get(VARIABLE) or str(_WHOLE)
     if not text.isdecimal() or not int(text[:9]):
         raise TtastatsError(
@@ -47,29 +47,29 @@ def whole() -> int:
     return int(text[:9]) * MEGABYTE
 
 
-def document() -> int:
-    """Return the bytes of a JSON, YAML or TOML document that may be read."""
-    return whole() // _DOCUMENT_SHARE
+def document_limit() -> int:
+    """Return the largest size in bytes of a JSON, YAML or TOML file."""
+    return whole_file_limit() // _DOCUMENT_SHARE
 
 
-def of_name(name: str) -> int:
-    """Return the bytes that may be read whole of a file with this name."""
+def limit_for(name: str) -> int:
+    """Return the largest size in bytes of a file read whole, by its name's extension."""
     for end in _COMPRESSED:
         name = name.removesuffix(end)
-    return document() if name.endswith(_DOCUMENTS) else whole()
+    return document_limit() if name.endswith(_DOCUMENTS) else whole_file_limit()
 
 
-def expect(size: int, most: int, what: str = "") -> None:
-    """Raise TooLargeError if a size in bytes exceeds a limit; `what` has this size."""
+def expect_size(size: int, most: int, what: str = "") -> None:
+    """Raise TooLargeError if a size in bytes exceeds a limit; `what` begins the message."""
     if size > most:
         raise TooLargeError(
             f"{what}larger than {most / MEGABYTE:,g} MB, the limit for a file of this kind that "
-            f"is read whole ({VARIABLE}={whole() // MEGABYTE} sets it)"
+            f"is read whole ({VARIABLE}={whole_file_limit() // MEGABYTE} sets it)"
         )
 
 
 def expect_evaluations(number: int) -> None:
-    """Raise TooLargeError if a file holds more evaluations than fit into memory as objects."""
+    """Raise TooLargeError if a file holds more evaluations than the limit."""
     if number > EVALUATIONS:
         raise TooLargeError(
             f"{number:,} evaluations are more than {EVALUATIONS:,}, the limit for a file; log them "
@@ -77,24 +77,24 @@ def expect_evaluations(number: int) -> None:
         )
 
 
-def joined(blocks: Iterable[bytes], most: int) -> bytes:
-    """Return blocks as one; TooLargeError at the first block that exceeds `most` bytes."""
+def join_blocks(blocks: Iterable[bytes], most: int) -> bytes:
+    """Return blocks as one bytes object; TooLargeError once they exceed `most` bytes."""
     chunks, size = [], 0
     for block in blocks:
         size += len(block)
-        expect(size, most)
+        expect_size(size, most)
         chunks.append(block)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def read(file: IO[bytes], most: int) -> bytes:
-    """Return all bytes of a file; TooLargeError if they are more than `most`."""
+def read_bounded(file: IO[bytes], most: int) -> bytes:
+    """Return all bytes of a file; TooLargeError if they exceed `most` bytes."""
     pieces = iter(partial(file.read, _PIECE), b"")  # a reader allocates what it may read
-    return joined(pieces, most)
+    return join_blocks(pieces, most)
 
 
 def expect_growth(size: int, stored: int) -> None:
-    """Raise TooLargeError if so many bytes came out of so few compressed ones."""
+    """Raise TooLargeError if decompression grew the bytes far more than logs do."""
     if size > HARMLESS and size > MOST_GROWTH * max(stored, 1):
         raise TooLargeError(
             f"refused: it expands to more than {HARMLESS // MEGABYTE:,} MB and more than "

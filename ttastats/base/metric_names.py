@@ -50,8 +50,8 @@ _HIGHER = frozenset(
 )  # fmt: skip
 
 
-def evaluated(names: Iterable[str]) -> frozenset[str]:
-    """Return which metrics of a run are those of its evaluations.
+def evaluation_metrics(names: Iterable[str]) -> frozenset[str]:
+    """Return which of these metric names are measured in evaluations, judged by their names.
 
     Those whose names say so (`val_loss`, `eval/accuracy`, `testAcc`); where none does, all that
     may be a quality: no clock, no count of steps, no learning rate.
@@ -63,8 +63,8 @@ def evaluated(names: Iterable[str]) -> frozenset[str]:
 
 
 def higher_is_better(name: str) -> bool | None:
-    """Return the direction that the name of a metric tells, None where it tells none."""
-    words = _words(name)
+    """Return whether higher is better, judged by a metric's name; None if it does not show that."""
+    words = _split_words(name)
     words |= {word.rstrip("0123456789") for word in words}
     if words & _LOWER or any(word.endswith("loss") for word in words):
         return False
@@ -73,13 +73,13 @@ def higher_is_better(name: str) -> bool | None:
     return None
 
 
-def _words(name: str) -> set[str]:
-    """Return the words of a name in lower case, however they are parted."""
+def _split_words(name: str) -> set[str]:
+    """Return the lower-case words of a name, split at separators and camel case."""
     return {*_WORD.findall(name.lower()), *(word.lower() for word in _CAMEL.findall(name))}
 
 
 def _is_evaluation(name: str) -> bool:
-    words = _words(name)
+    words = _split_words(name)
     words |= {word.rstrip("0123456789") for word in words}
     return bool(words & _EVALUATED) or _GLUED.search(name.lower()) is not None
 

@@ -20,22 +20,22 @@ class Note:
     mark: str = ""
 
     def prefixed(self, name: str) -> Note:
-        """Return the same note of one side or group by its name, if it has one."""
+        """Return the note with the name of a side or group in front, if there is a name."""
         return replace(self, text=f"{name}: {self.text}") if name else self
 
 
 def note(key: str, mark: str = "", **fields: object) -> Note:
-    """Return a note with a text of `codes.TEXTS`; its code is what the key has before a dot."""
+    """Return the note for a key of `codes.TEXTS`; the part before a dot is its code."""
     return Note(key.partition(".")[0], wording(key, **fields), mark)
 
 
 def wording(key: str, **fields: object) -> str:
-    """Return a text of `codes.TEXTS` with its fields."""
-    return filled(TEXTS[key], **fields)
+    """Return a text of `codes.TEXTS` with its fields filled in."""
+    return fill_template(TEXTS[key], **fields)
 
 
-def filled(template: str, *values: object, **fields: object) -> str:
-    """Return a template with its values, each written as its specification says."""
+def fill_template(template: str, *values: object, **fields: object) -> str:
+    """Return a template with its fields filled in, formatted as their specifications say."""
     return _TEMPLATE.vformat(template, values, fields)
 
 
@@ -43,25 +43,25 @@ class _Template(Formatter):
     """A template whose fields may be written as `units` does: `{n:# run}` is `1 run`."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """Return a field as its specification says; it is a word of `_WRITERS`, or Python's."""
+        """Return a field formatted by a writer of `_WRITERS`, or by Python's own rules."""
         writer, _, argument = format_spec.partition(" ")
         if writer in _WRITERS:
             return _WRITERS[writer](value, argument)
         return format(value, format_spec)
 
 
-def _counted(number: int, forms: str) -> str:
+def _count_with_noun(number: int, forms: str) -> str:
     singular, _, several = forms.partition("/")
     return units.plural(number, singular, several or None)
 
 
 #: How a field is written, by the first word of its specification; the rest is an argument.
 _WRITERS: dict[str, Callable[[Any, str], str]] = {
-    "#": _counted,  # {n:# entry/entries}: 2 entries
+    "#": _count_with_noun,  # {n:# entry/entries}: 2 entries
     "?": lambda number, forms: forms.split("/")[number != 1],  # {n:? its/their}: their
-    "list": lambda names, most: units.listed(names, int(most or 6)),  # {names:list 3}: a, b, c
+    "list": lambda names, most: units.join_names(names, int(most or 6)),  # {names:list 3}: a, b, c
     "join": lambda names, _: "; ".join(names),
-    "percent": lambda share, _: percentages.text(share),
+    "percent": lambda share, _: percentages.percent_text(share),
     "seconds": lambda number, _: units.seconds(number),
     "p": lambda p_value, _: units.p_text(p_value),
     "significant": lambda number, digits: units.significant(number, int(digits or 3)),

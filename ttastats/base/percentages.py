@@ -12,8 +12,8 @@ _SIGNED = re.compile(rf"([-+]?){_NUMBER.pattern}")
 _EXAMPLE = "Write 2% or 0.02."
 
 
-def any_number(written: str) -> float | None:
-    """Read any finite number, `97%` as 0.97; None if it is none."""
+def parse_number(written: str) -> float | None:
+    """Return the finite number in a text, `97%` as 0.97; None if it is not a number."""
     match = _SIGNED.fullmatch(written.strip())
     if match is None:
         return None
@@ -22,8 +22,8 @@ def any_number(written: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def fraction(written: str, option: str, *, above: float = 0.0, below: float = 1.0) -> float:
-    """Read `2%` or `0.02` as a fraction between two limits, which are not part of the range.
+def parse_fraction(written: str, option: str, *, above: float = 0.0, below: float = 1.0) -> float:
+    """Return `2%` or `0.02` as a fraction strictly between two limits, or raise an error.
 
     A number of 1 or more without a percent sign is refused, since `--margin 5` is far more
     probably meant as 5 % than as 500 %.
@@ -41,20 +41,20 @@ def fraction(written: str, option: str, *, above: float = 0.0, below: float = 1.
             remedy=f"Write {number:g}% or {number / 100:g}." if is_meant else _EXAMPLE,
         )
     if not above < value < below:
-        what = f"{written!r} is not above {text(above)} and below {text(below)}"
+        what = f"{written!r} is not above {percent_text(above)} and below {percent_text(below)}"
         raise TtastatsError(what, where=option, remedy=_EXAMPLE if above == 0 else None)
     return value
 
 
-def number(written: str, option: str) -> float:
-    """Read `97%` as 0.97, and any number without a sign as it is."""
-    value = any_number(written)
+def expect_number(written: str, option: str) -> float:
+    """Return the number in an option's text, `97%` as 0.97, or raise an error."""
+    value = parse_number(written)
     if value is None:
         what = f"{written!r} is not a number"
         raise TtastatsError(what, where=option, remedy="Write 0.97 or 97%.")
     return value
 
 
-def text(value: float) -> str:
-    """Return a fraction as a percentage without needless digits: 0.95 is "95%", 0.995 "99.5%"."""
+def percent_text(value: float) -> str:
+    """Return a fraction as a percentage without trailing zeros: 0.95 is "95%", 0.995 "99.5%"."""
     return f"{100 * value:g}%"

@@ -23,7 +23,7 @@ class Target:
     source: str
 
     def is_met_by(self, value: float) -> bool:
-        """Return whether a value meets it, within the tolerance; NaN never does."""
+        """Return whether a value meets the target, within the tolerance; NaN never does."""
         if self.value is None:
             return False
         slack = abs(self.value) * TOLERANCE

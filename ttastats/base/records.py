@@ -38,7 +38,7 @@ class Problem(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def place(self) -> str:
-        """Return the file, and the line if known."""
+        """Return the file of the problem, and the line if known."""
         return f"{self.source}" if self.line is None else f"{self.source}:{self.line}"
 
 
@@ -101,8 +101,8 @@ class Run(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def collector_at_rest() -> Iterator[None]:
-    """Let the garbage collector rest where many records are made, and nothing makes cycles.
+def without_garbage_collection() -> Iterator[None]:
+    """Disable the garbage collector while many records without cycles are created.
 
     It would walk every live object again and again.
     """

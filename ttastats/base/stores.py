@@ -52,7 +52,7 @@ class Url:
     text: str
 
     def __str__(self) -> str:
-        return shown(self.text)
+        return without_secrets(self.text)
 
     def __truediv__(self, name: str) -> Url:
         parts = urlsplit(self.text)
@@ -60,35 +60,35 @@ class Url:
 
     @property
     def name(self) -> str:
-        """Return the last part of the name; of a whole bucket, the bucket."""
+        """Return the last part of the path, or the bucket if there is no path."""
         parts = urlsplit(self.text)
         return parts.path.rstrip("/").rpartition("/")[2] or parts.netloc.rpartition("@")[2]
 
     @property
     def suffix(self) -> str:
-        """Return the end of the name, from its last dot."""
+        """Return the file extension, with its dot."""
         return Path(self.name).suffix
 
     def resolve(self) -> Url:
-        """Return what names the same place by other words: itself."""
+        """Return the URL itself, as `Path.resolve` does for an absolute path."""
         return self
 
     def is_dir(self) -> bool:
-        """Return whether the name is that of a folder; no request is made."""
+        """Return whether the URL names a folder, by its name alone; no request is made."""
         return self.suffix != ".parquet"
 
     def is_file(self) -> bool:
-        """Return whether there is an object."""
+        """Return whether the object exists."""
         return not self.is_dir() and self.exists()
 
     def exists(self) -> bool:
-        """Return whether there is such an object, or anything in such a folder."""
-        return bool(self.listed()) if self.is_dir() else self.entry() is not None
+        """Return whether the object exists, or the folder holds anything."""
+        return bool(self.list_folder()) if self.is_dir() else self.metadata() is not None
 
-    def entry(self) -> Mapping[str, Any] | None:
-        """Return what the store tells of an object, or None where there is none."""
+    def metadata(self) -> Mapping[str, Any] | None:
+        """Return the store's metadata of the object, or None if it does not exist."""
         folder, _, name = self.text.rpartition("/")
-        if beside := _seen(folder):
+        if beside := _cached(folder):
             listed: Mapping[str, Any] | None = beside[1].get(name)
             if listed is None or {"ETag", "etag"} & listed.keys():  # a time may be told otherwise
                 return listed
@@ -100,10 +100,10 @@ class Url:
                 return None
             return entry
 
-        return self._looked(look)
+        return self._cached_request(look)
 
-    def listed(self) -> dict[str, Mapping[str, Any]]:
-        """Return what the store tells of the objects of a folder, by their names from there on."""
+    def list_folder(self) -> dict[str, Mapping[str, Any]]:
+        """Return the store's metadata of all objects in a folder, by their relative names."""
 
         def look(store: Any, place: str) -> dict[str, Mapping[str, Any]]:
             start = f"{place.strip('/')}/"
@@ -115,82 +115,85 @@ class Url:
             below = {name.removeprefix(start): names[name] for name in names if start in name}
             return {name: entry for name, entry in below.items() if name}
 
-        return self._looked(look)
+        return self._cached_request(look)
 
-    def _looked(self, look: Callable[[Any, str], T]) -> T:
-        """Return what a look at a store tells, or told within the last seconds."""
-        seen = _seen(key := self.text.rstrip("/"))
+    def _cached_request(self, look: Callable[[Any, str], T]) -> T:
+        """Return the answer to a request to the store, from the cache for a few seconds."""
+        seen = _cached(key := self.text.rstrip("/"))
         if seen is None:
             now = time.monotonic()
-            with reaching(self):
-                store, name = self.opened()
+            with store_errors_named(self):
+                store, name = self.store_and_path()
                 store.invalidate_cache()
                 seen = _SEEN[key] = now, look(store, name)
         looked: T = seen[1]
         return looked
 
-    def whole(self, names: Sequence[str] = ()) -> list[bytes] | None:
-        """Return an object, or some of a folder, or None where they are too large to be held.
+    def read_small(self, names: Sequence[str] = ()) -> list[bytes] | None:
+        """Return the content of the object or of objects in the folder; None if too large.
 
         Raises
         ------
         ReplacedError
             They are others than those that were listed.
         """
-        entries = [self.listed().get(name) for name in names] if names else [self.entry()]
-        known = [(each["size"], _state(each)) for each in entries if each and each.get("size")]
+        entries = [self.list_folder().get(name) for name in names] if names else [self.metadata()]
+        known = [(each["size"], _state_in(each)) for each in entries if each and each.get("size")]
         if len(known) < len(entries) or sum(size for size, _ in known) > _WHOLE:
             return None
-        with reaching(self):
-            return _fetched(self, tuple(names), tuple(known))
+        with store_errors_named(self):
+            return _fetch_known(self, tuple(names), tuple(known))
 
     def open(self, _mode: str = "rb") -> IO[bytes]:
-        """Open an object to read ranges of it."""
-        store, name = self.opened()
+        """Open the object for reading ranges of it."""
+        store, name = self.store_and_path()
         handle: IO[bytes] = store.open(name, "rb", cache_type="none")
         return handle
 
-    def put(self, local: Path, *expected: str | None) -> None:
-        """Write a whole file as an object, which appears when all of it is there.
+    def upload(self, local: Path, *expected: str | None) -> None:
+        """Upload a local file as this object, which appears once it is complete.
 
         With `expected`, only over an object in that state, or None: over none. S3 looks itself as
         it puts an object of up to 100 MB; for others, this does just before.
         """
-        store, name = self.opened()
+        store, name = self.store_and_path()
         condition: dict[str, str] = {}
         if expected and "s3" in store.protocol and local.stat().st_size < _AT_ONCE:
             condition = {"IfMatch": expected[0]} if expected[0] else {"mode": "create"}
         elif expected:
-            self._expect(expected[0])
+            self._expect_state(expected[0])
         try:
             store.put_file(str(local), name, **condition)
         except Exception:
             _SEEN.clear()
-            if expected and self.whole() != [local.read_bytes()]:  # only the answer may be lost
-                self._expect(expected[0])
+            if expected and self.read_small() != [
+                local.read_bytes()
+            ]:  # only the answer may be lost
+                self._expect_state(expected[0])
                 raise
         finally:
             _SEEN.clear()
 
-    def _expect(self, state: str | None) -> None:
+    def _expect_state(self, state: str | None) -> None:
+        """Raise ReplacedError if the object is no longer in a state."""
         _SEEN.clear()
         now = state_of(self)
         if (now and now.strip('"')) != (state and state.strip('"')):  # Azure lists them without
             raise ReplacedError(self)
 
     def remove(self, names: Sequence[str]) -> None:
-        """Remove objects of a folder."""
+        """Delete objects of this folder."""
         if names:
-            self.opened()[0].rm([(self / name).opened()[1] for name in names])
+            self.store_and_path()[0].rm([(self / name).store_and_path()[1] for name in names])
             _SEEN.clear()
 
     @contextmanager
-    def uploading(self, largest: int) -> Iterator[None]:
-        """Let S3 forget uploads to here that nobody had completed when the block began.
+    def aborting_old_uploads(self, largest: int) -> Iterator[None]:
+        """Abort multipart uploads to this place that were unfinished when the block began.
 
         Only whoever uploads in pieces, as they did, looks for them.
         """
-        store, name = self.opened()
+        store, name = self.store_and_path()
         left: list[dict[str, Any]] = []
         if "s3" in store.protocol and largest >= _AT_ONCE:
             bucket, key, _ = store.split_path(name)
@@ -204,8 +207,8 @@ class Url:
             for each in left:
                 store.call_s3("abort_multipart_upload", **each)
 
-    def opened(self) -> tuple[Any, str]:
-        """Return the store, and the name of this place in it."""
+    def store_and_path(self) -> tuple[Any, str]:
+        """Return the fsspec file system of the URL and the path in it."""
         import fsspec  # only URLs need it
 
         store, name = fsspec.core.url_to_fs(self.text)
@@ -215,25 +218,25 @@ class Url:
 Place: TypeAlias = Path | Url
 
 
-def place(text: str | Path | Url) -> Place:
-    """Return the place that a text names."""
+def parse_place(text: str | Path | Url) -> Place:
+    """Return the path or URL that a text names."""
     return Url(text) if isinstance(text, str) and "://" in text else Path(str(text))
 
 
 def state_of(place: Place) -> str | None:
-    """Return what tells whether a file or object is still the same, or None where there is none."""
+    """Return a text that changes when a file or object does; None if it does not exist."""
     if isinstance(place, Path):
         try:
             stat = place.stat()
         except OSError:
             return None
         return f"{stat.st_ino} {stat.st_size} {stat.st_mtime_ns}"
-    entry = place.entry()
-    return None if entry is None else _state(entry)
+    entry = place.metadata()
+    return None if entry is None else _state_in(entry)
 
 
-def _state(entry: Mapping[str, Any]) -> str:
-    """Return what a store tells of the state of an object: the ETag, where there is one."""
+def _state_in(entry: Mapping[str, Any]) -> str:
+    """Return the state in a store's metadata of an object: its ETag, or another version."""
     return next((str(entry[key]) for key in (*_STATES, "size") if entry.get(key)), "")
 
 
@@ -244,71 +247,74 @@ _SEEN: dict[str, tuple[float, Any]] = {}
 _FRESH = 10.0
 
 
-def _seen(url: str) -> tuple[float, Any] | None:
+def _cached(url: str) -> tuple[float, Any] | None:
+    """Return the time and the answer of a recent request to a URL, or None."""
     seen = _SEEN.get(url)
     return seen if seen and time.monotonic() < seen[0] + _FRESH else None
 
 
 @lru_cache(maxsize=4)
-def _fetched(url: Url, names: Sequence[str], known: Sequence[tuple[int, str]]) -> list[bytes]:
-    """Return objects of known sizes and states; one that has another size now was replaced."""
-    store = url.opened()[0]
-    places = [place.opened()[1] for place in ([url / name for name in names] or [url])]
-    contents = side_by_side(store, places, [size + 1 for size, _ in known])
+def _fetch_known(url: Url, names: Sequence[str], known: Sequence[tuple[int, str]]) -> list[bytes]:
+    """Return the content of objects of known sizes; ReplacedError if a size has changed."""
+    store = url.store_and_path()[0]
+    places = [place.store_and_path()[1] for place in ([url / name for name in names] or [url])]
+    contents = fetch_parallel(store, places, [size + 1 for size, _ in known])
     for content, (size, _) in zip(contents, known, strict=True):
         if isinstance(content, FileNotFoundError) or len(content) != size:
             raise ReplacedError(url)
     return contents
 
 
-def side_by_side(store: Any, names: Sequence[str], ends: Sequence[int]) -> list[Any]:
-    """Return what lies in objects up to some ends, or the errors in its place."""
+def fetch_parallel(store: Any, names: Sequence[str], ends: Sequence[int]) -> list[Any]:
+    """Return the first bytes of several objects, fetched in parallel; errors take their place."""
     bounded = {"batch_size": SIDE_BY_SIDE} if store.async_impl else {}
     starts = [0] * len(names)
     fetched: list[Any] = store.cat_ranges(names, starts, ends, on_error="return", **bounded)
     return fetched
 
 
-def stamp(entry: Mapping[str, Any]) -> int:
-    """Return a digest of what a store says of the state of an object, 0 if nothing."""
+def state_digest(entry: Mapping[str, Any]) -> int:
+    """Return a digest of the state in a store's metadata of an object, 0 if it has none."""
     state = [str(entry[key]) for key in _STATES if entry.get(key)]
     return xxhash.xxh3_64_intdigest("\0".join(state).encode()) >> 1 if state else 0
 
 
-def staging(place: Place) -> Path:
-    """Return the local path beside which what becomes a place is made."""
+def staging_path(place: Place) -> Path:
+    """Return the local path beside which temporary files for a path or URL are made."""
     if isinstance(place, Path):
         return place.resolve()
     name = f"ttastats-{xxhash.xxh3_64_hexdigest(place.text.rstrip('/').encode())}"
     return Path(tempfile.gettempdir(), name)
 
 
-def shown(url: str) -> str:
-    """Return a URL without what may be a secret: the user in front of the host, and the query."""
+def without_secrets(url: str) -> str:
+    """Return a URL without its user and query, which may hold secrets."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
 
 
 @contextmanager
-def reaching(url: Url) -> Iterator[None]:
-    """Turn whatever a store's package raises into one error that says what to do."""
+def store_errors_named(url: Url) -> Iterator[None]:
+    """Turn any error of a store's package into one TtastatsError that names the URL."""
     try:
         yield
     except TtastatsError:
         raise
     except Exception as error:  # the package for the store may raise anything
-        raise unreachable(url.text, error) from error
+        raise store_error(url.text, error) from error
 
 
-def unreachable(url: str, error: Exception) -> TtastatsError:
-    """Return the error for a store that cannot be reached."""
+def store_error(url: str, error: Exception) -> TtastatsError:
+    """Return the error for a store that could not be reached."""
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    reason = reason.replace(url, shown(url)).partition("\n")[0]
-    return TtastatsError(f"cannot be reached: {reason}", where=shown(url), remedy=_remedy(error))
+    reason = reason.replace(url, without_secrets(url)).partition("\n")[0]
+    return TtastatsError(
+        f"cannot be reached: {reason}", where=without_secrets(url), remedy=_store_remedy(error)
+    )
 
 
-def _remedy(error: Exception) -> str:
-    """Return what to do where a store cannot be reached."""
+def _store_remedy(error: Exception) -> str:
+    """Return the advice for an error of a store's package."""
     if isinstance(error, ImportError):
         return "Install the fsspec package for this kind of URL, such as s3fs."
     if isinstance(error, FileNotFoundError | ValueError):

@@ -30,7 +30,7 @@ DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
 def line_blocks(raw: IO[bytes], name: str, size: int, stored: int = 0) -> Iterator[bytes]:
-    """Yield the bytes of a file of some name and size in blocks cut after a line feed.
+    """Yield the decompressed bytes of a file in blocks that end at a line feed.
 
     The last one ends where the file does. TooLargeError if it grows beyond all measure.
     """
@@ -55,17 +55,17 @@ def line_blocks(raw: IO[bytes], name: str, size: int, stored: int = 0) -> Iterat
 def decompressed(
     raw: IO[bytes], name: str, size: int, stored: int = 0, *, at_once: bool = False
 ) -> Iterator[bytes]:
-    """Yield the bytes of a file in chunks, decompressed by its name's ending.
+    """Yield the bytes of a file in chunks, decompressed by the extension of its name.
 
     `stored` are the bytes that it takes in an archive which compresses each member, else 0. Those
     `at_once` are as small as the reader makes them: none waits for bytes that are damaged.
     """
     opener = next((_OPENERS[end] for end in COMPRESSED if name.endswith(end)), None)
     if opener is None:
-        chunks = _chunks(raw, size, _SMALL_BLOCK if at_once else BLOCK)
+        chunks = _read_chunks(raw, size, _SMALL_BLOCK if at_once else BLOCK)
     else:
         stream = opener(raw)
-        chunks = _chunks(_Unbuffered(stream) if at_once else stream, 0)
+        chunks = _read_chunks(_Unbuffered(stream) if at_once else stream, 0)
     if opener is None and not stored:
         yield from chunks
         return
@@ -100,7 +100,7 @@ class _Zstandard:
         self._whole = True  # as is what has not begun
 
     def read(self, size: int) -> bytes:
-        """Return at most so many bytes, none at the end; a frame may follow another."""
+        """Return up to `size` decompressed bytes, none at the end; there may be several frames."""
         while True:
             if self._frame.eof:
                 self._unread, self._frame, self._whole = self._frame.unused_data, self._new(), True
@@ -128,8 +128,8 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
 }
 
 
-def _chunks(stream: Any, size: int, block: int = BLOCK) -> Iterator[bytes]:
-    """Read a stream to its end, in one piece where it is known to be small.
+def _read_chunks(stream: Any, size: int, block: int = BLOCK) -> Iterator[bytes]:
+    """Yield a stream's bytes in chunks; a small file of known size in one.
 
     One byte more is asked for than there should be: where it does not come, that was the end.
     """

@@ -26,7 +26,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def seconds(value: float, digits: int = 3) -> str:
-    """Return a duration in the unit a person would say it in: ms, s, min, h or d."""
+    """Return a duration in the best unit of ms, s, min, h or d."""
     size = abs(value)
     if not math.isfinite(value):
         return significant(value)
@@ -38,8 +38,8 @@ def seconds(value: float, digits: int = 3) -> str:
     return f"{significant(value / 86_400.0, digits)} d"
 
 
-def scaled(number: float, unit: str, digits: int = 3) -> str:
-    """Return a number with the prefix of its size: `312 TFLOP/s`, `16.2 GB`; 1 kB is 1,000 B."""
+def with_prefix(number: float, unit: str, digits: int = 3) -> str:
+    """Return a number with an SI prefix: `312 TFLOP/s`, `16.2 GB`; 1 kB is 1,000 B."""
     scale, prefix = next((s, p) for s, p in _PREFIXES if abs(number) >= s or s == 1.0)
     return f"{significant(number / scale, digits)} {prefix}{unit}"
 
@@ -47,8 +47,8 @@ def scaled(number: float, unit: str, digits: int = 3) -> str:
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
-def counted(number: float, what: str) -> str:
-    """Return a mean number of epochs, steps or samples with its name: `4,200 steps`."""
+def mean_count(number: float, what: str) -> str:
+    """Return a mean number of epochs, steps or samples with its noun: `4,200 steps`."""
     if not math.isfinite(number):
         return f"{significant(number)} {what}"
     if number >= 1e7:
@@ -59,18 +59,18 @@ def counted(number: float, what: str) -> str:
 
 
 def amount(number: float, unit: Amount, digits: int = 3) -> str:
-    """Return an amount of an axis in its unit: `74.0 min`, `4,200 steps`, `$12.50`, `13.1 MJ`."""
+    """Return an amount of time, progress, money or energy with its unit: `74.0 min`, `$12.50`."""
     if unit == "seconds":
         return seconds(number, digits)
     if unit == "joules":
-        return scaled(number, "J", digits)
+        return with_prefix(number, "J", digits)
     if unit == "dollars":
         return dollars(number)
-    return counted(number, unit)
+    return mean_count(number, unit)
 
 
 def dollars(number: float) -> str:
-    """Return an amount of money in cents, below a cent in as many digits as it takes."""
+    """Return an amount of money in dollars: in cents, or in more digits below a cent."""
     if 0 < abs(number) < 0.1:
         return f"${significant(number, 2)}"
     return f"${number:,.2f}"
@@ -86,7 +86,7 @@ def percent(fraction: float) -> str:
 
 
 def count(number: float) -> str:
-    """Return a count: whole numbers bare, others with two decimals at most."""
+    """Return a count: whole numbers without decimals, others with up to two."""
     if not math.isfinite(number):
         return significant(number)
     if float(number).is_integer():
@@ -102,36 +102,36 @@ def p_value(value: float) -> str:
 
 
 def p_text(value: float) -> str:
-    """Return a p-value as a sentence has it: `p = .023`, `p < .001`."""
+    """Return a p-value as in a sentence: `p = .023`, `p < .001`."""
     text = p_value(value)
     return f"p < {text[1:]}" if text[0] == "<" else f"p = {text}"
 
 
 def ratio(number: float) -> str:
-    """Return a ratio with the digits that matter: 1.057, 21.55, 477."""
+    """Return a ratio in as many digits as are informative: 1.057, 21.55, 477."""
     if not math.isfinite(number):
         return significant(number)
     decimals = 3 if number < 10 else 2 if number < 100 else 0
     return f"{number:.{decimals}f}"
 
 
-def times(number: float, low: float | None = None, high: float | None = None) -> str:
-    """Return a factor with its interval, if that is known: `1.74×`, `1.74× [1.60, 1.89]`."""
-    return f"{number:.2f}×{within(low, high)}"
+def factor(number: float, low: float | None = None, high: float | None = None) -> str:
+    """Return a factor with its interval, if known: `1.74×`, `1.74× [1.60, 1.89]`."""
+    return f"{number:.2f}×{interval_suffix(low, high)}"
 
 
-def times_between(low: float, high: float) -> str:
-    """Return the limits of a factor: `1.60 to 1.89×`."""
+def factor_range(low: float, high: float) -> str:
+    """Return a range of factors: `1.60 to 1.89×`."""
     return f"{low:.2f} to {high:.2f}×"
 
 
-def within(low: float | None, high: float | None) -> str:
-    """Return the interval behind a number of two decimals, if there is one: ` [0.88, 0.98]`."""
+def interval_suffix(low: float | None, high: float | None) -> str:
+    """Return ` [0.88, 0.98]`, the interval to append to a number, or an empty text."""
     return "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
 
 
 def ratio_interval(estimate: float | None, low: float | None, high: float | None) -> str:
-    """Return a ratio with its interval as far as they are known: `1.057 [1.054, 1.060]`."""
+    """Return a ratio with its interval, as far as known: `1.057 [1.054, 1.060]`."""
     if estimate is None:
         return "–"
     if low is None or high is None:
@@ -141,7 +141,7 @@ def ratio_interval(estimate: float | None, low: float | None, high: float | None
 
 
 def runs_needed(number: int) -> str:
-    """Return how many runs a side would show a difference of the size seen."""
+    """Return the sentence part on how many runs a side would show the observed difference."""
     return f"{number:,} runs per side would be needed to detect a difference of this size"
 
 
@@ -151,7 +151,7 @@ def plural(number: int, singular: str, plural_form: str | None = None) -> str:
 
 
 def without_unit(ends: Sequence[str], value: str) -> Sequence[str]:
-    """Return the ends of an interval without their unit, where both have that of the value."""
+    """Return interval ends without their unit if both have the same unit as the value."""
     unit = "%" if value.endswith("%") else value[value.find(" ") :] if " " in value else ""
     return [end.removesuffix(unit) for end in ends] if all(e.endswith(unit) for e in ends) else ends
 
@@ -162,7 +162,7 @@ def ordinal(number: int) -> str:
     return f"{number:,}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
 
 
-def listed(names: Sequence[str], most: int = 6, between: str = ", ") -> str:
+def join_names(names: Sequence[str], most: int = 6, between: str = ", ") -> str:
     """Return `a, b and 3 more`, or with semicolons between `a, 1; b, 2; and 3 more`."""
     rest = len(names) - most
     more = f"{between.rstrip(', ')} and {rest} more" if rest > 0 else ""
@@ -181,31 +181,31 @@ class Digits:
     unit: str = ""
 
     def text(self, value: float) -> str:
-        """Return a number in its unit."""
-        return self._bare(value) + self.unit
+        """Return a number with its unit."""
+        return self._without_unit(value) + self.unit
 
     def signed(self, value: float) -> str:
-        """Return a difference with its sign, in its unit."""
+        """Return a difference with its sign and unit."""
         return f"{value:+.{self.decimals}f}{self.unit}"
 
-    def _bare(self, value: float) -> str:
+    def _without_unit(self, value: float) -> str:
         return f"{value:.{self.decimals}f}"
 
     def mean(self, value: float | None, spread: float | None) -> str:
-        """Return a mean with its standard deviation, as far as they are known."""
+        """Return a mean with its standard deviation, as far as known."""
         if value is None:
             return "–"
-        around = "" if spread is None else f" ±{self._bare(spread)}"
-        return f"{self._bare(value)}{around}{self.unit}"
+        around = "" if spread is None else f" ±{self._without_unit(spread)}"
+        return f"{self._without_unit(value)}{around}{self.unit}"
 
     def interval(self, low: float | None, high: float | None) -> str:
-        """Return an interval, if there is one."""
+        """Return an interval, or an empty text if there is none."""
         if low is None or high is None:
             return "–"
-        return f"[{self._bare(low)}, {self._bare(high)}]{self.unit}"
+        return f"[{self._without_unit(low)}, {self._without_unit(high)}]{self.unit}"
 
-    def gap(self, estimate: float | None, low: float | None, high: float | None) -> str:
-        """Return a difference with its interval, as far as they are known."""
+    def difference(self, estimate: float | None, low: float | None, high: float | None) -> str:
+        """Return a difference with its interval, as far as known."""
         if estimate is None:
             return "–"
         if low is None or high is None:
@@ -214,10 +214,10 @@ class Digits:
         return "{} [{}, {}]".format(*bare) + self.unit
 
 
-def digits_of(
+def digits_for(
     exact: Sequence[float], spread: float | None, mean: float | None, unit: str = ""
 ) -> Digits:
-    """Return two digits of the spread, and at least those of numbers that were given exactly."""
+    """Return decimals that show two digits of the spread, and all those of exact numbers."""
     size = abs(mean or 0.0)
     usual = _USUAL - 1 - (math.floor(math.log10(size)) if 0 < size < math.inf else 0)
     decimals = usual

@@ -14,8 +14,8 @@ def is_server(url: str) -> bool:
     return _PLACE.match(url) is not None
 
 
-def without(url: str) -> str:
-    """Return a URL without its user and password, which are held for `of`."""
+def without_user(url: str) -> str:
+    """Return a URL without its user and password, which are remembered for `user_of`."""
     match = _PLACE.match(url)
     if match is None or match[2] is None:
         return url
@@ -24,13 +24,13 @@ def without(url: str) -> str:
     return place + url[match.end() :]
 
 
-def of(url: str) -> str:
-    """Return the user and password named for the server of a URL, as they were written."""
+def user_of(url: str) -> str:
+    """Return the user and password remembered for the server of a URL, or an empty text."""
     match = _PLACE.match(url)
     return _known.get(match[1] + match[3], "") if match else ""
 
 
-def hold(url: str, user: str) -> None:
-    """Hold a user and password that another process was given for the server of a URL."""
+def remember_user(url: str, user: str) -> None:
+    """Remember the user and password of a URL's server, received from another process."""
     if user:
-        without(url.replace("://", f"://{user}@", 1))
+        without_user(url.replace("://", f"://{user}@", 1))

@@ -42,12 +42,12 @@ class Following:
         record(logs, **self._settings)  # says before the training what is wrong; writes nothing
 
     def begin(self, *, enabled: bool = True, **known: Any) -> None:
-        """Let the time count from now on."""
+        """Start the recording and its clock."""
         self._logged, self._is_there = set(), False
         self._run = record(self._logs, **{**known, "enabled": enabled, **self._settings}).start()
 
-    def evaluated(self, metrics: Mapping[str, Any], **progress: Any) -> bool:
-        """Record an evaluation, and tell whether it meets the target.
+    def record_evaluation(self, metrics: Mapping[str, Any], **progress: Any) -> bool:
+        """Record the metrics of an evaluation; return whether the target is met.
 
         One that does not tell the metric, of another data set for example, is passed over, and so
         is what comes before or after the training.
@@ -63,7 +63,7 @@ class Following:
         return self._run.evaluation(metrics[metric], **progress, **more)
 
     def end(self, reason: str | None = None) -> None:
-        """Write how the run ended."""
+        """Record the end of the run and close the log."""
         if self._run is None:
             return
         self._run.finish(reason)

@@ -20,7 +20,7 @@ class Record(Following, TrainerCallback):  # type: ignore[misc]  # the package m
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Begin."""
+        """Start recording."""
         each = args.train_batch_size * args.gradient_accumulation_steps
         self.begin(
             enabled=state.is_world_process_zero,
@@ -37,13 +37,13 @@ class Record(Following, TrainerCallback):  # type: ignore[misc]  # the package m
         metrics: Mapping[str, float],
         **_: Any,
     ) -> None:
-        """Take an evaluation."""
-        met = self.evaluated(metrics, epoch=state.epoch, step=state.global_step)
+        """Record an evaluation; stop the training when the target is met."""
+        met = self.record_evaluation(metrics, epoch=state.epoch, step=state.global_step)
         if met and self._stop:
             control.should_training_stop = True
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """End."""
+        """Stop recording."""
         self.end()

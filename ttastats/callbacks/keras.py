@@ -18,14 +18,14 @@ class Record(Following, Callback):  # type: ignore[misc]  # the package may be a
     """
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Begin."""
+        """Start recording."""
         self.begin()
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
-        """Take an evaluation; Keras counts epochs from 0."""
-        if self.evaluated(logs or {}, epoch=epoch + 1) and self._stop:
+        """Record an evaluation; Keras counts epochs from 0."""
+        if self.record_evaluation(logs or {}, epoch=epoch + 1) and self._stop:
             self.model.stop_training = True
 
     def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:
-        """End."""
+        """Stop recording."""
         self.end()

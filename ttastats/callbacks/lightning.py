@@ -20,30 +20,30 @@ class Record(Following, Callback):  # type: ignore[misc]  # the package may be a
     """
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Begin; the check of sanity comes before."""
+        """Start recording; the sanity check has ended by then."""
         self.begin(enabled=trainer.is_global_zero)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Take an evaluation."""
-        met = self.evaluated(
-            trainer.callback_metrics, epoch=_epochs(trainer), step=trainer.global_step
+        """Record an evaluation."""
+        met = self.record_evaluation(
+            trainer.callback_metrics, epoch=_epochs_trained(trainer), step=trainer.global_step
         )
         if met and self._stop:
             trainer.should_stop = True
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """End."""
+        """Stop recording."""
         self.end()
 
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
     ) -> None:
-        """End before the time."""
+        """Stop recording and log the exception."""
         self.end(reason_of(exception))
 
 
-def _epochs(trainer: Trainer) -> float | None:
-    """Return the epochs trained, parts of one included, where an epoch has a length."""
+def _epochs_trained(trainer: Trainer) -> float | None:
+    """Return the epochs trained with their fraction, or None if an epoch has no length."""
     batches = trainer.num_training_batches
     if not batches or math.isinf(batches):
         return None

@@ -46,7 +46,7 @@ def _root(
 def main() -> NoReturn:
     """Run the command line; an error becomes one message and exit code 2."""
     output.accept_any_encoding()
-    sys.argv[1:] = map(users.without, sys.argv[1:])  # pages show the command
+    sys.argv[1:] = map(users.without_user, sys.argv[1:])  # pages show the command
     try:
         try:
             app()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 import ttastats as tta
 from ttastats.base import percentages
-from ttastats.base.errors import TtastatsError, refuse_if
-from ttastats.base.stores import place, shown
+from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.stores import parse_place, without_secrets
 from ttastats.cli.options import changed
 from ttastats.cli.sides import Gates, Judging, Parts, options, refuse_of_runs, sources
 from ttastats.sides.options import AtBudget, Counted, Judged, Sided, View
@@ -62,14 +62,14 @@ def compare(
     how = options(judging)
     remedy = f"Add {'--profile-b' if profile_a else '--profile-a'}."
     one_side = "profiles were given for one side only"
-    refuse_if(bool(profile_a) != bool(profile_b), one_side, None, remedy)
+    raise_if(bool(profile_a) != bool(profile_b), one_side, None, remedy)
     profiles = (profile_a, profile_b) if profile_a else None
     if (of_steps := _alone(files, profiles)) is not None:
         refuse_of_runs(
             changed(parts, sides, judged, judging, gates, budget), but=("--confidence", "--by")
         )
         by = ",".join(judged.get("by", ())) or "work"
-        refuse_if(
+        raise_if(
             by not in {"work", "operator"},
             "is not a breakdown of the work of a step",
             f"--by {by}",
@@ -77,8 +77,8 @@ def compare(
         )
         return tta.compare_profiles(*of_steps, by=cast("By", by), confidence=how.confidence)
     for file in files if same else ():  # the number of a margin
-        refuse_if(
-            percentages.any_number(file) is not None and not Path(file).exists(),
+        raise_if(
+            percentages.parse_number(file) is not None and not Path(file).exists(),
             "takes no number: it means that the files hold runs of one setup",
             f"--same {file}",
             f"To test equality within a margin: --same --margin {file}.",
@@ -86,7 +86,7 @@ def compare(
     sides_of = sources(files, parts, one_will_do=same or bool(baseline))
     if baseline:
         whole = "--same has no baseline"
-        refuse_if(same, whole, f"--baseline {baseline}", "Remove one of the two.")
+        raise_if(same, whole, f"--baseline {baseline}", "Remove one of the two.")
         sides_of = [tta.latest_segment([baseline], **judged), *sides_of]
     return tta.compare(
         *sides_of,
@@ -114,13 +114,13 @@ def _alone(files: Sequence[str], both: _Profiles | None) -> _Profiles | None:
                 "nothing to compare", remedy="Give two files: ttastats compare a.parquet b.parquet"
             )
         return both
-    profiles = [file for file in files if is_profile(place(file))]
+    profiles = [file for file in files if is_profile(parse_place(file))]
     if len(profiles) == len(files) == 2:
         return profiles[:1], profiles[1:]
     if profiles:
         raise TtastatsError(
             "is a profile, but other files are runs",
-            where=shown(profiles[0]),
+            where=without_secrets(profiles[0]),
             remedy="Pass it as --profile-a or --profile-b.",
         )
     return None
@@ -144,5 +144,5 @@ def targets(
     $ ttastats targets a.parquet b.parquet --metric val_loss
     """
     tables = sources(files, parts, one_will_do=True)
-    refuse_if(len(tables) > 2, "more than two files", None, "Compare two at a time.")
+    raise_if(len(tables) > 2, "more than two files", None, "Compare two at a time.")
     return tta.targets(*tables, points=points, metric=metric, **counted)

@@ -15,7 +15,7 @@ import typer
 
 import ttastats as tta
 from ttastats.base import stores
-from ttastats.base.errors import TtastatsError, refuse_if
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.cli.options import changed
 from ttastats.cli.output import progress, say, show_page
 from ttastats.cli.sides import Gates, Judging, Parts, refuse_of_runs, sources
@@ -65,9 +65,9 @@ def report(
 
     path = None if str(output) == "-" else output
     if path is not None:
-        place.expect(path, map(stores.place, files))
+        place.expect(path, map(stores.parse_place, files))
     options = options_of(judging)
-    if all(is_profile(stores.place(file)) for file in files):
+    if all(is_profile(stores.parse_place(file)) for file in files):
         runs_only = changed(
             parts, sides, judged, judging, gates, budget, {"also": also} if also else {}
         )
@@ -142,7 +142,7 @@ def plot(
         return
     if kind not in of_profiles.KINDS:
         kinds.of(kind, metric, on)
-    refuse_if(
+    raise_if(
         confidence is not None and kind not in _OF_ANY_CONFIDENCE,
         f"plot {kind} does not support --confidence",
         "--confidence",
@@ -161,7 +161,7 @@ def plot(
             )
         _write(output, files, look(), lambda: api.plot_profiles(kind, files))
         return
-    refuse_if(not files, "no input file", None, f"ttastats plot {kind} FILE -o {kind}.svg")
+    raise_if(not files, "no input file", None, f"ttastats plot {kind} FILE -o {kind}.svg")
     style, tables = look(), sources(files, parts, one_will_do=True)
     options = Options() if confidence is None else Options(confidence=confidence)
     question: dict[str, Any] = {"metric": metric, "options": options, **sides, **judged}
@@ -193,7 +193,7 @@ def _write(
     """Draw plots, write them, and say what they show."""
     from ttastats.output.plots import drawing
 
-    drawing.expect(output, [stores.place(name) for name in inputs])
+    drawing.expect(output, [stores.parse_place(name) for name in inputs])
     plots = draw()
     drawing.write(output, plots, look)
     for plot in plots:
@@ -206,6 +206,6 @@ def _print(kind: str, material: Material) -> None:
 
     kinds = ", ".join(in_words.KINDS)
     remedy = f"Write it to a file: -o {kind}.svg. Kinds with text output: {kinds}."
-    refuse_if(kind not in in_words.KINDS, f"{kind} cannot be printed as text", "plot", remedy)
+    raise_if(kind not in in_words.KINDS, f"{kind} cannot be printed as text", "plot", remedy)
     for line in in_words.lines(material, width=get_terminal_size().columns):
         typer.echo(line)

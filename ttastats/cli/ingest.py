@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 import ttastats as tta
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.base.units import plural
 from ttastats.cli.output import progress, say
 from ttastats.formats.own_logs import GUESSED
@@ -117,9 +117,9 @@ def ingest(
     block: dict[str, Any] = {key: value for key, value in asdict(own_logs).items() if value}
     option = f"--{next(iter(block), '').replace('_', '-')}"
     both = f"{option} and --config both describe the logs"
-    refuse_if(block and config, both, option, "Move it to that file, or drop --config.")
+    raise_if(block and config, both, option, "Move it to that file, or drop --config.")
     also = f"{option if block else '--config'} and --guess both describe the logs"
-    refuse_if(guess and (block or config), also, "--guess", "Drop one of them.")
+    raise_if(guess and (block or config), also, "--guess", "Drop one of them.")
     from ttastats.ingestion.ingest import ingest as read_logs  # polars costs start-up time
     from ttastats.ingestion.workers import dask as cluster
 

@@ -71,8 +71,8 @@ READ: dict[str, Callable[[str], Any]] = {
     "on": columns,
     "levels": columns,
     # Half or less would make an interval meaningless.
-    "confidence": lambda text: percentages.fraction(text, "--confidence", above=0.5),
-    "margin": lambda text: percentages.fraction(text, "--margin"),
+    "confidence": lambda text: percentages.parse_fraction(text, "--confidence", above=0.5),
+    "margin": lambda text: percentages.parse_fraction(text, "--margin"),
 }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ttastats as tta
-from ttastats.base.errors import TtastatsError, refuse_if
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.cli.options import Output, changed, columns
 from ttastats.cli.output import say, show
 from ttastats.cli.train import ENDS, Setup, needs_torch
@@ -44,7 +44,7 @@ class Recorded:
         if self.batch_sizes is None or self.batch_sizes == _AUTOMATIC:
             return None if self.batch_sizes is None else ()
         words = self.batch_sizes.split(",")
-        refuse_if(
+        raise_if(
             not all(word.strip().isdecimal() and int(word) for word in words),
             f"invalid batch sizes {self.batch_sizes!r}",
             "--batch-sizes",
@@ -117,15 +117,15 @@ def _run(name: str, path: Path, recorded: Recorded, setup: Setup) -> list[Path]:
     options, grid = setup.options(name)
     for value in ENDS:
         idle = "has no effect on a step"
-        refuse_if(value in options.values, idle, f"--set {value}", "Leave it out.")
+        raise_if(value in options.values, idle, f"--set {value}", "Leave it out.")
     apart = "Profile each value separately; only --batch-sizes takes several."
     several = next(iter(grid), "")
-    refuse_if(several, "takes one value", f"--set {several}", apart)
+    raise_if(several, "takes one value", f"--set {several}", apart)
     layers = columns(recorded.without or "")
     request = workload.Request(
         name, options, recorded.steps, recorded.sizes(), recorded.ablation, layers
     )
-    store.write(workload.recorded(request), path)
+    store.write_profile(workload.recorded(request), path)
     return [path]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from ttastats.base.errors import TtastatsError, refuse_if
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.sides.options import Options
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def sources(files: Sequence[str], parts: Parts, *, one_will_do: bool = False) ->
     if parts:
         whole = len(files) == 1 and len(parts) == 2
         remedy = "Give one file and both options, or two files and neither."
-        refuse_if(not whole, "--a and --b select two parts of one file", None, remedy)
+        raise_if(not whole, "--a and --b select two parts of one file", None, remedy)
         conditions = (parse_all(parts.get("a", ()), "--a"), parse_all(parts.get("b", ()), "--b"))
         return [Selection(files[0], each) for each in conditions]
     if len(files) < 2 and not one_will_do:
@@ -86,7 +86,7 @@ def options(judging: Judging) -> Options:
     given: dict[str, Any] = {**judging}
     sequential, most = given.pop("sequential", False), given.get("max_runs")
     alone, remedy = most is not None and not sequential, "Add --sequential, or remove --max-runs."
-    refuse_if(alone, "needs --sequential", f"--max-runs {most}", remedy)
+    raise_if(alone, "needs --sequential", f"--max-runs {most}", remedy)
     return Options(**({"max_runs": MAX_RUNS} if sequential else {}) | given)
 
 
@@ -94,4 +94,4 @@ def refuse_of_runs(options: Iterable[str], but: Sequence[str] = ("--confidence",
     """Refuse options that are about runs, beside profiles, but those that are about both."""
     what = "applies to runs, but the files are profiles"
     for option in options:
-        refuse_if(option not in but, what, option, "Remove it, or give tables of runs.")
+        raise_if(option not in but, what, option, "Remove it, or give tables of runs.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import ttastats as tta
 from ttastats.base import percentages
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.cli.sides import Parts, sources
 from ttastats.sides.options import AtBudget, Judged, JudgedAt
 
@@ -181,10 +181,10 @@ def power(
     """
     return tta.power(
         files or None,
-        cv=percentages.fraction(cv, "--cv", below=_MOST) if cv else None,
+        cv=percentages.parse_fraction(cv, "--cv", below=_MOST) if cv else None,
         n=runs,
-        effects=[percentages.fraction(text, "--detect", below=_MOST) for text in detect],
-        power=percentages.fraction(power, "--power"),
+        effects=[percentages.parse_fraction(text, "--detect", below=_MOST) for text in detect],
+        power=percentages.parse_fraction(power, "--power"),
         max_runs=max_runs,
         prior=list(prior) or None,
         **judged,
@@ -265,7 +265,7 @@ def claim(
         quality=quality,
         seconds=seconds,
         steps=steps,
-        level=percentages.fraction(level, "--level", below=0.5),
+        level=percentages.parse_fraction(level, "--level", below=0.5),
         sigma=sigma,
         prior=list(prior) or None,
         **keywords,
@@ -301,7 +301,7 @@ def record(
     if rules == "list":
         return of_rules()
     usage = "Usage: ttastats record A.parquet B.parquet --rules NAME"
-    refuse_if(not files, "no runs given", None, usage)
+    raise_if(not files, "no runs given", None, usage)
     report = tta.judge_record(
         *sources(files, parts, one_will_do=True),
         rules=rules,

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 import ttastats as tta
-from ttastats.base.errors import TtastatsError, refuse_if
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.cli.options import Output
 from ttastats.cli.output import say, show
 
@@ -91,7 +91,7 @@ class Setup(Recipe):
         for setting in self.set_:
             name, sign, text = setting.partition("=")
             wrong = "lacks a value" if not sign else "is set twice" if name in texts else ""
-            refuse_if(wrong, wrong, f"--set {setting}", "Write --set NAME=VALUE once.")
+            raise_if(wrong, wrong, f"--set {setting}", "Write --set NAME=VALUE once.")
             texts[name] = text
         values = {
             name: [recipe.read(name, word.strip()) for word in text.split(",")]
@@ -130,13 +130,13 @@ def train(
     $ ttastats train --emit-log --runs 5
     $ ttastats train my_workload.py --emit-log logs
     """
-    refuse_if(dawnbench and emit_log is None, "needs a folder", "--dawnbench", "Add --emit-log.")
+    raise_if(dawnbench and emit_log is None, "needs a folder", "--dawnbench", "Add --emit-log.")
     with needs_torch("training"):
         from ttastats.trainer import after, experiment
 
     options, grid = setup.options(workload)
     several = next(iter(grid), "")
-    refuse_if(several, "takes one value", f"--set {several}", "`sweep` takes several.")
+    raise_if(several, "takes one value", f"--set {several}", "`sweep` takes several.")
     _say_where(workload, emit_log)
     folder = TemporaryDirectory(prefix="ttastats-") if emit_log is None else nullcontext(emit_log)
     with folder as root:
@@ -181,7 +181,7 @@ def sweep(
     """
     needs, remedy = "needs --until-decided", "Add --until-decided, or use --runs."
     alone = max_runs is not None and not until_decided
-    refuse_if(alone, needs, f"--max-runs {max_runs}", remedy)
+    raise_if(alone, needs, f"--max-runs {max_runs}", remedy)
     with needs_torch("training"):
         from ttastats.sides.looks import MAX_RUNS
         from ttastats.trainer import after, experiment, tables

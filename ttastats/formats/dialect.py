@@ -79,7 +79,7 @@ class Log(msgspec.Struct, frozen=True):
         TooLargeError
             It has more bytes than are read whole of a file with its name.
         """
-        return limits.joined(self.blocks(), limits.of_name(self.name))
+        return limits.join_blocks(self.blocks(), limits.limit_for(self.name))
 
 
 class Dialect(Protocol):

@@ -73,7 +73,7 @@ def table(
         except TtastatsError as error:
             if error.__cause__ is None:
                 raise
-    with atomic.naming(temporary):
+    with atomic.write_errors_named(temporary):
         return reading(temporary / key, state)
 
 

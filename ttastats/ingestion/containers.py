@@ -89,7 +89,7 @@ class Disk:
             if not os.path.isfile(path):  # reading from a pipe would wait for ever
                 return None
             with open(path, "rb") as file:
-                return limits.read(file, limits.of_name(path))
+                return limits.read_bounded(file, limits.limit_for(path))
         except (OSError, ValueError):  # a member of an archive may be called as no file can
             return None
 
@@ -283,10 +283,10 @@ class _Opened:
         name = self._names.get(place)
         if name is None:
             return None
-        most = limits.of_name(name)
-        limits.expect(_file(name, self._members[name]).size, most)
+        most = limits.limit_for(name)
+        limits.expect_size(_file(name, self._members[name]).size, most)
         with self.open(name) as member:
-            return limits.read(member, most)
+            return limits.read_bounded(member, most)
 
     def listing(self, folder: PurePosixPath) -> Names:
         """Return what lies directly in a folder."""
@@ -321,7 +321,7 @@ class _Headers(io.RawIOBase):
         self._plain = plain
 
     def read(self, size: int = -1) -> bytes:
-        limits.expect(size, limits.whole() + 1)
+        limits.expect_size(size, limits.whole_file_limit() + 1)
         return self._plain.read(size)
 
     def seek(self, place: int, whence: int = 0) -> int:
@@ -399,14 +399,14 @@ class Remote(_Standalone):
         """Open an object."""
         if name in self.contents:
             return io.BytesIO(self.contents[name])
-        handle: IO[bytes] = stores.Url(self.url).opened()[0].open(name, "rb")
+        handle: IO[bytes] = stores.Url(self.url).store_and_path()[0].open(name, "rb")
         return handle
 
     def fetch(self, files: Iterable[File]) -> None:
         """Fetch objects side by side; one that cannot be fetched says why where it is opened."""
         files = [file for file in files if 0 < file.size <= _FETCHED]
         names, ends = [file.name for file in files], [file.size for file in files]
-        fetched = stores.side_by_side(stores.Url(self.url).opened()[0], names, ends)
+        fetched = stores.fetch_parallel(stores.Url(self.url).store_and_path()[0], names, ends)
         for name, content in zip(names, fetched, strict=True):
             if isinstance(content, bytes):
                 self.contents[name] = content
@@ -417,7 +417,7 @@ class Remote(_Standalone):
 
     def companion(self, place: PurePosixPath) -> bytes | None:
         """Return the bytes of another object, or None."""
-        store, listed = stores.Url(self.url).opened()[0], self.listed()
+        store, listed = stores.Url(self.url).store_and_path()[0], self.listed()
         path = str(place).lstrip("/")
         if listed.covers(path):
             file = listed.files.get(path)
@@ -425,18 +425,18 @@ class Remote(_Standalone):
         else:
             names = [str(place), path]
         for name in names:
-            most = limits.of_name(name)
+            most = limits.limit_for(name)
             content: bytes | None = self.contents.get(name)
             with suppress(OSError, ValueError):
                 content = store.cat_file(name, end=most + 1) if content is None else content
             if content is not None:
-                limits.expect(len(content), most)
+                limits.expect_size(len(content), most)
                 return content
         return None
 
     def listing(self, folder: PurePosixPath) -> Names:
         """Return the objects whose names begin with that of the folder."""
-        store, listed = stores.Url(self.url).opened()[0], self.listed()
+        store, listed = stores.Url(self.url).store_and_path()[0], self.listed()
         path = str(folder).lstrip("/")
         if listed.covers(f"{path}/"):
             return tuple(sorted(name for name in listed.folders.get(path, ()) if name[0] != "."))
@@ -467,7 +467,7 @@ class Listed:
     """What lies in a folder of an object store, by names without a slash at the beginning."""
 
     def __init__(self, url: str) -> None:
-        store, root = stores.Url(url).opened()
+        store, root = stores.Url(url).store_and_path()
         store.invalidate_cache()
         self.root = root.strip("/")
         self.files: dict[str, File] = {}
@@ -496,7 +496,7 @@ def _object(store: Any, name: str, entry: Mapping[str, Any]) -> File:
             entry = store.info(name)
     except OSError:  # gone since: named where it is read
         return File(name)
-    return File(name, int(entry.get("size") or 0), stores.stamp(entry))
+    return File(name, int(entry.get("size") or 0), stores.state_digest(entry))
 
 
 class _Ahead:
@@ -560,11 +560,11 @@ class Tracking(_Standalone):
 
     def __reduce__(self) -> tuple[Any, tuple[str, str]]:
         """Return how another process makes it, which is told who asks."""
-        return _tracking, (self.url, users.of(self.url))
+        return _tracking, (self.url, users.user_of(self.url))
 
 
 def _tracking(url: str, user: str) -> Tracking:
-    users.hold(url, user)
+    users.remember_user(url, user)
     return Tracking(url)
 
 

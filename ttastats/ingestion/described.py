@@ -74,7 +74,7 @@ def proposed(propose: Guess | None, paths: Sequence[str]) -> tuple[list[Block], 
             for block in answer.config.split("[[logs]]\n")[1:]
         ]
         problems += [
-            Problem(NOT_GUESSED, f"{units.listed(names, 3)}: {reason}", "info", source=path)
+            Problem(NOT_GUESSED, f"{units.join_names(names, 3)}: {reason}", "info", source=path)
             for reason, names in answer.left
         ]
     return blocks, problems
@@ -150,7 +150,7 @@ def _root_of(path: str) -> str:
 def _text_of(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            return limits.read(file, limits.of_name(FILE)).decode("utf-8-sig")
+            return limits.read_bounded(file, limits.limit_for(FILE)).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError, limits.TooLargeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else reason
@@ -165,7 +165,7 @@ def _of_sources(configs: Iterable[Source]) -> list[_Text]:
     texts = []
     for source in configs:
         try:
-            text = limits.joined(source.blocks(), limits.of_name(FILE)).decode("utf-8-sig")
+            text = limits.join_blocks(source.blocks(), limits.limit_for(FILE)).decode("utf-8-sig")
         except (UnreadableError, UnicodeDecodeError, limits.TooLargeError) as error:
             raise TtastatsError(f"cannot be read: {error}", where=source.name) from error
         texts.append((text, source.name, str(source.container.folder(source.file.name))))

@@ -17,7 +17,7 @@ import polars as pl
 from ttastats.base import units, users
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem, Severity
-from ttastats.base.stores import Place, Url, place
+from ttastats.base.stores import Place, Url, parse_place
 from ttastats.formats.own_logs import GUESSED
 from ttastats.table import store, tables
 from ttastats.table.conform import conform
@@ -62,7 +62,7 @@ class Read:
                 units.plural(number[level], _CALLED[level]) for level in _CALLED if number[level]
             )
             parts.append(f"{counts} ({listing})")
-        lines = [f"{units.listed(self.logs, _NAMED)}: {'; '.join(parts)}"]
+        lines = [f"{units.join_names(self.logs, _NAMED)}: {'; '.join(parts)}"]
         lines += [f"  {problem.place}: {problem.message}" for problem in self.rejected[:_NAMED]]
         if (rest := len(self.rejected) - _NAMED) > 0:
             lines.append(f"  and {rest:,} more: {listing}")
@@ -146,7 +146,7 @@ def _tables(source: Source) -> list[Place]:
 def _by_kind(source: Source) -> tuple[list[Place], list[str]]:
     names = _names(source)
     logs = [name for name in names if store.is_logs(name)]
-    return [place(name) for name in names if name not in logs], logs
+    return [parse_place(name) for name in names if name not in logs], logs
 
 
 def judged(source: Source) -> pl.DataFrame | None:
@@ -166,7 +166,7 @@ def judged(source: Source) -> pl.DataFrame | None:
     if missing := [name for name in columns.of_runs() if name not in source.columns]:
         raise TtastatsError(
             "the rows of a report are not a table of runs: missing columns "
-            f"{units.listed(missing, 5)}",
+            f"{units.join_names(missing, 5)}",
             remedy="Give the file or the frame from which the report was made.",
         )
     return source
@@ -174,7 +174,7 @@ def judged(source: Source) -> pl.DataFrame | None:
 
 def paths(source: Source) -> list[Place]:
     """Return the files that were given; a frame is none."""
-    return [place(name) for name in _names(source)]
+    return [parse_place(name) for name in _names(source)]
 
 
 def _names(source: Source) -> list[str]:
@@ -193,4 +193,4 @@ def _names(source: Source) -> list[str]:
 def _name(path: Any) -> str:
     if isinstance(path, Url):
         return path.text
-    return users.without(path) if isinstance(path, str) else str(Path(path))
+    return users.without_user(path) if isinstance(path, str) else str(Path(path))

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.base import atomic, limits, nearest, stores, users
-from ttastats.base.errors import TtastatsError, refuse_if
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.records import Problem
 from ttastats.base.stores import Place
 from ttastats.base.units import plural
@@ -145,11 +145,11 @@ def ingest(
         A path is missing, there is no log at all, the output cannot be written, or what is said of
         the logs cannot be read.
     """
-    limits.whole()  # a wrong setting is no fault of a file
-    paths = [users.without(path) if isinstance(path, str) else path for path in paths]
+    limits.whole_file_limit()  # a wrong setting is no fault of a file
+    paths = [users.without_user(path) if isinstance(path, str) else path for path in paths]
     for path in paths:
         _expect_no_table(Path(path))
-    target = stores.place(output or default_output(paths))
+    target = stores.parse_place(output or default_output(paths))
     in_parts = str(output or "").endswith(("/", os.sep)) or target.is_dir()
     store.expect_place(target, in_parts=in_parts)
     _expect_parts(target, partition, append=append, in_parts=in_parts)
@@ -159,7 +159,7 @@ def ingest(
         # In this order: those who read have stopped when what they left behind is removed.
         with (
             suppress(*[stores.ReplacedError] * (more > 0)),
-            atomic.folder_beside(target) as folder,
+            atomic.temporary_folder(target) as folder,
             Workers(workers, executor) as readers,
         ):
             state = store.state_of(target)
@@ -189,7 +189,7 @@ def ingest(
 def _expect_parts(target: Place, partition: Sequence[str], *, append: bool, in_parts: bool) -> None:
     """Raise where parts are asked for and there are none, or they are cut by no column of runs."""
     option = "--append" if append else "--partition"
-    refuse_if(
+    raise_if(
         (append or partition) and not in_parts,
         "needs a folder of parts",
         option,
@@ -197,8 +197,8 @@ def _expect_parts(target: Place, partition: Sequence[str], *, append: bool, in_p
     )
     columns = [name for name in schema.RUN_NAMES if schema.POLARS[name] in {pl.String, pl.Int64}]
     for name in partition:
-        remedy = nearest.among(name, columns, "Columns")
-        refuse_if(name not in columns, f"{name} is no column of runs", "--partition", remedy)
+        remedy = nearest.suggestion(name, columns, "Columns")
+        raise_if(name not in columns, f"{name} is no column of runs", "--partition", remedy)
 
 
 def _expect_no_table(path: Path) -> None:
@@ -347,7 +347,9 @@ def _profile(
         profiles=profiles.profiles,
     )
     record = manifest.record(sources, left_out, (), (), (*words, "profile"))
-    profile_store.write(profiles.rows, target, manifest=record, problems=every, expected=[state])
+    profile_store.write_profile(
+        profiles.rows, target, manifest=record, problems=every, expected=[state]
+    )
     return account
 
 
@@ -362,11 +364,11 @@ def _unchanged_profile(
     if not manifest.is_whole(before, fresh, unchanged):
         return None
     others = manifest.unchanged_of(before, "others", unchanged)
-    rows = profile_store.read([target])
+    rows = profile_store.read_profiles([target])
     return Account(
         files=len(sources),
         other_files=len(others),
-        problems=tuple(profile_store.problems_of(target)),
+        problems=tuple(profile_store.profile_problems(target)),
         output=target,
         unchanged=len(unchanged) - len(others),
         written=False,

@@ -25,12 +25,12 @@ def rows(paths: Sequence[Place]) -> Traces:
 
     inside = {path: _profiles_in(path) for path in paths}
     profiles = [profile for tables in inside.values() for profile in tables]
-    stored = store.read(profiles) if profiles or not paths else table.whole([])
+    stored = store.read_profiles(profiles) if profiles or not paths else table.concatenated([])
     read = [_traces(path) for path, tables in inside.items() if not tables]
     return Traces(
-        table.whole([stored, *(each.rows for each in read)]),
+        table.concatenated([stored, *(each.rows for each in read)]),
         (
-            *(problem for path in profiles for problem in store.problems_of(path)),
+            *(problem for path in profiles for problem in store.profile_problems(path)),
             *(problem for each in read for problem in each.problems),
         ),
     )

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from ttastats.base import atomic, limits
 from ttastats.base.errors import TtastatsError
-from ttastats.base.records import Problem, Run, Severity, collector_at_rest
+from ttastats.base.records import Problem, Run, Severity, without_garbage_collection
 from ttastats.base.stores import Place
 from ttastats.base.streams import UnreadableError
 from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
@@ -61,7 +61,7 @@ class Spool:
 
     def write(self, rows: pl.DataFrame) -> Path:
         """Write rows into a new file, in pieces of which several fit into memory."""
-        with atomic.naming(self.output):
+        with atomic.write_errors_named(self.output):
             handle, name = tempfile.mkstemp(suffix=".arrow", dir=self.folder)
             os.close(handle)
             # Thrice as fast to write as Parquet.
@@ -93,7 +93,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
     others: list[str] = []
     parts: list[str] = []
     surroundings = _Surroundings()
-    with collector_at_rest(), fetched(unit):
+    with without_garbage_collection(), fetched(unit):
         for source in unit:
             contents = _read(source, chosen, reading, surroundings)
             if contents is None:

@@ -254,7 +254,7 @@ def _standard_input() -> Source:
             "standard input is closed", where="-", remedy="Pipe a log into it, or name a file."
         )
     try:
-        data = limits.read(sys.stdin.buffer, limits.whole())
+        data = limits.read_bounded(sys.stdin.buffer, limits.whole_file_limit())
     except limits.TooLargeError as error:
         raise TtastatsError(
             str(error), where="standard input", remedy="Write it to a file, and name that."
@@ -299,9 +299,11 @@ def _remote(url: str) -> Iterator[Source]:
     try:
         listed = remote.listed()
     except Exception as error:  # the package for the store may raise anything
-        raise stores.unreachable(url, error) from error
+        raise stores.store_error(url, error) from error
     if not listed.files:
-        raise TtastatsError("no files found", where=stores.shown(url), remedy="Check the URL.")
+        raise TtastatsError(
+            "no files found", where=stores.without_secrets(url), remedy="Check the URL."
+        )
     for name, file in listed.files.items():
         below = os.path.relpath(name, listed.root)
         if any(part[0] == "." for part in below.split("/") if part != "."):

@@ -70,7 +70,7 @@ def read(sources: Iterable[Source]) -> Traces:
         else:
             ranks.append(rank)
             problems += [structs.replace(each, source=source.name) for each in rank.trace.problems]
-    rows = table.whole([_rows(profile, name) for name, profile in _profiles(ranks)])
+    rows = table.concatenated([_rows(profile, name) for name, profile in _profiles(ranks)])
     return Traces(rows, tuple(problems), tuple(others))
 
 
@@ -112,7 +112,7 @@ class _Digest:
 def _read(source: Source) -> _Read:
     digest = _Digest(source)
     try:
-        trace = kineto.read(digest.chunks())
+        trace = kineto.read_trace(digest.chunks())
     except NoTraceError:
         if digest.looks_like_one:
             raise UnreadableError("a trace without readable events") from None

@@ -18,7 +18,7 @@ import xxhash
 
 from ttastats.base import users
 from ttastats.base.errors import TtastatsError
-from ttastats.base.nearest import among
+from ttastats.base.nearest import suggestion
 from ttastats_parsers.mlflow import SERVED
 
 #: Runs and experiments of a page, which servers allow.
@@ -64,7 +64,7 @@ def runs(url: str) -> list[ListedRun]:
             chosen = {id_: name for id_, name in experiments.items() if named in {"", name}}
             chosen = chosen or {id_: name for id_, name in experiments.items() if id_ == named}
             if not chosen:
-                known = among(named, sorted(experiments.values()), "Experiments", most=12)
+                known = suggestion(named, sorted(experiments.values()), "Experiments", most=12)
                 raise TtastatsError(f"no experiment {named!r}", where=url, remedy=known)
             found = [
                 _listed(run, chosen[run.info.experiment_id])
@@ -160,7 +160,7 @@ def _asked(url: str) -> Iterator[Any]:
     from mlflow.exceptions import RestException
 
     place = address(url)[0]
-    user = users.of(url)
+    user = users.user_of(url)
     variable, number = _RETRIES
     is_set = variable in os.environ
     os.environ.setdefault(variable, number)

@@ -167,7 +167,7 @@ def _metrics(evaluations: pl.LazyFrame, metric: str, *, has_targets: bool) -> pl
     same = several.filter(pl.col("benchmark").eq_missing(pl.lit(benchmark, pl.String)))
     names = same["metric"].unique(maintain_order=True).to_list()
     raise TtastatsError(
-        f"{benchmark or 'these runs'}: several metrics: {units.listed(names)}",
+        f"{benchmark or 'these runs'}: several metrics: {units.join_names(names)}",
         remedy=f"Select one: --metric {names[0]}.",
     )
 

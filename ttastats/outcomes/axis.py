@@ -177,7 +177,7 @@ def by_clock(name: str, clock: str) -> str:
             raise TtastatsError(
                 f"unknown unit {name!r}",
                 where=_OPTION,
-                remedy=nearest.among(name, AXES, "Units"),
+                remedy=nearest.suggestion(name, AXES, "Units"),
             )
         return name
     if clock != "training" or name not in _OF_TRAINING:

@@ -10,8 +10,8 @@ from typing import Literal
 import polars as pl
 
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError, refuse_if
-from ttastats.base.percentages import any_number
+from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.percentages import parse_number
 
 Unit = Literal["end", "step", "samples", "epoch", "seconds"]
 
@@ -76,15 +76,15 @@ def parse(
     """Read the options of a budget; None if none is asked for."""
     if not at and not at_end:
         option = "--best" if best else "--interpolate"
-        refuse_if(best or interpolate, "no budget given", option, _WRITE)
+        raise_if(best or interpolate, "no budget given", option, _WRITE)
         return None
-    refuse_if(at and at_end, "two budgets given", f"{_OPTION} {at} --at-end", "Give one.")
+    raise_if(at and at_end, "two budgets given", f"{_OPTION} {at} --at-end", "Give one.")
     for other, option, why in (
         (best, "--best", "--best takes measured values"),
         (at_end, "--at-end", "there is no evaluation after the end"),
     ):
         where, remedy = f"--interpolate {option}", "Remove one of the two."
-        refuse_if(interpolate and other, f"cannot interpolate: {why}", where, remedy)
+        raise_if(interpolate and other, f"cannot interpolate: {why}", where, remedy)
     if not at:
         return Budget(best=best)
     return Budget(*_placed(at), best, interpolate)
@@ -92,7 +92,7 @@ def parse(
 
 def _placed(text: str) -> tuple[Unit, float]:
     match = re.fullmatch(r"\s*(step|sample|epoch|second)s?\s*=\s*(\S+)\s*", text)
-    amount = any_number(match[2]) if match and "%" not in match[2] else None
+    amount = parse_number(match[2]) if match and "%" not in match[2] else None
     if match is None or amount is None or amount <= 0:
         raise TtastatsError(f"{text!r} is not a budget", where=_OPTION, remedy=_WRITE)
     words: dict[str, Unit] = {

@@ -10,7 +10,7 @@ from typing import Literal
 import polars as pl
 
 from ttastats.base.errors import TtastatsError
-from ttastats.base.nearest import among
+from ttastats.base.nearest import suggestion
 from ttastats.base.records import FORMER_NAMES
 from ttastats.outcomes import time_to_target
 from ttastats.table import schema
@@ -70,7 +70,7 @@ def in_percent(name: str) -> bool:
 def unknown(name: str, known: Iterable[str], where: str) -> TtastatsError:
     """Return the error for a name that is no column: the nearest there are, or else all."""
     return TtastatsError(
-        f"unknown column {name!r}", where=where, remedy=among(name, known, "Columns")
+        f"unknown column {name!r}", where=where, remedy=suggestion(name, known, "Columns")
     )
 
 

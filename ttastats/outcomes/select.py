@@ -14,7 +14,7 @@ import polars as pl
 
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
-from ttastats.base.nearest import among, nearest
+from ttastats.base.nearest import nearest_names, suggestion
 from ttastats.base.note import Note, note
 from ttastats.outcomes import columns
 from ttastats.outcomes.conditions import KNOWN, Condition, parse_all
@@ -109,7 +109,7 @@ def _number(condition: Condition, name: str, dtype: pl.DataType, text: str) -> f
         return int(text)  # a seed may have more digits than a float
     if text.lower() in {"inf", "-inf"}:
         return float(text)
-    number = percentages.any_number(text)
+    number = percentages.parse_number(text)
     if number is None:
         raise TtastatsError(f"{text!r} is not a number", where=condition.place)
     if text.endswith("%") and not columns.in_percent(name):
@@ -201,8 +201,8 @@ def _texts(known: Sequence[str], condition: Condition) -> str:
     if condition.operator == "=":
         for value in condition.values:
             text = value.replace("*", "").replace("?", "")
-            if nearest(text, known):
-                return among(text, known, "Values", _FEW)
+            if nearest_names(text, known):
+                return suggestion(text, known, "Values", _FEW)
     if len(known) <= _FEW:
         return f"Values: {', '.join(known)}."
     return f"There are {len(known)}, from {known[0]} to {known[-1]}."

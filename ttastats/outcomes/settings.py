@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.base.errors import TtastatsError
-from ttastats.base.units import listed
+from ttastats.base.units import join_names
 from ttastats.formats.own_logs import setups
 from ttastats.outcomes import columns
 from ttastats.table.schema import recorded
@@ -139,5 +139,5 @@ def with_varying(error: TtastatsError, names: Sequence[str]) -> TtastatsError:
     """Return an error whose remedy names the settings that vary too."""
     if not names:
         return error
-    text = f"Settings that vary: {listed(names, _NAMED)}."
+    text = f"Settings that vary: {join_names(names, _NAMED)}."
     return TtastatsError(error.what, where=error.where, remedy=f"{error.remedy}\n  {text}")

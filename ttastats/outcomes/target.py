@@ -10,7 +10,7 @@ import polars as pl
 
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
-from ttastats.base.nearest import nearest
+from ttastats.base.nearest import nearest_names
 from ttastats.base.note import wording
 from ttastats.outcomes import direction
 from ttastats.table import schema
@@ -42,7 +42,7 @@ class UserTarget:
 def parse(text: str, option: str = "--target") -> UserTarget:
     """Read `0.75`, `75%`, `map=0.2`, `val/loss@1<=0.9`, `"validation loss"<=0.9`."""
     match = _TARGET.fullmatch(text)
-    value = percentages.any_number(match["value"]) if match else None
+    value = percentages.parse_number(match["value"]) if match else None
     if match is None or value is None:
         raise TtastatsError(
             f"{text!r} is not a quality target",
@@ -271,7 +271,7 @@ def expect_metric(
 
 def _no_such_metric(metric: str, logged: _Logged, where: str) -> TtastatsError:
     by_metric = _by_metric(logged)
-    close = nearest(metric, by_metric)
+    close = nearest_names(metric, by_metric)
     first = f"Nearest: {', '.join(close)}. " if close else ""
     known = f"Metrics: {_there_are(by_metric)}." if by_metric else "No run was evaluated."
     return TtastatsError(
@@ -302,7 +302,7 @@ _NAMELESS = "runs without a known benchmark"
 def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
     target = outside[0].target
     limits = [each.outside.limits(each.key[-1]) for each in outside if each.outside is not None]
-    listed = units.listed(limits, 4, "; ")
+    listed = units.join_names(limits, 4, "; ")
     value = target.value / 100
     fits = all(each.outside is not None and each.outside.admits(value) for each in outside)
     as_percent = fits and 0 < value <= 1  # a number beyond was not meant as so many percent

@@ -17,7 +17,7 @@ import polars as pl
 from ttastats.base import benchmarks, quality
 from ttastats.outcomes import counted, direction
 from ttastats.outcomes.target import UserTarget, with_user_targets
-from ttastats.stats.batches import counts
+from ttastats.stats.batches import count_by_group
 from ttastats.table import schema
 
 #: What training is counted in, best first, with the column of its evaluation interval.
@@ -435,7 +435,7 @@ def _curves(checkpoints: pl.DataFrame) -> pl.DataFrame:
         met_index=met_index,
         met_seconds=pl.col("at").gather(met),
         met_value_final=pl.col("value").gather(met),
-        met_evaluations=counts(before_target.to_numpy(), sizes),
+        met_evaluations=count_by_group(before_target.to_numpy(), sizes),
         end_value_final=pl.col("value").gather(starts + sizes - 1),
         target_metric=pl.col("target_metric").gather(first(pl.col("target_metric").is_not_null())),
         target_value=pl.col("target_value").gather(first(pl.col("target_value").is_not_null())),

@@ -31,7 +31,7 @@ class Stamp:
     cpu: float
 
     def since(self, earlier: Stamp) -> Seconds:
-        """Return the time between two moments."""
+        """Return the seconds between two stamps, by each clock."""
         return Seconds(self.wall - earlier.wall, self.cpu - earlier.cpu)
 
 
@@ -55,23 +55,23 @@ class Clock:
         self._zero = self.epoch() - self.wall()
 
     def stamp(self) -> Stamp:
-        """Return the present moment, when the device is done."""
+        """Return the present moment, once the device has finished its work."""
         self.finish_device()
         wall = self.wall()
         return Stamp(milliseconds(self._zero + wall), wall, self.cpu())
 
     def start(self) -> Stamp:
-        """Begin to count seconds."""
+        """Start counting seconds."""
         self.started = self.stamp()
         return self.started
 
     def stop(self) -> Stamp:
-        """End the counted seconds."""
+        """Stop counting seconds."""
         self.stopped = self.stamp()
         return self.stopped
 
     def counted(self, until: Stamp | None = None) -> Seconds:
-        """Return the counted seconds until a moment: the end if it has come, else now."""
+        """Return the seconds counted until a moment: the stop, or else now."""
         if self.started is None:
             return Seconds(0.0, 0.0)
         return (until or self.stopped or self.stamp()).since(self.started)

@@ -10,8 +10,8 @@ from typing import Any
 COLUMNS = {"top1_accuracy": "top1Accuracy", "top5_accuracy": "top5Accuracy", "f1": "f1Score"}
 
 
-def table(metrics: Sequence[str], rows: Iterable[Sequence[float | None]]) -> str:
-    """Return the table; a row holds epochs, seconds, and the metrics as the format counts them."""
+def curve_table(metrics: Sequence[str], rows: Iterable[Sequence[float | None]]) -> str:
+    """Return the text of a DAWNBench table; a row holds epochs, seconds and metrics."""
     lines = ["\t".join(["epoch", "hours", *(COLUMNS[name] for name in metrics)])]
     for epoch, seconds, *qualities in rows:
         hours = None if seconds is None else seconds / 3600.0
@@ -20,6 +20,6 @@ def table(metrics: Sequence[str], rows: Iterable[Sequence[float | None]]) -> str
     return "\n".join(lines) + "\n"
 
 
-def description(fields: Mapping[str, Any]) -> str:
-    """Return the text of the description."""
+def description_json(fields: Mapping[str, Any]) -> str:
+    """Return the text of a DAWNBench description."""
     return json.dumps(fields, indent=2) + "\n"

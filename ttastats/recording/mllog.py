@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from ttastats.base.json_safe import plain
+from ttastats.base.json_safe import json_value
 
 EventType = Literal["INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"]
 
@@ -19,27 +19,29 @@ EventType = Literal["INTERVAL_START", "INTERVAL_END", "POINT_IN_TIME"]
 RECORDER = "recorder"
 
 
-def line(
+def event_line(
     event_type: EventType, time_ms: float | None, key: str, value: Any, metadata: Mapping[str, Any]
 ) -> str:
-    """Return the line of an event, which ends with a line feed; without a time it bears none.
+    """Return an event as a line of an MLPerf log; without a time it has no time stamp.
 
     NaN and infinity, which JSON cannot hold, are null; what is no value of JSON is its text.
     """
     event = {
         "namespace": "",
-        "time_ms": plain(time_ms),
+        "time_ms": json_value(time_ms),
         "event_type": event_type,
         "key": key,
-        "value": plain(value),
-        "metadata": plain(metadata),
+        "value": json_value(value),
+        "metadata": json_value(metadata),
     }
     # A text that holds the token must not pass for another event.
-    return ":::MLLOG " + json.dumps(event, default=_scalar).replace(":::ML", "\\u003a::ML") + "\n"
+    return (
+        ":::MLLOG " + json.dumps(event, default=_plain_value).replace(":::ML", "\\u003a::ML") + "\n"
+    )
 
 
-def events(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the events that a log of our own holds; a torn last line is passed over.
+def read_events(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the events of a log written by ttastats; an incomplete last line is ignored.
 
     Logs of others are read by the parsers, which take what is no JSON, too.
     """
@@ -54,16 +56,16 @@ def events(text: str) -> Iterator[dict[str, Any]]:
 
 
 def milliseconds(seconds: float) -> float:
-    """Return them to the microsecond; whole ones as integers, as the official logger does."""
+    """Return seconds as milliseconds rounded to the microsecond, as the official logger does."""
     time = round(seconds * 1e3, 3)  # infinity stays what it is
     return int(time) if time.is_integer() else time
 
 
-def _scalar(value: Any) -> Any:
-    """Return the number that an array or a tensor of one holds, and of anything else its text."""
+def _plain_value(value: Any) -> Any:
+    """Return the number in an array or tensor of one element, or the text of any other object."""
     item = getattr(value, "item", None)
     try:
         number = item() if callable(item) else None
     except (TypeError, ValueError, RuntimeError):  # of several numbers
         number = None
-    return plain(number) if isinstance(number, bool | int | float) else str(value)
+    return json_value(number) if isinstance(number, bool | int | float) else str(value)

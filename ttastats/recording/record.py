@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 
 from ttastats.base import metric_names, percentages
 from ttastats.base.errors import TtastatsError
-from ttastats.base.file_names import file_name, own_name
+from ttastats.base.file_names import checked_folder_name, safe_file_name
 from ttastats.base.quality import Target
 from ttastats.base.version import __version__
 from ttastats.recording import mllog, result_files
@@ -91,19 +91,21 @@ def record(
     TtastatsError
         The target is invalid, a name cannot be a folder name, or the folder is not writable.
     """
-    goal = _goal(metric, target, higher_is_better)
-    _expect_free(settings)
+    goal = _parse_target(metric, target, higher_is_better)
+    _expect_unreserved(settings)
     place = ResultFolder(
         Path(logs),
-        own_name(org, "org"),
-        file_name(platform.node()) if system is None else own_name(system, "system"),
-        file_name(benchmark),
+        checked_folder_name(org, "org"),
+        safe_file_name(platform.node())
+        if system is None
+        else checked_folder_name(system, "system"),
+        safe_file_name(benchmark),
     )
     described = {
         "submitter": org,
         "division": "open",
         "number_of_nodes": nodes or (1 if accelerators else None),
-        "accelerators_per_node": _per_node(accelerators, nodes or 1),
+        "accelerators_per_node": _accelerators_per_node(accelerators, nodes or 1),
         "accelerator_model_name": hardware,
         "framework": framework,
     }
@@ -111,10 +113,10 @@ def record(
     return Recording(place, benchmark, goal, described, settings, enabled=enabled)
 
 
-def _goal(metric: str, target: float | str, higher_is_better: bool | None) -> Target:
+def _parse_target(metric: str, target: float | str, higher_is_better: bool | None) -> Target:
     match = _TARGET.fullmatch(str(target))
     sign, number = match.groups() if match else (None, "")
-    value = percentages.any_number(number)
+    value = percentages.parse_number(number)
     if value is None:
         raise TtastatsError(
             f"{target!r} is not a quality target",
@@ -133,7 +135,7 @@ def _goal(metric: str, target: float | str, higher_is_better: bool | None) -> Ta
     return Target(metric, direction, value, 1, "user")
 
 
-def _expect_free(settings: Mapping[str, Any]) -> None:
+def _expect_unreserved(settings: Mapping[str, Any]) -> None:
     taken = sorted(TAKEN & settings.keys())
     if taken:
         raise TtastatsError(
@@ -143,7 +145,7 @@ def _expect_free(settings: Mapping[str, Any]) -> None:
         )
 
 
-def _per_node(accelerators: int | None, nodes: int) -> int | None:
+def _accelerators_per_node(accelerators: int | None, nodes: int) -> int | None:
     if accelerators is None:
         return None
     if accelerators % nodes:
@@ -193,14 +195,14 @@ class Recording:
         self._over = False
         self.reached = False
         if self._enabled:
-            result_files.describe(self._place, self._described)
-            self.path, stream = result_files.create(self._place)
+            result_files.write_description(self._place, self._described)
+            self.path, stream = result_files.create_log(self._place)
             self._log = RunLog(self.path, stream, Clock())
-            self._begin(self._log)
+            self._write_head(self._log)
             self._watch = EndWatch(self.finish)
         return self
 
-    def _begin(self, log: RunLog) -> None:
+    def _write_head(self, log: RunLog) -> None:
         log.point(mllog.RECORDER, f"ttastats {__version__}")
         log.point("submission_benchmark", self._benchmark)
         log.point("submission_org", self._place.org)
@@ -221,7 +223,7 @@ class Recording:
         samples: int | None = None,
         **more: Any,
     ) -> bool:
-        """Record an evaluation, and return whether it meets the target.
+        """Record an evaluation; return whether it meets the target.
 
         Parameters
         ----------
@@ -253,7 +255,7 @@ class Recording:
             for metric, score in scores.items():
                 log.point("eval_accuracy", score, at=moment, metric=metric, **about)
 
-        self._write(write_scores)
+        self._write_safely(write_scores)
         met = self._target.is_met_by(number)
         self.reached = self.reached or met
         return met
@@ -274,12 +276,12 @@ class Recording:
         about: dict[str, Any] = {"status": status}
         if reason is not None:
             about["reason"] = reason
-        self._write(lambda log: log.end("run_stop", **about))
+        self._write_safely(lambda log: log.end("run_stop", **about))
         self._log.close()
         self._log = SilentLog()
 
-    def _write(self, write: Callable[[EventLog], None]) -> None:
-        """Write to the log; a training of hours does not end because its log cannot be written."""
+    def _write_safely(self, write: Callable[[EventLog], None]) -> None:
+        """Write to the log; an OSError becomes a warning, so that the training goes on."""
         try:
             write(self._log)
         except TtastatsError as error:

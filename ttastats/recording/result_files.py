@@ -33,12 +33,12 @@ class ResultFolder:
 
     @property
     def results(self) -> Path:
-        """Return the folder of the logs."""
+        """Return the folder of the logs of this setup."""
         return self.root / self.org / "results" / self.system / self.benchmark
 
     @property
     def system_file(self) -> Path:
-        """Return the file that describes the system."""
+        """Return the path of the system description."""
         return self.root / self.org / "systems" / f"{self.system}.json"
 
     @property
@@ -48,8 +48,8 @@ class ResultFolder:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn a failure to write into one message that says what is still there."""
+def log_errors_named(path: Path) -> Iterator[None]:
+    """Turn an OSError while writing into a message that names what is already written."""
     try:
         yield
     except OSError as error:
@@ -60,14 +60,14 @@ def explained(path: Path) -> Iterator[None]:
         ) from error
 
 
-def create(place: ResultFolder) -> tuple[Path, TextIO]:
-    """Create the log with the lowest free number; lines reach the disk one by one.
+def create_log(place: ResultFolder) -> tuple[Path, TextIO]:
+    """Create the log with the lowest free number; return its path and the open file.
 
     Creation is exclusive, so that two runs at once in one folder get two numbers.
     """
-    with explained(place.results):
+    with log_errors_named(place.results):
         place.results.mkdir(parents=True, exist_ok=True)
-        for name in names():
+        for name in log_names():
             path = place.results / name
             try:
                 return path, path.open("x", encoding="utf-8", buffering=1)
@@ -76,21 +76,21 @@ def create(place: ResultFolder) -> tuple[Path, TextIO]:
     raise AssertionError("numbers do not end")
 
 
-def existing(place: ResultFolder) -> list[Path]:
-    """Return the logs that are there, by number."""
+def existing_logs(place: ResultFolder) -> list[Path]:
+    """Return the logs that exist, by number."""
     if not place.results.is_dir():
         return []
-    numbers = {path: number_of(path) for path in place.results.iterdir()}
+    numbers = {path: log_number(path) for path in place.results.iterdir()}
     numbered = [(number, path) for path, number in numbers.items() if number is not None]
     return [path for _, path in sorted(numbered)]
 
 
-def names() -> Iterator[str]:
-    """Return the names of results one after the other, from `result_0.txt`."""
+def log_names() -> Iterator[str]:
+    """Yield the names of logs: `result_0.txt`, `result_1.txt`, ..."""
     return (f"result_{number}.txt" for number in itertools.count())
 
 
-def number_of(path: PurePath) -> int | None:
+def log_number(path: PurePath) -> int | None:
     """Return N of `result_N.txt`; None for any other name."""
     match = _RESULT.fullmatch(path.name)
     return int(match.group(1)) if match else None
@@ -100,13 +100,13 @@ class SystemDiffers(UserWarning):
     """The description of the system differs from what is given or detected."""
 
 
-def describe(place: ResultFolder, described: Mapping[str, Any]) -> None:
-    """Write the description unless there is one; one that differs is kept, with a warning.
+def write_description(place: ResultFolder, described: Mapping[str, Any]) -> None:
+    """Write the system description; one that exists and differs is kept, with a warning.
 
     A person may have completed it by hand, or the folder may have come from another machine.
     """
     path = place.system_file
-    with explained(path):
+    with log_errors_named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             there = path.read_text("utf-8")

@@ -48,7 +48,7 @@ class EndWatch:
             signal.signal(signal.SIGTERM, self._on_sigterm)
 
     def close(self) -> None:
-        """Restore what was there before, unless another program has replaced it since."""
+        """Restore the previous exception hook and signal handler, unless replaced since."""
         if sys.excepthook == self._on_exception:
             sys.excepthook = self._hook
         main = threading.current_thread() is threading.main_thread()

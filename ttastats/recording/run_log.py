@@ -11,7 +11,7 @@ from typing import Any, TextIO
 from ttastats.recording import mllog
 from ttastats.recording.clock import Clock, Stamp
 from ttastats.recording.mllog import EventType
-from ttastats.recording.result_files import explained
+from ttastats.recording.result_files import log_errors_named
 
 #: File names in the log are those below the folder of the package, not of somebody's home.
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +21,7 @@ class SilentLog:
     """The log of workers beside the first."""
 
     def now(self) -> None:
-        """Return None: no time is kept."""
+        """Return None: no time is recorded."""
 
     def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
         """Write nothing."""
@@ -44,7 +44,7 @@ class RunLog:
         self._clock = clock
 
     def now(self) -> Stamp:
-        """Return this moment, for events that happen together."""
+        """Return the present moment, for events that happen together."""
         return self._clock.stamp()
 
     def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
@@ -52,19 +52,19 @@ class RunLog:
         self._write("POINT_IN_TIME", key, value, at, about)
 
     def begin(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
-        """Write that an interval begins."""
+        """Write the start of an interval."""
         self._write("INTERVAL_START", key, value, at, about)
 
     def end(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
-        """Write that an interval ends."""
+        """Write the end of an interval."""
         self._write("INTERVAL_END", key, value, at, about)
 
     def save(self) -> None:
-        """Make sure that the log would survive a loss of power.
+        """Flush the log to the disk, so that it survives a loss of power.
 
         Too slow to do for every line, it is done once, when the run is over.
         """
-        with explained(self.path):
+        with log_errors_named(self.path):
             os.fsync(self._stream.fileno())
 
     def close(self) -> None:
@@ -82,8 +82,10 @@ class RunLog:
             "file": caller.f_code.co_filename.removeprefix(f"{ROOT}/"),
             "lineno": caller.f_lineno,
         }
-        with explained(self.path):
-            self._stream.write(mllog.line(event_type, moment.time_ms, key, value, place | about))
+        with log_errors_named(self.path):
+            self._stream.write(
+                mllog.event_line(event_type, moment.time_ms, key, value, place | about)
+            )
 
 
 EventLog = RunLog | SilentLog

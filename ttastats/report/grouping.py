@@ -186,7 +186,7 @@ def group_notes(
     if names or recorded:
         what = [", ".join(names)] if names else []
         if recorded:
-            what.append(f"recorded settings (`extra`): {units.listed([*recorded])}")
+            what.append(f"recorded settings (`extra`): {units.join_names([*recorded])}")
         advice = ": split with --by or filter with --where" if names else ""
         groups = sorted(
             {key for some in (names, recorded) for keys in some.values() for key in keys},
@@ -240,7 +240,7 @@ def _of_groups(
     for key in keys:
         values = [labels[key[n]] if labels and not n else key[n] for n in tells]
         names.append(" ".join(str(value) for value in values if value is not None) or "unknown")
-    return f" ({units.listed(names, _MIXED)})"
+    return f" ({units.join_names(names, _MIXED)})"
 
 
 #: How a run ended by its log that did not reach the target, in words.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ttastats.base.lazy import picked
+from ttastats.base.lazy import lazy_subset
 from ttastats.base.note import note
 from ttastats.outcomes import columns, select
 from ttastats.outcomes.conditions import Condition
@@ -52,7 +52,7 @@ def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
             )
             for table in report.tables
         ),
-        groups=picked(report.groups, sorted(shown)) if report.groups else (),
+        groups=lazy_subset(report.groups, sorted(shown)) if report.groups else (),
         notes=notes,
         people=None,
     )
@@ -87,8 +87,8 @@ def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
             notes = (*notes, note("top", top=top, hidden=sum(more.values()), each=each))
     return replace(
         report,
-        records=picked(report.records, order),
-        tables=(replace(table, rows=picked(table.rows, order)),),
+        records=lazy_subset(report.records, order),
+        tables=(replace(table, rows=lazy_subset(table.rows, order)),),
         notes=notes,
         people=None,
     )

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError, refuse_if
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import columns, select, settings
 from ttastats.sides.design.side import BLOCK, setup_names
@@ -34,7 +34,7 @@ def labelled(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> 
     for name, part in zip(names, parts, strict=True):
         unknown = part.null_count() == part.len()
         remedy = "`ttastats runs FILE --format json` shows the columns of the runs."
-        refuse_if(unknown, f"no run records its {name}", f"{option} {name}", remedy)
+        raise_if(unknown, f"no run records its {name}", f"{option} {name}", remedy)
     return _joined(parts)
 
 
@@ -90,7 +90,7 @@ def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
     ]
     every = [pair for each in blocked for pair in each.pairs]
     if all(pair.blocks is None or not pair.blocks.shared for pair in every):
-        seen = units.listed(
+        seen = units.join_names(
             [_alone(block) for pair in every if pair.blocks for block in pair.blocks.alone], 6, "; "
         )
         raise TtastatsError(
@@ -175,7 +175,7 @@ def _remarks(paired: Pairing, by: str) -> Iterator[Note]:
             few = wording("blocks.few", n=len(shared)) if len(shared) <= FEW else ""
             yield note("blocks", n=len(shared), by=by, counts=counts, few=few).prefixed(who)
         if blocks.alone:
-            names = units.listed([_alone(block) for block in blocks.alone], between="; ")
+            names = units.join_names([_alone(block) for block in blocks.alone], between="; ")
             yield note("blocks_alone", names=names).prefixed(who)
         if any(blocks.unknown):
             a, b = blocks.unknown

@@ -174,5 +174,5 @@ def remark(differing: Sequence[tuple[str, str]]) -> Iterator[Note]:
     for name, text in differing:
         groups.setdefault(text, []).append(name)
     if groups:
-        each = [f"{text} ({units.listed(names)})" for text, names in groups.items()]
+        each = [f"{text} ({units.join_names(names)})" for text, names in groups.items()]
         yield note("targets_differ", groups=each)

@@ -30,17 +30,17 @@ from ttastats.sides.numbers import SideNumbers, side
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.stats import permutation
-from ttastats.stats.blocks import ByBlock, by_block
+from ttastats.stats.blocks import ByBlock, differences_by_block
 from ttastats.stats.decision import Bounds, Decision
-from ttastats.stats.fraction import fisher, newcombe
+from ttastats.stats.fraction import fisher_p, newcombe_difference
 from ttastats.stats.logratio import log_ratios
 from ttastats.stats.moments import coefficient_of_variation
-from ttastats.stats.multiplicity import adjusted
+from ttastats.stats.multiplicity import adjust_p_values
 from ttastats.stats.outcomes import Estimand as Mean
-from ttastats.stats.outcomes import Outcomes, outcomes, time_term
+from ttastats.stats.outcomes import Outcomes, make_outcomes, time_term
 from ttastats.stats.power import detectable_ratio, runs_needed
-from ttastats.stats.results import Bools, Flag, Floats, Ratio, known
-from ttastats.stats.speedup import Speedup, confidence_of, ratio_between, speedup
+from ttastats.stats.results import Bools, Flag, Floats, Ratio, none_for_nan
+from ttastats.stats.speedup import Speedup, compute_speedup, confidence_at, ratio_between
 from ttastats.stats.verdict import Verdict
 
 Comparison = TimesContrast[SideNumbers]
@@ -90,7 +90,9 @@ def measured(base: Comparison, options: Options, *, brief: bool = False) -> Comp
         base = replace(
             base,
             parts=_parts(base, options),
-            fraction=newcombe(b.n_reached, b.n, a.n_reached, a.n, confidence=options.confidence),
+            fraction=newcombe_difference(
+                b.n_reached, b.n, a.n_reached, a.n, confidence=options.confidence
+            ),
             fraction_p=_fraction_p(a, b, options.seed),
             wins=_wins(a.outcomes, b.outcomes),
         )
@@ -98,7 +100,7 @@ def measured(base: Comparison, options: Options, *, brief: bool = False) -> Comp
         return _with_speedup(base, options, brief=brief)
     p_value = None
     # Only if the most extreme fractions of so many runs would be significant.
-    if (a.n_reached or b.n_reached) and fisher(a.n, a.n, 0, b.n) < alpha:
+    if (a.n_reached or b.n_reached) and fisher_p(a.n, a.n, 0, b.n) < alpha:
         p_value = _fraction_p(a, b, options.seed) if brief else base.fraction_p
     return replace(base, estimand="fraction", p_value=p_value)
 
@@ -120,7 +122,7 @@ def _at_look(base: Comparison, most: int, options: Options) -> Comparison:
     p_value = times.ratio.p_value
     if p_value is None and times.ratio.low is not None:
         p_value = look.p_value(_second_opinion(a, b, options.seed))
-    as_one = replace(options, confidence=confidence_of(options.confidence, look))
+    as_one = replace(options, confidence=confidence_at(options.confidence, look))
     return replace(
         base,
         estimand=options.estimand,
@@ -168,10 +170,10 @@ def _same_convergence(base: Comparison, options: Options) -> Comparison:
     if epochs_p < 1 - options.confidence:
         return _flagged(base, flag("convergence_differs", p=epochs_p))
     per_a, per_b = (
-        outcomes(each.times / progress, clusters=each.clusters, blocks=each.blocks)
+        make_outcomes(each.times / progress, clusters=each.clusters, blocks=each.blocks)
         for each, progress in ((a.outcomes, a.progress), (b.outcomes, b.progress))
     )
-    ratio = speedup(per_a, per_b, epochs_fixed=True, confidence=options.confidence)
+    ratio = compute_speedup(per_a, per_b, epochs_fixed=True, confidence=options.confidence)
     return _tested(base, per_a, per_b, "throughput", ratio, options)
 
 
@@ -199,7 +201,7 @@ def _tested(
     )
     # Runs of pooled setups cannot change places with each other, nor can few within blocks.
     pooled, blocks = a.clusters is not None or b.clusters is not None, _blocks(a, b)
-    few = blocks is not None and 2 / permutation.splits_within(blocks, a.n) >= alpha
+    few = blocks is not None and 2 / permutation.number_of_splits_within(blocks, a.n) >= alpha
     if (stands_in or not brief) and not (pooled or few):
         second = _second_opinion(a, b, options.seed)
         p_value = second if stands_in else p_value
@@ -223,7 +225,7 @@ def _second_opinion(a: Outcomes, b: Outcomes, seed: int) -> float:
     if blocks is None and all_reached:
         return permutation.permutation_test(a.times, b.times, rng=rng)
     if blocks is None:
-        return permutation.mann_whitney(
+        return permutation.mann_whitney_p(
             a.times, b.times, reached_a=a.reached, reached_b=b.reached, rng=rng
         )
     scores: Floats = np.concatenate([a.times, b.times])
@@ -233,16 +235,16 @@ def _second_opinion(a: Outcomes, b: Outcomes, seed: int) -> float:
         scores = np.where(np.concatenate([a.reached, b.reached]), scores, np.inf)
         for block in np.unique(blocks):
             scores[blocks == block] = permutation.midranks(scores[blocks == block])
-    return permutation.permute_within(scores, a.n, blocks, rng=rng)
+    return permutation.permute_within_blocks(scores, a.n, blocks, rng=rng)
 
 
 def _fraction_p(a: SideNumbers, b: SideNumbers, seed: int) -> float:
     """Return the exact p of "both sides reach equally often", within blocks where there are any."""
     blocks = _blocks(a.outcomes, b.outcomes)
     if blocks is None or a.n_untimed or b.n_untimed:
-        return fisher(a.n_reached, a.n, b.n_reached, b.n)
+        return fisher_p(a.n_reached, a.n, b.n_reached, b.n)
     reached = np.concatenate([a.outcomes.reached, b.outcomes.reached]).astype(np.float64)
-    return permutation.permute_within(reached, a.n, blocks, rng=np.random.default_rng(seed))
+    return permutation.permute_within_blocks(reached, a.n, blocks, rng=np.random.default_rng(seed))
 
 
 def _in_blocks(a: Outcomes, b: Outcomes) -> ByBlock | None:
@@ -250,7 +252,7 @@ def _in_blocks(a: Outcomes, b: Outcomes) -> ByBlock | None:
     whole = a.n and b.n and a.all_reached and b.all_reached
     if a.blocks is None or b.blocks is None or not whole:
         return None
-    return by_block(np.log(a.times), np.log(b.times), (a.blocks, b.blocks))
+    return differences_by_block(np.log(a.times), np.log(b.times), (a.blocks, b.blocks))
 
 
 def _blocks(a: Outcomes, b: Outcomes) -> NDArray[np.intp] | None:
@@ -321,7 +323,7 @@ def _parts(base: Comparison, options: Options) -> Parts | None:
                 None if each is None else each[runs.reached]
                 for each in (runs.clusters, runs.blocks)
             ]
-            sides.append(outcomes(values, clusters=labels[0], blocks=labels[1]))
+            sides.append(make_outcomes(values, clusters=labels[0], blocks=labels[1]))
         return ratio_between(
             sides[0], sides[1], estimand=options.estimand, confidence=options.confidence
         )
@@ -366,7 +368,7 @@ def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:
     }
     for place, contrast in single.items():
         p_values[place] = np.nan if contrast.p_value is None else contrast.p_value
-    every = adjusted(known(p_values))
+    every = adjust_p_values(none_for_nan(p_values))
     shown: Bools = np.zeros((len(sides), len(sides)), dtype=np.bool_)
     for place in usual.tolist():
         one, other = a[place], b[place]

@@ -23,12 +23,12 @@ from ttastats.stats.decision import (
     margin_bounds,
 )
 from ttastats.stats.means import MeanDifference
-from ttastats.stats.multiplicity import adjusted
-from ttastats.stats.outcomes import Outcomes, numbered
+from ttastats.stats.multiplicity import adjust_p_values
+from ttastats.stats.outcomes import Outcomes, number_clusters
 from ttastats.stats.permutation import PairWins
 from ttastats.stats.results import Difference, Flag, Ratio
 from ttastats.stats.sequential import Look
-from ttastats.stats.speedup import Speedup, speedup
+from ttastats.stats.speedup import Speedup, compute_speedup
 from ttastats.stats.verdict import Verdict
 
 Sample = TypeVar("Sample")
@@ -149,7 +149,7 @@ def speedup_of(
     look: Look | None = None,
 ) -> Speedup:
     """Return the speedup of outcomes of the runs of two sides."""
-    return speedup(
+    return compute_speedup(
         of_a,
         of_b,
         epochs_fixed=options.epochs_fixed,
@@ -188,7 +188,9 @@ def judged(
         bounds = margin_bounds(times, margin, waiting)
     return tuple(
         _judged(each, p, within, options, margin) if each.verdict is NOT_JUDGED else each
-        for each, p, within in zip(contrasts, adjusted(known, fdr=options.fdr), bounds, strict=True)
+        for each, p, within in zip(
+            contrasts, adjust_p_values(known, fdr=options.fdr), bounds, strict=True
+        )
     )
 
 
@@ -281,7 +283,7 @@ def _by_clusters(
     if few or contrast.estimand == "throughput" or contrast.a.pooled or contrast.b.pooled:
         return finding
     sides = [
-        replace(side.outcomes, clusters=numbered(labels, labels.size))
+        replace(side.outcomes, clusters=number_clusters(labels, labels.size))
         for side, labels in zip((contrast.a, contrast.b), clusters, strict=True)
     ]
     by_cluster = speedup_of(contrast.a, contrast.b, sides[0], sides[1], options)

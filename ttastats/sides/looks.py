@@ -5,7 +5,7 @@ With `Options.max_runs` a comparison may be repeated after every run a side: `st
 
 from __future__ import annotations
 
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.base.units import plural
 from ttastats.sides.numbers import SideNumbers
 from ttastats.stats.sequential import FIRST_LOOK, MOST_LOOKS, Look
@@ -32,7 +32,7 @@ def look(a: SideNumbers, b: SideNumbers, most: int) -> Look | str:
 
 def check(max_runs: int | None) -> None:
     """Refuse a plan that no look can follow."""
-    refuse_if(
+    raise_if(
         max_runs is not None and not FIRST_LOOK <= max_runs <= MOST_LOOKS,
         f"the maximum must be {FIRST_LOOK} to {MOST_LOOKS} runs per side",
         f"--max-runs {max_runs}",

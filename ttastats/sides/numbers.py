@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval, solved
 from ttastats.sides.design.side import BLOCK, Design, design, grids_of, mixed_setups, setup_names
-from ttastats.stats.outcomes import Epochs, Outcomes, expected_time, outcomes
+from ttastats.stats.outcomes import Epochs, Outcomes, expected_time, make_outcomes
 from ttastats.stats.variation import cv_interval
 
 Floats = NDArray[np.float64]
@@ -119,7 +119,7 @@ def briefs(groups: Sequence[pl.DataFrame]) -> list[SideNumbers]:
         times, success = observed[start : start + size], reached[start : start + size]
         timed = ~np.isnan(times)
         setups = setup_names(group.filter(timed)).to_numpy() if several else None
-        came = outcomes(times[timed], success[timed], clusters=setups)
+        came = make_outcomes(times[timed], success[timed], clusters=setups)
         sides.append(SideNumbers(size, came, design=Design(grids=grids)))
         start += size
     return sides
@@ -133,7 +133,7 @@ def outcomes_of(runs: pl.DataFrame, *, mixed: bool = True) -> Outcomes:
     observed = runs["observed_seconds"]
     timed = runs.filter(observed.is_not_null()) if observed.null_count() else runs
     single = not mixed or BLOCK in timed.columns
-    return outcomes(
+    return make_outcomes(
         _floats(timed["observed_seconds"]),
         timed["reached"].to_numpy(),
         progress=_own_progress(timed),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 
 if TYPE_CHECKING:
     from ttastats.outcomes.budget import Budget
@@ -162,7 +162,7 @@ def refuse_excluded(
     }
     for first, second, what, remedy in _EXCLUDED:
         both = given[first.split()[0]] and given[second]
-        refuse_if(both, what, f"{first} {second}".format(**texts), remedy.format(**texts))
+        raise_if(both, what, f"{first} {second}".format(**texts), remedy.format(**texts))
 
 
 @dataclass(frozen=True, slots=True)

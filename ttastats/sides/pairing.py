@@ -303,7 +303,7 @@ def _nothing_alike(
 ) -> TtastatsError:
     def groups(side: str) -> str:
         names = [group.name for group in chosen if group.side == side]
-        return units.listed(names, 5) or "no runs"
+        return units.join_names(names, 5) or "no runs"
 
     by_setup = [group for group in alone if set(group.keys) - set(keys)]
     chosen = by_setup or alone

@@ -155,7 +155,9 @@ def prior_for(entries: Sequence[Entry], runs: pl.DataFrame, part: str) -> Prior:
             one for one in near if system == [one.keys.get("submitter"), one.keys.get("system")]
         ]
         near = same if len(same) >= priors.LEAST_ENTRIES else near
-    return priors.prior([entry.variances[part] for entry in near], [entry.df for entry in near])
+    return priors.make_prior(
+        [entry.variances[part] for entry in near], [entry.df for entry in near]
+    )
 
 
 def noise_of(entries: Sequence[Entry], runs: pl.DataFrame) -> tuple[dict[str, Noise], PriorKeys]:
@@ -167,14 +169,14 @@ def noise_of(entries: Sequence[Entry], runs: pl.DataFrame) -> tuple[dict[str, No
         return noises, PriorKeys()
     for part in PARTS:
         prior = prior_for(entries, runs, part)
-        if not prior.refused and not priors.fits([logs[part]], [prior]):
+        if not prior.refused and not priors.consistent_with([logs[part]], [prior]):
             prior = replace(prior, refused="prior_misfit")
         numbers |= _numbers(part, [prior])
         df = logs[part].size - 1.0
         if df > 0:
             variance = float(np.var(logs[part], ddof=1))
             used = Prior(0) if prior.refused else prior
-            noises[part] = Noise(used.shrunk(variance, df), used.df + df)
+            noises[part] = Noise(used.shrink(variance, df), used.df + df)
     return noises, PriorKeys(**numbers)
 
 
@@ -198,13 +200,13 @@ def between(
         logs = [of_a[part], of_b[part]]
         both = [prior_for(entries, side, part) for side in (a, b)]
         if not any(one.refused for one in both):
-            reason = "" if priors.fits(logs, both) else "prior_misfit"
-            reason = "prior_coarse" if priors.coarse(logs) else reason
+            reason = "" if priors.consistent_with(logs, both) else "prior_misfit"
+            reason = "prior_coarse" if priors.too_coarse(logs) else reason
             both = [replace(one, refused=reason) for one in both]
         numbers |= _numbers(part, both)
         if min(each.size for each in logs) > 1:
             used = [Prior(0) if any(one.refused for one in both) else one for one in both]
-            ratio = priors.moderated(logs[1], logs[0], used[1], used[0], confidence)
+            ratio = priors.moderated_ratio(logs[1], logs[0], used[1], used[0], confidence)
             values = {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high}
             values["p"] = ratio.p_value
             numbers |= {f"prior_{part}_{name}": value for name, value in values.items()}

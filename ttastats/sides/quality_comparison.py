@@ -25,9 +25,15 @@ from ttastats.sides.design.side import setup_names
 from ttastats.sides.numbers import both_blocks, share_a_block, side
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair, Side
-from ttastats.stats.blocks import by_block
+from ttastats.stats.blocks import differences_by_block
 from ttastats.stats.decision import Decision
-from ttastats.stats.means import AgainstNumber, MeanDifference, against, difference, smallest_change
+from ttastats.stats.means import (
+    AgainstNumber,
+    MeanDifference,
+    compare_with_number,
+    mean_difference,
+    smallest_change,
+)
 from ttastats.stats.moments import mean, standard_deviation
 from ttastats.stats.results import Floats, Ratio
 from ttastats.stats.speedup import ratio_between
@@ -116,7 +122,9 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
                 difference=gap,
                 p_value=gap.p_value,
                 ratio=_ratio(with_value, axis, options),
-                by_block=None if blocks is None else by_block(values[0], values[1], blocks),
+                by_block=None
+                if blocks is None
+                else differences_by_block(values[0], values[1], blocks),
                 within_blocks=blocks is not None,
             )
         else:
@@ -125,7 +133,7 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
 
 
 def _difference(a: pl.DataFrame, b: pl.DataFrame, step: float, options: Options) -> MeanDifference:
-    return difference(
+    return mean_difference(
         a["quality"].to_numpy(),
         b["quality"].to_numpy(),
         clusters=(setup_names(a).to_numpy(), setup_names(b).to_numpy()),
@@ -171,7 +179,7 @@ def _ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> 
     if options.estimand != "mean" or not ratio.se_log or a.blocks is not None:
         return ratio
     # The p of people who compare means in seconds, which that of the logs differs from by little.
-    of_means = difference(a.times, b.times, clusters=(a.clusters, b.clusters))
+    of_means = mean_difference(a.times, b.times, clusters=(a.clusters, b.clusters))
     return replace(ratio, p_value=of_means.p_value)
 
 
@@ -187,7 +195,7 @@ def _side_at(
     targets = with_value["target_value"].drop_nulls().unique()
     meets = None
     if targets.len() == 1 and values.size:
-        meets = against(
+        meets = compare_with_number(
             values, float(targets[0]), higher_is_better=higher, level=level, resolution=step
         )
     return SideAt(

@@ -12,11 +12,11 @@ from typing import Any, ParamSpec, TypeVar, get_args
 import polars as pl
 
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError, refuse_if
-from ttastats.base.nearest import nearest
+from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.nearest import nearest_names
 from ttastats.base.note import Note, note
 from ttastats.base.records import FORMER_NAMES
-from ttastats.base.stores import Place, shown
+from ttastats.base.stores import Place, without_secrets
 from ttastats.ingestion import given
 from ttastats.outcomes import at_budget, axis, columns, counted, select, settings, time_to_target
 from ttastats.outcomes import budget as budgets
@@ -123,7 +123,7 @@ class Question:
         budget = budgets.parse(
             self.at, at_end=self.at_end, best=self.best, interpolate=self.interpolate
         )
-        refuse_if(
+        raise_if(
             budget is None and self.metric,
             "--metric needs a budget",
             f"--metric {self.metric}",
@@ -271,7 +271,7 @@ def _refuse(conditions: Sequence[Condition], also: Sequence[str], every: pl.Lazy
     for condition in conditions:
         extras = every.select("extra").unique().collect()["extra"]
         error = settings.unknown(condition.column, known, extras, condition.option)
-        if nearest(condition.column, (*known, *settings.known(extras))):
+        if nearest_names(condition.column, (*known, *settings.known(extras))):
             raise error
         hint = (
             "Columns of an answer, such as cv or verdict, can be used with --where in summary, "
@@ -345,7 +345,7 @@ def sides(
     unit, names = axis.by_clock(question.unit, question.clock), labels(sources)
     priced = question.price != ""
     needs, remedy = "needs --in cost", "Add --in cost, or remove --price."
-    refuse_if(priced and unit != "cost", needs, "--price", remedy)
+    raise_if(priced and unit != "cost", needs, "--price", remedy)
     choices = []
     for source, label in zip(sources, names, strict=True):
         name = label if len(sources) > 1 and not isinstance(source, Selection) else ""
@@ -404,7 +404,7 @@ def _at(side: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
     targets = parse_targets(question.target)
     of_runs, remedy = side.rows.head(1).collect(), "Give the table written by `ttastats ingest`."
     what = "this is a table of runs without evaluations"
-    refuse_if(of_runs.is_empty(), what, budget.option, remedy)
+    raise_if(of_runs.is_empty(), what, budget.option, remedy)
     runs = at_budget.runs(side.rows, budget, targets=targets, metric=question.metric)
     if question.censor_stopped:
         runs = counted.with_stopped(runs)
@@ -415,7 +415,7 @@ def _at(side: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
 def earlier(prior: Source, question: Question) -> pl.DataFrame:
     """Return the runs of earlier entries, by the target of a question about times."""
     unit = axis.by_clock(question.unit, question.clock)
-    refuse_if(
+    raise_if(
         unit not in {"", "seconds"} or question.budget is not None,
         "is about the time to a target",
         "--prior",
@@ -451,7 +451,7 @@ def with_claim(question: Question, quality: str) -> tuple[float | None, Question
         return None, question
     (claimed,) = parse_targets([quality], "--quality")
     for option, value in (("--target", question.target), ("--metric", question.metric)):
-        refuse_if(
+        raise_if(
             value,
             f"{option} cannot be combined with a claim about a quality",
             f"--quality {quality!r} {option}",
@@ -489,7 +489,7 @@ def sets(
     option = "--same --by"
     label = labelled(side.runs, by, option)
     known = label.drop_nulls().unique().sort().to_list()
-    refuse_if(
+    raise_if(
         len(known) < 2,
         f"all runs belong to one set: {known[0]}",
         f"{option} {','.join(by)}",
@@ -562,7 +562,7 @@ def label(source: Source, number: int) -> str:
     if isinstance(source, Selection):
         return ", ".join(map(str, source.conditions))
     if isinstance(source, str) and "://" in source:
-        return shown(source)
+        return without_secrets(source)
     return str(source) if isinstance(source, str | Place) else chr(ord("A") + number)
 
 

@@ -140,7 +140,7 @@ def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
 def described(runs: pl.DataFrame, column: str) -> str:
     """Return the values of a setup column in words."""
     names = ["unknown" if value is None else str(value) for value in values(runs, column)]
-    return units.listed(names, 3)
+    return units.join_names(names, 3)
 
 
 def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterator[Note]:
@@ -161,7 +161,9 @@ def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterato
             by_pair: dict[str, list[str]] = {}  # DGX-2 vs DGX-2H, of which groups if not of all
             for name, value_a, value_b in apart:
                 by_pair.setdefault(f"{value_a} vs {value_b}", []).append(name)
-            text = "; ".join(f"{pair} ({units.listed(names)})" for pair, names in by_pair.items())
+            text = "; ".join(
+                f"{pair} ({units.join_names(names)})" for pair, names in by_pair.items()
+            )
             if len(by_pair) == 1 and len(apart) == len(groups):
                 (text,) = by_pair
             yield Note(f"{column}_differ", wording("setup_differs", column=column, how=text))

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 Places = NDArray[np.intp]
 
 
-def by_size(sizes: NDArray[np.int64]) -> Iterator[tuple[Places, Places]]:
-    """Yield the groups of each size with the places of their values, shape (groups, n).
+def groups_by_size(sizes: NDArray[np.int64]) -> Iterator[tuple[Places, Places]]:
+    """Yield for each group size the groups and the indices of their values, shape (groups, n).
 
     The values of a group stand behind those of the group before it. Empty groups are left out.
     """
@@ -21,7 +21,7 @@ def by_size(sizes: NDArray[np.int64]) -> Iterator[tuple[Places, Places]]:
         yield groups, starts[groups, None] + np.arange(size)
 
 
-def counts(flags: NDArray[np.bool_], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many values of each group have a flag."""
+def count_by_group(flags: NDArray[np.bool_], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many values of each group have their flag set."""
     numbers = np.repeat(np.arange(sizes.size), sizes)
     return np.bincount(numbers[flags], minlength=sizes.size).astype(np.int64)

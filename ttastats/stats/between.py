@@ -42,8 +42,8 @@ class Between:
     smallest_claim: float
 
 
-def between(sets: Sequence[Set], *, confidence: float = 0.95) -> Between:
-    """Judge two or more sets of runs of one setup by the variances of their means.
+def variance_between_sets(sets: Sequence[Set], *, confidence: float = 0.95) -> Between:
+    """Return how much the means of sets of runs of one setup vary beyond their own noise.
 
     The smallest claim rests on the spread of the means, with one degree of freedom less than there
     are sets, and is no less than what runs of one session would need.
@@ -56,16 +56,16 @@ def between(sets: Sequence[Set], *, confidence: float = 0.95) -> Between:
         two_sided_t(df, confidence) * math.sqrt(2 * variance)
         for df, variance in ((len(sets) - 1, spread), (sum(each.df for each in sets), typical))
     ]
-    highest = max(_highest(means, variances, 1 - confidence), typical)
+    highest = max(_largest_variance(means, variances, 1 - confidence), typical)
     deviation = math.sqrt(max(spread - typical, 0.0)) if len(sets) > 2 else None
     return Between(len(sets), deviation, math.sqrt(highest), max(claims))
 
 
-def _highest(means: Floats, variances: Floats, alpha: float) -> float:
-    """Bisect for the variance between sets at which their weighted spread is improbably small."""
+def _largest_variance(means: Floats, variances: Floats, alpha: float) -> float:
+    """Return the largest between-set variance that the spread of the means does not rule out."""
     least = chi2_quantile(alpha, means.size - 1)
 
-    def spread(extra: float) -> float:
+    def weighted_spread(extra: float) -> float:
         total = variances + extra
         centre = float(np.average(means, weights=1 / total))
         return float(((means - centre) ** 2 / total).sum())
@@ -73,5 +73,5 @@ def _highest(means: Floats, variances: Floats, alpha: float) -> float:
     low, high = 0.0, means.size * float(np.ptp(means)) ** 2 / least
     for _ in range(100 if high else 0):
         middle = (low + high) / 2
-        low, high = (middle, high) if spread(middle) > least else (low, middle)
+        low, high = (middle, high) if weighted_spread(middle) > least else (low, middle)
     return high

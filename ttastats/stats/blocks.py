@@ -43,7 +43,7 @@ class BlockedSide:
     one_minus_leverage: Floats
 
     def variance(self, least: float = 0.0) -> tuple[float | None, float]:
-        """Return this side's part of the variance of the difference, and degrees of freedom.
+        """Return this side's part of the variance of the difference, and its degrees of freedom.
 
         ``least``: a variance of one run that none is taken to fall below. None where no run counts,
         or the fit leaves nothing of them.
@@ -64,8 +64,8 @@ class ByBlock:
     differences: Mapping[int, float]
     p_value: float | None
 
-    def p_of_any_block(self) -> float | None:
-        """Return the p of "the difference is 0 in blocks like these", by their differences alone.
+    def p_over_blocks(self) -> float | None:
+        """Return the p of "the mean difference over blocks is 0" by a t test over blocks.
 
         A t test of the differences: what varies from block to block is part of the spread. None
         for fewer than three blocks.
@@ -79,8 +79,8 @@ class ByBlock:
         return min(1.0, 2 * t_tail(gaps.size - 1, abs(float(gaps.mean())) / spread))
 
 
-def terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> tuple[LogTerm, LogTerm]:
-    """Mean times of both sides within blocks: terms whose ratio is A over B.
+def block_terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> tuple[LogTerm, LogTerm]:
+    """Return the mean times of both sides, adjusted for blocks; their ratio is A over B.
 
     Where a run failed they are expected times to a success. Where no block has time of both sides
     they are those of all runs, without a variance. ValueError without blocks.
@@ -91,25 +91,27 @@ def terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> tuple[LogTerm, LogTer
         mean_a, mean_b = (time_term(side, estimand).estimate for side in (a, b))
         return LogTerm(mean_a, None, 0.0), LogTerm(mean_b, None, 0.0)
     if estimand == "geomean":
-        gap, part_a, part_b = of_values(np.log(a.times), np.log(b.times), (a.blocks, b.blocks))
+        gap, part_a, part_b = difference_within_blocks(
+            np.log(a.times), np.log(b.times), (a.blocks, b.blocks)
+        )
         ratio, parts = safe_exp(-gap), (part_a, part_b)
     else:
-        ratio, parts = _of_means(a, b, a.blocks, b.blocks)
+        ratio, parts = _ratio_within_blocks(a, b, a.blocks, b.blocks)
     return LogTerm(ratio, *parts[0].variance()), LogTerm(1.0, *parts[1].variance())
 
 
-def _of_means(
+def _ratio_within_blocks(
     a: Outcomes, b: Outcomes, blocks_a: Labels, blocks_b: Labels
 ) -> tuple[float, tuple[BlockedSide, BlockedSide]]:
-    """Ratio of times per success, each run's with the same relative spread about side x block.
+    """Return the ratio of times per success within blocks, and each side's variance parts.
 
     The estimate solves the score of a gamma distribution with a log link (McCullagh and Nelder
     1989, chapter 8); in one block a side's is its time over its successes.
     """
     count = int(max(blocks_a.max(), blocks_b.max())) + 1
-    time_a, hits_a = _totals(a, blocks_a, count)
-    time_b, hits_b = _totals(b, blocks_b, count)
-    ratio = safe_exp(_solved(time_a, time_b, hits_a, hits_b))
+    time_a, hits_a = _block_totals(a, blocks_a, count)
+    time_b, hits_b = _block_totals(b, blocks_b, count)
+    ratio = safe_exp(_solve_log_ratio(time_a, time_b, hits_a, hits_b))
     hits, scaled = hits_a + hits_b, time_a / ratio + time_b
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.where(hits > 0, scaled / hits, np.inf)
@@ -117,7 +119,7 @@ def _of_means(
     information = float((hits * share * (1 - share)).sum())
     parts = [
         BlockedSide(
-            _clean(side.times / (mean * scale[blocks]) - side.reached, 1.0),
+            _without_rounding_noise(side.times / (mean * scale[blocks]) - side.reached, 1.0),
             others[blocks] / information if information else np.zeros(side.n),
             one_minus_leverage,
         )
@@ -129,10 +131,10 @@ def _of_means(
     return ratio, (parts[0], parts[1])
 
 
-def of_values(
+def difference_within_blocks(
     a: Floats, b: Floats, blocks: tuple[Labels, Labels]
 ) -> tuple[float, BlockedSide, BlockedSide]:
-    """Mean of B minus mean of A within blocks, and what its variance is made from.
+    """Return mean of B minus mean of A within blocks, and each side's part of its variance.
 
     Least squares of side plus block: blocks weigh n_a n_b / (n_a + n_b). ValueError without a block
     that has runs of both.
@@ -151,13 +153,15 @@ def of_values(
     sums += np.bincount(second, weights=b - gap, minlength=count)
     level = sums / np.maximum(n_a + n_b, 1)
     size = float(max(np.abs(a).max(), np.abs(b).max()))
-    rest_a, rest_b = (_clean(y - level[at], size) for y, at in ((a, first), (b - gap, second)))
+    rest_a, rest_b = (
+        _without_rounding_noise(y - level[at], size) for y, at in ((a, first), (b - gap, second))
+    )
     left_a, left_b = _one_minus_leverage(first, second)
     return gap, BlockedSide(rest_a, weights_a, left_a), BlockedSide(rest_b, weights_b, left_b)
 
 
-def _totals(side: Outcomes, blocks: Labels, count: int) -> tuple[Floats, Floats]:
-    """Sum times and successes over the runs of each block."""
+def _block_totals(side: Outcomes, blocks: Labels, count: int) -> tuple[Floats, Floats]:
+    """Return the summed times and successes of each block."""
     time, hits = (
         np.bincount(blocks, weights=values, minlength=count).astype(np.float64)
         for values in (side.times, side.reached.astype(np.float64))
@@ -165,7 +169,7 @@ def _totals(side: Outcomes, blocks: Labels, count: int) -> tuple[Floats, Floats]
     return time, hits
 
 
-def _solved(time_a: Floats, time_b: Floats, hits_a: Floats, hits_b: Floats) -> float:
+def _solve_log_ratio(time_a: Floats, time_b: Floats, hits_a: Floats, hits_b: Floats) -> float:
     """Solve sum of hits * p = hits of A for the log ratio x, p = time_a e^-x / (... + time_b).
 
     The sum falls in x: Newton's steps, halving the interval where one leaves it.
@@ -200,14 +204,14 @@ def _one_minus_leverage(first: Labels, second: Labels) -> tuple[Floats, Floats]:
     return left_a[first], left_b[second]
 
 
-def _clean(residuals: Floats, size: float) -> Floats:
-    """Put 0 for what rounding leaves where there is no variance."""
+def _without_rounding_noise(residuals: Floats, size: float) -> Floats:
+    """Return residuals with 0 in place of what only rounding leaves."""
     cleaned: Floats = np.where(np.abs(residuals) < 1e-12 * size, 0.0, residuals)
     return cleaned
 
 
-def by_block(a: Floats, b: Floats, blocks: tuple[Labels, Labels]) -> ByBlock:
-    """Mean of B minus mean of A in each block, and whether they differ from block to block.
+def differences_by_block(a: Floats, b: Floats, blocks: tuple[Labels, Labels]) -> ByBlock:
+    """Return mean of B minus mean of A in each block, and the p of "all blocks are alike".
 
     The F test of side by block: what differences add to the spread of runs of one side and block.
     """

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ttastats.stats.fraction import newcombe
+from ttastats.stats.fraction import newcombe_difference
 from ttastats.stats.quantiles import t_tail, two_sided_t
 from ttastats.stats.results import Floats
 
@@ -73,7 +73,7 @@ class Change:
 
 
 def winsorised(values: ArrayLike) -> Floats:
-    """Return series, the last axis of which is the nights, clipped round their medians.
+    """Return series (nights on the last axis) clipped round their medians.
 
     Differences of nights measure the noise: a change of level leaves them alone.
     """
@@ -85,8 +85,8 @@ def winsorised(values: ArrayLike) -> Floats:
     return np.clip(x, centre - _CLIP * noise, centre + _CLIP * noise)
 
 
-def residuals(clipped: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the splits, the sums of squares around the two means of each, and t at each."""
+def split_statistics(clipped: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return all splits, the residual sums of squares of each, and Student's t of each."""
     n = clipped.shape[-1]
     splits = np.arange(SIDE, n - SIDE + 1)
     y = _centred(clipped)
@@ -103,16 +103,16 @@ def _centred(values: Floats) -> Floats:
     return np.asarray(y - y.mean(axis=-1, keepdims=True))
 
 
-def look(values: ArrayLike) -> tuple[float, int]:
-    """Return the p of the largest t over all splits, and after which night that is."""
+def change_test(values: ArrayLike) -> tuple[float, int]:
+    """Return the p of the largest t over all splits, and the split."""
     x = np.asarray(values, dtype=np.float64)
-    splits, _, t = residuals(winsorised(x))
+    splits, _, t = split_statistics(winsorised(x))
     best = int(t.argmax())
     return 2 * t_tail(x.size - 2.0, float(t[best])), int(splits[best])
 
 
-def look_at_failures(failed: Sequence[int], runs: Sequence[int]) -> tuple[float, int]:
-    """Return the smallest p of the failures before a split, given their sum, and that night.
+def failure_change_test(failed: Sequence[int], runs: Sequence[int]) -> tuple[float, int]:
+    """Return the smallest p over all splits by Fisher's exact test of failures, and the split.
 
     It is the doubled smaller tail of the hypergeometric distribution, and 1 without such a split.
     """
@@ -129,8 +129,10 @@ def look_at_failures(failed: Sequence[int], runs: Sequence[int]) -> tuple[float,
     return float(p[best]), best + 1
 
 
-def alarms(nights: int, p_of: Callable[[int, int], tuple[float, int]], level: float) -> list[Alarm]:
-    """Look after every night; an alarm stands, and the series begins anew after its split.
+def find_alarms(
+    nights: int, p_of: Callable[[int, int], tuple[float, int]], level: float
+) -> list[Alarm]:
+    """Return the alarms of a test made after every night; each starts the series anew.
 
     `p_of` gives the p and the split of the nights from one number up to another.
     """
@@ -146,29 +148,33 @@ def alarms(nights: int, p_of: Callable[[int, int], tuple[float, int]], level: fl
     return raised
 
 
-def changes(values: ArrayLike) -> list[tuple[Alarm, Change]]:
-    """Return the alarms of a continuous series, each with what all nights say of it by now."""
+def find_changes(values: ArrayLike) -> list[tuple[Alarm, Change]]:
+    """Return the alarms of a continuous series, each with the change as all nights show it."""
     x = np.asarray(values, dtype=np.float64)
-    raised = alarms(x.size, lambda start, end: look(x[start:end]), ALARM)
-    return _described(raised, x.size, lambda start, end: change(x[start:end]))
+    raised = find_alarms(x.size, lambda start, end: change_test(x[start:end]), ALARM)
+    return _with_changes(raised, x.size, lambda start, end: locate_change(x[start:end]))
 
 
-def changes_of_failures(failed: Sequence[int], runs: Sequence[int]) -> list[tuple[Alarm, Change]]:
-    """Return the alarms of a series of failures, likewise."""
+def find_changes_of_failures(
+    failed: Sequence[int], runs: Sequence[int]
+) -> list[tuple[Alarm, Change]]:
+    """Return the alarms of a series of failure counts, each with its change."""
 
-    def of(start: int, end: int) -> tuple[Sequence[int], Sequence[int]]:
+    def part(start: int, end: int) -> tuple[Sequence[int], Sequence[int]]:
         return failed[start:end], runs[start:end]
 
-    raised = alarms(
-        len(runs), lambda start, end: look_at_failures(*of(start, end)), ALARM_OF_FAILURES
+    raised = find_alarms(
+        len(runs), lambda start, end: failure_change_test(*part(start, end)), ALARM_OF_FAILURES
     )
-    return _described(raised, len(runs), lambda start, end: change_of_failures(*of(start, end)))
+    return _with_changes(
+        raised, len(runs), lambda start, end: locate_change_of_failures(*part(start, end))
+    )
 
 
-def _described(
+def _with_changes(
     raised: Sequence[Alarm], nights: int, change_of: Callable[[int, int], Change]
 ) -> list[tuple[Alarm, Change]]:
-    """Return alarms with their changes, each by the nights from the one before to the next."""
+    """Return each alarm with the change between the alarm before it and the one after."""
     starts = [0, *(alarm.split for alarm in raised)]
     ends = [*(alarm.split for alarm in raised[1:]), nights]
     every = []
@@ -180,35 +186,36 @@ def _described(
     return every
 
 
-def change(values: ArrayLike) -> Change:
-    """Return what the nights say of the one change among them: when, how large, step or drift."""
+def locate_change(values: ArrayLike) -> Change:
+    """Return when the one change in a series happened and how large it is: a step or a drift."""
     x = np.asarray(values, dtype=np.float64)
     y, n = winsorised(x), x.size
-    splits, inside, t = residuals(y)
+    splits, inside, t = split_statistics(y)
     best = int(inside.argmin())
     # Of a flat prior for the night and the levels, and one over the noise for that.
     log = -(n - 2) / 2 * np.log(inside / inside[best]) - 0.5 * np.log(splits * (n - splits) / n)
     weights = np.exp(log - log.max())
     weights /= weights.sum()
-    within = _likeliest(weights)
+    within = _credible_set(weights)
     median = int(np.searchsorted(np.cumsum(weights), 0.5))
     night = np.arange(n) / (n - 1) - 0.5  # the slope is the change from the first to the last
     slope = float(night @ y / (night @ night))
     drift = bool(np.sum((y - y.mean() - slope * night) ** 2) < inside[best])
     split = int(splits[best])
     if drift:
-        sizes = [_slope(x, night)]
+        sizes = [_drift_size(x, night)]
     else:
-        sizes = [_gap(x, int(splits[place])) for place in (best, *within)]
+        sizes = [_step_size(x, int(splits[place])) for place in (best, *within)]
     r = _autocorrelation(y, split)
     return Change(
         split, int(splits[within.min()]), int(splits[within.max()]), int(splits[median]),
         sizes[0][0], min(low for _, low, _ in sizes), max(high for _, _, high in sizes), drift,
-        r, _independent(float(t[best]), r, n), n,
+        r, _false_alarms_hold(float(t[best]), r, n), n,
     )  # fmt: skip
 
 
-def _gap(x: Floats, split: int) -> tuple[float, float, float]:
+def _step_size(x: Floats, split: int) -> tuple[float, float, float]:
+    """Return the step in the mean at a split, with its interval."""
     a, b = x[:split], x[split:]
     inside = float(((a - a.mean()) ** 2).sum() + ((b - b.mean()) ** 2).sum())
     se = math.sqrt(inside / (x.size - 2) * (1 / a.size + 1 / b.size))
@@ -216,7 +223,8 @@ def _gap(x: Floats, split: int) -> tuple[float, float, float]:
     return size, size - half, size + half
 
 
-def _slope(x: Floats, night: Floats) -> tuple[float, float, float]:
+def _drift_size(x: Floats, night: Floats) -> tuple[float, float, float]:
+    """Return the change along a straight line, with its interval."""
     slope = float(night @ x / (night @ night))
     inside = float(np.sum((x - x.mean() - slope * night) ** 2))
     half = two_sided_t(x.size - 2, _CONFIDENCE) * math.sqrt(
@@ -226,7 +234,7 @@ def _slope(x: Floats, night: Floats) -> tuple[float, float, float]:
 
 
 def _autocorrelation(y: Floats, split: int) -> float:
-    """Return that of successive nights round the means of both sides, without their bias."""
+    """Return the lag-1 autocorrelation round the means of both sides, corrected for bias."""
     parts = [y[:split], y[split:]]
     e = np.concatenate([_centred(part) for part in parts if part.size])
     if not float(e @ e):
@@ -235,16 +243,16 @@ def _autocorrelation(y: Floats, split: int) -> float:
     return r + (2 + 4 * max(r, 0.0)) / e.size
 
 
-def _independent(t: float, r: float, n: int) -> bool:
-    """Return whether the promise holds: of independent nights, or of t with what they are worth."""
+def _false_alarms_hold(t: float, r: float, n: int) -> bool:
+    """Return whether the false alarm rate holds: nights are independent, or t allows for it."""
     if n >= _SHOWN and r < _ALIKE:
         return True
     r = min(max(r + 1 / math.sqrt(n), 0.0), 0.9)
     return 2 * t_tail(n - 2.0, t / math.sqrt((1 + r) / (1 - r))) < ALARM
 
 
-def resembles(values: ArrayLike, splits: Sequence[int]) -> float | None:
-    """Return the autocorrelation of nights round the means of segments where it is shown."""
+def shown_autocorrelation(values: ArrayLike, splits: Sequence[int]) -> float | None:
+    """Return the lag-1 autocorrelation round segment means if it is significant, else None."""
     x = np.asarray(values, dtype=np.float64)
     ends = [*splits, x.size]
     if x.size < WAIT:
@@ -255,8 +263,8 @@ def resembles(values: ArrayLike, splits: Sequence[int]) -> float | None:
     return r if r > 1.65 / math.sqrt(y.size) else None
 
 
-def noise(values: ArrayLike, splits: Sequence[int]) -> float | None:
-    """Return the standard deviation of nights round the means of segments, outliers clipped."""
+def night_noise(values: ArrayLike, splits: Sequence[int]) -> float | None:
+    """Return the standard deviation of nights round segment means, outliers clipped."""
     x = np.asarray(values, dtype=np.float64)
     parts = [x[a:b] for a, b in zip([0, *splits], [*splits, x.size], strict=True) if b - a > 1]
     df = sum(part.size - 1 for part in parts)
@@ -266,8 +274,8 @@ def noise(values: ArrayLike, splits: Sequence[int]) -> float | None:
     return math.sqrt(squares / df)
 
 
-def unseen(noise: float, nights: int) -> float:
-    """Return the change of which 4 of 5 are found within 20 nights of a level of so many nights.
+def detectable_change(noise: float, nights: int) -> float:
+    """Return the change found with 80 % power within 20 nights after so many nights.
 
     The largest t of a look is at least that at the change, so that this is a little too large.
     """
@@ -276,8 +284,8 @@ def unseen(noise: float, nights: int) -> float:
     return noise * (critical + float(special.ndtri(_POWER))) * math.sqrt(1 / nights + 1 / after)
 
 
-def change_of_failures(failed: Sequence[int], runs: Sequence[int]) -> Change:
-    """Return after which night the share of runs that fail changed, and by how much.
+def locate_change_of_failures(failed: Sequence[int], runs: Sequence[int]) -> Change:
+    """Return after which night the share of failed runs changed, and by how much.
 
     The weight of a night is its likelihood, averaged over both shares (Jeffreys' prior).
     """
@@ -289,9 +297,9 @@ def change_of_failures(failed: Sequence[int], runs: Sequence[int]) -> Change:
     log = np.sum([special.betaln(f + 0.5, t - f + 0.5) for f, t in sides], axis=0)
     weights = np.exp(log - log.max())
     weights /= weights.sum()
-    within = _likeliest(weights)
+    within = _credible_set(weights)
     counts = [[int(each[i]) for each in (after, rest, before, of)] for i in within]
-    sizes = [newcombe(*each) for each in counts]
+    sizes = [newcombe_difference(*each) for each in counts]
     return Change(
         int(splits[within[0]]), int(splits[within.min()]), int(splits[within.max()]),
         int(splits[np.searchsorted(np.cumsum(weights), 0.5)]), sizes[0].estimate or 0.0,
@@ -301,7 +309,7 @@ def change_of_failures(failed: Sequence[int], runs: Sequence[int]) -> Change:
     )  # fmt: skip
 
 
-def _likeliest(weights: Floats) -> NDArray[np.intp]:
-    """Return the fewest places whose weights sum to 95 %, the likeliest first."""
+def _credible_set(weights: Floats) -> NDArray[np.intp]:
+    """Return the fewest indices whose weights sum to 95 %, the largest first."""
     ranked = np.argsort(-weights, kind="stable")
     return ranked[: int(np.searchsorted(np.cumsum(weights[ranked]), _CONFIDENCE)) + 1]

@@ -16,7 +16,7 @@ import numpy as np
 
 from ttastats.stats.logratio import LogTerm, ratio_of, satterthwaite
 from ttastats.stats.moments import mean
-from ttastats.stats.outcomes import Epochs, Outcomes, outcomes, time_term
+from ttastats.stats.outcomes import Epochs, Outcomes, make_outcomes, time_term
 from ttastats.stats.results import Floats
 from ttastats.stats.speedup import Speedup
 from ttastats.stats.unseen import Bounded, epoch_shift
@@ -48,24 +48,24 @@ class Reference:
 
     @property
     def mean(self) -> float:
-        """Return the mean convergence."""
+        """Return the mean convergence of the reference."""
         return math.fsum(part.weight * mean(part.values) for part in self.parts)
 
     @property
     def n(self) -> int:
-        """Return the number of measured runs behind it."""
+        """Return the number of measured reference runs."""
         return sum(part.values.size for part in self.parts)
 
     def pool(self) -> tuple[Floats, Floats]:
-        """Return runs as the reference would make them, and the probability of each.
+        """Return the values of runs of the reference, and the probability of each.
 
         Those of an interpolated one are the runs of both parts, brought to its mean.
         """
-        return _pooled(self)
+        return _weighted_runs(self)
 
 
 @lru_cache(maxsize=128)  # a reference stands beside many entries
-def _pooled(reference: Reference) -> tuple[Floats, Floats]:
+def _weighted_runs(reference: Reference) -> tuple[Floats, Floats]:
     parts, centre = reference.parts, reference.mean
     values = [part.values * (centre / mean(part.values)) for part in parts]
     chances = [np.full(part.values.size, part.weight / part.values.size) for part in parts]
@@ -73,8 +73,8 @@ def _pooled(reference: Reference) -> tuple[Floats, Floats]:
     return pooled, np.concatenate(chances)
 
 
-def between(low: Floats, high: Floats, position: float, misfits: Floats) -> Reference:
-    """Interpolate a reference between two measured ones.
+def interpolate_reference(low: Floats, high: Floats, position: float, misfits: Floats) -> Reference:
+    """Return the reference at a batch size between two measured ones.
 
     ``position``: from 0 at the low to 1 at the high batch size. ``misfits``: those of the measured
     ones (:func:`misfits`), whose mean square is taken for half way; towards the measured ones it
@@ -90,8 +90,8 @@ def between(low: Floats, high: Floats, position: float, misfits: Floats) -> Refe
     )
 
 
-def misfits(sizes: Sequence[float], means: Sequence[float]) -> Floats:
-    """Log of each inner mean over what interpolation between its neighbours would give.
+def interpolation_errors(sizes: Sequence[float], means: Sequence[float]) -> Floats:
+    """Return the log of each inner mean over the interpolation of its neighbours.
 
     ``sizes``: ascending batch sizes. Empty where fewer than three were measured.
     """
@@ -103,7 +103,7 @@ def misfits(sizes: Sequence[float], means: Sequence[float]) -> Floats:
 
 
 def smallest_step(values: Floats) -> float | None:
-    """Smallest difference between two values: the grid of evaluations, as far as they show it.
+    """Return the smallest difference between two values: the evaluation interval as far as known.
 
     None where all are the same.
     """
@@ -112,15 +112,17 @@ def smallest_step(values: Floats) -> float | None:
     return float(real.min()) if real.size else None
 
 
-def convergence(entry: Outcomes, reference: Reference, *, confidence: float = 0.95) -> Speedup:
-    """Ratio of the entry's mean convergence over the reference's, below 1 if it needs less.
+def convergence_ratio(
+    entry: Outcomes, reference: Reference, *, confidence: float = 0.95
+) -> Speedup:
+    """Return the entry's mean convergence over the reference's, below 1 if it needs less.
 
     ``entry``: samples or epochs in the place of times. ``limits(confidence, epochs=True)`` gives
     the interval that allows for the evaluations a side did not happen to stop at, where all its
     runs stopped at the same one.
     """
-    entry_mean, reference_mean = time_term(entry), _term(reference)
-    shifts = epoch_shift(entry), _shift(reference)
+    entry_mean, reference_mean = time_term(entry), _reference_term(reference)
+    shifts = epoch_shift(entry), _reference_shift(reference)
     of_entry = Bounded(entry_mean, entry.n, entry.n_reached, shifts[0])
     fewest = min(part.values.size for part in reference.parts)
     of_reference = Bounded(reference_mean, fewest, fewest, shifts[1])
@@ -129,10 +131,10 @@ def convergence(entry: Outcomes, reference: Reference, *, confidence: float = 0.
 
 
 @lru_cache(maxsize=128)
-def _term(reference: Reference) -> LogTerm:
-    """Mean of a reference with the variance of its log: of the runs, and of the interpolation."""
+def _reference_term(reference: Reference) -> LogTerm:
+    """Return the mean of a reference with the variance of its log from runs and interpolation."""
     centre = reference.mean
-    parts = [time_term(outcomes(part.values)) for part in reference.parts]
+    parts = [time_term(make_outcomes(part.values)) for part in reference.parts]
     shares = [
         part.weight * term.estimate / centre
         for part, term in zip(reference.parts, parts, strict=True)
@@ -152,10 +154,10 @@ def _term(reference: Reference) -> LogTerm:
 
 
 @lru_cache(maxsize=128)
-def _shift(reference: Reference) -> float:
-    """Relative change of the mean if all runs of a part that never varied stopped one later."""
+def _reference_shift(reference: Reference) -> float:
+    """Return the relative change of the mean if all runs that never varied stopped one later."""
     shifts = [
-        epoch_shift(outcomes(part.values, progress=Epochs(part.values, reference.interval)))
+        epoch_shift(make_outcomes(part.values, progress=Epochs(part.values, reference.interval)))
         * (part.weight * mean(part.values) / reference.mean)
         for part in reference.parts
     ]
@@ -163,7 +165,7 @@ def _shift(reference: Reference) -> float:
 
 
 def stopped_early(values: Floats, reference: Reference) -> int:
-    """Count the values that lie at least one evaluation before the reference's median run."""
+    """Return how many values lie at least one evaluation before the reference's median run."""
     pool, chances = reference.pool()
     order = np.argsort(pool, kind="stable")
     middle = np.searchsorted(np.cumsum(chances[order]), 0.5 - _SAME)
@@ -172,7 +174,7 @@ def stopped_early(values: Floats, reference: Reference) -> int:
     return int(np.count_nonzero(values < usual - max(half, _SAME * usual)))
 
 
-def passes(
+def pass_rate(
     reference: Reference,
     limit: float,
     n: int,
@@ -182,7 +184,7 @@ def passes(
     draws: int,
     rng: np.random.Generator,
 ) -> float | None:
-    """Share of draws of ``n`` runs whose olympic mean is not below a limit.
+    """Return the share of draws of ``n`` runs whose olympic mean is not below a limit.
 
     Runs are drawn from the reference, with replacement. ``faster``: the share by which the mean
     convergence is truly lower; each run then stops at one of the two evaluations around its value,
@@ -194,16 +196,16 @@ def passes(
     pool, chances = reference.pool()
     drawn = rng.choice(pool, size=(draws, n), p=chances)
     if faster:
-        drawn = _on_grid(drawn, drawn * (1 - faster), reference.interval, rng)
+        drawn = _round_to_evaluations(drawn, drawn * (1 - faster), reference.interval, rng)
     drawn.sort(axis=1)
     means = drawn[:, dropped : n - dropped].mean(axis=1)
     return float(np.mean(means >= limit * (1 - 1e-12)))
 
 
-def _on_grid(
+def _round_to_evaluations(
     values: Floats, shifted: Floats, interval: float | None, rng: np.random.Generator
 ) -> Floats:
-    """Stop each run at an evaluation next to the value wanted, in the mean exactly there.
+    """Return shifted values rounded at random to one of the two evaluations next to them.
 
     The grid is that of the value seen, ``interval`` apart; without one, values stay as they are.
     """

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ttastats.stats.fraction import fisher
+from ttastats.stats.fraction import fisher_p
 from ttastats.stats.means import MeanDifference
 from ttastats.stats.multiplicity import step_down
 from ttastats.stats.permutation import smallest_p
@@ -56,18 +56,18 @@ class Decision:
     why: str = ""
 
     @property
-    def dagger(self) -> bool:
-        """Return whether the claim holds only if epochs to target really are constant."""
+    def assumes_constant_epochs(self) -> bool:
+        """Return whether the claim assumes that epochs to target really are constant."""
         return "constant_epochs" in self.conditions
 
     @property
     def marks(self) -> str:
-        """Return the marks of the conditions."""
+        """Return the footnote marks of the conditions of the claim."""
         return "".join(mark for condition, mark in MARKS.items() if condition in self.conditions)
 
 
 def side_of(value: float, low: float | None, high: float | None) -> int:
-    """Return 1 or -1 where an interval lies above or below a value, else 0."""
+    """Return 1 if an interval lies above a value, -1 if below, else 0."""
     if low is None or high is None:
         return 0
     return 1 if low > value else -1 if high < value else 0
@@ -88,7 +88,7 @@ def decide(
     p_permutation: float | None = None,
     bounds: Bounds | None = None,
 ) -> Decision:
-    """Judge a speedup; all runs of both sides count, alpha is 1 minus its confidence.
+    """Return the verdict on a speedup; alpha is 1 minus its confidence.
 
     ``p_value``: a p that a claim of "faster" or "slower" has to meet besides the interval,
     such as one adjusted for many benchmarks. ``p_permutation``: the robustness p; it stands
@@ -104,13 +104,13 @@ def decide(
         claim = f"no verdict: {reason}"
         return Decision(Verdict.UNAVAILABLE, claim, margin, flags=ratio.flags, reason=reason)
     required = next((p for p in (p_value, ratio.p_value, p_permutation) if p is not None), None)
-    flags = _borderline(ratio, p_permutation, alpha)
+    flags = _borderline_flags(ratio, p_permutation, alpha)
     if required is not None and required < alpha:
-        verdict = _directed(speedup, margin, flags)
+        verdict = _decide_direction(speedup, margin, flags)
         if verdict is not None:
             return verdict
     bounds = bounds or margin_bounds([speedup], margin)[0]
-    return _within_margin(bounds, margin, flags)
+    return _decide_equivalence(bounds, margin, flags)
 
 
 #: What an interval allows for, from most to least, with the conditions that are left.
@@ -127,8 +127,8 @@ _WITHOUT_DOUBTS: tuple[tuple[dict[str, bool], tuple[Assumption, ...]], ...] = (
 )
 
 
-def _directed(speedup: Speedup, margin: float, flags: tuple[Flag, ...]) -> Decision | None:
-    """Return "faster" or "slower", with the conditions under which the interval says so."""
+def _decide_direction(speedup: Speedup, margin: float, flags: tuple[Flag, ...]) -> Decision | None:
+    """Return "faster" or "slower" with its conditions if the interval shows that, else None."""
     for allowance, conditions in _ALLOWANCES if speedup.doubts else _WITHOUT_DOUBTS:
         limits = speedup.limits(speedup.ratio.confidence, **allowance)
         if limits is None:
@@ -144,7 +144,7 @@ def _directed(speedup: Speedup, margin: float, flags: tuple[Flag, ...]) -> Decis
 def margin_bounds(
     speedups: Sequence[Speedup | None], margin: float, waiting: int = 0
 ) -> tuple[Bounds, ...]:
-    """Return what is shown about a margin of each of several speedups, judged together.
+    """Return which bounds on a margin are shown for each of several speedups, judged together.
 
     Two one-sided tests each (Schuirmann 1987), by the interval at ``1 - 2 alpha``; Holm's
     step-down keeps the chance of any false claim in a direction at alpha. Epochs not seen are
@@ -182,8 +182,8 @@ def margin_bounds(
     return tuple(Bounds(*pair) for pair in zip(conditions(-1), conditions(1), strict=True))
 
 
-def _within_margin(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) -> Decision:
-    """Return "same" or what can be excluded."""
+def _decide_equivalence(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) -> Decision:
+    """Return "same" if the interval lies within the margin, else what can be excluded."""
     d, not_slower, not_faster = f"{100 * margin:g}%", bounds.not_slower, bounds.not_faster
     if not_slower is not None and not_faster is not None:
         conditions = tuple(dict.fromkeys((*not_slower, *not_faster)))
@@ -195,8 +195,8 @@ def _within_margin(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) -> De
     return Decision(Verdict.UNDECIDED, "undecided", margin, flags=flags)
 
 
-def _borderline(ratio: Ratio, p_permutation: float | None, alpha: float) -> tuple[Flag, ...]:
-    """Flag two p values on different sides of alpha, if the exact test could reach it."""
+def _borderline_flags(ratio: Ratio, p_permutation: float | None, alpha: float) -> tuple[Flag, ...]:
+    """Return a flag if the two p values lie on different sides of alpha."""
     if ratio.p_value is None or p_permutation is None:
         return ()
     agree = (ratio.p_value < alpha) == (p_permutation < alpha)
@@ -219,12 +219,12 @@ def decide_by_fraction(
     p_value: float | None = None,
     margin: float = 0.01,
 ) -> Decision:
-    """Judge by the fraction reached, where times cannot be compared.
+    """Return the verdict by the fraction that reached the target, where times cannot be compared.
 
     By Fisher's exact test unless an adjusted ``p_value`` is given. "unavailable" when no
     run of either side reached the target. ValueError for an empty side.
     """
-    p = fisher(successes_a, n_a, successes_b, n_b) if p_value is None else p_value
+    p = fisher_p(successes_a, n_a, successes_b, n_b) if p_value is None else p_value
     reached = f"fraction reached {successes_a}/{n_a} vs {successes_b}/{n_b}"
     if successes_a == successes_b == 0:
         claim = "no runs reached the target on either side"
@@ -244,7 +244,7 @@ def decide_difference(
     slack: tuple[float, float] = (0.0, 0.0),
     allowance: str = "",
 ) -> Decision:
-    """Judge B minus A of values that have no ratio; alpha is 1 minus its confidence.
+    """Return the verdict on B minus A of values without a ratio, such as accuracies.
 
     ``p_value``, where there is one, has to be below alpha besides the interval. ``margin`` is in
     the unit of the values; without one nothing is the same. ``slack`` is by how much the ends of

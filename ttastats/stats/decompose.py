@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ttastats.stats.moments import constant, deviations, means
+from ttastats.stats.moments import constant_groups, deviations, means
 from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Floats, Withheld
 from ttastats.stats.variation import has_outlier
@@ -50,7 +50,7 @@ class VarianceShares:
 
 
 def variance_shares(times: Floats, epochs: Floats) -> VarianceShares:
-    """Split the variance of log time of each group into the shares of epochs and time per epoch.
+    """Return the shares of epochs and time per epoch in the variance of log time, by group.
 
     share_e = Cov(log e, log T) / Var(log T). Times and epochs are positive, shape (groups, n). From
     10 runs on the shares get a jackknife interval, unless it holds nearly every share or a run's
@@ -58,7 +58,7 @@ def variance_shares(times: Floats, epochs: Floats) -> VarianceShares:
     """
     (groups, n), epoch_time = times.shape, times / epochs
     shares, low, high = (np.full((2, groups), np.nan) for _ in range(3))
-    varies = ~(constant(epochs) | constant(times))
+    varies = ~(constant_groups(epochs) | constant_groups(times))
     codes = np.full(groups, None, dtype=object)
     if n < RUNS_FOR_SHARES:
         codes[varies] = "few_runs"
@@ -91,11 +91,11 @@ def _cv_ratios(epochs: Floats, epoch_time: Floats) -> Floats:
 
 
 def covariance_shares(logs: Floats) -> Floats:
-    """Covariance shares of the parts of sums: ``logs`` (parts, groups, n) -> (parts, groups).
+    """Return each part's share in the variance of its sum: (parts, groups, n) -> (parts, groups).
 
     They add up to 1. NaN where the sum of the parts does not vary.
     """
-    products, squares = _centred(logs)
+    products, squares = _centred_products(logs)
     whole = squares.sum(axis=-1)
     # Below this, what is left of the variance is rounding.
     real = whole > 1e-24 * logs.shape[-1]
@@ -104,13 +104,13 @@ def covariance_shares(logs: Floats) -> Floats:
 
 
 def jackknife_limits(logs: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Limits of each share: the share, plus and minus Student's t times its jackknife error.
+    """Return the confidence limits of each share by the jackknife and Student's t.
 
     ``logs``: as above. With n - 1 degrees of freedom (Tukey 1958; Efron and Stein 1981).
     NaN where the sum does not vary without one of the runs.
     """
     shares = covariance_shares(logs)
-    products, squares = _centred(logs)
+    products, squares = _centred_products(logs)
     n, whole = logs.shape[-1], squares.sum(axis=-1, keepdims=True)
     # Without a run, a sum of centred products loses its own times n / (n - 1).
     left = whole - n / (n - 1) * squares
@@ -121,8 +121,8 @@ def jackknife_limits(logs: Floats, confidence: float) -> tuple[Floats, Floats]:
     return shares - half, shares + half
 
 
-def _centred(logs: Floats) -> tuple[Floats, Floats]:
-    """Return the products of each part with the sum, (parts, groups, n), and the sum's squares.
+def _centred_products(logs: Floats) -> tuple[Floats, Floats]:
+    """Return the products of each part with the sum, both centred, and the sum's squares.
 
     All about their means.
     """

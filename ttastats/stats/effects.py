@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ttastats.stats.logratio import LogTerm, of_log
+from ttastats.stats.logratio import LogTerm, ratio_of_log
 from ttastats.stats.moments import is_constant
 from ttastats.stats.results import Bools, Floats, Ratio
 
@@ -39,8 +39,8 @@ class Setting:
     number: Floats | None = None
 
     @property
-    def columns(self) -> Floats:
-        """Return what the setting adds to a design, shape (n, k): a number about its mean."""
+    def design_columns(self) -> Floats:
+        """Return the columns of the setting in a design matrix, shape (n, k)."""
         if self.number is not None:
             return np.asarray(self.number - self.number.mean())[:, np.newaxis]
         return _dummies(self.levels)
@@ -95,10 +95,14 @@ class Design:
 
     @property
     def terms(self) -> list[Floats]:
-        """Return the columns of each term: settings, pairs, and the block if there is one."""
-        single = [setting.columns for setting in self.settings]
+        """Return the columns of each term: settings, interactions, and the block if any."""
+        single = [setting.design_columns for setting in self.settings]
         blocks = [] if self.sessions is None or self.nested else [_dummies(self.sessions)]
-        return [*single, *(_product(single[a], single[b]) for a, b in self.pairs), *blocks]
+        return [
+            *single,
+            *(_interaction_columns(single[a], single[b]) for a, b in self.pairs),
+            *blocks,
+        ]
 
     @property
     def df(self) -> int:
@@ -107,8 +111,8 @@ class Design:
         return int(self.settings[0].levels.size) - 1 - columns
 
     @property
-    def enough(self) -> bool:
-        """Return whether intervals can be made: by what the fit leaves, and sessions of a level."""
+    def has_intervals(self) -> bool:
+        """Return whether there are enough residuals and sessions for intervals."""
         if self.df < FEWEST_DF or not self.nested or self.sessions is None:
             return self.df >= FEWEST_DF
         columns = self.settings[0].levels.size - self.df
@@ -123,30 +127,30 @@ def _dummies(levels: Labels) -> Floats:
     return np.equal.outer(levels, np.arange(1, levels.max() + 1)).astype(np.float64)
 
 
-def _product(a: Floats, b: Floats) -> Floats:
+def _interaction_columns(a: Floats, b: Floats) -> Floats:
     every: Floats = np.einsum("ij,ik->ijk", a, b)
     return every.reshape(len(a), -1)
 
 
-def _joined(terms: Sequence[Floats], n: int) -> Floats:
+def _design_matrix(terms: Sequence[Floats], n: int) -> Floats:
     return np.column_stack([np.ones(n), *terms])
 
 
-def _fit(y: Floats, terms: Sequence[Floats], **options: Any) -> Any:
+def _least_squares(y: Floats, terms: Sequence[Floats], **options: Any) -> Any:
     from statsmodels.regression.linear_model import OLS  # takes seconds to import
 
-    return OLS(y, _joined(terms, y.size)).fit(**options)
+    return OLS(y, _design_matrix(terms, y.size)).fit(**options)
 
 
 def full_rank(terms: Sequence[Floats]) -> bool:
-    """Return whether some terms can be told from one another."""
-    matrix = _joined(terms, len(terms[0]))
+    """Return whether the effects of all terms can be separated."""
+    matrix = _design_matrix(terms, len(terms[0]))
     return bool(np.linalg.matrix_rank(matrix) == matrix.shape[1])
 
 
-def aliased(settings: Sequence[Setting]) -> tuple[int, ...]:
-    """Return the fewest settings that were changed together, by their places; empty if none."""
-    columns = [setting.columns for setting in settings]
+def aliased_settings(settings: Sequence[Setting]) -> tuple[int, ...]:
+    """Return the indices of the fewest settings that were always changed together, or none."""
+    columns = [setting.design_columns for setting in settings]
     for size in range(2, len(settings) + 1):
         for places in combinations(range(len(settings)), size):
             if not full_rank([columns[place] for place in places]):
@@ -154,20 +158,20 @@ def aliased(settings: Sequence[Setting]) -> tuple[int, ...]:
     return ()
 
 
-def part(y: Floats, design: Design, *, confidence: float = 0.95) -> Part:
-    """Fit the logs of one part, shape (n,), on a design of full rank.
+def fit_part(y: Floats, design: Design, *, confidence: float = 0.95) -> Part:
+    """Return the fit of the log of one part, shape (n,), on a design of full rank.
 
     There are no intervals where the design leaves too little, or nothing varies.
     """
     terms = design.terms
-    fit = _fit(y, terms)
+    fit = _least_squares(y, terms)
     matrix, inverse, residuals = fit.model.exog, fit.model.pinv_wexog, fit.resid
     # What rounding leaves of a perfect fit is no spread.
     residuals[np.abs(residuals) < 1e-12 * max(float(np.abs(y).max()), 1.0)] = 0.0
     left = 1 - np.einsum("ij,ji->i", matrix, inverse)
     mse = float(residuals @ residuals) / max(design.df, 1)
     constant = is_constant(np.exp(y))
-    unknown = [LogTerm(1.0, None, 0.0)] if constant or not design.enough else []
+    unknown = [LogTerm(1.0, None, 0.0)] if constant or not design.has_intervals else []
 
     def effect(contrast: Floats, levels: Labels, counts: tuple[int, int], numeric: bool) -> Effect:
         weights = inverse.T @ contrast
@@ -177,13 +181,13 @@ def part(y: Floats, design: Design, *, confidence: float = 0.95) -> Part:
             variance = _hc3(y, terms, contrast, weights, left > _NOTHING) if mse else 0.0
             spread = [LogTerm(1.0, variance, design.df)]
         else:
-            spread = _by_level(residuals, weights, left, levels)
+            spread = _level_variances(residuals, weights, left, levels)
         log = 0.0 if constant else float(weights @ y)
         plain = [LogTerm(1.0, mse * float(weights @ weights), design.df)]
-        uneven = not numeric and not design.nested and _uneven(residuals, left, levels)
+        uneven = not numeric and not design.nested and _unequal_spread(residuals, left, levels)
         return Effect(
-            of_log(log, unknown or spread, confidence, *counts),
-            of_log(log, unknown or plain, confidence, *counts),
+            ratio_of_log(log, unknown or spread, confidence, *counts),
+            ratio_of_log(log, unknown or plain, confidence, *counts),
             uneven and not unknown,
         )
 
@@ -192,16 +196,16 @@ def part(y: Floats, design: Design, *, confidence: float = 0.95) -> Part:
             effect(contrast, levels, count, numeric)
             for contrast, count in zip(contrasts, counts, strict=True)
         )
-        for levels, numeric, contrasts, counts in _contrasts(design, matrix.shape[1])
+        for levels, numeric, contrasts, counts in _term_contrasts(design, matrix.shape[1])
     )
-    return Part(effects, tuple(_shares(y, design, terms, mse)))
+    return Part(effects, tuple(_term_shares(y, design, terms, mse)))
 
 
 _Contrasts = tuple[Labels, bool, list[Floats], list[tuple[int, int]]]
 
 
-def _contrasts(design: Design, width: int) -> Iterator[_Contrasts]:
-    """Yield of each effect term its levels, whether it is a number, its contrasts and counts.
+def _term_contrasts(design: Design, width: int) -> Iterator[_Contrasts]:
+    """Yield each effect term's levels, whether it is numeric, its contrasts and counts.
 
     With interactions, the effect of a setting is its mean over the levels of the others.
     """
@@ -238,12 +242,14 @@ def _hc3(
     if np.abs(weights[~free]).max(initial=0.0) > _NOTHING:
         return None
     with warnings.catch_warnings(action="ignore"):  # columns of the runs fitted exactly are empty
-        fit = _fit(y[free], [term[free] for term in terms], cov_type="HC3", use_t=True)
+        fit = _least_squares(y[free], [term[free] for term in terms], cov_type="HC3", use_t=True)
         return float(np.squeeze(fit.t_test(contrast).sd)) ** 2
 
 
-def _by_level(residuals: Floats, weights: Floats, left: Floats, levels: Labels) -> list[LogTerm]:
-    """Return a term per level with runs in the contrast: its own variance, and df it leaves."""
+def _level_variances(
+    residuals: Floats, weights: Floats, left: Floats, levels: Labels
+) -> list[LogTerm]:
+    """Return the variance and df that each level's runs contribute to a contrast."""
     terms = []
     for level in np.unique(levels):
         runs = levels == level
@@ -256,8 +262,8 @@ def _by_level(residuals: Floats, weights: Floats, left: Floats, levels: Labels) 
     return terms
 
 
-def _uneven(residuals: Floats, left: Floats, levels: Labels) -> bool:
-    """Return whether a level with fewer runs deviates twice as much as another."""
+def _unequal_spread(residuals: Floats, left: Floats, levels: Labels) -> bool:
+    """Return whether a level with fewer runs spreads twice as much as another."""
     count, df = np.bincount(levels), np.bincount(levels, weights=left)
     used = (count > 0) & (df > 1e-6)
     deviation = np.sqrt(np.bincount(levels, weights=residuals**2)[used] / df[used])
@@ -285,8 +291,8 @@ def _clustered(
     return LogTerm(1.0, variance, float(np.trace(products) ** 2 / (products**2).sum()))
 
 
-def _shares(y: Floats, design: Design, terms: Sequence[Floats], mse: float) -> Iterator[Share]:
-    """Yield the share of each term and of the residuals; none where nothing varies."""
+def _term_shares(y: Floats, design: Design, terms: Sequence[Floats], mse: float) -> Iterator[Share]:
+    """Yield each term's share of the variance, and the residuals'; nothing if nothing varies."""
     total = float(((y - y.mean()) ** 2).sum())
     total = 0.0 if total < _NOTHING**2 * y.size else total
     settings, last = len(design.settings), len(design.settings) + len(design.pairs)
@@ -298,14 +304,14 @@ def _shares(y: Floats, design: Design, terms: Sequence[Floats], mse: float) -> I
             # Type II: beside what does not contain it.
             and not (settings <= place < last and number in design.pairs[place - settings])
         ]
-        squares = float(_fit(y, others).ssr - _fit(y, [*others, term]).ssr)
+        squares = float(_least_squares(y, others).ssr - _least_squares(y, [*others, term]).ssr)
         omega2 = (squares - term.shape[1] * mse) / (total + mse) if total else None
         yield Share(squares / total if total else None, omega2)
     yield Share(mse * design.df / total if total else None, None)
 
 
-def bent(y: Floats, design: Design, number: int) -> float | None:
-    """Return the p of "a number acts by doublings", against a level of its own for each value.
+def nonlinearity_p(y: Floats, design: Design, number: int) -> float | None:
+    """Return the p of "a numeric setting acts per doubling", against one effect per value.
 
     None where nothing is left to test it by.
     """
@@ -315,5 +321,5 @@ def bent(y: Floats, design: Design, number: int) -> float | None:
     more = [*terms[:number], _dummies(setting.levels), *terms[number + 1 :]]
     if free < 1 or design.df - free < FEWEST_DF or not full_rank(more):
         return None
-    each = _fit(y, more)
-    return float(each.compare_f_test(_fit(y, terms))[1]) if each.ssr else None
+    each = _least_squares(y, more)
+    return float(each.compare_f_test(_least_squares(y, terms))[1]) if each.ssr else None

@@ -12,15 +12,15 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.logratio import LogTerm, of_log
+from ttastats.stats.logratio import LogTerm, ratio_of_log
 from ttastats.stats.results import Floats, Ratio
 
 #: Sums that differ by less than this share of them are equal, but for rounding.
 _EQUAL = 1e-6
 
 
-def factors(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> list[Ratio]:
-    """Return the factor of each term, and last that of the sum: above 1 where B has less of it.
+def sum_factors(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> list[Ratio]:
+    """Return by which factor each term changes a sum from A to B, and last that of the sum.
 
     `a` has shape (n_a, terms) and `b` (n_b, terms): samples of terms that are not below 0, and
     whose sums are above. Intervals are Welch's, of the log, by the delta method; a side of one
@@ -28,7 +28,7 @@ def factors(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> list[Rat
     """
     first, second = (np.column_stack((x, x.sum(axis=1))) for x in map(np.asarray, (a, b)))
     means = first.mean(axis=0), second.mean(axis=0)
-    logs = ((means[0] - means[1]) * _slope(means[0][-1], means[1][-1])[0]).tolist()
+    logs = ((means[0] - means[1]) * _inverse_log_mean(means[0][-1], means[1][-1])[0]).tolist()
     slopes = [_influence(first, *means), -_influence(second, *means[::-1])]
     ratios = []
     for log, *sides in zip(logs, *(slope.T for slope in slopes), strict=True):
@@ -36,12 +36,12 @@ def factors(a: ArrayLike, b: ArrayLike, *, confidence: float = 0.95) -> list[Rat
             LogTerm(1.0, float(x.var(ddof=1)) / x.size if x.size > 1 else None, x.size - 1.0)
             for x in sides
         ]
-        ratios.append(of_log(log, terms, confidence, sides[0].size, sides[1].size))
+        ratios.append(ratio_of_log(log, terms, confidence, sides[0].size, sides[1].size))
     return ratios
 
 
-def rest(whole: Ratio, part: Ratio) -> Ratio:
-    """Return the factor of a ratio that another, measured apart from it, leaves unexplained."""
+def remaining_factor(whole: Ratio, part: Ratio) -> Ratio:
+    """Return the part of a ratio that another factor, measured separately, does not explain."""
     if not whole.estimate or not part.estimate:
         return Ratio(None, None, None, whole.confidence, None, None, None, whole.n_a, whole.n_b)
     terms = [
@@ -49,11 +49,11 @@ def rest(whole: Ratio, part: Ratio) -> Ratio:
         for ratio in (whole, part)
     ]
     log = math.log(whole.estimate / part.estimate)
-    return of_log(log, terms, whole.confidence, whole.n_a, whole.n_b)
+    return ratio_of_log(log, terms, whole.confidence, whole.n_a, whole.n_b)
 
 
-def _slope(total: float, other_total: float) -> tuple[float, float]:
-    """Return the inverse of the logarithmic mean of two sums, and its slope in the first."""
+def _inverse_log_mean(total: float, other_total: float) -> tuple[float, float]:
+    """Return the inverse of the logarithmic mean of two sums, and its derivative."""
     gap = total - other_total
     if abs(gap) < _EQUAL * total:
         return 2 / (total + other_total), -2 / (total + other_total) ** 2
@@ -62,7 +62,7 @@ def _slope(total: float, other_total: float) -> tuple[float, float]:
 
 
 def _influence(samples: Floats, means: Floats, other_means: Floats) -> Floats:
-    """Return what each sample adds to the log of each factor, but for a constant."""
-    inverse, slope = _slope(means[-1], other_means[-1])
+    """Return each sample's contribution to the log of each factor, up to a constant."""
+    inverse, slope = _inverse_log_mean(means[-1], other_means[-1])
     influence: Floats = samples * inverse + (means - other_means) * slope * samples[:, -1:]
     return influence

@@ -11,7 +11,7 @@ from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Difference, Floats
 
 
-def wilson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float, float]:
+def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float, float]:
     """Return the fraction of runs that reached, and the ends of Wilson's score interval (1927)."""
     z2, p = two_sided_t(math.inf, confidence) ** 2, successes / n
     centre = p + z2 / (2 * n)
@@ -24,7 +24,7 @@ def wilson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, flo
 
 
 def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> float:
-    """Fraction that at least reach the target: the one-sided bound of Clopper and Pearson.
+    """Return the one-sided lower bound of the fraction that reaches, by Clopper and Pearson.
 
     "Fails at most x of the time" with x = 1 minus it: 0.45 for 5 of 5, 0.26 for 10 of 10.
     """
@@ -33,12 +33,12 @@ def reached_at_least(successes: int, n: int, *, confidence: float = 0.95) -> flo
     return float(special.betaincinv(successes, n - successes + 1, 1 - confidence))
 
 
-def newcombe(
+def newcombe_difference(
     successes_a: int, n_a: int, successes_b: int, n_b: int, *, confidence: float = 0.95
 ) -> Difference:
-    """Fraction reached of A minus that of B with Newcombe's hybrid score interval (1998)."""
-    p_a, low_a, high_a = wilson(successes_a, n_a, confidence)
-    p_b, low_b, high_b = wilson(successes_b, n_b, confidence)
+    """Return the fraction of A minus that of B with Newcombe's hybrid score interval (1998)."""
+    p_a, low_a, high_a = wilson_interval(successes_a, n_a, confidence)
+    p_b, low_b, high_b = wilson_interval(successes_b, n_b, confidence)
     difference = p_a - p_b
     return Difference(
         estimate=difference,
@@ -48,28 +48,33 @@ def newcombe(
     )
 
 
-def fisher(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
-    """P of Fisher's exact test of equal fractions reached, two-sided: exact, conservative.
+def fisher_p(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
+    """Return the two-sided p of Fisher's exact test of equal fractions reached.
 
     Two-sided: all tables no more likely than the one observed.
     """
     total = successes_a + successes_b
-    p = _tables(total, n_a, n_b)
+    p = _success_probabilities(total, n_a, n_b)
     return min(1.0, float(p[p <= p[successes_a - max(0, total - n_b)] * (1 + 1e-7)].sum()))
 
 
-def fails_more(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
-    """P of Fisher's exact test of "B fails no more often than A": one-sided, conservative.
+def fails_more_p(successes_a: int, n_a: int, successes_b: int, n_b: int) -> float:
+    """Return the one-sided p of Fisher's exact test of "B fails no more often than A".
 
     It is the share of the tables with these margins in which B succeeds no more often than it did
     (Fisher 1935).
     """
     total = successes_a + successes_b
-    return min(1.0, float(_tables(total, n_b, n_a)[: successes_b - max(0, total - n_a) + 1].sum()))
+    return min(
+        1.0,
+        float(
+            _success_probabilities(total, n_b, n_a)[: successes_b - max(0, total - n_a) + 1].sum()
+        ),
+    )
 
 
-def _tables(total: int, n: int, other: int) -> Floats:
-    """Return the probability of each number of successes among n, of a total over both sides.
+def _success_probabilities(total: int, n: int, other: int) -> Floats:
+    """Return the probability of each number of successes among n, given the total of both sides.
 
     It is that of `scipy.stats.hypergeom`, whose import takes longer than a comparison.
     """

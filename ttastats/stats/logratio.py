@@ -39,12 +39,12 @@ class LogScale:
 
 
 def safe_exp(exponent: float) -> float:
-    """Exponential without OverflowError: infinite is infinite."""
+    """Return the exponential, infinite instead of an OverflowError."""
     return math.exp(exponent) if exponent < 709.0 else math.inf
 
 
 def satterthwaite(variances: Sequence[float], dfs: Sequence[float]) -> float:
-    """Degrees of freedom of a sum of independent variances; infinite when all are zero."""
+    """Return the degrees of freedom of a sum of independent variances; infinite if all are 0."""
     total = sum(variances)
     if total == 0.0:
         return math.inf
@@ -53,8 +53,8 @@ def satterthwaite(variances: Sequence[float], dfs: Sequence[float]) -> float:
     return math.inf if inverse == 0.0 else 1.0 / inverse
 
 
-def combine(value: float, terms: Sequence[LogTerm], confidence: float) -> LogScale:
-    """Interval and two-sided p of a log estimate from the variances of its terms.
+def combine_terms(value: float, terms: Sequence[LogTerm], confidence: float) -> LogScale:
+    """Return half-width and two-sided p of a log estimate from the variances of its terms.
 
     Without a variance for every term there is neither. With zero variance the interval is
     the point, and p is 1 for a log ratio of exactly 0 and undefined otherwise.
@@ -84,8 +84,8 @@ def log_ratios(a: Terms, b: Terms, confidence: float) -> tuple[Floats, Floats, F
     return logs, half_widths, np.minimum(1.0, 2 * special.stdtr(df, -np.abs(logs) / se))
 
 
-def around(estimate: float, scale: LogScale) -> tuple[float, float] | tuple[None, None]:
-    """Interval around a positive estimate, whose log has the given half-width."""
+def interval_around(estimate: float, scale: LogScale) -> tuple[float, float] | tuple[None, None]:
+    """Return the interval around a positive estimate whose log has the given half-width."""
     if scale.half_width is None:
         return None, None
     factor = safe_exp(scale.half_width)
@@ -93,12 +93,12 @@ def around(estimate: float, scale: LogScale) -> tuple[float, float] | tuple[None
 
 
 def ratio_of(a: LogTerm, b: LogTerm, confidence: float, n_a: int, n_b: int) -> Ratio:
-    """Ratio of two independent positive estimates, its interval made on the log scale."""
+    """Return the ratio of two independent positive estimates with its interval."""
     log = math.log(a.estimate) - math.log(b.estimate)
-    return of_log(log, (a, b), confidence, n_a, n_b, a.estimate / b.estimate)
+    return ratio_of_log(log, (a, b), confidence, n_a, n_b, a.estimate / b.estimate)
 
 
-def of_log(
+def ratio_of_log(
     log: float,
     terms: Sequence[LogTerm],
     confidence: float,
@@ -106,10 +106,10 @@ def of_log(
     n_b: int,
     estimate: float | None = None,
 ) -> Ratio:
-    """Ratio of this log, a sum of independent terms; ``estimate`` is it without rounding."""
-    scale = combine(log, terms, confidence)
+    """Return the ratio whose log is given, with the interval from its independent terms."""
+    scale = combine_terms(log, terms, confidence)
     estimate = safe_exp(log) if estimate is None else estimate
-    low, high = around(estimate, scale)
+    low, high = interval_around(estimate, scale)
     flags = variance_flags(n_a, n_b, scale.se)
     return Ratio(
         estimate, low, high, confidence, scale.p_value, scale.se, scale.df, n_a, n_b, flags
@@ -117,25 +117,25 @@ def of_log(
 
 
 def variance_flags(n_a: int, n_b: int, se: float | None) -> tuple[Flag, ...]:
-    """Flag what prevents or weakens an interval: one run, no variance, imbalance."""
+    """Return flags for what prevents or weakens an interval: one run, no variance, imbalance."""
     if 1 in {n_a, n_b}:
-        return (Flag("one_run", too_few(n_a, n_b)),)
+        return (Flag("one_run", too_few_runs(n_a, n_b)),)
     flags: tuple[Flag, ...] = ()
     if se == 0.0:
         message = "zero variance on both sides: p of the t test is undefined, use the permutation p"
         flags += (Flag("zero_variance", message),)
-    return flags + unbalanced(n_a, n_b)
+    return flags + unbalanced_flag(n_a, n_b)
 
 
-def too_few(n_a: int, n_b: int) -> str:
-    """Return why sides of which one has a single run have no interval."""
+def too_few_runs(n_a: int, n_b: int) -> str:
+    """Return the reason why there is no interval if a side has a single run."""
     if n_a == n_b == 1:
         return "n=1 on both sides: no inference possible, 2 runs needed per side"
     return f"n_{'A' if n_a == 1 else 'B'}=1: no variance, no CI; 2 runs needed"
 
 
-def unbalanced(n_a: int, n_b: int) -> tuple[Flag, ...]:
-    """Flag sides of which one has at least twice the runs of the other."""
+def unbalanced_flag(n_a: int, n_b: int) -> tuple[Flag, ...]:
+    """Return a flag if one side has at least twice the runs of the other."""
     if 0.5 < n_a / n_b < 2.0:
         return ()
     return (

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.blocks import Labels, of_values
-from ttastats.stats.logratio import satterthwaite, too_few, unbalanced
+from ttastats.stats.blocks import Labels, difference_within_blocks
+from ttastats.stats.logratio import satterthwaite, too_few_runs, unbalanced_flag
 from ttastats.stats.moments import as_sample, deviations, mean, means, standard_deviation
-from ttastats.stats.outcomes import numbered, variance_of_mean
+from ttastats.stats.outcomes import number_clusters, variance_of_mean
 from ttastats.stats.permutation import smallest_p
 from ttastats.stats.power import runs_for_mean
 from ttastats.stats.quantiles import t_tail, two_sided_t
@@ -45,7 +45,7 @@ class MeanDifference:
     flags: tuple[Flag, ...] = ()
 
     def one_sided(self, slack: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float] | None:
-        """Return the interval whose ends are one-sided bounds at the confidence; None without one.
+        """Return the bounds that each hold one-sided at the confidence; None without an interval.
 
         ``slack`` is by how much the ends lie lower and higher for other reasons than chance.
         """
@@ -57,8 +57,8 @@ class MeanDifference:
         return self.estimate - half + slack[0], self.estimate + half + slack[1]
 
     @property
-    def needed(self) -> int | None:
-        """Return the runs a side that show a difference as large as this one at 80 % power."""
+    def runs_needed(self) -> int | None:
+        """Return the runs a side that detect a difference as large as this one at 80 % power."""
         if not self.se or not self.estimate:
             return None
         spread = self.se / math.sqrt(1 / self.n_a + 1 / self.n_b)
@@ -90,8 +90,8 @@ class AgainstNumber:
     flags: tuple[Flag, ...] = ()
 
     @property
-    def needed(self) -> int | None:
-        """Return runs that show such a margin at 80 % power; None where the mean is no better."""
+    def runs_needed(self) -> int | None:
+        """Return the runs that detect this margin at 80 % power; None if the mean is no better."""
         if not self.spread or self.margin is None or self.margin <= 0:
             return None
         return runs_for_mean(
@@ -100,7 +100,7 @@ class AgainstNumber:
 
 
 def smallest_change(values: ArrayLike) -> tuple[float, ...]:
-    """Return the smallest difference between two values, or nothing where all are the same."""
+    """Return the smallest difference between two values as a tuple, empty if all are equal."""
     sizes = np.unique(values)
     gaps = np.diff(sizes)
     # What rounding in binary leaves is no difference.
@@ -111,7 +111,7 @@ def smallest_change(values: ArrayLike) -> tuple[float, ...]:
 def mean_interval(
     times: ArrayLike, *, confidence: float = 0.95, setups: ArrayLike | None = None
 ) -> Estimate:
-    """Arithmetic mean in seconds with Student's t interval; no interval below 3 runs.
+    """Return the mean in seconds with Student's t interval; no interval below 3 runs.
 
     Its lower end may be negative when the runs vary wildly: the interval is for the mean of
     a roughly normal sample. ``setups``: a label per run, shape (n,). Where several are pooled, they
@@ -122,7 +122,7 @@ def mean_interval(
     if spread is None or n < RUNS_FOR_INTERVAL:
         return Estimate(mean(values) if n else None, None, None, confidence, n)
     centre, df, se = mean(values), n - 1.0, spread / math.sqrt(n)
-    clusters = numbered(setups, n)
+    clusters = number_clusters(setups, n)
     if clusters is not None:
         variance, df = variance_of_mean(values - centre, clusters)
         se = math.sqrt(variance or 0.0)
@@ -131,7 +131,7 @@ def mean_interval(
 
 
 def mean_limits(values: Floats, *, confidence: float = 0.95) -> tuple[Floats, Floats]:
-    """Student's t limits of the mean of each group, shape (groups, n).
+    """Return Student's t limits of the mean of each group, shape (groups, n).
 
     NaN below 3 runs, and of equal values, which hide how much others differ.
     """
@@ -145,7 +145,7 @@ def mean_limits(values: Floats, *, confidence: float = 0.95) -> tuple[Floats, Fl
 
 
 def olympic_mean(times: ArrayLike, *, n_failed: int = 0, drop: int = 1) -> float | None:
-    """Official MLPerf score from the times of successful runs, in their unit.
+    """Return the official MLPerf score: the mean time without the extremes, or None.
 
     The ``drop`` fastest and ``drop`` slowest of all runs are left out (4 for unet3d, 1
     elsewhere); failed runs count as the slowest, and more failures than ``drop``, or no run that
@@ -161,18 +161,18 @@ def olympic_mean(times: ArrayLike, *, n_failed: int = 0, drop: int = 1) -> float
 def mean_quality(
     values: ArrayLike, *, resolution: float = 0.0, confidence: float = 0.95
 ) -> Estimate:
-    """Mean of a sample with Student's t interval; none of fewer than 2 runs."""
+    """Return the mean of a sample with Student's t interval; none below 2 runs."""
     sample = np.asarray(values, np.float64)
     if sample.size == 0:
         return Estimate(None, None, None, confidence, 0)
-    centre, spread = mean(sample), _spread(sample, resolution)
+    centre, spread = mean(sample), _rounded_deviation(sample, resolution)
     if spread is None:
         return Estimate(centre, None, None, confidence, 1)
     half = two_sided_t(sample.size - 1, confidence) * spread / math.sqrt(sample.size)
     return Estimate(centre, centre - half, centre + half, confidence, sample.size)
 
 
-def difference(
+def mean_difference(
     a: ArrayLike,
     b: ArrayLike,
     *,
@@ -181,7 +181,7 @@ def difference(
     resolution: float = 0.0,
     confidence: float = 0.95,
 ) -> MeanDifference:
-    """Mean of B minus mean of A by Welch's t; no interval unless both sides have 2 runs.
+    """Return mean of B minus mean of A by Welch's t; no interval unless both sides have 2 runs.
 
     ``clusters``: for each side a label per run, where several setups are pooled, so that setups
     and not runs are independent. ``blocks``: the number of the block of each run, to compare
@@ -191,17 +191,17 @@ def difference(
     values_a, values_b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     sizes = (values_a.size, values_b.size)
     if blocks is not None:
-        estimate, *parts = of_values(values_a, values_b, blocks)
+        estimate, *parts = difference_within_blocks(values_a, values_b, blocks)
         (of_a, df_a), (of_b, df_b) = (part.variance(resolution**2 / 12) for part in parts)
     else:
         estimate = mean(values_b) - mean(values_a)
         (of_a, df_a), (of_b, df_b) = (
-            _of_mean(values, which, resolution)
+            _variance_of_mean(values, which, resolution)
             for values, which in zip((values_a, values_b), clusters, strict=True)
         )
     if of_a is None or of_b is None:
         why = "only one block has runs of both sides, with one run per side: no CI"
-        flag = Flag("one_run", too_few(*sizes) if 1 in sizes else why)
+        flag = Flag("one_run", too_few_runs(*sizes) if 1 in sizes else why)
         return MeanDifference(
             estimate, None, None, confidence, None, None, None, *sizes, flags=(flag,)
         )
@@ -216,11 +216,11 @@ def difference(
     return MeanDifference(
         estimate, estimate - half, estimate + half, confidence,
         min(1.0, 2 * t_tail(df, abs(estimate) / se)), se, df, *sizes,
-        flags=unbalanced(*sizes),
+        flags=unbalanced_flag(*sizes),
     )  # fmt: skip
 
 
-def against(
+def compare_with_number(
     values: ArrayLike,
     threshold: float,
     *,
@@ -230,7 +230,7 @@ def against(
     sigma: float | None = None,
     shrunk: tuple[float, float] | None = None,
 ) -> AgainstNumber:
-    """Test whether the mean of the runs that made these values is as good as a threshold.
+    """Return the test of whether the mean of these values is better than a threshold.
 
     Student's t, one-sided; with ``sigma``, the known standard deviation of one run, a z test;
     ``shrunk`` is that with the noise of earlier entries, and its degrees of freedom.
@@ -243,7 +243,7 @@ def against(
         )
     centre, n = mean(sample), sample.size
     margin = centre - threshold if higher_is_better else threshold - centre
-    spread = _spread(sample, resolution) if sigma is None else sigma
+    spread = _rounded_deviation(sample, resolution) if sigma is None else sigma
     df = math.inf if sigma is not None else n - 1.0
     spread, df = shrunk if shrunk is not None and n > 1 else (spread, df)
     made = AgainstNumber(
@@ -266,27 +266,27 @@ def against(
     )  # fmt: skip
 
 
-def by_design(n: int, value: float, threshold: float, level: float) -> AgainstNumber:
-    """Hold a number that was chosen against a limit: it is not more, or it is; nothing to test."""
+def compare_exact(n: int, value: float, threshold: float, level: float) -> AgainstNumber:
+    """Return the comparison with a threshold of a value that was chosen, not measured: no test."""
     return AgainstNumber(
         n, value, 0.0, value, value, threshold, threshold - value, level, None,
         holds=value <= threshold,
     )  # fmt: skip
 
 
-def _spread(values: Floats, resolution: float) -> float | None:
-    """Standard deviation, and at least that of rounding; None of one value."""
+def _rounded_deviation(values: Floats, resolution: float) -> float | None:
+    """Return the standard deviation, at least that of rounding; None of one value."""
     sd = standard_deviation(values)
     return None if sd is None else max(sd, resolution / math.sqrt(12))
 
 
-def _of_mean(
+def _variance_of_mean(
     values: Floats, clusters: ArrayLike | None, resolution: float
 ) -> tuple[float | None, float]:
-    """Variance of a mean, at least that of rounding, and its degrees of freedom."""
-    labels = numbered(clusters, values.size)
+    """Return the variance of a mean, at least that of rounding, and its degrees of freedom."""
+    labels = number_clusters(clusters, values.size)
     if labels is None:
-        spread = _spread(values, resolution)
+        spread = _rounded_deviation(values, resolution)
         return None if spread is None else spread**2 / values.size, values.size - 1.0
     variance, df = variance_of_mean(values - mean(values), labels)
     least = resolution**2 / 12 / values.size

@@ -14,7 +14,7 @@ from ttastats.stats.results import Bools, Floats
 
 
 def as_sample(values: ArrayLike) -> Floats:
-    """Return times or epochs as floats.
+    """Return times or epochs as a float array, checked.
 
     ValueError for a value that is missing, not finite or not positive: logs are taken of every
     sample here, and which runs to leave out is for the caller to say.
@@ -26,7 +26,7 @@ def as_sample(values: ArrayLike) -> Floats:
 
 
 def as_outcomes(times: ArrayLike, reached: ArrayLike) -> tuple[Floats, Bools]:
-    """Pair the time of every run, until success or until it stopped, with its success.
+    """Return the times of all runs and whether each succeeded, as checked arrays.
 
     A run that reached has a positive time; one that failed may have stopped at 0 seconds.
     """
@@ -39,8 +39,8 @@ ROUNDING = 1e-14
 """Relative differences this small come from arithmetic: no clock resolves them."""
 
 
-def constant(values: Floats) -> Bools:
-    """Which groups of values, shape (..., n), are the same but for rounding; none that is empty."""
+def constant_groups(values: Floats) -> Bools:
+    """Return which groups of values, shape (..., n), are constant up to rounding."""
     if values.shape[-1] == 0:
         return np.zeros(values.shape[:-1], dtype=np.bool_)
     low, high = values.min(axis=-1), values.max(axis=-1)
@@ -49,38 +49,38 @@ def constant(values: Floats) -> Bools:
 
 
 def means(values: Floats) -> Floats:
-    """Arithmetic mean of groups, shape (..., n); the common value where all are equal."""
-    return np.where(constant(values), values[..., 0], values.mean(axis=-1))
+    """Return the means of groups, shape (..., n); exactly the common value of constant groups."""
+    return np.where(constant_groups(values), values[..., 0], values.mean(axis=-1))
 
 
 def deviations(values: Floats, ddof: int = 1) -> Floats:
-    """Spread of groups, shape (..., n): exactly 0 where all are equal, NaN of too few values."""
+    """Return the standard deviations of groups, shape (..., n): 0 if constant, NaN if too few."""
     if values.shape[-1] <= max(ddof, 1):
         return np.full(values.shape[:-1], np.nan)
-    return np.where(constant(values), 0.0, values.std(axis=-1, ddof=ddof))
+    return np.where(constant_groups(values), 0.0, values.std(axis=-1, ddof=ddof))
 
 
 def is_constant(values: Floats) -> bool:
-    """Whether all values are the same but for rounding (true of one value, false of none)."""
-    return bool(constant(values))
+    """Return whether all values are equal up to rounding; False of no values."""
+    return bool(constant_groups(values))
 
 
 def mean(values: Floats) -> float:
-    """Arithmetic mean; exactly the common value when all are equal."""
+    """Return the arithmetic mean; exactly the common value when all are equal."""
     return float(means(values))
 
 
 def geometric_mean(values: Floats) -> float:
-    """Geometric mean of positive values; exactly the common value when all are equal."""
+    """Return the geometric mean of positive values; exactly the common value when all are equal."""
     return float(values[0]) if is_constant(values) else float(np.exp(np.mean(np.log(values))))
 
 
 def standard_deviation(values: Floats, ddof: int = 1) -> float | None:
-    """Spread around the mean; exactly 0 when all are equal, None of one value or none."""
+    """Return the standard deviation: exactly 0 when all are equal, None below two values."""
     return float(deviations(values, ddof)) if values.size > max(ddof, 1) else None
 
 
 def coefficient_of_variation(values: Floats) -> float | None:
-    """Relative spread, standard deviation over mean; None with too few values."""
+    """Return standard deviation over mean; None below two values."""
     spread = standard_deviation(values)
     return None if spread is None else spread / mean(values)

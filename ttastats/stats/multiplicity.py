@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.logratio import LogTerm, around, combine, safe_exp
+from ttastats.stats.logratio import LogTerm, combine_terms, interval_around, safe_exp
 from ttastats.stats.results import Floats, Ratio
 
 PValues = Sequence[float | None]
@@ -27,8 +27,8 @@ class MeanSpeedup:
     n: int
 
 
-def adjusted(p_values: PValues, *, fdr: bool = False) -> tuple[float | None, ...]:
-    """Adjust p values so that all claims below alpha hold together (Holm 1979).
+def adjust_p_values(p_values: PValues, *, fdr: bool = False) -> tuple[float | None, ...]:
+    """Return p values adjusted for multiple tests (Holm 1979), None where there was no test.
 
     With ``fdr`` they are adjusted to the false discovery rate (Benjamini and Hochberg 1995).
     Unknown p values stay unknown and do not count as tests.
@@ -65,7 +65,7 @@ def step_down(
 
 
 def geometric_mean_speedup(ratios: Sequence[Ratio], *, confidence: float = 0.95) -> MeanSpeedup:
-    """Geometric mean of speedups over a matched set of benchmarks, with Satterthwaite df.
+    """Return the geometric mean of speedups over matched benchmarks, with its interval.
 
     SE = sqrt(sum SE_k^2) / K: for these benchmarks, not for others one might have chosen.
     A benchmark without an interval leaves none for the mean, one without a finite speedup
@@ -83,9 +83,9 @@ def geometric_mean_speedup(ratios: Sequence[Ratio], *, confidence: float = 0.95)
         )
         for ratio in ratios
     ]
-    scale = combine(float(np.mean(np.log(known))), terms, confidence)
+    scale = combine_terms(float(np.mean(np.log(known))), terms, confidence)
     estimate = safe_exp(scale.value)
-    low, high = around(estimate, scale)
+    low, high = interval_around(estimate, scale)
     return MeanSpeedup(estimate, low, high, len(ratios))
 
 
@@ -103,7 +103,7 @@ class PerformanceProfile:
 def performance_profile(
     times: ArrayLike, taus: ArrayLike, *, tau_max: float = 4.0
 ) -> PerformanceProfile:
-    """Profile of Dolan and More (2002) with AlgoPerf's score, integrated exactly.
+    """Return the performance profile of Dolan and More (2002) and AlgoPerf's score.
 
     ``times``: shape (systems, benchmarks), seconds, infinite where the target was missed;
     ``taus``: factors of 1 or more. A benchmark nobody solved counts for nobody.

@@ -60,7 +60,7 @@ class Outcomes:
         return self.n_reached == self.n
 
 
-def outcomes(
+def make_outcomes(
     times: ArrayLike,
     reached: ArrayLike | None = None,
     *,
@@ -68,7 +68,7 @@ def outcomes(
     clusters: ArrayLike | None = None,
     blocks: NDArray[np.intp] | None = None,
 ) -> Outcomes:
-    """Pair what belongs to the runs of one side; by default all reached.
+    """Return the outcomes of the runs of one side; by default all reached the target.
 
     ``clusters``: a label per run, shape (n,); labels that are all equal, or all different, say
     no more than none. ValueError for times that are not positive (0 is allowed of a run that
@@ -78,11 +78,11 @@ def outcomes(
     sample, success = as_outcomes(times, success)
     if progress is not None:
         as_sample(progress.epochs)
-    return Outcomes(sample, success, progress, numbered(clusters, sample.size), blocks)
+    return Outcomes(sample, success, progress, number_clusters(clusters, sample.size), blocks)
 
 
-def numbered(clusters: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
-    """Number the clusters of n runs from 0; None where labels say no more than none."""
+def number_clusters(clusters: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
+    """Return cluster labels as numbers from 0; None if they separate no runs or all."""
     if clusters is None:
         return None
     names, numbers = np.unique(np.asarray(clusters), return_inverse=True)
@@ -91,7 +91,7 @@ def numbered(clusters: ArrayLike | None, n: int) -> NDArray[np.intp] | None:
 
 @lru_cache(maxsize=128)  # a league asks for that of each entry beside every other
 def time_term(side: Outcomes, estimand: Estimand = "mean") -> LogTerm:
-    """Mean, geometric mean or, if a run failed, expected time to a success of one side.
+    """Return the mean, geometric mean or, if a run failed, expected time to a success of a side.
 
     The variance of its log is the delta method's, from the influence of every run on the log
     of the estimate; where setups are pooled, from the sums over each (the cluster-robust
@@ -110,19 +110,19 @@ def time_term(side: Outcomes, estimand: Estimand = "mean") -> LogTerm:
 
 
 def expected_time(times: ArrayLike, reached: ArrayLike) -> LogTerm:
-    """Mean seconds to a success with failures paid for, times and booleans of shape (n,).
+    """Return the expected time to a success with failures paid for, with its variance.
 
     The seconds of all runs over the number of successes, infinite without one. It assumes what one
     would do in practice: start again, with the same stopping rule, until a run succeeds (Auger and
     Hansen 2005). With s_i the successes, IF_i = T_i/mean(T) - s_i/mean(s) and the variance of its
     log is sum(IF^2)/(n(n-1)).
     """
-    side = outcomes(times, reached)
+    side = make_outcomes(times, reached)
     return time_term(side) if side.n_reached else LogTerm(math.inf, None, 0.0)
 
 
 def expected_times(times: Floats, reached: Bools) -> Floats:
-    """Return that time of each group, shape (groups, n); NaN where a time is unknown."""
+    """Return the expected time to a success of each group, shape (groups, n)."""
     hits = means(reached.astype(np.float64))
     infinite = np.where(np.isnan(times).any(axis=-1), np.nan, np.inf)
     expected: Floats = np.divide(means(times), hits, out=infinite, where=hits > 0)
@@ -132,7 +132,7 @@ def expected_times(times: Floats, reached: Bools) -> Floats:
 def variance_of_mean(
     influence: Floats, clusters: NDArray[np.intp] | None = None
 ) -> tuple[float | None, float]:
-    """Variance and degrees of freedom of a mean whose runs have this influence."""
+    """Return variance and degrees of freedom of a mean from the influence of each run."""
     totals = influence if clusters is None else np.bincount(clusters, weights=influence)
     k = totals.size
     if k < 2:

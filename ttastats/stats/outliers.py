@@ -24,7 +24,7 @@ _LEAST_GAP = 1.1
 
 
 def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the modified z-score of every value's logarithm; 0 where nothing can be said.
+    """Return the modified z-score of every value's logarithm; 0 where it is undefined.
 
     It is 0.6745 (x - median) / MAD, with the median absolute deviation in the place of the
     deviation, which an outlier would widen (Iglewicz & Hoaglin 1993, How to Detect and Handle
@@ -43,16 +43,16 @@ def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.where(mean > 0.0, away * factor, 0.0)
 
 
-def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which values, positive and of such shapes, are outliers by all three limits above."""
+def find_outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which positive values are outliers by all three limits above."""
     if values.shape[-1] < LEAST:
         return np.zeros(values.shape, dtype=bool)
     away = np.abs(values / np.median(values, axis=-1, keepdims=True) - 1.0)
     return (np.abs(modified_z(values)) > LIMIT) & (away > LEAST_AWAY)
 
 
-def mixed_speeds(times: NDArray[np.float64]) -> int | None:
-    """Return how many times are of the faster of two speeds, None if all are of one.
+def count_faster(times: NDArray[np.float64]) -> int | None:
+    """Return how many times belong to the faster of two speeds, None if there is only one.
 
     The times are split where the gap between neighbouring logarithms is largest beside the pooled
     standard deviation of the logarithms of the two parts (denominator n - 2). They have two speeds
@@ -100,7 +100,7 @@ _FALSE_ALARMS = 0.01
 
 
 def has_straggler(values: NDArray[np.float64]) -> bool:
-    """Return whether the largest value lies far above the others, all positive, shape (n,).
+    """Return whether the largest of some positive values, shape (n,), is far above the others.
 
     Grubbs' one-sided test on the logarithms (Grubbs 1969, Technometrics 11, 1-21), at 1 %, with
     the smallest difference above; False for fewer than three values.
@@ -115,6 +115,6 @@ def has_straggler(values: NDArray[np.float64]) -> bool:
 
 
 def grubbs_limit(n: int, level: float) -> float:
-    """Return the largest deviation of n values in their standard deviations, two-sided."""
+    """Return the critical value of Grubbs' test of n values, two-sided."""
     t = two_sided_t(n - 2, 1.0 - level / n)
     return (n - 1) / math.sqrt(n) * math.sqrt(t**2 / (n - 2 + t**2))

@@ -41,7 +41,7 @@ Statistic = Callable[[Floats], Floats]
 def permutation_test(
     times_a: ArrayLike, times_b: ArrayLike, *, rng: np.random.Generator | None = None
 ) -> float:
-    """Two-sided p of a permutation test of the mean log of positive values, times or epochs.
+    """Return the two-sided p of a permutation test of the mean log of positive values.
 
     Studentised when the sides differ in size and both have 2 runs, which keeps
     it honest when the spreads differ (Janssen 1997); with equal sizes that changes nothing.
@@ -62,7 +62,7 @@ def permute_scores(
     studentised: bool = False,
     draws: int = DRAWS,
 ) -> float:
-    """P of a permutation test of the difference in mean score of the first ``n_a`` and the rest.
+    """Return the permutation p of the difference in mean score of the first ``n_a`` and the rest.
 
     ``scores``: shape (n_a + n_b,), any finite numbers: logs or ranks. The
     two-sided p counts splits by the size of the statistic, not twice the smaller tail.
@@ -73,32 +73,36 @@ def permute_scores(
     # Splits are told by the smaller side: fewer sums, same difference but for its sign.
     pooled = centred if n_a <= n_b else np.concatenate([centred[n_a:], centred[:n_a]])
     features = np.stack([pooled, pooled**2]) if studentised else pooled[np.newaxis]
-    statistic = _statistic(features, min(n_a, n_b), studentised)
+    statistic = _split_statistic(features, min(n_a, n_b), studentised)
     observed = float(statistic(features[:, : min(n_a, n_b)].sum(axis=1, keepdims=True))[0])
     scale = abs(observed) if studentised else float(np.max(np.abs(centred)))
     # An infinite t ties with infinite ones only.
     limit = abs(observed) - (TOLERANCE * scale if math.isfinite(scale) else 0.0)
     if exact:
-        sums = features[:, _choices(features.shape[1], min(n_a, n_b))].sum(axis=2)
-        extreme, total = _count([sums], statistic, limit)
+        sums = features[:, _all_choices(features.shape[1], min(n_a, n_b))].sum(axis=2)
+        extreme, total = _count_extreme([sums], statistic, limit)
     else:
         if rng is None:
             raise ValueError("too many splits to enumerate: a random generator is needed")
-        splits = _drawn_sums(features, min(n_a, n_b), rng, draws)
-        extreme, total = _count(splits, statistic, limit)
+        splits = _random_sums(features, min(n_a, n_b), rng, draws)
+        extreme, total = _count_extreme(splits, statistic, limit)
         extreme, total = extreme + 1, total + 1
     return extreme / total
 
 
-def permute_within(
+def permute_within_blocks(
     scores: Floats, n_a: int, blocks: NDArray[np.intp], *, rng: np.random.Generator
 ) -> float:
-    """P of the same test where runs change sides within their block only.
+    """Return the permutation p where runs change sides within their block only.
 
     ``scores`` and ``blocks``: shape (n_a + n_b,). Blocks weigh n_a n_b / (n_a + n_b), so that
     splits are ordered by how far the sum of A lies from that of its blocks' means.
     """
-    sums, exact, observed = np.zeros(1), splits_within(blocks, n_a) <= ENUMERATED_SPLITS, 0.0
+    sums, exact, observed = (
+        np.zeros(1),
+        number_of_splits_within(blocks, n_a) <= ENUMERATED_SPLITS,
+        0.0,
+    )
     if not exact:
         sums = np.zeros(DRAWS)
     size = 0.0
@@ -111,16 +115,16 @@ def permute_within(
         size = max(size, float(np.abs(centred).max()))
         observed += float(centred[:n].sum())
         if exact:
-            sums = np.add.outer(sums, centred[_choices(centred.size, n)].sum(axis=1)).ravel()
+            sums = np.add.outer(sums, centred[_all_choices(centred.size, n)].sum(axis=1)).ravel()
         else:
-            drawn = _drawn_sums(centred[np.newaxis], n, rng, DRAWS)
+            drawn = _random_sums(centred[np.newaxis], n, rng, DRAWS)
             sums = sums + np.concatenate([part[0] for part in drawn])
     extreme = int(np.count_nonzero(np.abs(sums) >= abs(observed) - TOLERANCE * size))
     return extreme / sums.size if exact else (extreme + 1) / (sums.size + 1)
 
 
-def splits_within(blocks: NDArray[np.intp], n_a: int) -> float:
-    """How many ways there are to split the runs of every block, at most 1e300."""
+def number_of_splits_within(blocks: NDArray[np.intp], n_a: int) -> float:
+    """Return how many ways there are to split the runs of every block, at most 1e300."""
     splits = 1.0
     for block in np.unique(blocks):
         inside = blocks == block
@@ -130,8 +134,8 @@ def splits_within(blocks: NDArray[np.intp], n_a: int) -> float:
     return splits
 
 
-def _statistic(features: Floats, n: int, studentised: bool) -> Statistic:
-    """Difference of means as a function of one side's sums, shape (features, splits)."""
+def _split_statistic(features: Floats, n: int, studentised: bool) -> Statistic:
+    """Return the difference of means as a function of one side's sums."""
     totals = features.sum(axis=1, keepdims=True)
     rest = features.shape[1] - n
 
@@ -157,8 +161,8 @@ def _variance_of_mean(sums: Floats, n: int, scale: float) -> Floats:
     return clean
 
 
-def _count(splits: Iterable[Floats], statistic: Statistic, limit: float) -> tuple[int, int]:
-    """How many splits are at least as extreme as the limit, and how many there are."""
+def _count_extreme(splits: Iterable[Floats], statistic: Statistic, limit: float) -> tuple[int, int]:
+    """Return how many splits are at least as extreme as the limit, and how many there are."""
     extreme = total = 0
     for sums in splits:
         values = np.abs(statistic(sums))
@@ -168,15 +172,17 @@ def _count(splits: Iterable[Floats], statistic: Statistic, limit: float) -> tupl
 
 
 @lru_cache(maxsize=1)  # 15 MB at most; every row of a page asks for those of the same sizes
-def _choices(size: int, n: int) -> NDArray[np.intp]:
-    """Return every choice of ``n`` members, shape (choices, n)."""
+def _all_choices(size: int, n: int) -> NDArray[np.intp]:
+    """Return every choice of ``n`` of ``size`` members, shape (choices, n)."""
     count = math.comb(size, n)
     members = itertools.chain.from_iterable(itertools.combinations(range(size), n))
     return np.fromiter(members, dtype=np.intp, count=count * n).reshape(count, n)
 
 
-def _drawn_sums(features: Floats, n: int, rng: np.random.Generator, draws: int) -> Iterator[Floats]:
-    """Sum the features over random choices of ``n`` runs, uniform over all choices.
+def _random_sums(
+    features: Floats, n: int, rng: np.random.Generator, draws: int
+) -> Iterator[Floats]:
+    """Yield sums of the features over random choices of ``n`` runs.
 
     Shuffling 200 000 runs ten thousand times takes half a minute. A coin per run is ten
     times faster; it selects too many or too few, and as coins know no order the surplus may
@@ -200,7 +206,7 @@ def _drawn_sums(features: Floats, n: int, rng: np.random.Generator, draws: int) 
 
 
 def number_of_splits(n_a: int, n_b: int) -> float:
-    """How many ways there are to split the pooled runs, at most 1e300.
+    """Return how many ways there are to split the pooled runs, at most 1e300.
 
     The exact binomial coefficient of 200 000 runs takes a second and 60 000 digits.
     """
@@ -211,7 +217,7 @@ def number_of_splits(n_a: int, n_b: int) -> float:
 
 
 def smallest_p(n_a: int, n_b: int) -> float:
-    """Smallest two-sided p an exact test of these sizes can give: 0.0079 for 5 against 5.
+    """Return the smallest two-sided p of an exact test of these sizes: 0.0079 for 5 and 5.
 
     With equal sizes the mirrored split is always as extreme, so it takes two of them.
     """
@@ -228,7 +234,7 @@ class PairWins:
 
 
 def midranks(values: Floats) -> Floats:
-    """Ranks from 1, ties sharing the mean of theirs; infinite values are tied last."""
+    """Return ranks from 1, ties sharing the mean of theirs; infinite values are tied last."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks: Floats = ((last - counts + 1 + last) / 2)[inverse]
@@ -236,14 +242,14 @@ def midranks(values: Floats) -> Floats:
 
 
 def worst_rank_times(times: ArrayLike, reached: ArrayLike | None) -> Floats:
-    """Put infinity for the runs of one side that failed."""
+    """Return the times with infinity for runs that failed."""
     if reached is None:
         return as_sample(times)
     sample, success = as_outcomes(times, reached)
     return np.where(success, sample, math.inf)
 
 
-def mann_whitney(
+def mann_whitney_p(
     times_a: ArrayLike,
     times_b: ArrayLike,
     *,
@@ -252,7 +258,7 @@ def mann_whitney(
     rng: np.random.Generator | None = None,
     draws: int = DRAWS,
 ) -> float:
-    """Two-sided p of the Mann-Whitney test with ties (1947), sampled for large samples.
+    """Return the two-sided p of the Mann-Whitney test with ties (1947), sampled if large.
 
     Failed runs (``reached`` false) rank last and tie.
     """
@@ -268,7 +274,7 @@ def pair_wins(
     reached_a: ArrayLike | None = None,
     reached_b: ArrayLike | None = None,
 ) -> PairWins:
-    """P(B faster) and the won pairs (Brunner and Munzel 2000): an effect size, no test."""
+    """Return P(B faster) over all pairs of runs, an effect size (Brunner and Munzel 2000)."""
     a = worst_rank_times(times_a, reached_a)
     b = worst_rank_times(times_b, reached_b)
     ranks, pairs = midranks(np.concatenate([a, b])), a.size * b.size

@@ -41,7 +41,7 @@ def runs_needed(
     alpha: float = 0.05,
     epoch_shifts: Shifts = (0.0, 0.0),
 ) -> int | None:
-    """Smallest number of runs per side that shows ``ratio`` with at least this power, or None.
+    """Return the smallest number of runs per side that shows ``ratio`` at this power, or None.
 
     ``ratio`` and its inverse are equally hard.
 
@@ -54,19 +54,19 @@ def runs_needed(
     effect = abs(math.log(ratio))
 
     def enough(n: int) -> bool:
-        return power_of(effect, n, cv, alpha, epoch_shifts) >= power
+        return power_of_effect(effect, n, cv, alpha, epoch_shifts) >= power
 
     near = MOST_RUNS
     if effect:
         runs = 2 * math.log1p(cv**2) * (_normal_shift(power, alpha) / effect) ** 2
         near = math.ceil(min(runs + 1, MOST_RUNS))  # the t test needs about one more
-    return _first(enough, LEAST_RUNS, MOST_RUNS, near)
+    return _first_enough(enough, LEAST_RUNS, MOST_RUNS, near)
 
 
 def detectable_ratio(
     n: int, cv: float, *, power: float = 0.8, alpha: float = 0.05, epoch_shifts: Shifts = (0.0, 0.0)
 ) -> float | None:
-    """Smallest ratio above 1 that ``n`` runs per side show with this power.
+    """Return the smallest ratio above 1 that ``n`` runs per side show with this power.
 
     None where no ratio is: of one run, or because nothing bounds what epochs not seen could change.
     """
@@ -74,19 +74,19 @@ def detectable_ratio(
         return None
     if cv == 0.0:
         return 1.0
-    if math.isinf(_unseen(epoch_shifts, n, alpha)):
+    if math.isinf(_unseen_shift(epoch_shifts, n, alpha)):
         return None
     near = math.sqrt(2 * math.log1p(cv**2) / n) * _normal_shift(power, alpha)
-    near = math.hypot(near, _unseen(epoch_shifts, n, alpha))
+    near = math.hypot(near, _unseen_shift(epoch_shifts, n, alpha))
     return math.exp(
-        _smallest_effect(lambda x: power_of(x, n, cv, alpha, epoch_shifts), power, near)
+        _smallest_effect(lambda x: power_of_effect(x, n, cv, alpha, epoch_shifts), power, near)
     )
 
 
 def runs_for_mean(
     effect: float, sd: float, *, samples: Literal[1, 2], level: float, sigma_known: bool = False
 ) -> int | None:
-    """Smallest number of runs, of each sample, that shows a mean to be better by ``effect``.
+    """Return the smallest number of runs that shows a mean to be better by ``effect``.
 
     With a power of 80 %, by a t test at a one-sided ``level``, or a z test; of a two-sided one it
     is half, whose other tail adds next to no power. Of one sample against a number, or of two
@@ -101,7 +101,7 @@ def runs_for_mean(
             return float(special.ndtr(shift - critical)) >= _POWER
         return 1 - _lower_tail(critical, df, shift) >= _POWER
 
-    return _first(enough, 1 if sigma_known else 2, MOST_RUNS)
+    return _first_enough(enough, 1 if sigma_known else 2, MOST_RUNS)
 
 
 def detectable_difference(n: int, sds: tuple[float, float]) -> float:
@@ -125,17 +125,17 @@ def detectable_difference(n: int, sds: tuple[float, float]) -> float:
     return _smallest_effect(power_at, _POWER, se * _normal_shift(_POWER, 0.05))
 
 
-def power_of(
+def power_of_effect(
     effect: float, n: int, cv: float, alpha: float, epoch_shifts: Shifts = (0.0, 0.0)
 ) -> float:
-    """Power of Welch's test for a log ratio of ``effect`` >= 0, by the noncentral t distribution.
+    """Return the power of Welch's test for a log ratio of ``effect`` >= 0 (noncentral t).
 
     With ``n`` runs a side Welch's statistic is the pooled one, but its degrees of freedom,
     (n-1)(1+r)^2/(1+r^2), depend on the ratio r of the sample variances, which is independent of it.
     With unseen epochs the limit is hardly that of the spread seen, and a normal tail will do.
     """
     variance = 2 * math.log1p(cv**2) / n
-    extra = _unseen(epoch_shifts, n, alpha)
+    extra = _unseen_shift(epoch_shifts, n, alpha)
     if math.isinf(extra):
         return 0.0
     if variance == 0.0:
@@ -146,7 +146,7 @@ def power_of(
         return float(special.ndtr(shift - math.hypot(critical, extra / se)))
     if n > _POOLED_FROM:
         return 1 - _lower_tail(critical, df, shift) + _lower_tail(-critical, df, shift)
-    nodes, weights = _quantiles()
+    nodes, weights = _quadrature()
     ratio = special.fdtri(n - 1, n - 1, nodes)
     own_df = (n - 1) * (1 + ratio) ** 2 / (1 + ratio**2)
     limits = special.stdtrit(own_df, 1 - alpha / 2)
@@ -159,7 +159,7 @@ _POOLED_FROM = 30
 
 
 @lru_cache(maxsize=1)
-def _quantiles() -> tuple[Floats, Floats]:
+def _quadrature() -> tuple[Floats, Floats]:
     """Return nodes between 0 and 1/2, shape (16,), and their weights, by Gauss and Legendre.
 
     They are half of 32 between 0 and 1: a ratio and its inverse have the same degrees of freedom.
@@ -168,8 +168,8 @@ def _quantiles() -> tuple[Floats, Floats]:
     return (nodes[:16] + 1) / 2, weights[:16]
 
 
-def _unseen(epoch_shifts: Shifts, n: int, alpha: float) -> float:
-    """How far epochs not seen could move the log ratio against the claim."""
+def _unseen_shift(epoch_shifts: Shifts, n: int, alpha: float) -> float:
+    """Return how far epochs not seen could move the log ratio against the claim."""
     less, more = (unseen_share(n, 1 - alpha) * shift for shift in epoch_shifts)
     if less >= 1 or math.isinf(more):
         return math.inf
@@ -177,7 +177,7 @@ def _unseen(epoch_shifts: Shifts, n: int, alpha: float) -> float:
 
 
 def _lower_tail(t: float, df: float, shift: float) -> float:
-    """P(T <= t) of the noncentral t; SciPy gives NaN where it is too small to compute."""
+    """Return P(T <= t) of the noncentral t; SciPy gives NaN where it is too small to compute."""
     tail = float(special.nctdtr(df, shift, t))
     return 0.0 if math.isnan(tail) else tail
 
@@ -187,8 +187,8 @@ def _normal_shift(power: float, alpha: float) -> float:
     return float(special.ndtri(1 - alpha / 2)) + max(float(special.ndtri(power)), 0.0)
 
 
-def _first(enough: Callable[[int], bool], low: int, most: int, near: int = 0) -> int | None:
-    """Return the smallest n >= low for which a claim that stays true becomes true, None above most.
+def _first_enough(enough: Callable[[int], bool], low: int, most: int, near: int = 0) -> int | None:
+    """Return the smallest n from `low` on for which a monotone condition holds, None above `most`.
 
     The search begins at `near`.
     """
@@ -201,7 +201,7 @@ def _first(enough: Callable[[int], bool], low: int, most: int, near: int = 0) ->
 
 
 def _smallest_effect(power_at: Callable[[float], float], power: float, near: float) -> float:
-    """Return the smallest effect with a power, which grows with it.
+    """Return the smallest effect with the given power, found by bisection.
 
     The search begins around `near`. It goes by regula falsi, in which an end that stays twice
     counts half (Illinois: Dowell and Jarratt 1971, BIT 11, 168-174).

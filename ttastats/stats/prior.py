@@ -44,8 +44,8 @@ class Prior:
     variance: float = 0.0
     refused: str = ""
 
-    def shrunk(self, variance: float, df: float) -> float:
-        """Return the variance of one run by a sample of it and by the earlier entries."""
+    def shrink(self, variance: float, df: float) -> float:
+        """Return the variance of one run, pooled from its sample and the earlier entries."""
         return (self.df * self.variance + df * variance) / (self.df + df)
 
 
@@ -60,21 +60,21 @@ class Moderated:
     df: float
 
 
-def prior(variances: Sequence[float], dfs: Sequence[float]) -> Prior:
-    """Return the prior of earlier entries, refused where they are few or have no noise."""
+def make_prior(variances: Sequence[float], dfs: Sequence[float]) -> Prior:
+    """Return the prior from earlier entries; refuse too few, and entries without noise."""
     s2, df = np.asarray(variances, dtype=np.float64), np.asarray(dfs, dtype=np.float64)
     if s2.size < LEAST_ENTRIES:
         return Prior(int(s2.size), refused="prior_few_entries")
     made = Prior(int(s2.size), float(np.mean(s2 < _NONE)))
     if made.constant > MOST_CONSTANT:
         return replace(made, refused="prior_no_noise")
-    d0, variance = fit(s2, df)
+    d0, variance = fit_prior(s2, df)
     made = replace(made, df=min(_WORTH * d0, MOST_DF), variance=variance)
     return replace(made, refused="prior_worthless") if d0 < LEAST_DF else made
 
 
-def fit(s2: Floats, df: Floats) -> tuple[float, float]:
-    """Return d0, at most 200, and s0^2 by maximum likelihood."""
+def fit_prior(s2: Floats, df: Floats) -> tuple[float, float]:
+    """Return degrees of freedom d0 (at most 200) and scale s0^2 by maximum likelihood."""
     from scipy import optimize  # costs start-up time
 
     s2 = np.maximum(s2, _FLOOR * float(np.median(s2[s2 > 0])))
@@ -92,16 +92,16 @@ def fit(s2: Floats, df: Floats) -> tuple[float, float]:
     return min(math.exp(best.x[0]), _BOUND), math.exp(best.x[1])
 
 
-def fits(logs: Sequence[Floats], priors: Sequence[Prior]) -> bool:
-    """Return whether the runs of each side do not vary far more than its prior has it."""
+def consistent_with(logs: Sequence[Floats], priors: Sequence[Prior]) -> bool:
+    """Return whether the variances of both sides are plausible under their priors."""
     dfs = [float(each.size - 1) for each in logs]
     ratio = sum(df * float(np.var(each, ddof=1)) / prior.variance
                 for df, each, prior in zip(dfs, logs, priors, strict=True)) / sum(dfs)  # fmt: skip
     return float(special.fdtrc(sum(dfs), min(prior.df for prior in priors), ratio)) >= _MISFIT
 
 
-def coarse(logs: Sequence[Floats]) -> bool:
-    """Return whether the runs of sides are counted too coarsely for a test of their means.
+def too_coarse(logs: Sequence[Floats]) -> bool:
+    """Return whether the values of a side are too coarse for a test of their means.
 
     Of runs that take one of two values, two and two are often all different from side to side.
     """
@@ -109,12 +109,12 @@ def coarse(logs: Sequence[Floats]) -> bool:
     return len(equal) == len(logs) or max(equal, default=0) >= _EQUAL
 
 
-def moderated(a: Floats, b: Floats, of_a: Prior, of_b: Prior, confidence: float) -> Moderated:
-    """Return B over A of the logs of two sides, each with its prior; that of df 0 is Welch's."""
+def moderated_ratio(a: Floats, b: Floats, of_a: Prior, of_b: Prior, confidence: float) -> Moderated:
+    """Return B over A by a moderated t test, each side with its prior; Welch's for df 0."""
     terms, dfs = [], []
     for side, prior in ((a, of_a), (b, of_b)):
         df = side.size - 1.0
-        terms.append(prior.shrunk(float(np.var(side, ddof=1)), df) / side.size)
+        terms.append(prior.shrink(float(np.var(side, ddof=1)), df) / side.size)
         dfs.append(prior.df + df)
     gap, df, se = float(b.mean() - a.mean()), satterthwaite(terms, dfs), math.sqrt(sum(terms))
     half = two_sided_t(df, confidence) * se

@@ -11,7 +11,7 @@ from scipy import special
 
 
 def two_sided_t(df: float, confidence: float) -> float:
-    """Student's critical value of a two-sided interval, also of infinite ``df``: 1.96 for 0.95.
+    """Return Student's critical value of a two-sided interval, 1.96 for infinite ``df``, 0.95.
 
     ValueError unless the confidence lies strictly between 0 and 1.
     """
@@ -23,12 +23,12 @@ def two_sided_t(df: float, confidence: float) -> float:
 
 
 def t_tail(df: float, t: float) -> float:
-    """P(T > t) of Student's distribution, accurate far out; any ``df`` > 0, also infinite."""
+    """Return P(T > t) of Student's distribution, accurate far out, also for infinite ``df``."""
     if math.isinf(df):
         return float(special.ndtr(-t))
     return float(special.stdtr(df, -t))
 
 
 def chi2_quantile(probability: float, df: float) -> float:
-    """Quantile of the chi-squared distribution."""
+    """Return a quantile of the chi-squared distribution."""
     return 2.0 * float(special.gammaincinv(df / 2, probability))

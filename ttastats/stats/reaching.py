@@ -19,21 +19,25 @@ from ttastats.stats.results import Bools, Floats
 _MOST = 400
 
 
-def p_values(reached: Bools, settings: Sequence[Setting]) -> list[float | None]:
-    """Return of each setting the p of "it does not matter"; None of all where no run failed."""
+def setting_p_values(reached: Bools, settings: Sequence[Setting]) -> list[float | None]:
+    """Return the p of "it does not matter for reaching" of each setting; None if no run failed."""
     if reached.all() or not reached.any():
         return [None] * len(settings)
     if len(settings) == 1 and settings[0].levels.max() == 1 and reached.size <= _MOST:
-        return [boschloo(reached, settings[0])]
-    terms = [setting.columns for setting in settings]
-    whole = penalised(reached, terms, ())
+        return [boschloo_p(reached, settings[0])]
+    terms = [setting.design_columns for setting in settings]
+    whole = penalised_likelihood(reached, terms, ())
     return [
-        float(special.chdtrc(term.shape[1], 2 * max(whole - penalised(reached, terms, (n,)), 0.0)))
+        float(
+            special.chdtrc(
+                term.shape[1], 2 * max(whole - penalised_likelihood(reached, terms, (n,)), 0.0)
+            )
+        )
         for n, term in enumerate(terms)
     ]
 
 
-def boschloo(reached: Bools, setting: Setting) -> float:
+def boschloo_p(reached: Bools, setting: Setting) -> float:
     """Return the p of Boschloo's exact test of two levels."""
     from scipy.stats import boschloo_exact  # takes seconds to import
 
@@ -44,8 +48,8 @@ def boschloo(reached: Bools, setting: Setting) -> float:
     return float(boschloo_exact(table).pvalue)
 
 
-def penalised(reached: Bools, terms: Sequence[Floats], without: Sequence[int]) -> float:
-    """Return the largest penalised log likelihood with no effect of some terms.
+def penalised_likelihood(reached: Bools, terms: Sequence[Floats], without: Sequence[int]) -> float:
+    """Return the largest penalised log likelihood of a logit fit without some terms.
 
     The penalty is that of all terms, whichever are without effect.
     """

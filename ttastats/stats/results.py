@@ -26,8 +26,8 @@ FlagCode = Literal[
 ]  # fmt: skip
 
 
-def known(values: Floats) -> list[float | None]:
-    """Return numbers that were computed together, shape (groups,); NaN is unknown there."""
+def none_for_nan(values: Floats) -> list[float | None]:
+    """Return an array as a list with None in place of NaN."""
     return [None if value != value else value for value in values.tolist()]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ttastats.stats.logratio import combine
+from ttastats.stats.logratio import combine_terms
 from ttastats.stats.outcomes import Outcomes, time_term
 from ttastats.stats.results import Estimate, Floats, Ratio
 from ttastats.stats.speedup import ratio_of_geometric_means, ratio_of_means
@@ -37,27 +37,27 @@ class Scaling:
     statistical_efficiency: Ratio
 
 
-def scaling(base: ScalePoint, point: ScalePoint, *, confidence: float = 0.95) -> Scaling:
-    """Compare one scale with the base, S(N) = mean T(N0) / mean T(N), efficiency S N0/N.
+def compare_scale(base: ScalePoint, point: ScalePoint) -> Scaling:
+    """Return speedup and efficiency of one scale over the base: S(N) = T(N0) / T(N), S N0/N.
 
     Statistical efficiency is epochs(N0) / epochs(N): what larger batches cost.
     """
     fair = base.accelerators / point.accelerators
-    speedup = ratio_of_means(base.times, point.times, confidence=confidence)
+    speedup = ratio_of_means(base.times, point.times)
     per_epoch = (base.times / base.epochs, point.times / point.epochs)
-    throughput = ratio_of_geometric_means(*per_epoch, confidence=confidence)
-    epochs = ratio_of_geometric_means(base.epochs, point.epochs, confidence=confidence)
+    throughput = ratio_of_geometric_means(*per_epoch)
+    epochs = ratio_of_geometric_means(base.epochs, point.epochs)
     return Scaling(
         speedup=speedup,
-        efficiency=_scaled(speedup, fair),
+        efficiency=_scale_ratio(speedup, fair),
         throughput_speedup=throughput,
-        throughput_efficiency=_scaled(throughput, fair),
+        throughput_efficiency=_scale_ratio(throughput, fair),
         statistical_efficiency=epochs,
     )
 
 
-def _scaled(ratio: Ratio, factor: float) -> Ratio:
-    """Multiply a ratio by a known number; its p, of "the ratio is 1", no longer applies."""
+def _scale_ratio(ratio: Ratio, factor: float) -> Ratio:
+    """Return a ratio times a known number, without its p of "the ratio is 1"."""
 
     def times(value: float | None) -> float | None:
         return None if value is None else value * factor
@@ -72,7 +72,7 @@ def _scaled(ratio: Ratio, factor: float) -> Ratio:
 
 
 def loglog_slope(accelerators: Sequence[int], sides: Sequence[Outcomes]) -> Estimate:
-    """Slope of log speedup over log accelerators: 1 is linear scaling, 0 is none.
+    """Return the slope of log speedup over log accelerators: 1 is linear scaling, 0 is none.
 
     Least squares through the log mean times of the runs of each number of accelerators, of which
     failed ones count (ERT). The interval carries
@@ -91,7 +91,7 @@ def loglog_slope(accelerators: Sequence[int], sides: Sequence[Outcomes]) -> Esti
         replace(term, variance=None if term.variance is None else weight**2 * term.variance)
         for term, weight in zip(terms, weights.tolist(), strict=True)
     ]
-    half = combine(slope, weighted, confidence).half_width
+    half = combine_terms(slope, weighted, confidence).half_width
     if half is None:
         return Estimate(slope, None, None, confidence, runs)
     return Estimate(slope, slope - half, slope + half, confidence, runs)

@@ -23,7 +23,7 @@ class TargetRange:
 
 
 def stable_range(words: Mapping[float, str], target: float) -> TargetRange:
-    """Range of targets around ``target`` over which its verdict holds.
+    """Return the range of targets around ``target`` over which its verdict holds.
 
     ``words``: the verdict at each target compared.
     """
@@ -39,7 +39,7 @@ def stable_range(words: Mapping[float, str], target: float) -> TargetRange:
 def hardest_common_target(
     curves: Sequence[Floats], *, higher_is_better: bool = True
 ) -> float | None:
-    """Best value that every run reached; a harder target makes a run fail. None if unknown.
+    """Return the best value that every run reached, None if unknown.
 
     ``curves``: the values of each run in the order of its evaluations, NaN where not a number.
     """
@@ -54,7 +54,7 @@ def hardest_common_target(
 def target_grid(
     curves: Sequence[Floats], points: int = 20, *, higher_is_better: bool = True
 ) -> tuple[float, ...]:
-    """Round targets between the worst first value and the best value all runs reached.
+    """Return round targets between the worst first value and the best value all runs reached.
 
     The multiples of 1, 2 or 5 times a power of ten, of the smallest such step that makes no more
     than ``points`` of them, easiest first. Empty when a run has no finite value, and the best value
@@ -65,12 +65,12 @@ def target_grid(
         return ()
     starts = [float(curve[np.isfinite(curve)][0]) for curve in curves]
     easiest = min(starts) if higher_is_better else max(starts)
-    rising = _multiples(min(easiest, hardest), max(easiest, hardest), points) or [hardest]
+    rising = _round_values(min(easiest, hardest), max(easiest, hardest), points) or [hardest]
     return tuple(rising if higher_is_better else rising[::-1])
 
 
-def _multiples(low: float, high: float, most: int) -> list[float]:
-    """Return the multiples of the smallest round step that has no more of them from low to high."""
+def _round_values(low: float, high: float, most: int) -> list[float]:
+    """Return the multiples of the smallest round step with at most so many from low to high."""
     # Decimals, by their shortest form: 0.15 is three times 0.05, and no range overflows.
     first, last = Decimal(repr(low)), Decimal(repr(high))
     if first == last:

@@ -55,11 +55,11 @@ class Look:
     most: int
 
     def level(self, alpha: float) -> float:
-        """Level of a two-sided test at this look, if all looks together are wrong in `alpha`."""
+        """Return the level of a two-sided test at this look if all looks together use `alpha`."""
         return 2 * float(special.ndtr(-boundaries(alpha, self.n, self.most)[-1]))
 
     def p_value(self, p_value: float) -> float:
-        """Return the smallest error of all looks together at which this p of one look decides.
+        """Return the p over all looks: the smallest total error at which this look decides.
 
         1 where none does. It is no p of one look: p values of several looks may be compared with
         alpha, each of them, and the chance that one is below it is at most alpha.
@@ -80,20 +80,20 @@ class Look:
 _SMALLEST_P = 1e-15
 
 
-def spent(alpha: float, n: int, most: int) -> float:
-    """Error that may be spent by the look at `n` runs a side: in proportion to them."""
+def spent_error(alpha: float, n: int, most: int) -> float:
+    """Return the error spent by the look at `n` runs a side: in proportion to them."""
     return _SHARE * alpha * n / most
 
 
 @lru_cache(maxsize=4096)
 def boundaries(alpha: float, n: int, most: int) -> tuple[float, ...]:
-    """Critical values of |Z| at the looks from the first to `n` runs a side, two-sided."""
+    """Return the critical values of |Z| at the looks from the first to `n` runs a side."""
     looks = range(FIRST_LOOK, n + 1)
-    return crossings(looks, [spent(alpha, runs, most) for runs in looks])
+    return critical_values(looks, [spent_error(alpha, runs, most) for runs in looks])
 
 
-def crossings(looks: Sequence[int], spending: Sequence[float]) -> tuple[float, ...]:
-    """Critical values of |Z| by which so much error is spent up to each look, at so many steps.
+def critical_values(looks: Sequence[int], spending: Sequence[float]) -> tuple[float, ...]:
+    """Return the critical values of |Z| that spend so much error up to each look.
 
     Z is the sum of so many independent standard normal steps over its deviation. What is followed
     from look to look is the density of sums that crossed no boundary yet.
@@ -103,19 +103,19 @@ def crossings(looks: Sequence[int], spending: Sequence[float]) -> tuple[float, .
     before, last = 0.0, 0
     for runs, by_now in zip(looks, spending, strict=True):
         step = math.sqrt(runs - last)
-        end = _end(places, weights, step, by_now - before)
+        end = _tail_cut(places, weights, step, by_now - before)
         before, last = by_now, runs
         critical.append(end / math.sqrt(runs))
         # Places between the ends, and the probability that each stands for after the step.
-        nodes, shares = _gauss()
+        nodes, shares = _gauss_nodes()
         density = np.exp(-(((end * nodes[:, None] - places) / step) ** 2) / 2) @ weights
         places = end * nodes
         weights = density * shares * end / (step * math.sqrt(2 * math.pi))
     return tuple(critical)
 
 
-def _end(places: Floats, weights: Floats, step: float, spent_now: float) -> float:
-    """Bisect for the sum beyond which, on either side, so much probability lies."""
+def _tail_cut(places: Floats, weights: Floats, step: float, spent_now: float) -> float:
+    """Return the sum beyond which, on either side, so much probability lies."""
     low, high = 0.0, float(np.abs(places).max()) + _FAR * step
     for _ in range(60):
         middle = (low + high) / 2
@@ -126,7 +126,7 @@ def _end(places: Floats, weights: Floats, step: float, spent_now: float) -> floa
 
 
 @lru_cache(maxsize=1)
-def _gauss() -> tuple[Floats, Floats]:
+def _gauss_nodes() -> tuple[Floats, Floats]:
     nodes, shares = np.polynomial.legendre.leggauss(_NODES)
     return np.asarray(nodes, dtype=np.float64), np.asarray(shares, dtype=np.float64)
 
@@ -135,8 +135,8 @@ _REPLICATES = 4000
 
 
 @lru_cache(maxsize=256)
-def expected(ratio: float, cv: float, most: int, alpha: float = 0.05) -> Expected:
-    """Follow 4,000 made-up plans for a true ratio of lognormal times with this CV on both sides.
+def simulate_plan(ratio: float, cv: float, most: int, alpha: float = 0.05) -> Expected:
+    """Return the average runs and decisions of 4,000 simulated plans for a true ratio.
 
     The draws are always the same; the standard error of the runs is at most a hundredth of
     ``most``, that of the share below 0.01.

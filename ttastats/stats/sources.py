@@ -38,8 +38,8 @@ class Part(NamedTuple):
     p: float | None = None
 
 
-def told_apart(sources: Sequence[Labels], fixed: Floats) -> list[bool]:
-    """Return which sources have a variance beside those before them and that of the runs."""
+def separable(sources: Sequence[Labels], fixed: Floats) -> list[bool]:
+    """Return which sources have a variance that others before them do not explain."""
     n = len(fixed)
     left = np.eye(n) - fixed @ np.linalg.pinv(fixed)
     bases, answers = [(left @ left).ravel()], []
@@ -55,26 +55,28 @@ def told_apart(sources: Sequence[Labels], fixed: Floats) -> list[bool]:
     return answers
 
 
-def spread(y: Floats, sources: Sequence[Labels], fixed: Floats) -> list[Part]:
-    """Return what each source adds to logs, and last what is left; None where nothing varies.
+def variance_parts(y: Floats, sources: Sequence[Labels], fixed: Floats) -> list[Part]:
+    """Return each source's share of the variance of logs, and last the residual's.
 
     The sources can be told apart; `fixed` is the design of what is no source, with the mean.
     """
     if np.ptp(y) < _NOTHING:
         return [Part()] * (len(sources) + 1)
     size = float(y.std())
-    loss = likelihood(y / size, sources, fixed)
+    loss = reml_loss(y / size, sources, fixed)
     count = len(sources) + 1
     starts = [
         np.full(count, 1 / count),
         np.append(np.full(count - 1, 0.01), 1 - 0.01 * (count - 1)),
     ]
-    best, shares = min((_least(lambda at: loss(at)[0], each) for each in starts), key=itemgetter(0))
+    best, shares = min(
+        (_minimise(lambda at: loss(at)[0], each) for each in starts), key=itemgetter(0)
+    )
     most = best + float(special.chdtri(1, 1 - _CONFIDENCE))
 
-    def profile(place: int, share: float) -> float:
+    def profile_loss(place: int, share: float) -> float:
         others = np.delete(shares, place) + _NEARLY
-        return _least(
+        return _minimise(
             lambda rest: loss(np.insert((1 - share) * rest, place, share))[0],
             others / others.sum(),
         )[0]
@@ -82,13 +84,13 @@ def spread(y: Floats, sources: Sequence[Labels], fixed: Floats) -> list[Part]:
     parts = []
     for place, share in enumerate(shares.tolist()):
         low, high = (
-            _limits(lambda at, each: profile(at, each) - most, place, share)
+            _share_limits(lambda at, each: profile_loss(at, each) - most, place, share)
             if sum(np.unique(labels).size for labels in sources) <= _MOST
             else (None, None)
         )
         p = None
         if place < len(sources):
-            gain = max(profile(place, 0.0) - best, 0.0)
+            gain = max(profile_loss(place, 0.0) - best, 0.0)
             p = float(special.chdtrc(1, gain)) / 2 if share > _NEARLY else 1.0
         std = size * float(np.sqrt(share * loss(shares)[1]))
         parts.append(Part(share, low, high, std, p))
@@ -98,8 +100,8 @@ def spread(y: Floats, sources: Sequence[Labels], fixed: Floats) -> list[Part]:
 Loss = Callable[[Floats], tuple[float, float]]
 
 
-def likelihood(y: Floats, sources: Sequence[Labels], fixed: Floats) -> Loss:
-    """Return what gives -2 log REML of shares, of the runs last, and the variance of one run."""
+def reml_loss(y: Floats, sources: Sequence[Labels], fixed: Floats) -> Loss:
+    """Return a function from variance shares to -2 log REML and the variance of one run."""
     basis = np.linalg.qr(fixed)[0]
     members = [np.equal.outer(labels, np.unique(labels)) for labels in sources]
     place = np.repeat(np.arange(len(sources)), [each.shape[1] for each in members])
@@ -121,14 +123,14 @@ def likelihood(y: Floats, sources: Sequence[Labels], fixed: Floats) -> Loss:
     return loss
 
 
-def _shares(cuts: Floats) -> Floats:
+def _shares_of_cuts(cuts: Floats) -> Floats:
     """Return shares that sum to 1: each cut takes its part of what those before it left."""
     left = np.cumprod(np.append(1.0, 1 - cuts))
     return np.asarray(np.append(cuts, 1.0) * left, dtype=np.float64)
 
 
-def _least(of: Callable[[Floats], float], start: Floats) -> tuple[float, Floats]:
-    """Return the least value of shares that sum to 1, near those to begin with, and these."""
+def _minimise(of: Callable[[Floats], float], start: Floats) -> tuple[float, Floats]:
+    """Return the minimum of a loss over shares that sum to 1, and these shares."""
     from scipy import optimize  # costs start-up time
 
     if start.size < 2:
@@ -137,17 +139,19 @@ def _least(of: Callable[[Floats], float], start: Floats) -> tuple[float, Floats]
     cuts = np.clip(start[:-1] / np.maximum(1 - before, _NEARLY), 1e-3, 1 - 1e-3)
     limits = [(0, 1 - _NEARLY)] * cuts.size
     best = optimize.minimize(
-        lambda at: of(_shares(at)),
+        lambda at: of(_shares_of_cuts(at)),
         cuts,
         method="L-BFGS-B",
         bounds=limits,
         options={"ftol": 1e-6, "maxiter": 25},
     )
-    return float(best.fun), _shares(best.x)
+    return float(best.fun), _shares_of_cuts(best.x)
 
 
-def _limits(over: Callable[[int, float], float], place: int, share: float) -> tuple[float, float]:
-    """Return the shares below and above which `over`, what a share loses too much, is above 0."""
+def _share_limits(
+    over: Callable[[int, float], float], place: int, share: float
+) -> tuple[float, float]:
+    """Return the interval of a share: where its loss rises by more than the limit."""
     from scipy import optimize  # costs start-up time
 
     inner = min(max(share, _NEARLY), 1 - _NEARLY)

@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike
 from ttastats.stats import blocks
 from ttastats.stats.logratio import LogTerm, ratio_of, safe_exp
 from ttastats.stats.moments import is_constant
-from ttastats.stats.outcomes import Estimand, Outcomes, outcomes, time_term
+from ttastats.stats.outcomes import Estimand, Outcomes, make_outcomes, time_term
 from ttastats.stats.results import Flag, Ratio
 from ttastats.stats.sequential import Look
 from ttastats.stats.unseen import (
     Bounded,
-    doubts,
     epoch_shift,
+    outcome_flags,
     share_of_successes,
     unseen_share,
 )
@@ -51,7 +51,7 @@ class Speedup:
 
     @property
     def epoch_shifts(self) -> tuple[float, float]:
-        """By what share one evaluation interval more in every run would change A's and B's time.
+        """Return by what share one evaluation interval more in every run changes A's and B's time.
 
         0 where epochs vary, or cannot by design; infinite where nobody knows.
         """
@@ -64,7 +64,7 @@ class Speedup:
     def limits(
         self, confidence: float, *, epochs: bool = False, stragglers: bool = False
     ) -> Limits | None:
-        """Return the interval, also allowing for unseen ``epochs`` or ``stragglers`` if asked.
+        """Return the interval, widened on request for unseen ``epochs`` or ``stragglers``.
 
         The sides' own limits are combined by MOVER on the log scale (Zou and Donner 2008), and
         what allows for more is never narrower than what does not. Where evaluation intervals
@@ -74,7 +74,7 @@ class Speedup:
         if self.a is None or self.b is None:
             return None
         ratio = self.ratio
-        level = confidence_of(confidence, self.look)
+        level = confidence_at(confidence, self.look)
         if confidence != ratio.confidence:
             ratio = ratio_of(self.a.term, self.b.term, level, ratio.n_a, ratio.n_b)
         if ratio.estimate is None or ratio.low is None or ratio.high is None:
@@ -90,41 +90,41 @@ class Speedup:
 
 
 def ratio_of_means(times_a: ArrayLike, times_b: ArrayLike, *, confidence: float = 0.95) -> Ratio:
-    """Ratio of mean times with the delta-Welch interval on its log.
+    """Return the ratio of mean times with the delta-Welch interval on its log.
 
     S = mean(T_A) / mean(T_B), SE^2 = cv_A^2/n_A + cv_B^2/n_B, Satterthwaite df. Times in
     any common unit, shapes (n_A,) and (n_B,). With one run on a side there is no interval;
     with no variance on either the interval is the point.
     """
-    return ratio_between(outcomes(times_a), outcomes(times_b), confidence=confidence)
+    return ratio_between(make_outcomes(times_a), make_outcomes(times_b), confidence=confidence)
 
 
 def ratio_of_geometric_means(
     times_a: ArrayLike, times_b: ArrayLike, *, confidence: float = 0.95
 ) -> Ratio:
-    """Ratio of geometric means with Welch's t interval on the logs (Welch 1947)."""
-    a, b = outcomes(times_a), outcomes(times_b)
+    """Return the ratio of geometric means with Welch's t interval on the logs (Welch 1947)."""
+    a, b = make_outcomes(times_a), make_outcomes(times_b)
     return ratio_between(a, b, estimand="geomean", confidence=confidence)
 
 
 def ratio_between(
     a: Outcomes, b: Outcomes, *, estimand: Estimand = "mean", confidence: float = 0.95
 ) -> Ratio:
-    """Ratio A over B of mean times, of geometric means, or of expected times if a run failed.
+    """Return A over B of mean times, geometric means, or expected times if a run failed.
 
     The interval is Welch's on the log, by setups where several are pooled, or within blocks where
     the runs have them (:mod:`ttastats.stats.blocks`). Without a success
     on one side the ratio is 0 or infinite, a bound and no estimate: no interval, no p and the
     flag ``no_success``; None when neither side has one.
     """
-    return _ratio(a, b, _terms(a, b, estimand), confidence)
+    return _ratio(a, b, _side_terms(a, b, estimand), confidence)
 
 
-def _terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> list[LogTerm | None]:
-    """Return mean of each side; failures have a cost, and only an arithmetic mean adds it up."""
+def _side_terms(a: Outcomes, b: Outcomes, estimand: Estimand) -> list[LogTerm | None]:
+    """Return the mean of each side; None of one without a success or a known time."""
     which = estimand if a.all_reached and b.all_reached else "mean"
     if a.blocks is not None and b.blocks is not None and a.n_reached and b.n_reached:
-        return [*blocks.terms(a, b, which)]
+        return [*blocks.block_terms(a, b, which)]
     return [time_term(side, which) if side.n_reached else None for side in (a, b)]
 
 
@@ -146,7 +146,7 @@ def _ratio(a: Outcomes, b: Outcomes, terms: Sequence[LogTerm | None], confidence
     return Ratio(bound, None, None, confidence, None, None, None, a.n, b.n, flags=flags)
 
 
-def speedup(
+def compute_speedup(
     a: Outcomes,
     b: Outcomes,
     *,
@@ -156,7 +156,7 @@ def speedup(
     look: Look | None = None,
     late: tuple[float, float] = (0.0, 0.0),
 ) -> Speedup:
-    """Speedup of B over A, ready for a verdict; at a ``look`` of a plan, or of fixed runs.
+    """Return the speedup of B over A, ready for a verdict; at a ``look`` of a plan if given.
 
     ``epochs_fixed`` asserts that the schedule is deterministic, so that constant epochs
     are no surprise. What is allowed for beyond the interval shown is that of the ratio of means
@@ -164,8 +164,8 @@ def speedup(
     time of the successes A and B may have met the target before the evaluation that shows it.
     """
     equivalence_confidence(confidence)
-    terms = _terms(a, b, estimand)
-    ratio = _ratio(a, b, terms, confidence_of(confidence, look))
+    terms = _side_terms(a, b, estimand)
+    ratio = _ratio(a, b, terms, confidence_at(confidence, look))
     if look is not None:
         p_value = None if ratio.p_value is None else look.p_value(ratio.p_value)
         ratio = replace(ratio, confidence=confidence, p_value=p_value)
@@ -183,20 +183,20 @@ def speedup(
         else None
         for side, term, share in zip((a, b), terms, late, strict=True)
     )
-    reasons = doubts(a, b)
+    reasons = outcome_flags(a, b)
     every = tuple(dict.fromkeys((*ratio.flags, *flags, *reasons)))
     return Speedup(ratio, bounded_a, bounded_b, unseen, every, look, reasons)
 
 
 def equivalence_confidence(confidence: float) -> float:
-    """Confidence of the interval behind two one-sided tests at level alpha: 0.90 for 0.95."""
+    """Return the confidence of the interval behind two one-sided tests: 0.90 for 0.95."""
     if not 0.5 < confidence < 1.0:
         raise ValueError(f"confidence must lie between 0.5 and 1, not {confidence}")
     return round(2 * confidence - 1, 12)
 
 
 def epoch_flags(a: Outcomes, b: Outcomes, confidence: float) -> tuple[Flag, ...]:
-    """Flag what is unknown about the epochs of either side."""
+    """Return flags for what is unknown about the epochs of either side."""
     flags = []
     for name, side in (("A", a), ("B", b)):
         if side.n_reached and side.progress is None:
@@ -217,11 +217,11 @@ def epoch_flags(a: Outcomes, b: Outcomes, confidence: float) -> tuple[Flag, ...]
     return tuple(flags)
 
 
-def confidence_of(confidence: float, look: Look | None) -> float:
-    """Confidence of one interval, for intervals at all looks of a plan to hold together."""
+def confidence_at(confidence: float, look: Look | None) -> float:
+    """Return the confidence of one interval so that those of all looks hold together."""
     return confidence if look is None else 1 - look.level(1 - confidence)
 
 
 def time_saved(ratio: float) -> float:
-    """Share of A's time that B saves: 0.2 for a speedup of 1.25."""
+    """Return the share of A's time that B saves: 0.2 for a speedup of 1.25."""
     return 1 - 1 / ratio

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ttastats.stats.fraction import reached_at_least
-from ttastats.stats.logratio import LogTerm, unbalanced
+from ttastats.stats.logratio import LogTerm, unbalanced_flag
 from ttastats.stats.moments import is_constant, mean
 from ttastats.stats.outcomes import Outcomes
 from ttastats.stats.outliers import has_straggler
@@ -51,7 +51,7 @@ class Bounded:
     late: float = 0.0
 
     def straggler_share(self, confidence: float) -> float:
-        """Largest share of runs that may fail or straggle beyond those that did, one-sided.
+        """Return the largest share of runs that may fail or straggle beyond those that did.
 
         0.45 for 5 of 5 that reached, 0.26 for 10 of 10.
         """
@@ -61,7 +61,7 @@ class Bounded:
     def half_widths(
         self, confidence: float, *, epochs: bool, stragglers: bool
     ) -> tuple[float, float]:
-        """How far the log of the mean time may lie below and above the observed one."""
+        """Return how far the log of the mean time may lie below and above the observed one."""
         if self.term.variance is None:
             raise ValueError("2 runs needed per side for an interval")
         half = two_sided_t(self.term.df, confidence) * math.sqrt(self.term.variance)
@@ -82,8 +82,8 @@ class Bounded:
 DOUBTS: frozenset[FlagCode] = frozenset({"failed_runs", "straggler", "unbalanced"})
 
 
-def doubts(a: Outcomes, b: Outcomes) -> tuple[Flag, ...]:
-    """Return the reasons these runs give to expect failures or stragglers beyond those seen.
+def outcome_flags(a: Outcomes, b: Outcomes) -> tuple[Flag, ...]:
+    """Return flags for the reasons to expect failures or stragglers beyond those seen.
 
     A run that failed, a run that took far longer than the others of its side, or one side with at
     least twice the runs of the other: then a rare slow run is missing from the smaller side more
@@ -97,26 +97,26 @@ def doubts(a: Outcomes, b: Outcomes) -> tuple[Flag, ...]:
     flags += [
         Flag("straggler", f"one run of {name} took far longer than the other {side.n_reached - 1}")
         for name, side in (("A", a), ("B", b))
-        if _straggles(side)
+        if _has_straggler(side)
     ]
-    return (*flags, *unbalanced(a.n, b.n))
+    return (*flags, *unbalanced_flag(a.n, b.n))
 
 
 @lru_cache(maxsize=128)  # a league asks of each entry beside every other
-def _straggles(side: Outcomes) -> bool:
-    """Return whether one of the successes took far longer, or far longer per epoch if known."""
+def _has_straggler(side: Outcomes) -> bool:
+    """Return whether one success took far longer than the others, also per epoch."""
     times = side.times[side.reached]
     return has_straggler(times if side.progress is None else times / side.progress.epochs)
 
 
 def unseen_share(n: int, confidence: float = 0.95) -> float:
-    """Largest share of runs that may deviate though none of ``n`` did: 0.52 for n=5."""
+    """Return the largest share of runs that may deviate though none of ``n`` did: 0.52 for n=5."""
     return -math.expm1(math.log((1 - confidence) / 2) / n)
 
 
 @lru_cache(maxsize=128)  # as of `time_term`
 def epoch_shift(side: Outcomes) -> float:
-    """Return what one evaluation interval more in every run would do to the mean time.
+    """Return by what share one evaluation interval more in every run changes the mean time.
 
     0 where the epochs of the runs that reached vary. Of a side with failures the time of the
     successes alone can change. Infinite where epochs or their interval are unknown: to know
@@ -133,7 +133,7 @@ def epoch_shift(side: Outcomes) -> float:
 
 
 def share_of_successes(side: Outcomes) -> float:
-    """Return the share of the time of all runs that those which reached the target took."""
+    """Return the share of the time of all runs that successful runs took."""
     successes = side.times[side.reached]
     return mean(successes) * successes.size / float(side.times.sum())
 
@@ -141,7 +141,7 @@ def share_of_successes(side: Outcomes) -> float:
 def cv_epochs_high(
     epochs: ArrayLike, n: int, evaluation_interval: ArrayLike, confidence: float = 0.95
 ) -> Floats:
-    """Largest CV of epochs to target that is compatible with ``n`` equal values, by group.
+    """Return the largest CV of epochs compatible with ``n`` equal values, by group.
 
     The deviating runs, at most half of all, are placed one evaluation interval earlier, which
     makes the CV largest, unless nothing can be earlier (``epochs <= evaluation_interval``).

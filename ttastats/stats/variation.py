@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ttastats.stats.means import RUNS_FOR_INTERVAL
-from ttastats.stats.moments import as_sample, constant, deviations, means
+from ttastats.stats.moments import as_sample, constant_groups, deviations, means
 from ttastats.stats.outliers import grubbs_limit
 from ttastats.stats.quantiles import chi2_quantile, two_sided_t
-from ttastats.stats.results import Bools, Estimate, Floats, Withheld, known
+from ttastats.stats.results import Bools, Estimate, Floats, Withheld, none_for_nan
 from ttastats.stats.unseen import cv_epochs_high
 
 RUNS_FOR_MOMENTS = 10
@@ -33,7 +33,7 @@ def cv_interval(
     confidence: float = 0.95,
     ddof: int = 1,
 ) -> Estimate:
-    """Coefficient of variation (a fraction) with its interval, for runs like those seen.
+    """Return the coefficient of variation (a fraction) of times with its interval.
 
     Modified McKay limits; from 10 runs on their union with the moment-based limits, of which the
     delta method's hold for two-valued times and Bonett's for heavy tails; when every run took the
@@ -50,7 +50,7 @@ def cv_interval(
     of_one = cv_intervals(
         sample[None], progress, np.array([step]), confidence=confidence, ddof=ddof
     )
-    (estimate,), (low,), (high,) = map(known, (of_one.estimate, of_one.low, of_one.high))
+    (estimate,), (low,), (high,) = map(none_for_nan, (of_one.estimate, of_one.low, of_one.high))
     return Estimate(estimate, low, high, confidence, sample.size, of_one.withheld[0])
 
 
@@ -72,19 +72,19 @@ def cv_intervals(
     confidence: float = 0.95,
     ddof: int = 1,
 ) -> Spreads:
-    """Return what `cv_interval` says of each group of times, all positive, shape (groups, n).
+    """Return the CV and interval of each group of positive times, shape (groups, n).
 
     ``epochs``, of that shape, and ``evaluation_interval``, shape (groups,), are NaN where unknown.
     """
     n = times.shape[1]
     progress = np.full(times.shape, np.nan) if epochs is None else epochs
-    bounded = constant(progress) & ~np.isnan(evaluation_interval)
+    bounded = constant_groups(progress) & ~np.isnan(evaluation_interval)
     estimate = deviations(times, ddof) / means(times) if n else np.full(len(times), np.nan)
     if n < RUNS_FOR_INTERVAL:
         nothing = np.full(len(times), np.nan)
         few: list[Withheld | None] = ["few_runs"] * len(times)
         return Spreads(estimate, nothing, nothing, tuple(few))
-    repeated = ~bounded & constant(times)
+    repeated = ~bounded & constant_groups(times)
     if n < RUNS_FOR_REPEATS:
         repeated |= ~bounded & np.any(np.diff(np.sort(times, axis=1), axis=1) == 0.0, axis=1)
     unusual = np.zeros(len(times), dtype=np.bool_)
@@ -111,7 +111,7 @@ def cv_intervals(
 
 
 def has_outlier(values: Floats) -> Bools:
-    """Return whether one positive value is an outlier, by Grubbs' test (1950) of the logs.
+    """Return whether each group has an outlier by Grubbs' test (1950) of the logs.
 
     ``values``: shape (n,), or (groups, n) for an answer of each group.
     """
@@ -119,12 +119,12 @@ def has_outlier(values: Floats) -> Bools:
     with np.errstate(divide="ignore", invalid="ignore"):  # of equal values
         away = np.abs(logs - logs.mean(axis=-1, keepdims=True)).max(axis=-1)
         furthest = away / logs.std(axis=-1, ddof=1)
-    odd: Bools = ~constant(values) & (furthest > grubbs_limit(n, _UNUSUAL))
+    odd: Bools = ~constant_groups(values) & (furthest > grubbs_limit(n, _UNUSUAL))
     return odd
 
 
 def vangel_limits(cv: ArrayLike, n: int, confidence: float = 0.95) -> tuple[Floats, Floats]:
-    """Limits of CVs (ddof=1) by the modified McKay method (Vangel 1996); high may be inf."""
+    """Return limits of CVs (ddof=1) by the modified McKay method (Vangel 1996); high may be inf."""
     tail, cv = (1 - confidence) / 2, np.asarray(cv, dtype=np.float64)
 
     def limit(chi2: float) -> Floats:
@@ -138,7 +138,7 @@ def vangel_limits(cv: ArrayLike, n: int, confidence: float = 0.95) -> tuple[Floa
 
 
 def delta_limits(times: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
-    """Limits of the CV from the influence function of its log (delta method, t quantile).
+    """Return limits of the CV by the delta method on its log, with Student's t.
 
     ``times``: shape (n,), or (groups, n).
     """
@@ -150,11 +150,11 @@ def delta_limits(times: Floats, confidence: float = 0.95) -> tuple[Floats, Float
         influence = (deviation**2 / second - 1) / 2 - deviation / centre
     se = np.sqrt(np.mean(influence**2, axis=-1) / n)
     half = two_sided_t(n - 1, confidence) * se
-    return _around(cv, cv, half)
+    return _log_limits(cv, cv, half)
 
 
 def bonett_limits(times: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
-    """Limits of the CV of 5 or more times whose tails may be heavy, of shape (n,) or (groups, n).
+    """Return limits of the CV of 5 or more times, which may have heavy tails.
 
     Bonett's limits of a standard deviation (2006, Comput. Stat. Data Anal. 50, 775), with a t
     quantile in place of the normal one and the variance of the log mean added.
@@ -170,10 +170,10 @@ def bonett_limits(times: Floats, confidence: float = 0.95) -> tuple[Floats, Floa
     variance = np.maximum(kurtosis - (n - 3) / n, 0.0) / (n - 1)
     se = np.hypot(correction * np.sqrt(variance) / 2, cv / math.sqrt(n))
     half = two_sided_t(n - 1, confidence) * se
-    return _around(cv, cv * math.sqrt(correction), half)
+    return _log_limits(cv, cv * math.sqrt(correction), half)
 
 
-def _around(cv: Floats, middle: Floats, half: Floats) -> tuple[Floats, Floats]:
-    """Return the limits of CVs on the log scale; those of equal times are 0."""
+def _log_limits(cv: Floats, middle: Floats, half: Floats) -> tuple[Floats, Floats]:
+    """Return the limits of CVs from half-widths on the log scale; 0 of equal times."""
     low, high = middle * np.exp(-half), middle * np.exp(half)
     return np.where(cv == 0.0, 0.0, low), np.where(cv == 0.0, 0.0, high)

@@ -42,17 +42,17 @@ class Verdict(StrEnum):
 
     @property
     def directed(self) -> bool:
-        """Return whether it says on which side B is."""
+        """Return whether the verdict is "faster" or "slower", "better" or "worse"."""
         return self in _DIRECTED
 
     @property
     def decided(self) -> bool:
-        """Return whether it is a claim: a direction, or that the sides are the same."""
+        """Return whether the verdict is a claim: a direction, or that the sides are the same."""
         return self.directed or self is Verdict.SAME
 
     @property
     def colour(self) -> Tone:
-        """Return the tone in a table where only directions are coloured."""
+        """Return the colour of the verdict in a table; only directions have one."""
         return self.tone if self.directed else "plain"
 
 

@@ -68,12 +68,12 @@ def _expect_columns(types: pl.Schema, where: str) -> None:
     missing = [name for name in REQUIRED if name not in types]
     if not {"run_id", "source"} & types.keys():
         missing.insert(0, "run_id (or source)")
-    if "seconds" not in types and nearest.nearest("seconds", types):
+    if "seconds" not in types and nearest.nearest_names("seconds", types):
         missing.append("seconds")  # a time under another name is no table without a time
     if not missing:
         return
-    close = nearest.nearest(missing[-1], types)
-    has = units.listed(list(types), 12) or "none"
+    close = nearest.nearest_names(missing[-1], types)
+    has = units.join_names(list(types), 12) or "none"
     alike = f" Is {missing[-1]} its {close[0]}?" if close else ""
     raise TtastatsError(
         f"not written by ttastats and lacks columns: {', '.join(missing)}; its columns are: {has}",

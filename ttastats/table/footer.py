@@ -59,7 +59,7 @@ def metadata_of(file: Place, remedy: str) -> dict[str, str]:
 
 def _remote(url: Url) -> dict[str, str]:
     """Return what the footer of an object says."""
-    if content := url.whole():
+    if content := url.read_small():
         return pl.read_parquet_metadata(content[0])
     texts = of_object(url, stores.state_of(url)).metadata or {}
     return {key.decode(): text.decode() for key, text in texts.items()}
@@ -72,7 +72,7 @@ def of_object(url: Url, state: str | None) -> Any:
 
     if state is None:
         raise TtastatsError("no such file", where=str(url), remedy="Check the URL.")
-    with stores.reaching(url):
+    with stores.store_errors_named(url):
         try:
             with url.open() as file:
                 return parquet.read_metadata(file)
@@ -141,10 +141,10 @@ def unpacked(text: str) -> Any:
     TooLargeError
         It is larger than a document may be.
     """
-    most = limits.document()
+    most = limits.document_limit()
     try:
         content = zlib.decompressobj().decompress(base64.b64decode(text), most + 1)
-        limits.expect(len(content), most)
+        limits.expect_size(len(content), most)
         return json.loads(content)
     except (ValueError, RecursionError, zlib.error):
         return None

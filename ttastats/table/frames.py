@@ -121,7 +121,7 @@ def _expect_column(rows: pl.DataFrame, name: str, column: object) -> None:
         raise TtastatsError(
             f"{name}={column!r}: no such column",
             where=_HERE,
-            remedy=nearest.among(str(column), rows.columns, "Columns"),
+            remedy=nearest.suggestion(str(column), rows.columns, "Columns"),
         )
 
 
@@ -131,7 +131,7 @@ def _given(rows: pl.DataFrame, name: str, what: Any) -> pl.Expr:
         raise TtastatsError(
             f"{name} is not a column of the schema",
             where=_HERE,
-            remedy=nearest.among(name, schema.NAMES, "Columns"),
+            remedy=nearest.suggestion(name, schema.NAMES, "Columns"),
         )
     if isinstance(what, str) and (what in rows.columns or schema.POLARS[name] != pl.String):
         _expect_column(rows, name, what)
@@ -171,13 +171,13 @@ def _goal_column(metrics: pl.Series, name: str, what: Any) -> pl.Series:
                 raise TtastatsError(
                     f"unknown metric {metric!r}",
                     where=_HERE,
-                    remedy=nearest.among(str(metric), known, "Metrics"),
+                    remedy=nearest.suggestion(str(metric), known, "Metrics"),
                 )
         wanted = metrics.cast(pl.String).replace_strict(dict(what), default=None)
         return wanted.cast(schema.POLARS[name]).alias(name)
     if name == "target_value" and len(known) > 1:
         raise TtastatsError(
-            f"one target for {len(known)} metrics: {units.listed(known, 5)}",
+            f"one target for {len(known)} metrics: {units.join_names(known, 5)}",
             where=_HERE,
             remedy=f"Assign it to a metric: target={{{known[0]!r}: {what}}}.",
         )

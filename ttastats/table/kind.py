@@ -263,7 +263,7 @@ def _sink(rows: pl.LazyFrame, target: Path | pl.PartitionBy, about: dict[str, st
 def below(path: Place) -> list[str]:
     """Return the names of the Parquet files of a folder, or nothing where there is none."""
     if isinstance(path, Url):
-        return [name for name in path.listed() if name.endswith(".parquet")]
+        return [name for name in path.list_folder() if name.endswith(".parquet")]
     return [each.relative_to(path).as_posix() for each in path.rglob("*.parquet")]
 
 
@@ -282,7 +282,7 @@ def _remote(
     url: Url, parts: Sequence[str], only: str, cut: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
     """Return the rows of a table in a store: a small one is fetched whole."""
-    contents = url.whole(parts)
+    contents = url.read_small(parts)
     if contents is None:
         places = [url / name for name in ([only] if only else parts)]
         return _in_ranges(url, places or [url], cut)
@@ -315,14 +315,14 @@ def _in_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType])
             return getattr(self.file, name)
 
         def read(self, *size: int) -> Any:
-            with stores.reaching(url):
+            with stores.store_errors_named(url):
                 return self.file.read(*size)
 
-    with stores.reaching(url):
+    with stores.store_errors_named(url):
         head = url / HEAD if url.is_dir() else url
         of_all = footer.of_object(head, stores.state_of(head)).schema.to_arrow_schema()
-        store = fs.PyFileSystem(Ranges(url.opened()[0]))
-        names = [each.opened()[1] for each in objects]
+        store = fs.PyFileSystem(Ranges(url.store_and_path()[0]))
+        names = [each.store_and_path()[1] for each in objects]
         hive = dataset.partitioning(schema([of_all.field(column) for column in cut]), flavor="hive")
         rows = dataset.dataset(
             names, schema=of_all, filesystem=store, format="parquet", partitioning=hive

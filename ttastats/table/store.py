@@ -23,20 +23,20 @@ write = RUNS.write
 def expect_place(path: Place, *, in_parts: bool = False) -> None:
     """Raise before hours of reading if the result could not be written."""
     if path.exists() and not is_ours(path) and not (in_parts and _is_free(path)):
-        raise atomic.occupied(path, "already exists and was not created by ttastats")
+        raise atomic.overwrite_error(path, "already exists and was not created by ttastats")
     if path.exists() and in_parts != path.is_dir():
         what = "is a file and cannot be replaced by a folder"
         raise TtastatsError(what, where=str(path), remedy=atomic.REMEDY)
     if path.is_dir():
         RUNS.old_parts(path)
-    atomic.sweep(path)
+    atomic.remove_leftovers(path)
     atomic.expect_writable(path)
 
 
 def _is_free(path: Place) -> bool:
     """Return whether nothing is in a folder but parts of a writer who was killed at the first."""
     if isinstance(path, Url):
-        return all(map(PART.fullmatch, path.listed()))
+        return all(map(PART.fullmatch, path.list_folder()))
     return atomic.is_empty(path)
 
 
@@ -98,7 +98,7 @@ def rows_of(path: Place, sources: Collection[str]) -> pl.LazyFrame:
 
 def is_logs(name: str) -> bool:
     """Return whether a path means logs: a folder or file that is no table, a pattern, or a URL."""
-    path = stores.place(name)
+    path = stores.parse_place(name)
     if isinstance(path, Url):
         return users.is_server(name) or (path.is_dir() and state_of(path) is None)
     if path.is_dir():

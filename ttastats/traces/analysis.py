@@ -16,12 +16,12 @@ from ttastats.traces.stepped import (
     OPTIMIZER,
     Objects,
     SteppedTrace,
-    annotated,
+    annotated_time,
     assign_steps,
-    is_within,
+    lies_within,
 )
 from ttastats.traces.steps import NONE
-from ttastats.traces.table import measure
+from ttastats.traces.table import measure_row
 from ttastats.traces.work import UNKNOWN
 
 _TIMED = {"calls": pl.Int64, "seconds": pl.Float64}
@@ -29,8 +29,8 @@ _TIMED = {"calls": pl.Int64, "seconds": pl.Float64}
 _BATCH = 100_000
 
 
-def rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the rows of a profile; those of whom it is are still to be added."""
+def profile_rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the rows of a profile from the events of a trace, without the name of the profile."""
     trace = assign_steps(events)
     is_step = np.array([name.startswith(STEP) for name in trace.names], bool)
     keep = ~is_step[trace.annotations["name"]]
@@ -40,20 +40,20 @@ def rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
         _device_rows(trace),
         _named_rows(trace, trace.host, "host"),
         _named_rows(trace, annotations, "annotation"),
-        _range_rows(events, trace.names),
+        _counted_kernel_rows(events, trace.names),
         *_step_measures(trace),
-        table.frame([*_whole_measures(trace), *_machine(head, trace, events)]),
+        table.frame_of([*_whole_measures(trace), *_machine_measures(head, trace, events)]),
     ]
-    return pl.concat([table.whole([frame]) for frame in frames])
+    return pl.concat([table.concatenated([frame]) for frame in frames])
 
 
-def _numbered(trace: SteppedTrace, position: Ints) -> pl.Series:
-    """Return the numbers of steps by their positions."""
+def _step_numbers(trace: SteppedTrace, position: Ints) -> pl.Series:
+    """Return the step numbers at the given positions."""
     return pl.Series(trace.steps.numbers[position], dtype=pl.Int64)
 
 
-def _text(values: Sequence[str] | Objects, places: Ints) -> pl.Series:
-    """Return texts by their places; NONE is null."""
+def _texts_at(values: Sequence[str] | Objects, places: Ints) -> pl.Series:
+    """Return the texts at the given indices; NONE becomes null."""
     known = pl.Series([*values, None], dtype=pl.String)
     return known[pl.Series(np.where(places == NONE, len(values), places))]
 
@@ -65,28 +65,30 @@ def _operator_rows(trace: SteppedTrace) -> pl.DataFrame:
     category = np.where(optimizes, categories.OPTIMIZER, known)
     if len(trace.device["start"]):
         keys = ("name", "optimizes", "step")
-        grouped = grouped.join(_launched(trace), on=keys, how="left", maintain_order="left")
+        grouped = grouped.join(_launched_seconds(trace), on=keys, how="left", maintain_order="left")
         grouped = grouped.with_columns(pl.col("device_seconds").fill_null(0.0))
     return grouped.with_columns(
-        name=_text(trace.names, grouped["name"].to_numpy()),
+        name=_texts_at(trace.names, grouped["name"].to_numpy()),
         category=pl.Series(list(category), dtype=pl.String),
-        step=_numbered(trace, grouped["step"].to_numpy()),
+        step=_step_numbers(trace, grouped["step"].to_numpy()),
         kind=pl.lit("operator"),
         device=pl.lit("cpu"),
         bytes=pl.when(pl.col("bytes") > 0).then("bytes"),
     )
 
 
-def _launched(trace: SteppedTrace) -> pl.DataFrame:
-    """Return the time of what operators launched, by name and step."""
+def _launched_seconds(trace: SteppedTrace) -> pl.DataFrame:
+    """Return the device time that operators launched, by name and step."""
     launches = trace.launches
     known = launches.account != NONE
     start = launches.account_start[known]
     frame = pl.DataFrame(
         {
             "name": launches.account_name[known],
-            "optimizes": is_within(start, annotated(trace.names, trace.annotations, OPTIMIZER)),
-            "step": steps.locate(start, trace.steps.host),
+            "optimizes": lies_within(
+                start, annotated_time(trace.names, trace.annotations, OPTIMIZER)
+            ),
+            "step": steps.find_windows(start, trace.steps.host),
             "device_seconds": trace.device["length"][known] * MICRO,
         }
     )
@@ -97,12 +99,12 @@ def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
     flops = trace.launches.flops_of_kernels(trace.device["length"])
     keys = ("name", "kind", "device_index", "stream", "operator", "optimizes", "step")
     parts = [
-        _device_events(trace, part, flops).group_by(keys).sum()
+        _device_event_rows(trace, part, flops).group_by(keys).sum()
         for part in (slice(0), *_slices(len(flops)))
     ]
     grouped = pl.concat(parts).group_by(keys).sum().sort(keys)
-    names = _text(trace.names, grouped["name"].to_numpy())
-    operators = _text(trace.names, grouped["operator"].to_numpy())
+    names = _texts_at(trace.names, grouped["name"].to_numpy())
+    operators = _texts_at(trace.names, grouped["operator"].to_numpy())
     kinds = [DEVICE_KINDS[kind] for kind in grouped["kind"]]
     about = zip(kinds, names, operators, grouped["optimizes"], strict=True)
     category = [_device_category(*each) for each in about]
@@ -118,19 +120,19 @@ def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
         category=pl.Series(category, dtype=pl.String),
         kind=pl.Series(kinds, dtype=pl.String),
         device=pl.lit("gpu"),
-        step=_numbered(trace, grouped["step"].to_numpy()),
+        step=_step_numbers(trace, grouped["step"].to_numpy()),
         flops=pl.when(is_kernel).then("flops"),
         bytes=pl.when(pl.col("bytes") > 0).then("bytes"),
         tensor_core=pl.when(is_kernel).then(tensor),
     )
 
 
-def _device_events(trace: SteppedTrace, part: slice, flops: Ints) -> pl.DataFrame:
-    """Return some events of the device that belong to a step."""
+def _device_event_rows(trace: SteppedTrace, part: slice, flops: Ints) -> pl.DataFrame:
+    """Return rows of those events of the device that belong to a step."""
     device, launches = trace.device, trace.launches
     in_step = trace.step_of_device[part]
     inside = np.flatnonzero(in_step != NONE) + (part.start or 0)
-    optimizing = annotated(trace.names, trace.annotations, OPTIMIZER)
+    optimizing = annotated_time(trace.names, trace.annotations, OPTIMIZER)
     return pl.DataFrame(
         {
             "name": device["name"][inside],
@@ -138,7 +140,7 @@ def _device_events(trace: SteppedTrace, part: slice, flops: Ints) -> pl.DataFram
             "device_index": device["index"][inside].astype(np.int64),
             "stream": device["stream"][inside].astype(np.int64),
             "operator": launches.name[inside],
-            "optimizes": is_within(launches.account_start[inside], optimizing),
+            "optimizes": lies_within(launches.account_start[inside], optimizing),
             "step": trace.step_of_device[inside],
             "calls": np.ones(len(inside), np.int64),
             "seconds": device["length"][inside] * MICRO,
@@ -156,15 +158,15 @@ def _device_category(kind: str, name: str, operator: str | None, optimizes: bool
     return categories.OPTIMIZER if is_update else category
 
 
-def _range_rows(events: Events, names: Sequence[str]) -> pl.DataFrame:
-    """Return the kernels whose instructions were counted, without times."""
-    ranges = events.ranges.take()
+def _counted_kernel_rows(events: Events, names: Sequence[str]) -> pl.DataFrame:
+    """Return rows of the kernels whose instructions were counted, without times."""
+    ranges = events.ranges.take_arrays()
     known = ranges["flops"] != UNKNOWN
     frame = pl.DataFrame({"name": ranges["name"][known], "flops": ranges["flops"][known]})
     grouped = frame.group_by("name").agg(
         pl.len().cast(pl.Int64).alias("calls"), pl.col("flops").sum()
     )
-    kernels = _text(names, grouped["name"].to_numpy())
+    kernels = _texts_at(names, grouped["name"].to_numpy())
     return grouped.with_columns(
         name=kernels,
         kind=pl.lit("kernel"),
@@ -177,15 +179,15 @@ def _range_rows(events: Events, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _slices(count: int) -> Iterator[slice]:
-    """Yield slices of the events of a kind: tables of all of them would take much memory."""
+    """Yield slices of the events of a kind; one table of all would take too much memory."""
     yield from (slice(begin, begin + _BATCH) for begin in range(0, count, _BATCH))
 
 
 def _named_rows(trace: SteppedTrace, events: Numbers, kind: str) -> pl.DataFrame:
-    """Return rows of what has but a name and a time."""
+    """Return rows of events that have only a name and a time."""
     frames = [pl.DataFrame(schema={"name": pl.Int32, "step": pl.Int64, **_TIMED})]
     for part in _slices(len(events["start"])):
-        in_step = steps.locate(events["start"][part], trace.steps.host)
+        in_step = steps.find_windows(events["start"][part], trace.steps.host)
         inside = in_step != NONE
         frame = pl.DataFrame(
             {
@@ -199,18 +201,18 @@ def _named_rows(trace: SteppedTrace, events: Numbers, kind: str) -> pl.DataFrame
     grouped = pl.concat(frames).group_by("name", "step").sum().sort("name", "step")
     places = grouped["name"].to_numpy()
     return grouped.with_columns(
-        name=_text(trace.names, places),
+        name=_texts_at(trace.names, places),
         category=pl.Series(list(trace.category[places]), dtype=pl.String),
-        step=_numbered(trace, grouped["step"].to_numpy()),
+        step=_step_numbers(trace, grouped["step"].to_numpy()),
         kind=pl.lit(kind),
         device=pl.lit("cpu"),
     )
 
 
 def _step_measures(trace: SteppedTrace) -> Iterator[pl.DataFrame]:
-    """Yield what each step's time was: the parts sum to its length."""
-    for name, values in parts.of_steps(trace).items():
-        alike = measure(name)
+    """Yield the measures of each step: its length and the parts that sum to it."""
+    for name, values in parts.step_parts(trace).items():
+        alike = measure_row(name)
         yield pl.DataFrame({"step": trace.steps.numbers, "value": values * MICRO}).with_columns(
             pl.lit(alike[key], pl.String).alias(key) for key in ("kind", "name", "unit")
         )
@@ -224,14 +226,16 @@ def _whole_measures(trace: SteppedTrace) -> Iterator[table.Row]:
         rule = "from the first kernel of a step to that of the next, because the host runs ahead"
     else:
         rule = f"the annotations {STEP}"
-    yield measure("steps", len(windows), text=rule)
-    yield measure("warmup_steps", trace.steps.warmup, text=steps.WARM_UP_RULE)
-    yield measure("window_seconds", float(windows[-1, 1] - windows[0, 0]) * MICRO)
-    yield measure("flops_unknown", int(trace.totals.unknown[trace.steps.warmup :].sum()))
+    yield measure_row("steps", len(windows), text=rule)
+    yield measure_row("warmup_steps", trace.steps.warmup, text=steps.WARM_UP_RULE)
+    yield measure_row("window_seconds", float(windows[-1, 1] - windows[0, 0]) * MICRO)
+    yield measure_row("flops_unknown", int(trace.totals.unknown[trace.steps.warmup :].sum()))
 
 
-def _machine(head: Mapping[str, Any], trace: SteppedTrace, events: Events) -> Iterator[table.Row]:
-    """Yield what the trace holds about the machine."""
+def _machine_measures(
+    head: Mapping[str, Any], trace: SteppedTrace, events: Events
+) -> Iterator[table.Row]:
+    """Yield the measures of the machine that the trace holds."""
     devices = head.get("deviceProperties")
     used = set(np.unique(trace.device["index"]).tolist())
     for device in devices if isinstance(devices, list) else ():
@@ -239,11 +243,11 @@ def _machine(head: Mapping[str, Any], trace: SteppedTrace, events: Events) -> It
             continue
         number = str(device.get("id"))
         if isinstance(device.get("name"), str):
-            yield measure("device_name", of=number, text=device["name"])
+            yield measure_row("device_name", of=number, text=device["name"])
         if isinstance(device.get("totalGlobalMem"), int | float):
-            yield measure("device_memory_bytes", float(device["totalGlobalMem"]), of=number)
+            yield measure_row("device_memory_bytes", float(device["totalGlobalMem"]), of=number)
     for place, peak in sorted(events.peaks.of_step().items()):
-        yield measure("memory_bytes", peak, of=f"allocated on {place}")
+        yield measure_row("memory_bytes", peak, of=f"allocated on {place}")
     distributed = head.get("distributedInfo")
     if isinstance(distributed, dict) and isinstance(distributed.get("world_size"), int):
-        yield measure("world_size", distributed["world_size"])
+        yield measure_row("world_size", distributed["world_size"])

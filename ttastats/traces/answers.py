@@ -44,12 +44,12 @@ def profiles(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
         yield str(name or "profile"), profile
 
 
-def measures(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+def measure_rows(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """Return the rows of a measure."""
     return rows.filter((pl.col("kind") == "measure") & (pl.col("name") == name))
 
 
-def steps(rows: pl.DataFrame) -> pl.DataFrame:
+def step_table(rows: pl.DataFrame) -> pl.DataFrame:
     """Return one row per rank and step, with a column for each measure of steps."""
     of_steps = rows.filter((pl.col("kind") == "measure") & pl.col("step").is_not_null())
     names = ("step_seconds", "communication_seconds", *PARTS.values())
@@ -59,8 +59,8 @@ def steps(rows: pl.DataFrame) -> pl.DataFrame:
     return wide.sort("rank", "step")
 
 
-def at_work(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of what computes: kernels where there are any, operators elsewhere."""
+def compute_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of kernels, or of operators if the profile has no kernels."""
     kernels = rows.filter(pl.col("kind") == "kernel")
     if kernels.get_column("seconds").count():
         return kernels
@@ -68,64 +68,64 @@ def at_work(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def runs_on_device(rows: pl.DataFrame) -> bool:
-    """Return whether a device computes."""
+    """Return whether the profiled steps ran kernels on a device."""
     return bool(rows.filter(pl.col("kind").is_in(table.KERNELS))["seconds"].count())
 
 
-def count(rows: pl.DataFrame) -> int:
-    """Return the number of steps over all ranks that the rows are of."""
-    return max(steps(rows).height, 1)
+def step_count(rows: pl.DataFrame) -> int:
+    """Return the number of steps in the rows, over all ranks."""
+    return max(step_table(rows).height, 1)
 
 
-def compute_bound(rows: pl.DataFrame) -> float | None:
+def compute_bound_share(rows: pl.DataFrame) -> float | None:
     """Return the share of computing time in operators whose time grows with arithmetic.
 
     They are known by what they are: convolutions, matrix products, attention.
     """
-    work = at_work(rows)
+    work = compute_rows(rows)
     total = float(work["seconds"].sum())
     bound = work.filter(pl.col("category").is_in(categories.COMPUTE_BOUND))
     return float(bound["seconds"].sum()) / total if total else None
 
 
-def mean(values: pl.Series) -> float | None:
-    """Return the mean of what is known, or None."""
+def mean_of_known(values: pl.Series) -> float | None:
+    """Return the mean without nulls, or None if all are null."""
     average = values.mean()
     return float(average) if isinstance(average, int | float) else None
 
 
 def peak(rows: pl.DataFrame, name: str) -> float | None:
-    """Return highest of a kind of measured peaks, or None; FLOPs of its precision, if it says."""
-    known = measures(rows, name)
-    precision = measures(rows, "precision")["text"].drop_nulls()
+    """Return the highest measured peak of a kind, or None; FLOP/s of the profile's precision."""
+    known = measure_rows(rows, name)
+    precision = measure_rows(rows, "precision")["text"].drop_nulls()
     if name == "peak_flops" and precision.len():
         known = known.filter(pl.col("of").is_in(precision.to_list()))
     highest = known["value"].max()
     return float(highest) if isinstance(highest, int | float) else None
 
 
-def operators(rows: pl.DataFrame) -> pl.DataFrame:
+def operator_table(rows: pl.DataFrame) -> pl.DataFrame:
     """Return one row for each operator: calls, seconds, FLOPs and bytes of a step, and its share.
 
     On a device seconds are those of the kernels it launched; a kernel without a known launcher
     stands for itself.
     """
-    keyed = at_work(rows).with_columns(operator=pl.coalesce("operator", "name"))
+    keyed = compute_rows(rows).with_columns(operator=pl.coalesce("operator", "name"))
     on_host = rows.filter(pl.col("kind") == "operator")
     moved = on_host.group_by(pl.col("name").alias("operator")).agg(
-        pl.col("bytes").sum() / count(rows)
+        pl.col("bytes").sum() / step_count(rows)
     )
     category = pl.col("category").sort_by("seconds").last()
     known = (pl.col("flops") > 0) & (pl.col("bytes") > 0)
-    grouped = _work_by("operator", keyed, count(rows), category)
+    grouped = _work_by("operator", keyed, step_count(rows), category)
     return grouped.join(moved, on="operator", how="left", maintain_order="left").with_columns(
         intensity=pl.when(known).then(pl.col("flops") / pl.col("bytes"))
     )
 
 
-def by_category(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return one row for each category of work, as `operators` does for each operator."""
-    return _work_by("category", at_work(rows), count(rows))
+def category_table(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each category of work, as `operator_table` does for operators."""
+    return _work_by("category", compute_rows(rows), step_count(rows))
 
 
 def _work_by(key: str, work: pl.DataFrame, steps: int, *more: pl.Expr) -> pl.DataFrame:
@@ -154,14 +154,14 @@ def _work_by(key: str, work: pl.DataFrame, steps: int, *more: pl.Expr) -> pl.Dat
     )
 
 
-def ranks(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return one row for each rank: its step, what of it was its own work, what it waited for.
+def rank_table(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each rank: its step, its own work, and its time waiting for others.
 
     Ranks wait for the slowest in their collectives, so that steps are equally long; the slowest
     is the rank that communicates least.
     """
     by_rank = (
-        steps(rows)
+        step_table(rows)
         .group_by("rank")
         .agg(
             pl.len().alias("n"),
@@ -188,7 +188,7 @@ GAIN = 0.05
 
 
 def doubling_gains(throughputs: Mapping[int, float]) -> dict[int, float]:
-    """Return the gain of throughput per doubling up to each batch size from the next smaller one.
+    """Return the gain in throughput per doubling up to each batch size from the next smaller one.
 
     `throughputs` are samples per second by batch size; the smallest batch has no gain.
     """
@@ -198,52 +198,53 @@ def doubling_gains(throughputs: Mapping[int, float]) -> dict[int, float]:
     }
 
 
-def saturation(throughputs: Mapping[int, float]) -> int | None:
-    """Return the first batch size from which doubling gains less than `GAIN`; None if none is."""
+def saturation_point(throughputs: Mapping[int, float]) -> int | None:
+    """Return the first batch size from which doubling gains less than `GAIN`, or None."""
     gains, steps = doubling_gains(throughputs), pairwise(sorted(throughputs))
     return next((small for small, large in steps if gains[large] < GAIN), None)
 
 
-def samples(rows: pl.DataFrame, by: By = "work") -> pl.DataFrame:
-    """Return one row for each step, or for each profile where there are several.
+def sample_table(rows: pl.DataFrame, by: By = "work") -> pl.DataFrame:
+    """Return one row for each step, or for each profile if there are several.
 
     `whole step` is its length; the other columns sum to it: the parts of a step, and in the
     place of computing its kinds of work. Ranks are averaged; what a step does not have is 0.
     """
     if rows["profile_id"].n_unique() > 1:
-        return of_profiles(rows, by)
-    return _parts_of_steps(rows, by).fill_null(0.0)
+        return profile_table(rows, by)
+    return _time_by_step(rows, by).fill_null(0.0)
 
 
-def of_profiles(rows: pl.DataFrame, by: By = "work") -> pl.DataFrame:
-    """Return one row for each profile, as `samples` does."""
-    means = [_parts_of_steps(profile, by).mean() for _, profile in profiles(rows)]
+def profile_table(rows: pl.DataFrame, by: By = "work") -> pl.DataFrame:
+    """Return one row for each profile, with the columns of `sample_table`."""
+    means = [_time_by_step(profile, by).mean() for _, profile in profiles(rows)]
     return pl.concat(means, how="diagonal").fill_null(0.0)
 
 
-def samples_of_step(rows: pl.DataFrame) -> float | None:
-    """Return the samples of a step of all workers together, where the profiles tell one number."""
-    batch = measures(rows, "batch_size")["value"].drop_nulls().unique()
-    return float(batch[0]) * workers(rows) if batch.len() == 1 else None
+def samples_per_step(rows: pl.DataFrame) -> float | None:
+    """Return the samples of a step of all workers together, or None if profiles differ."""
+    batch = measure_rows(rows, "batch_size")["value"].drop_nulls().unique()
+    return float(batch[0]) * worker_count(rows) if batch.len() == 1 else None
 
 
-def workers(rows: pl.DataFrame) -> int:
-    """Return how many processes share a step."""
-    stated = measures(rows, "world_size")["value"].to_list()
-    shared = measures(rows, "workers_step_seconds")["of"].to_list()
+def worker_count(rows: pl.DataFrame) -> int:
+    """Return the number of processes that share a step."""
+    stated = measure_rows(rows, "world_size")["value"].to_list()
+    shared = measure_rows(rows, "workers_step_seconds")["of"].to_list()
     ranks = rows["rank"].drop_nulls().n_unique()
     return max(1, ranks, *(int(number) for number in (*stated, *shared) if number))
 
 
-def _parts_of_steps(rows: pl.DataFrame, by: By) -> pl.DataFrame:
-    of_steps = steps(rows)
+def _time_by_step(rows: pl.DataFrame, by: By) -> pl.DataFrame:
+    """Return the time by step, rank and a key, such as part or category."""
+    of_steps = step_table(rows)
     parts = [
         of_steps.select(*_KEYS, pl.col(measure).alias(name))
         for name, measure in PARTS.items()
         if name != "compute"
     ]
     whole = of_steps.select(*_KEYS, pl.col("step_seconds").alias(WHOLE), "compute_seconds")
-    work = at_work(rows)
+    work = compute_rows(rows)
     if not runs_on_device(rows):
         work = work.filter(~pl.col("category").is_in(_BESIDES))
     kinds = work.group_by(*_KEYS, _NAMES[by].alias("name")).agg(pl.col("seconds").sum())

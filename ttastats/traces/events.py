@@ -81,16 +81,16 @@ class Columns:
         self._arrays: dict[str, array[Any]] = {name: array(_TYPES[name]) for name in names}
 
     def add(self, **values: list[Any]) -> None:
-        """Add some events."""
+        """Append events to the columns."""
         for name, numbers in values.items():
             column = self._arrays[name]
             try:
                 column.fromlist(numbers)
             except (TypeError, OverflowError):  # text, nothing, or more than fits
-                column.fromlist([_fitting(number, column) for number in numbers])
+                column.fromlist([_fit_to_column(number, column) for number in numbers])
 
-    def take(self) -> Numbers:
-        """Return columns as arrays of NumPy, and keep nothing: who drops one gets its memory."""
+    def take_arrays(self) -> Numbers:
+        """Return the columns as NumPy arrays, and release them here."""
         arrays = {name: np.frombuffer(part, part.typecode) for name, part in self._arrays.items()}
         self._arrays = {name: array(_TYPES[name]) for name in arrays}
         return arrays
@@ -99,8 +99,8 @@ class Columns:
         return len(next(iter(self._arrays.values())))
 
 
-def number_of(value: Number, missing: int = MISSING) -> int:
-    """Return a number that may stand as text; `0x7` is 7."""
+def parse_number(value: Number, missing: int = MISSING) -> int:
+    """Return a number that may be given as text; `0x7` is 7."""
     try:
         number = int(value, 0) if isinstance(value, str) else value
     except ValueError:
@@ -108,11 +108,11 @@ def number_of(value: Number, missing: int = MISSING) -> int:
     return missing if number is None else number
 
 
-def _fitting(value: Any, column: array[Any]) -> Any:
-    """Return a number that a column can hold; of one too large, its last digits."""
+def _fit_to_column(value: Any, column: array[Any]) -> Any:
+    """Return a number as a column can hold it; of one too large, the last digits."""
     if column.typecode == "d":
         return value or 0.0
-    number, most = number_of(value), 1 << (8 * column.itemsize - 1)
+    number, most = parse_number(value), 1 << (8 * column.itemsize - 1)
     return number if -most <= number < most else number % most
 
 
@@ -126,16 +126,16 @@ _SIZES = {
 }  # fmt: skip
 
 
-def _moved(all_args: list[Args]) -> list[Number]:
-    """Return the bytes of copies, or the larger of what a collective takes and makes."""
+def _bytes_moved(all_args: list[Args]) -> list[Number]:
+    """Return the bytes of copies, or the larger of input and output of a collective."""
     elements = [args.in_elements for args in all_args]
     if elements.count(MISSING) == len(elements):
         return [args.bytes for args in all_args]
-    return [args.bytes if args.in_elements == MISSING else _sent(args) for args in all_args]
+    return [args.bytes if args.in_elements == MISSING else _bytes_sent(args) for args in all_args]
 
 
-def _sent(args: Args) -> Number:
-    elements = max(number_of(args.in_elements), number_of(args.out_elements))
+def _bytes_sent(args: Args) -> Number:
+    elements = max(parse_number(args.in_elements), parse_number(args.out_elements))
     size = _SIZES.get(str(args.dtype), MISSING)
     return elements * size if min(elements, size) > 0 else MISSING
 
@@ -150,7 +150,7 @@ class Peaks:
     bytes_of: dict[str, int] = field(default_factory=dict)
 
     def of_step(self) -> dict[str, int]:
-        """Return the peaks in bytes by device; that of the host only where there is no other.
+        """Return the peaks in bytes by device; the host's only if there is no other.
 
         Beside an accelerator the host allocates counters of a few bytes, not what the step holds.
         """
@@ -158,11 +158,11 @@ class Peaks:
         return others or self.bytes_of
 
     def add(self, events: Iterable[Event]) -> None:
-        """Look at some events of memory."""
+        """Update the peaks with some memory events."""
         for args in (event.args for event in events if isinstance(event, FullEvent)):
-            on_host = number_of(args.device_type, 0) == 0
-            place = _HOST if on_host else f"gpu {number_of(args.device_id, 0)}"
-            now = max(number_of(args.allocated), number_of(args.allocated_before))
+            on_host = parse_number(args.device_type, 0) == 0
+            place = _HOST if on_host else f"gpu {parse_number(args.device_id, 0)}"
+            now = max(parse_number(args.allocated), parse_number(args.allocated_before))
             self.bytes_of[place] = max(now, self.bytes_of.get(place, 0))
 
 
@@ -197,7 +197,7 @@ class Events:
         self.is_before_kineto = False
 
     def add(self, by_category: ByCategory) -> None:
-        """Keep what counts of some events."""
+        """Append the relevant events, given by category."""
         for category, events in by_category.items():
             if category == _MEMORY:
                 self.peaks.add(events)
@@ -216,7 +216,7 @@ class Events:
             self._add_kind(_PROCESSES[str(process)], group)
 
     def _add_kind(self, kind: str, events: list[Event]) -> None:
-        """Keep what counts of events of a kind: those that have a length."""
+        """Append the events of a kind that have a duration."""
         lengths: list[Any] = [event.dur for event in events]
         if None in lengths or min(lengths, default=0) < 0:
             timed = [event for event in events if event.dur is not None and event.dur >= 0]
@@ -232,7 +232,7 @@ class Events:
             self._add_operators(events, names, numbers)
         elif kind == "host":
             correlation = [event.args.correlation for event in events]
-            self.host.add(**numbers, thread=self._threads(events), correlation=correlation)
+            self.host.add(**numbers, thread=self._thread_ids(events), correlation=correlation)
         elif kind == "annotation":
             self.annotations.add(**numbers)
         elif kind == "range":
@@ -242,7 +242,7 @@ class Events:
         else:
             self._add_device(events, DEVICE_KINDS.index(kind), numbers)
 
-    def _threads(self, events: list[Event]) -> list[int]:
+    def _thread_ids(self, events: list[Event]) -> list[int]:
         return [*map(self.threads.__getitem__, [event.tid for event in events])]
 
     def _add_operators(
@@ -253,11 +253,11 @@ class Events:
             self._add_kind("annotation", [event for event in events if event.name in steps])
             self._add_kind("operator", [event for event in events if event.name not in steps])
             return
-        external = _external([event.args for event in events])
-        thread, call = self._threads(events), self._calls(events)
+        external = _external_ids([event.args for event in events])
+        thread, call = self._thread_ids(events), self._call_numbers(events)
         self.operators.add(**numbers, thread=thread, external=external, call=call)
 
-    def _calls(self, events: list[Event]) -> list[int]:
+    def _call_numbers(self, events: list[Event]) -> list[int]:
         """Return the numbers of the recorded inputs of operators."""
         dims = [event.args.dims for event in events]
         if dims.count(NOTHING) == len(dims):
@@ -280,13 +280,13 @@ class Events:
             kind=[kind] * len(events),
             index=index,
             stream=[args.stream for args in all_args],
-            external=_external(all_args),
+            external=_external_ids(all_args),
             correlation=[args.correlation for args in all_args],
-            bytes=_moved(all_args),
+            bytes=_bytes_moved(all_args),
         )
 
 
-def _external(all_args: list[Args]) -> list[Number]:
+def _external_ids(all_args: list[Args]) -> list[Number]:
     ids = [args.external for args in all_args]
     if MISSING not in ids:
         return ids
@@ -297,12 +297,12 @@ def _external(all_args: list[Args]) -> list[Number]:
 
 
 def _counted_flops(args: Args) -> int:
-    """Return the operations of the instructions that were counted; a fused one is two."""
+    """Return the FLOPs of the counted instructions; a fused one counts twice."""
     if not isinstance(args, MoreArgs):
         return MISSING
     single = (args.dadd, args.dmul, args.fadd, args.fmul, args.hadd, args.hmul)
     fused = (args.dfma, args.ffma, args.hfma)
     if all(count == MISSING for count in (*single, *fused)):
         return MISSING
-    once = sum(max(number_of(count), 0) for count in single)
-    return once + 2 * sum(max(number_of(count), 0) for count in fused)
+    once = sum(max(parse_number(count), 0) for count in single)
+    return once + 2 * sum(max(parse_number(count), 0) for count in fused)

@@ -22,8 +22,8 @@ NONE = -1
 _BATCH = 20_000
 
 
-def merge(start: Floats, end: Floats) -> Floats:
-    """Return the time in which at least one of some intervals is under way."""
+def merge_intervals(start: Floats, end: Floats) -> Floats:
+    """Return disjoint intervals that cover the same time as some that may overlap."""
     if not (keep := end > start).all():
         start, end = start[keep], end[keep]
     if not len(start):
@@ -40,24 +40,24 @@ def merge(start: Floats, end: Floats) -> Floats:
 
 
 def union(a: Floats, b: Floats) -> Floats:
-    """Return the time in either of two sets."""
+    """Return the time in either of two sets of intervals."""
     both = np.concatenate((a, b))
-    return merge(both[:, 0], both[:, 1])
+    return merge_intervals(both[:, 0], both[:, 1])
 
 
 def union_all(sets: list[Floats]) -> Floats:
-    """Return time in any of some sets, which are taken out of their list to free memory."""
+    """Return the time in any of some sets, which are removed from their list to free memory."""
     every = np.empty((sum(map(len, sets)), 2))
     end = len(every)
     while sets:
         last = sets.pop()
         every[end - len(last) : end] = last
         end -= len(last)
-    return merge(every[:, 0], every[:, 1])
+    return merge_intervals(every[:, 0], every[:, 1])
 
 
 def difference(a: Floats, b: Floats) -> Floats:
-    """Return the time in `a` that is not in `b`; a part at a time, since there may be millions."""
+    """Return the time in set `a` that is not in set `b`."""
     rests = [NOTHING]
     for begin in range(0, len(a), _BATCH):
         part = a[begin : begin + _BATCH]
@@ -67,28 +67,28 @@ def difference(a: Floats, b: Floats) -> Floats:
         if len(other):
             edges = np.unique(np.concatenate((part.ravel(), other.ravel())))
             start, end = edges[:-1], edges[1:]
-            keep = _covered(part, start) & ~_covered(other, start)
-            part = merge(start[keep], end[keep])
+            keep = _contains(part, start) & ~_contains(other, start)
+            part = merge_intervals(start[keep], end[keep])
         rests.append(part)
     return np.concatenate(rests)
 
 
-def _covered(a: Floats, moment: Floats) -> Bools:
-    """Return which moments lie in a set, its starts included and its ends not."""
+def _contains(a: Floats, moment: Floats) -> Bools:
+    """Return which moments lie in a set, starts included, ends not."""
     place = np.searchsorted(a[:, 0], moment, side="right") - 1
     inside: Bools = (place >= 0) & (moment < a[np.maximum(place, 0), 1])
     return inside
 
 
-def overlap(a: Floats, windows: Floats) -> Floats:
-    """Return how long a set is under way in each of some windows."""
+def overlap_lengths(a: Floats, windows: Floats) -> Floats:
+    """Return how long a set overlaps each of some windows."""
     if not len(a):
         return np.zeros(len(windows))
-    return _until(a, windows[:, 1]) - _until(a, windows[:, 0])
+    return _covered_before(a, windows[:, 1]) - _covered_before(a, windows[:, 0])
 
 
-def _until(a: Floats, moment: Floats) -> Floats:
-    """Return how long a set has been under way before each moment."""
+def _covered_before(a: Floats, moment: Floats) -> Floats:
+    """Return how much time of a set lies before each moment."""
     before = np.concatenate(([0.0], np.cumsum(a[:, 1] - a[:, 0])))
     place = np.searchsorted(a[:, 0], moment, side="right")
     last = np.maximum(place - 1, 0)
@@ -110,8 +110,8 @@ class Nest:
     last: Ints
 
 
-def nest(start: Floats, length: Floats) -> Nest:
-    """Find the caller of each operator.
+def find_callers(start: Floats, length: Floats) -> Nest:
+    """Return the caller of each operator, by their starts and lengths.
 
     An operator ends before a later one begins, or else is its caller. Depths are found by counting
     what has begun and not ended at each start; the caller is the last before that is one less deep.
@@ -130,14 +130,14 @@ def nest(start: Floats, length: Floats) -> Nest:
 
 
 def self_time(length: Floats, nested: Nest) -> Floats:
-    """Return the time of each operator without that of those it called."""
+    """Return the time of each operator without that of the operators it called."""
     called = np.flatnonzero(nested.parent != NONE)
     inside = np.bincount(nested.parent[called], weights=length[called], minlength=len(length))
     return np.maximum(length - inside, 0.0)
 
 
-def outermost(marked: Bools, nested: Nest) -> Ints:
-    """Return the outermost marked operator each lies in, which may be itself, or NONE."""
+def outermost_marked(marked: Bools, nested: Nest) -> Ints:
+    """Return the outermost marked operator that contains each operator, or NONE."""
     places = np.flatnonzero(marked)
     reached = np.maximum.accumulate(nested.last[places])
     is_outer = np.ones(len(places), bool)
@@ -150,15 +150,15 @@ def outermost(marked: Bools, nested: Nest) -> Ints:
     return np.where((candidate <= place) & (place <= nested.last[candidate]), candidate, NONE)
 
 
-def has_descendant(marked: Bools, nested: Nest) -> Bools:
-    """Return which operators called something marked, however indirectly."""
+def calls_marked(marked: Bools, nested: Nest) -> Bools:
+    """Return which operators called a marked one, directly or not."""
     before = np.concatenate(([0], np.cumsum(marked)))
     calls_marked: Bools = before[nested.last + 1] > before[1:]
     return calls_marked
 
 
 def enclosing(moment: Floats, start: Floats, length: Floats, nested: Nest) -> Ints:
-    """Return the innermost operator under way at each moment, or NONE."""
+    """Return the innermost operator that runs at each moment, or NONE."""
     operator = np.searchsorted(start, moment, side="right") - 1
     waiting = np.flatnonzero(operator != NONE)
     while len(waiting):

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from ttastats.base.records import Problem, collector_at_rest
-from ttastats.traces.pieces import NoTraceError, TraceInfo, pieces
+from ttastats.base.records import Problem, without_garbage_collection
+from ttastats.traces.pieces import NoTraceError, TraceInfo, event_pieces
 
 if TYPE_CHECKING:
     from ttastats.traces.events import Events
@@ -27,7 +27,7 @@ _HEAD = re.compile(
 
 
 def recognises(head: bytes) -> bool:
-    """Return whether the first block of a file is of a trace."""
+    """Return whether the first block of a file is that of a trace."""
     start = head[:65536].removeprefix(b"\xef\xbb\xbf")
     return _HEAD.match(start) is not None
 
@@ -43,26 +43,26 @@ class ReadTrace:
     origin: str = "kineto"
 
 
-def read(chunks: Iterable[bytes]) -> ReadTrace:
-    """Read a trace from its bytes, in bounded memory; NoTraceError if it has no event."""
+def read_trace(chunks: Iterable[bytes]) -> ReadTrace:
+    """Return the steps and metadata of a trace, read in bounded memory; NoTraceError if empty."""
     from ttastats.traces import analysis  # NumPy, which most logs are read without
     from ttastats.traces.events import Events
 
     events, info = Events(), TraceInfo()
-    with collector_at_rest():
-        for events_of_piece in pieces(chunks, info):
+    with without_garbage_collection():
+        for events_of_piece in event_pieces(chunks, info):
             events.add(events_of_piece)
     if not (len(events.operators) or len(events.device) or len(events.ranges)):
         raise NoTraceError
     problems = tuple(_problems(info, events))
-    rows = analysis.rows(events, info.head)
-    rank, world_size = _distributed(info.head)
+    rows = analysis.profile_rows(events, info.head)
+    rank, world_size = _rank_and_world_size(info.head)
     origin = "autograd" if events.is_before_kineto else "kineto"
     return ReadTrace(rows, rank, world_size, problems, origin)
 
 
-def _distributed(head: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Return the rank and the number of processes that the head of a trace tells."""
+def _rank_and_world_size(head: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Return the rank and the number of processes in the head of a trace."""
     info = head.get("distributedInfo")
     rank, size = (info.get("rank"), info.get("world_size")) if isinstance(info, dict) else (-1, 0)
     return (

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ttastats.traces import categories, intervals
 from ttastats.traces.events import DEVICE_KINDS, Numbers
 from ttastats.traces.intervals import Floats
-from ttastats.traces.stepped import SteppedTrace, annotated
+from ttastats.traces.stepped import SteppedTrace, annotated_time
 
 #: Calls of the driver in which the host waits for the device.
 _WAITING = ("Synchronize", "EventQuery", "StreamWaitEvent")
@@ -40,17 +40,17 @@ class Timeline:
     reached: Floats
 
     def between(self, low: float, high: float) -> Floats:
-        """Return the time in which any is under way in a span of time."""
+        """Return the part of the timeline between two moments."""
         first = int(np.searchsorted(self.reached, low, side="right")) * _BLOCK
         last = int(np.searchsorted(self.start, high, side="left"))
         overlapping = slice(first, max(first, last))
-        return intervals.merge(
+        return intervals.merge_intervals(
             np.maximum(self.start[overlapping], low), np.minimum(self.end[overlapping], high)
         )
 
 
 def timeline(start: Floats, length: Floats) -> Timeline:
-    """Return some intervals as a timeline."""
+    """Return intervals that may overlap as a timeline."""
     if (start[1:] < start[:-1]).any():
         order = np.argsort(start, kind="stable")
         start, length = start[order], length[order]
@@ -60,33 +60,33 @@ def timeline(start: Floats, length: Floats) -> Timeline:
     return Timeline(start, end, np.maximum.accumulate(latest))
 
 
-def timeline_of(spans: Floats) -> Timeline:
-    """Return a set of intervals as a timeline."""
+def timeline_from(spans: Floats) -> Timeline:
+    """Return a set of disjoint intervals as a timeline."""
     return timeline(spans[:, 0], spans[:, 1] - spans[:, 0])
 
 
-def of_steps(trace: SteppedTrace) -> dict[str, Floats]:
-    """Return how long each part of each step is."""
+def step_parts(trace: SteppedTrace) -> dict[str, Floats]:
+    """Return the length of each part of each step, by part."""
     windows = trace.steps.device
     length = windows[:, 1] - windows[:, 0]
     has_device = bool(len(trace.device["start"]))
     timelines = _device_timelines(trace) if has_device else _host_timelines(trace)
-    loading = annotated(trace.names, trace.annotations, "enumerate(DataLoader)", "DataLoader")
-    timelines["input"] = timeline_of(loading)
+    loading = annotated_time(trace.names, trace.annotations, "enumerate(DataLoader)", "DataLoader")
+    timelines["input"] = timeline_from(loading)
     starts = max((timelines["compute"].start, timelines["calls"].start), key=len)
     parts = {name: np.zeros(len(windows)) for name in (*_PARTS, "communication_seconds")}
-    for low, high in _spans(starts, windows):
+    for low, high in _span_windows(starts, windows):
         clipped = np.clip(windows, low, high)
-        for name, part in _split(timelines, low, high).items():
-            parts[name] += intervals.overlap(part, clipped)
+        for name, part in _split_span(timelines, low, high).items():
+            parts[name] += intervals.overlap_lengths(part, clipped)
     rest = length - sum(parts[name] for name in _PARTS)
     parts["idle_seconds"] = np.where(rest > _ROUNDING * length, rest, 0.0)
     parts["step_seconds"] = length
     return parts
 
 
-def _spans(starts: Floats, windows: Floats) -> Iterator[tuple[float, float]]:
-    """Yield spans of time that hold all windows, each with so many events."""
+def _span_windows(starts: Floats, windows: Floats) -> Iterator[tuple[float, float]]:
+    """Yield spans of time that together hold all windows, each with a bounded number of events."""
     first, last = float(windows[:, 0].min()), float(windows[:, 1].max())
     inner = starts[_BATCH::_BATCH]
     edges = np.unique([first, *inner[(inner > first) & (inner < last)], last])
@@ -94,7 +94,7 @@ def _spans(starts: Floats, windows: Floats) -> Iterator[tuple[float, float]]:
 
 
 def _device_timelines(trace: SteppedTrace) -> dict[str, Timeline]:
-    """Return what was under way when, where a device computes."""
+    """Return the timelines of computing, communication and copies on a device."""
     device, host = trace.device, trace.host
     devices, place = np.unique(device["index"], return_inverse=True)
     # The device of a process that worked longest; few processes have several.
@@ -104,33 +104,33 @@ def _device_timelines(trace: SteppedTrace) -> dict[str, Timeline]:
     waiting = np.array([any(word in name for word in _WAITING) for name in trace.names], bool)
     waits = waiting[host["name"]]
     return {
-        "compute": _chosen(device, here & is_kernel & ~communicates),
-        "communication": _chosen(device, here & communicates),
-        "copies": _chosen(device, here & ~is_kernel),
-        "operators": timeline_of(trace.totals.busy),
-        "calls": _chosen(host, ~waits),
-        "waits": _chosen(host, waits),
+        "compute": _timeline_where(device, here & is_kernel & ~communicates),
+        "communication": _timeline_where(device, here & communicates),
+        "copies": _timeline_where(device, here & ~is_kernel),
+        "operators": timeline_from(trace.totals.busy),
+        "calls": _timeline_where(host, ~waits),
+        "waits": _timeline_where(host, waits),
     }
 
 
-def _chosen(events: Numbers, chosen: NDArray[np.bool_]) -> Timeline:
+def _timeline_where(events: Numbers, chosen: NDArray[np.bool_]) -> Timeline:
     return timeline(events["start"][chosen], events["length"][chosen])
 
 
 def _host_timelines(trace: SteppedTrace) -> dict[str, Timeline]:
-    """Return what was under way when, where the host alone computes: what is no part is its."""
-    none = timeline_of(intervals.NOTHING)
+    """Return the timelines of the host's activities, for steps without a device."""
+    none = timeline_from(intervals.NOTHING)
     return {
-        "compute": timeline_of(trace.totals.computes),
-        "communication": timeline_of(trace.totals.communicates),
+        "compute": timeline_from(trace.totals.computes),
+        "communication": timeline_from(trace.totals.communicates),
         "copies": none,
-        "operators": timeline_of(trace.steps.device),
+        "operators": timeline_from(trace.steps.device),
         "calls": none,
         "waits": none,
     }
 
 
-def _split(timelines: Mapping[str, Timeline], low: float, high: float) -> Mapping[str, Floats]:
+def _split_span(timelines: Mapping[str, Timeline], low: float, high: float) -> Mapping[str, Floats]:
     """Return the parts of a span of time, each a set of intervals."""
     active = {name: timeline.between(low, high) for name, timeline in timelines.items()}
     compute, communication = active["compute"], active["communication"]

@@ -30,8 +30,8 @@ MISSING = -1
 NOTHING = msgspec.Raw(b"")
 
 
-def _counter(instruction: str) -> Any:
-    """Return the field of a counter of CUPTI: how often threads executed an instruction."""
+def _counter_field(instruction: str) -> Any:
+    """Return the field type of a CUPTI counter of executed instructions."""
     name = f"smsp__sass_thread_inst_executed_op_{instruction}_pred_on.sum"
     return msgspec.field(name=name, default=MISSING)
 
@@ -63,15 +63,15 @@ class MoreArgs(Args, gc=False, frozen=True):
     allocated_before: Number = msgspec.field(name="Total Allocated Bytes", default=MISSING)
     device_type: Number = msgspec.field(name="Device Type", default=0)
     device_id: Number = msgspec.field(name="Device Id", default=0)
-    dadd: Number = _counter("dadd")
-    dmul: Number = _counter("dmul")
-    dfma: Number = _counter("dfma")
-    fadd: Number = _counter("fadd")
-    fmul: Number = _counter("fmul")
-    ffma: Number = _counter("ffma")
-    hadd: Number = _counter("hadd")
-    hmul: Number = _counter("hmul")
-    hfma: Number = _counter("hfma")
+    dadd: Number = _counter_field("dadd")
+    dmul: Number = _counter_field("dmul")
+    dfma: Number = _counter_field("dfma")
+    fadd: Number = _counter_field("fadd")
+    fmul: Number = _counter_field("fmul")
+    ffma: Number = _counter_field("ffma")
+    hadd: Number = _counter_field("hadd")
+    hmul: Number = _counter_field("hmul")
+    hfma: Number = _counter_field("hfma")
 
 
 class Event(msgspec.Struct, gc=False):
@@ -148,23 +148,23 @@ class NoTraceError(Exception):
     """The bytes hold no array of events."""
 
 
-def pieces(chunks: Iterable[bytes], info: TraceInfo) -> Iterator[ByCategory]:
-    """Yield the events of a trace piece by piece, and note in `info` what else it says.
+def event_pieces(chunks: Iterable[bytes], info: TraceInfo) -> Iterator[ByCategory]:
+    """Yield the events of a trace piece by piece; `info` receives the other metadata.
 
     NoTraceError if there is no array of events.
     """
     stream = _Stream(chunks, info)
-    piece = _opened(stream, info)
+    piece = _skip_to_events(stream, info)
     while True:
         stream.fill(piece, PIECE)
         if stream.ended:
             break
-        events, piece = _first(piece, info)
+        events, piece = _split_piece(piece, info)
         yield events
         del events  # they hold on to the piece
         if len(piece) > _LONGEST_EVENT:
             raise NoTraceError
-    yield _by_category(_last(bytes(piece[1:]), info))
+    yield _by_category(_last_events(bytes(piece[1:]), info))
 
 
 class _Stream:
@@ -176,15 +176,15 @@ class _Stream:
         self.ended = False
 
     def fill(self, piece: bytearray, size: int) -> None:
-        """Add at least so many bytes to a piece, or what there is."""
+        """Append at least so many bytes to a piece, or all that remain."""
         wanted = len(piece) + size
         while len(piece) < wanted and not self.ended:
-            chunk = self._next()
+            chunk = self._next_chunk()
             self.ended = chunk is None
             piece += chunk or b""
             self._info.bytes += len(chunk or b"")
 
-    def _next(self) -> bytes | None:
+    def _next_chunk(self) -> bytes | None:
         try:
             return next(self._chunks, None)
         except UnreadableError as error:
@@ -194,7 +194,7 @@ class _Stream:
             return None
 
 
-def _opened(stream: _Stream, info: TraceInfo) -> bytearray:
+def _skip_to_events(stream: _Stream, info: TraceInfo) -> bytearray:
     """Return `[` and the bytes from the first event on."""
     before = bytearray()
     stream.fill(before, PIECE)
@@ -214,12 +214,12 @@ def _opened(stream: _Stream, info: TraceInfo) -> bytearray:
     return bytearray(b"[") + before[match.end() :]
 
 
-def _first(piece: bytearray, info: TraceInfo) -> tuple[ByCategory, bytearray]:
+def _split_piece(piece: bytearray, info: TraceInfo) -> tuple[ByCategory, bytearray]:
     """Return the events of a piece but the last, and `[` with the bytes from that on.
 
     The piece begins with `[`; it is ended by `]` in its place, so that nothing is copied.
     """
-    for cut, following in _cuts(piece):
+    for cut, following in _cut_candidates(piece):
         after = piece[cut]
         piece[cut] = _END_OF_ARRAY
         try:
@@ -235,12 +235,12 @@ def _first(piece: bytearray, info: TraceInfo) -> tuple[ByCategory, bytearray]:
     ends = list(_BETWEEN.finditer(text))
     if not ends:
         return {}, piece
-    events = _by_category(_one_by_one(text[: ends[-1].start() + 1], info))
+    events = _by_category(_decode_one_by_one(text[: ends[-1].start() + 1], info))
     return events, bytearray(b"[") + text[ends[-1].end() :]
 
 
-def _cuts(piece: bytearray) -> list[tuple[int, int]]:
-    """Return where the last events of a piece may begin, the last first, and end those before.
+def _cut_candidates(piece: bytearray) -> list[tuple[int, int]]:
+    """Return where the last events of a piece may begin, and where those before end.
 
     A name may look like the space between two events.
     """
@@ -251,26 +251,26 @@ def _cuts(piece: bytearray) -> list[tuple[int, int]]:
     return []
 
 
-def _last(rest: bytes, info: TraceInfo) -> Iterable[Event]:
-    """Return the last events, whether or not the trace ends as it should."""
+def _last_events(rest: bytes, info: TraceInfo) -> Iterable[Event]:
+    """Return the events of the last piece, whether or not the trace ends properly."""
     for end in (b"", b"}"):  # an array that stands alone has no end of an object
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
             return _END.decode(b'{"traceEvents":[' + rest + end).traceEvents
     is_whole = _CLOSED.search(rest, max(0, len(rest) - _TAIL)) is not None
     if not is_whole:
         info.ending = info.ending or "it ends within the events"
-    return _one_by_one(rest, info, is_whole=is_whole)
+    return _decode_one_by_one(rest, info, is_whole=is_whole)
 
 
-def _one_by_one(rest: bytes, info: TraceInfo, *, is_whole: bool = True) -> list[Event]:
-    """Return the events that can be read each for itself; the last may be cut off."""
+def _decode_one_by_one(rest: bytes, info: TraceInfo, *, is_whole: bool = True) -> list[Event]:
+    """Return the events that can be decoded one by one; the last may be cut off."""
     events: list[Event] = []
     between = list(_BETWEEN.finditer(rest))
     starts = [0, *(match.end() for match in between)]
     ends = [*(match.start() + 1 for match in between), len(rest)]
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
         text, is_last = rest[start:end], number == len(between)
-        event = _event(text, is_last=is_last)
+        event = _decode_event(text, is_last=is_last)
         if event is not None:
             events.append(event)
         elif text.strip(b" \t\r\n,[]}") and (is_whole or not is_last):
@@ -278,8 +278,8 @@ def _one_by_one(rest: bytes, info: TraceInfo, *, is_whole: bool = True) -> list[
     return events
 
 
-def _event(text: bytes, *, is_last: bool) -> Event | None:
-    """Return one event, mended where only a number or a byte of a name is none."""
+def _decode_event(text: bytes, *, is_last: bool) -> Event | None:
+    """Return one event, with invalid numbers and bytes repaired, or None."""
     ended = [text[: end.start() + 1] for end in re.finditer(rb"\}", text)][::-1] if is_last else []
     for attempt in (text, *ended):
         mended = _NO_NUMBER.sub(b"null", attempt).decode("utf-8", "replace").encode()

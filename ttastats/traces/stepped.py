@@ -63,37 +63,39 @@ class SteppedTrace:
 
 
 def assign_steps(events: Events) -> SteppedTrace:
-    """Assign the events of a trace to its steps; columns of operators alone are dropped."""
+    """Return the events of a trace with their steps; columns only operators need are dropped."""
     names = [str(name) for name in events.names]
-    columns, host = events.operators.take(), events.host.take()
-    device, annotations = events.device.take(), events.annotations.take()
+    columns, host = events.operators.take_arrays(), events.host.take_arrays()
+    device, annotations = events.device.take_arrays(), events.annotations.take_arrays()
     kinds = (columns, host, device, annotations)
     zero = min((float(kind["start"].min()) for kind in kinds if len(kind["start"])), default=0.0)
     for kind in kinds:
         kind["start"] -= zero
     category = np.array([categories.categorize(name) for name in names], dtype=object)
     marked = _annotated_steps(names, annotations, columns, host, device)
-    order = work.ordered(columns)
+    order = work.operator_order(columns)
     launches = Launches(device, host, columns, order)
     for kind, ids in ((columns, "external"), (host, "thread"), (device, "external")):
         for name in (ids, "correlation"):
             kind.pop(name, None)  # millions of numbers not needed any more
     grain = 1e-3 + 4 * float(np.spacing(abs(zero)))
-    known = work.costs(events.calls, names)
-    operators = work.operators(columns, order, known, grain)
-    optimizing = annotated(names, annotations, OPTIMIZER)
+    known = work.call_costs(events.calls, names)
+    operators = work.operator_batches(columns, order, known, grain)
+    optimizing = annotated_time(names, annotations, OPTIMIZER)
     on_device = bool(len(device["start"]))
     windows = marked.host
-    totals = _totals(operators, launches, windows, category, optimizing, on_device=on_device)
+    totals = _operator_totals(
+        operators, launches, windows, category, optimizing, on_device=on_device
+    )
     del columns, operators
-    in_step = steps.locate(launches.moment(device), windows)
+    in_step = steps.find_windows(launches.launch_times(device), windows)
     worked = np.union1d(totals.rows["step"].to_numpy(), in_step)
     at_work = np.isin(np.arange(len(marked.numbers)), worked)
-    active = steps.select(marked, at_work) if at_work.any() else marked
+    active = steps.select_steps(marked, at_work) if at_work.any() else marked
     position = np.append(np.where(at_work, np.cumsum(at_work) - 1, NONE), NONE)
     in_step = position[in_step]
     end = device["start"] + device["length"]
-    final = steps.without_warmup(steps.on_device(active, in_step, device["start"], end))
+    final = steps.without_warmup(steps.device_windows(active, in_step, device["start"], end))
     moved = position - final.warmup
     frame = totals.rows.with_columns(step=pl.Series(moved[totals.rows["step"].to_numpy()]))
     totals = replace(totals, rows=frame.filter(pl.col("step") >= 0))
@@ -104,7 +106,7 @@ def assign_steps(events: Events) -> SteppedTrace:
 
 
 def _annotated_steps(names: Sequence[str], annotations: Numbers, *kinds: Numbers) -> Steps:
-    """Return the steps that annotations mark, or the whole: all time with events of some kinds."""
+    """Return the steps that annotations mark, or the whole trace as one step."""
     texts = [name.removeprefix(STEP) if name.startswith(STEP) else "" for name in names]
     by_name = np.array([int(text) if text.isdecimal() else NONE for text in texts], np.int64)
     numbers = by_name[annotations["name"]]
@@ -118,7 +120,7 @@ def _annotated_steps(names: Sequence[str], annotations: Numbers, *kinds: Numbers
     return steps.from_annotations(numbers[marks], start, start + length, (first, last))
 
 
-def _totals(
+def _operator_totals(
     batches: Iterable[Operators],
     launches: Launches,
     windows: Floats,
@@ -127,7 +129,7 @@ def _totals(
     *,
     on_device: bool,
 ) -> OperatorTotals:
-    """Sum up what all operators took, one batch at a time.
+    """Return the summed costs of all operators, computed batch by batch.
 
     Where a device computes, the time of operators that compute is left out.
     """
@@ -138,15 +140,15 @@ def _totals(
     unknown = np.zeros(len(windows), np.int64)
     for operators in batches:
         launches.add(operators)
-        in_step = steps.locate(operators.start, windows)
-        frames.append(_grouped(operators, in_step, optimizing))
+        in_step = steps.find_windows(operators.start, windows)
+        frames.append(_operator_sums(operators, in_step, optimizing))
         lost = (operators.flops == UNKNOWN) & (in_step != NONE)
         unknown += np.bincount(in_step[lost], minlength=len(windows))
         outside = operators.nest.parent == NONE
         chosen = (outside, computing[operators.name], communicating[operators.name])
         for spans, mask in zip(sets, chosen[: 1 if on_device else 3], strict=False):
             start = operators.start[mask]
-            spans.append(intervals.merge(start, start + operators.length[mask]))
+            spans.append(intervals.merge_intervals(start, start + operators.length[mask]))
         if len(frames) > _FRAMES:
             frames = [pl.concat(frames).group_by("name", "optimizes", "step").sum()]
     busy, computes, communicates = (intervals.union_all(spans) for spans in sets)
@@ -155,15 +157,15 @@ def _totals(
     return OperatorTotals(rows, busy, computes, communicates, unknown)
 
 
-def _grouped(operators: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame:
-    """Return the rows of some operators by name and step."""
+def _operator_sums(operators: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame:
+    """Return the sums of some operators by name and step."""
     inside = np.flatnonzero(in_step != NONE)
     account = operators.account[inside]
     itself = account == inside
     frame = pl.DataFrame(
         {
             "name": operators.name[account],
-            "optimizes": is_within(operators.start[account], optimizing),
+            "optimizes": lies_within(operators.start[account], optimizing),
             "step": in_step[inside],
             "calls": itself.astype(np.int64),
             "seconds": operators.self_time[inside] * MICRO,
@@ -177,14 +179,14 @@ def _grouped(operators: Operators, in_step: Ints, optimizing: Floats) -> pl.Data
     return frame.group_by("name", "optimizes", "step").sum()
 
 
-def is_within(moment: Floats, windows: Floats) -> NDArray[np.bool_]:
+def lies_within(moment: Floats, windows: Floats) -> NDArray[np.bool_]:
     """Return which moments lie in some windows."""
-    inside: NDArray[np.bool_] = steps.locate(moment, windows) != NONE
+    inside: NDArray[np.bool_] = steps.find_windows(moment, windows) != NONE
     return inside
 
 
-def annotated(names: Sequence[str], annotations: Numbers, *starts: str) -> Floats:
-    """Return the time in annotations whose names begin so."""
+def annotated_time(names: Sequence[str], annotations: Numbers, *starts: str) -> Floats:
+    """Return the time in annotations whose names start with one of some prefixes."""
     chosen = np.array([name.startswith(starts) for name in names], bool)[annotations["name"]]
     start = annotations["start"][chosen]
-    return intervals.merge(start, start + annotations["length"][chosen])
+    return intervals.merge_intervals(start, start + annotations["length"][chosen])

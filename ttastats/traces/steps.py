@@ -42,7 +42,7 @@ class Steps:
 def from_annotations(
     numbers: Ints, start: Floats, end: Floats, whole: tuple[float, float]
 ) -> Steps:
-    """Return the steps that annotations mark, each once, or the whole as step 0."""
+    """Return the steps that annotations mark, each once, or the whole trace as step 0."""
     if not len(numbers):
         window = np.array([whole])
         return Steps(np.zeros(1, np.int64), window, window, marked=False)
@@ -53,8 +53,8 @@ def from_annotations(
     return Steps(numbers[chosen], windows, windows)
 
 
-def locate(moment: Floats, windows: Floats) -> Ints:
-    """Return the position of the window each moment lies in, or NONE."""
+def find_windows(moment: Floats, windows: Floats) -> Ints:
+    """Return the index of the window that each moment lies in, or NONE."""
     if not len(windows):
         return np.full(len(moment), NONE)
     position = np.searchsorted(windows[:, 0], moment, side="right") - 1
@@ -62,14 +62,14 @@ def locate(moment: Floats, windows: Floats) -> Ints:
     return np.where(inside, position, NONE)
 
 
-def select(steps: Steps, keep: NDArray[np.bool_]) -> Steps:
-    """Keep some of the steps."""
+def select_steps(steps: Steps, keep: NDArray[np.bool_]) -> Steps:
+    """Return the chosen steps."""
     parts = {name: getattr(steps, name)[keep] for name in ("numbers", "host", "device")}
     return replace(steps, **parts)
 
 
-def on_device(steps: Steps, launched_in: Ints, start: Floats, end: Floats) -> Steps:
-    """Return steps their windows on the device, by the step that each kernel was launched in.
+def device_windows(steps: Steps, launched_in: Ints, start: Floats, end: Floats) -> Steps:
+    """Return the steps with their windows on the device, by the step that launched each kernel.
 
     Windows are those of the host unless most steps end on the device after they end on the host.
     """
@@ -89,11 +89,11 @@ def on_device(steps: Steps, launched_in: Ints, start: Floats, end: Floats) -> St
 
 
 def without_warmup(steps: Steps) -> Steps:
-    """Leave out the first steps that are much longer than the others."""
+    """Return the steps without the first ones if these are much longer than the others."""
     lengths = steps.device[:, 1] - steps.device[:, 0]
     first = 0
     while len(lengths) - first - 1 >= _FEWEST and lengths[first] > _LONGER * np.median(
         lengths[first + 1 :]
     ):
         first += 1
-    return replace(select(steps, np.arange(len(lengths)) >= first), warmup=first)
+    return replace(select_steps(steps, np.arange(len(lengths)) >= first), warmup=first)

@@ -18,7 +18,7 @@ _REQUIRED = ("kind", "name")
 is_profile = PROFILES.is_at
 
 
-def write(
+def write_profile(
     rows: pl.DataFrame,
     path: Place,
     *,
@@ -26,14 +26,14 @@ def write(
     problems: Iterable[Problem] = (),
     expected: Sequence[str | None] = (),
 ) -> None:
-    """Write a profile, with all columns and in the order of rows, as `Kind.write` does."""
+    """Write a profile with all columns and its rows in order, as `Kind.write` does."""
     PROFILES.write(
-        table.whole([rows]), path, manifest=manifest, problems=problems, expected=expected
+        table.concatenated([rows]), path, manifest=manifest, problems=problems, expected=expected
     )
 
 
-def read(paths: Sequence[Place]) -> pl.DataFrame:
-    """Return the rows of one or more profiles; a profile that stands in several counts once."""
+def read_profiles(paths: Sequence[Place]) -> pl.DataFrame:
+    """Return the rows of one or more profiles; a profile that is in several files counts once."""
     if not paths:
         raise TtastatsError("no file given", remedy=PROFILES.remedy)
     frames: list[pl.DataFrame] = []
@@ -44,12 +44,12 @@ def read(paths: Sequence[Place]) -> pl.DataFrame:
         if missing:
             what = f"is not a profile: missing columns {', '.join(missing)}"
             raise TtastatsError(what, where=str(path), remedy=PROFILES.remedy)
-        frame = table.whole([scanned.collect()])
+        frame = table.concatenated([scanned.collect()])
         frames.append(frame.filter(~pl.col("profile_id").is_in(seen)))
         seen |= set(frame.get_column("profile_id").unique())
-    return table.whole(frames)
+    return table.concatenated(frames)
 
 
-def problems_of(path: Place) -> list[Problem]:
-    """Return what was found wrong when a profile was made."""
+def profile_problems(path: Place) -> list[Problem]:
+    """Return the problems found when a profile was created."""
     return PROFILES.problems_at(path) or []

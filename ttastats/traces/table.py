@@ -124,23 +124,23 @@ MEASURES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def measure(
+def measure_row(
     name: str, value: float | None = None, *, of: str | None = None, text: str | None = None
 ) -> Row:
-    """Return the row of a measure; the name must be known."""
+    """Return the row of a measure, whose name must be known."""
     unit = MEASURES[name][0] or None
     return {
         "kind": "measure", "name": name, "of": of, "value": value, "unit": unit, "text": text,
     }  # fmt: skip
 
 
-def frame(rows: Iterable[Row], **shared: Any) -> pl.DataFrame:
-    """Return a table of rows that name the columns they have; `shared` holds for all of them."""
+def frame_of(rows: Iterable[Row], **shared: Any) -> pl.DataFrame:
+    """Return rows as a table; `shared` holds the values of all rows."""
     return pl.DataFrame([{**shared, **row} for row in rows], schema=POLARS)
 
 
-def whole(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return some tables as one, with all columns and in the order of rows."""
+def concatenated(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return tables as one, with all columns and the rows in order."""
     parts = [
         part.select(
             (pl.col(name) if name in part.columns else pl.lit(None)).cast(dtype).alias(name)

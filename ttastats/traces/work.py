@@ -57,8 +57,8 @@ class Costs:
     counted: NDArray[np.bool_]
 
 
-def costs(calls: Iterable[Any], names: Sequence[str]) -> Costs:
-    """Return what every kind of call takes."""
+def call_costs(calls: Iterable[Any], names: Sequence[str]) -> Costs:
+    """Return FLOPs and bytes of each distinct call."""
     amounts = np.array([_flops_and_bytes(call) for call in calls], np.int64).reshape(-1, 2)
     counted = np.array([name in flops.COUNTED for name in names], bool)
     return Costs(amounts[:, 0], amounts[:, 1], counted)
@@ -75,18 +75,18 @@ def _flops_and_bytes(call: Any) -> tuple[int, int]:
         return UNKNOWN, UNKNOWN
     given = flops.Inputs(*(values if isinstance(values, list) else () for values in inputs))
     if name not in flops.COUNTED:
-        return 0, _known(flops.moved(name, given))
-    cost = flops.cost(name, given)
-    moved = flops.moved(name, given, cost.output if cost else None)
-    return _known(cost.flops if cost else None), _known(moved)
+        return 0, _none_to_missing(flops.bytes_moved(name, given))
+    cost = flops.call_cost(name, given)
+    moved = flops.bytes_moved(name, given, cost.output if cost else None)
+    return _none_to_missing(cost.flops if cost else None), _none_to_missing(moved)
 
 
-def _known(amount: int | None) -> int:
+def _none_to_missing(amount: int | None) -> int:
     return amount if amount is not None and 0 <= amount <= _MOST else UNKNOWN
 
 
-def ordered(columns: Numbers) -> Ints:
-    """Return the operators thread by thread in the order of their starts, the longest first.
+def operator_order(columns: Numbers) -> Ints:
+    """Return the order of the operators by thread and start, the longest first.
 
     What starts together is sorted in small parts: sorting by two keys at once takes much memory.
     """
@@ -109,19 +109,21 @@ def ordered(columns: Numbers) -> Ints:
     return np.concatenate(orders) if orders else np.empty(0, np.int32)
 
 
-def operators(columns: Numbers, order: Ints, known: Costs, grain: float) -> Iterator[Operators]:
-    """Yield the operators with what each took by itself; `grain` is the smallest step of time."""
+def operator_batches(
+    columns: Numbers, order: Ints, known: Costs, grain: float
+) -> Iterator[Operators]:
+    """Yield the operators in batches with their self time; `grain` is the time resolution."""
     changes = np.flatnonzero(np.diff(columns["thread"][order])) + 1
     edges = [0, *changes.tolist(), len(order)]
     for begin, end in itertools.pairwise(edges):
         while begin < end:
-            cut = _cut(columns, order, begin, end)
+            cut = _batch_end(columns, order, begin, end)
             yield _batch(columns, order[begin:cut], begin, known, grain)
             begin = cut
 
 
-def _cut(columns: Numbers, order: Ints, begin: int, end: int) -> int:
-    """Return the place before which everything that has begun has ended."""
+def _batch_end(columns: Numbers, order: Ints, begin: int, end: int) -> int:
+    """Return the index at which every operator that has begun has ended."""
     size = _BATCH
     while begin + size < end:
         part = order[begin : begin + size]
@@ -137,15 +139,15 @@ def _cut(columns: Numbers, order: Ints, begin: int, end: int) -> int:
 def _batch(columns: Numbers, part: Ints, first: int, known: Costs, grain: float) -> Operators:
     start, length, name = columns["start"][part], columns["length"][part], columns["name"][part]
     # Neighbours share a moment, but for rounding.
-    nested = intervals.nest(start, np.maximum(length - grain, grain))
+    nested = intervals.find_callers(start, np.maximum(length - grain, grain))
     is_counted = known.counted[name]
-    outer = intervals.outermost(is_counted, nested)
+    outer = intervals.outermost_marked(is_counted, nested)
     itself = np.arange(len(part))
     account = np.where(outer == NONE, itself, outer)
     call = columns["call"][part]
     moved = known.bytes[call]
     alone = account == itself
-    below = intervals.has_descendant((moved != UNKNOWN) & alone, nested)
+    below = intervals.calls_marked((moved != UNKNOWN) & alone, nested)
     return Operators(
         int(columns["thread"][part[0]]),
         first,
@@ -176,21 +178,23 @@ class Launches:
         self.account_name = np.full(count, NONE, np.int32)
         self.account_start = np.full(count, np.nan)
         self.flops = np.zeros(count, np.int64)
-        call = _places_of_ids(device["correlation"], host["correlation"])
-        self._called = np.where(call == NONE, np.nan, _take(host["start"], call))
-        self._thread = np.where(call == NONE, NONE, _take(host["thread"], call))
-        place = _places(device, columns, order)
+        call = _find_ids(device["correlation"], host["correlation"])
+        self._called = np.where(call == NONE, np.nan, _values_at(host["start"], call))
+        self._thread = np.where(call == NONE, NONE, _values_at(host["thread"], call))
+        place = _operators_of_events(device, columns, order)
         self._by_id = np.argsort(place, kind="stable").astype(np.int32)
         self._place = place[self._by_id]
         self._rest = np.flatnonzero((place == NONE) & (call != NONE))
         self._rest = self._rest[np.argsort(self._called[self._rest], kind="stable")]
 
     def add(self, operators: Operators) -> None:
-        """Look which events some operators launched."""
+        """Record which device events some operators launched."""
         low, high = np.searchsorted(
             self._place, (operators.first, operators.first + len(operators.start))
         )
-        self._assign(self._by_id[low:high], self._place[low:high] - operators.first, operators)
+        self._assign_operators(
+            self._by_id[low:high], self._place[low:high] - operators.first, operators
+        )
         self._add_by_time(operators)
 
     def _add_by_time(self, operators: Operators) -> None:
@@ -202,9 +206,9 @@ class Launches:
             self._called[events], operators.start, operators.length, operators.nest
         )
         known = place != NONE
-        self._assign(events[known], place[known], operators)
+        self._assign_operators(events[known], place[known], operators)
 
-    def _assign(self, events: Ints, place: Ints, operators: Operators) -> None:
+    def _assign_operators(self, events: Ints, place: Ints, operators: Operators) -> None:
         account = operators.account[place]
         self.name[events] = operators.name[place]
         self.start[events] = operators.start[place]
@@ -213,13 +217,13 @@ class Launches:
         self.account_start[events] = operators.start[account]
         self.flops[events] = operators.flops[account]
 
-    def moment(self, device: Numbers) -> Floats:
-        """Return the time at which the host launched each event, or at which it began."""
+    def launch_times(self, device: Numbers) -> Floats:
+        """Return the time at which the host launched each event, or else its start."""
         by_operator = np.where(np.isnan(self.start), device["start"], self.start)
         return np.where(np.isnan(self._called), by_operator, self._called)
 
     def flops_of_kernels(self, length: Floats) -> Ints:
-        """Return each kernel FLOPs: those of an operator are of the longest kernel it launched."""
+        """Return FLOPs for each kernel: an operator's go to the longest kernel it launched."""
         per_kernel = np.zeros(len(length), np.int64)
         known = np.flatnonzero(self.account != NONE)
         order = known[np.lexsort((-length[known], self.account[known]))]
@@ -229,19 +233,19 @@ class Launches:
         return per_kernel
 
 
-def _places(device: Numbers, columns: Numbers, order: Ints) -> Ints:
-    """Return the place of the operator with the external id of each event of the device, or NONE.
+def _operators_of_events(device: Numbers, columns: Numbers, order: Ints) -> Ints:
+    """Return the index of the operator with each device event's external id, or NONE.
 
     External ids that merely repeat the correlation lead to no operator, as in traces of 2022.
     """
     external, correlation = device["external"], device["correlation"]
     if not len(external) or (external == correlation).sum() * 2 > len(external):
         return np.full(len(external), NONE)
-    return _places_of_ids(external, columns["external"], order)
+    return _find_ids(external, columns["external"], order)
 
 
-def _places_of_ids(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:
-    """Return the place of each wanted id among some, or NONE; negative ones are none.
+def _find_ids(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:
+    """Return the index of each wanted id among some, or NONE; negative ids are not found.
 
     The ids are looked at some at a time, in an `order` if there is one: there may be millions.
     """
@@ -256,6 +260,6 @@ def _places_of_ids(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:
     return places[inverse]
 
 
-def _take(values: NDArray[Any], places: Ints) -> NDArray[Any]:
-    """Return values by place; what is given for NONE means nothing."""
+def _values_at(values: NDArray[Any], places: Ints) -> NDArray[Any]:
+    """Return values by index; those at NONE are meaningless."""
     return values[places] if len(values) else np.zeros(len(places), values.dtype)

@@ -10,7 +10,7 @@ import torch
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 from ttastats.recording import dawnbench
-from ttastats.recording.result_files import ResultFolder, explained, number_of
+from ttastats.recording.result_files import ResultFolder, log_errors_named, log_number
 from ttastats.trainer.events import Outcome
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Recipe
@@ -28,10 +28,10 @@ def check(recipe: Recipe) -> None:
 
 def write(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) -> Path:
     """Write the two files of a run, numbered as its log, and give the table's path."""
-    number = number_of(log)
+    number = log_number(log)
     name = f"{place.org}_{place.benchmark}_{place.system}_pytorch_run{number}"
     table = place.dawnbench / f"{name}.tsv"
-    with explained(table):
+    with log_errors_named(table):
         table.parent.mkdir(parents=True, exist_ok=True)
         atomic.write_text(table.with_suffix(".json"), _description(place, settings, log))
         # DAWNBench counts all but validation: reading and preparing the data are on its clock.
@@ -39,12 +39,12 @@ def write(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) 
             (each.epoch, round(each.known_at.wall - each.evaluated, 6), 100 * each.quality)
             for each in outcome.checkpoints
         )
-        atomic.write_text(table, dawnbench.table(["top1_accuracy"], rows))
+        atomic.write_text(table, dawnbench.curve_table(["top1_accuracy"], rows))
     return table
 
 
 def _description(place: ResultFolder, settings: Settings, log: Path) -> str:
-    return dawnbench.description(
+    return dawnbench.description_json(
         {
             "version": "v1.0",
             "author": place.org,

@@ -15,7 +15,7 @@ from itertools import groupby, product
 from pathlib import Path
 
 from ttastats.base.errors import TtastatsError
-from ttastats.base.file_names import own_name
+from ttastats.base.file_names import checked_folder_name
 from ttastats.recording import mllog, result_files
 from ttastats.recording.result_files import ResultFolder
 from ttastats.trainer import dawnbench, hardware, parallel, progress, session, workloads
@@ -127,9 +127,9 @@ def _planned(
     system = request.system or hardware.default_system(settings[0].device)
     place = ResultFolder(
         request.root,
-        own_name(request.org, "--org"),
-        own_name(system + (suffix if chosen or not request.system else ""), "--system"),
-        own_name(workload.name, "workload"),
+        checked_folder_name(request.org, "--org"),
+        checked_folder_name(system + (suffix if chosen or not request.system else ""), "--system"),
+        checked_folder_name(workload.name, "workload"),
     )
     setup = settings[0].setup()
     # Where runs of another setup lie, such as those of a file before a change, a name of its own.
@@ -151,7 +151,7 @@ def _logged(place: ResultFolder) -> Iterator[tuple[Settings | None, str | None]]
 
     What was killed before its run began is no log of a run.
     """
-    for path in result_files.existing(place):
+    for path in result_files.existing_logs(place):
         begun, settings, reason = _read(path, path.stat().st_size)
         if begun:
             yield settings, reason
@@ -161,7 +161,7 @@ def _logged(place: ResultFolder) -> Iterator[tuple[Settings | None, str | None]]
 def _read(path: Path, _size: int) -> tuple[bool, Settings | None, str | None]:
     """Return whether the run of a log began, its settings if this version's, and its end."""
     begun, settings, reason = False, None, None
-    for event in mllog.events(path.read_text("utf-8", "replace")):
+    for event in mllog.read_events(path.read_text("utf-8", "replace")):
         value = event.get("value")
         if event.get("key") == "run_start":
             begun = True

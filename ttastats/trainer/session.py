@@ -108,8 +108,8 @@ def _run(
     if not workers.leads:
         train(workload, settings, workers, SilentLog(), clock, stop, on_checkpoint)
         return None
-    result_files.describe(planned.place, hardware.description(planned.place, settings))
-    path, stream = result_files.create(planned.place)
+    result_files.write_description(planned.place, hardware.description(planned.place, settings))
+    path, stream = result_files.create_log(planned.place)
     log = RunLog(path, stream, clock)
     try:
         events.log_head(log, planned.place)

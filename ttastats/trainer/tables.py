@@ -176,7 +176,7 @@ def _sentence(rows: Sequence[SweepRow]) -> str:
     if not others:
         return ""
     best = max(others, key=lambda row: row.cpu_throughput_speedup or 0.0)
-    interval = units.within(best.cpu_tta_low, best.cpu_tta_high)
+    interval = units.interval_suffix(best.cpu_tta_low, best.cpu_tta_high)
     return (
         f"In CPU seconds {best.setup} trains {best.cpu_throughput_speedup:.2f} times as fast "
         f"as {rows[0].setup}; speedup to the target {best.cpu_tta_speedup:.2f}{interval}: "
@@ -216,7 +216,7 @@ def _unseen_table(setups: Mapping[str, UnseenRow], metric: str) -> Table:
     """Return a line for each setup, with its difference from the first."""
     first, *_ = setups.values()
     spreads = [row.test_sd for row in setups.values() if row.test_sd]
-    digits = units.digits_of([], min(spreads, default=None), first.test_mean)
+    digits = units.digits_for([], min(spreads, default=None), first.test_mean)
     numbers = ("runs", metric.removeprefix("test_"), f"{metric} ±sd", "difference [95% CI]")
     columns = (Column("setup"), *(Column(name, "right") for name in numbers), Column("verdict"))
     title = (
@@ -231,7 +231,7 @@ def _unseen_table(setups: Mapping[str, UnseenRow], metric: str) -> Table:
             Text(str(row.test_n)),
             Text(digits.mean(row.deciding_mean, None)),
             Text(digits.mean(row.test_mean, row.test_sd)),
-            Text(digits.gap(*gap)),
+            Text(digits.difference(*gap)),
             Text(verdict, Verdict(verdict).colour) if verdict else Text("baseline"),
         )
         lines.append(Line(cells))

@@ -15,7 +15,7 @@ import polars as pl
 from ttastats import api
 from ttastats.answers.compare.rows import LookKeys, TimesRow
 from ttastats.base import units
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.report.answer import Report
 from ttastats.report.row import of_kind
 from ttastats.sides import looks
@@ -42,9 +42,9 @@ def check(setups: Sequence[str], max_runs: int) -> None:
     looks.check(max_runs)
     pair = f"--until-decided compares two setups, not {len(setups)}"
     values = "Give one option two values, such as --batch-size 32,512."
-    refuse_if(len(setups) != 2, pair, None, values)
+    raise_if(len(setups) != 2, pair, None, values)
     alone = "--until-decided does not run under torchrun"
-    refuse_if(parallel.started_by_torchrun(), alone, None, "Use --workers instead.")
+    raise_if(parallel.started_by_torchrun(), alone, None, "Use --workers instead.")
 
 
 def run(made: Made, setups: Mapping[str, str], seed: int, max_runs: int) -> Decided:
@@ -72,5 +72,5 @@ def _fixed(row: TimesRow) -> str:
     needed = runs_needed(row.speedup or 1.0, cv)
     if needed is None:
         return "no fixed number of runs detects a difference of 0"
-    ratio = units.times(row.speedup or 1.0)
+    ratio = units.factor(row.speedup or 1.0)
     return f"with a fixed number, {ratio} would have needed {needed:,} (80% power)"

@@ -93,13 +93,13 @@ def main(arguments: list[str]) -> int:
 def _record(path: Path, request: Request) -> None:
     if not path.exists():
         print(f"recording {path.stem} ...", file=sys.stderr)
-        store.write(workload.recorded(request), path)
+        store.write_profile(workload.recorded(request), path)
 
 
 def tables(folder: Path) -> Report:
     """Return the tables of both papers from the profiles of a folder."""
     paper = tomllib.loads(Path(__file__).with_name("paper.toml").read_text("utf-8"))
-    rows = {name: store.read([folder / f"{name}.parquet"]) for name in PROFILES}
+    rows = {name: store.read_profiles([folder / f"{name}.parquet"]) for name in PROFILES}
     answered = {name: api.profiled(folder / f"{name}.parquet").rows for name in PROFILES}
     return Report(
         "utilization",
@@ -180,7 +180,7 @@ def _slow_share(rows: pl.DataFrame, below: float) -> float:
     """Return the share of time in operators slower than some share of the peak."""
     fastest = answers.peak(rows, "peak_flops") or 0.0
     rates = pl.col("flops_per_second").fill_null(0.0)
-    slow = answers.operators(rows).filter(rates < below * fastest)
+    slow = answers.operator_table(rows).filter(rates < below * fastest)
     return float(slow["share"].sum())
 
 

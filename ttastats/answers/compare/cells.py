@@ -10,7 +10,7 @@ from typing import Any
 from ttastats.answers.compare.rows import Qualities, QualitiesRow, Times
 from ttastats.answers.qualities import with_value
 from ttastats.base import percentages, units
-from ttastats.base.units import Digits, digits_of
+from ttastats.base.units import Digits, digits_for
 from ttastats.outcomes.axis import Axis
 from ttastats.report import fields, strips
 from ttastats.report.cells import Cell, Column, PValue, Quantity, Text
@@ -30,7 +30,7 @@ _MOST_VALUES = 4  # a multiset of more values is shown as a range
 
 def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
     """Return the columns of times after the keys."""
-    level = percentages.text(options.confidence)
+    level = percentages.percent_text(options.confidence)
     wide: Sequence[Field[Any]] = (
         fields.number(f"{axis.noun} saved", "time_saved", "fraction", rank=4),
         fields.number("other mean", "other_mean_ratio", "ratio", rank=6),
@@ -68,7 +68,7 @@ def of_qualities(options: Options) -> Sequence[Field[Any]]:
     def runs(s: Qualities) -> str:
         return " ".join(with_value(side.n, side.missing) for side in (s.one.a, s.one.b))
 
-    change = Column(f"B − A [{percentages.text(options.confidence)} CI]")
+    change = Column(f"B − A [{percentages.percent_text(options.confidence)} CI]")
     return _columns(
         "sd", mean, fields.words("runs", runs, rank=1),
         Field(change, lambda s: Text(difference(s.one))), verdict=_quality_verdict,
@@ -220,7 +220,7 @@ def ratio(row: QualitiesRow) -> str:
 
 def digits(one: ValuesContrast[Any], value: float | None) -> Digits:
     """Return the decimals of values on both sides: by the smaller spread, else by a value."""
-    return digits_of([], min((x.sd for x in (one.a, one.b) if x.sd), default=None), value)
+    return digits_for([], min((x.sd for x in (one.a, one.b) if x.sd), default=None), value)
 
 
 def difference(one: ValuesContrast[Any], value: float | None = None) -> str:
@@ -228,4 +228,4 @@ def difference(one: ValuesContrast[Any], value: float | None = None) -> str:
     gap = one.difference
     if gap is None:
         return "–"
-    return digits(one, value or one.a.mean).gap(gap.estimate, gap.low, gap.high)
+    return digits(one, value or one.a.mean).difference(gap.estimate, gap.low, gap.high)

@@ -21,7 +21,7 @@ from ttastats.answers.compare.step_factors import explained
 from ttastats.answers.problems import stalls
 from ttastats.answers.qualities import short_notes
 from ttastats.base import units
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out
@@ -140,7 +140,7 @@ def of_times(
     if profiles:
         several = f"the profiles match {len(shown)} comparisons"
         remedy = "Select one comparison, for example with --where benchmark=resnet."
-        refuse_if(len(shown) > 1, several, "--profile-a", remedy)
+        raise_if(len(shown) > 1, several, "--profile-a", remedy)
         why = explained(shown[0].one, shown[0].pair, profiles, options.confidence)
         records = [structs.replace(records[0], factors=why.numbers())]
         tables += why.tables(options.confidence)
@@ -393,5 +393,5 @@ def _of_runs(baseline: Side, sides: Sequence[_Side], budget: Budget) -> Iterable
             made += [one.prefixed(label) for one in absent]
         made += each.pairing.remarks
     if unmatched := [one.text for each in sides for one in each.pairing.alone]:
-        made.append(note("unmatched.qualities", names=units.listed(unmatched, 6, "; ")))
+        made.append(note("unmatched.qualities", names=units.join_names(unmatched, 6, "; ")))
     return dict.fromkeys(made)

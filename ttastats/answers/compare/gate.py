@@ -24,7 +24,7 @@ from ttastats.report.grouping import row_names
 from ttastats.sides import contrast
 from ttastats.sides.contrast import NOT_JUDGED, TimesContrast, no_verdict
 from ttastats.sides.options import Options
-from ttastats.stats.fraction import fails_more
+from ttastats.stats.fraction import fails_more_p
 from ttastats.stats.power import runs_needed
 from ttastats.stats.unseen import DOUBTS
 from ttastats.stats.verdict import Verdict
@@ -72,7 +72,7 @@ class Requirement:
     @property
     def written(self) -> str:
         """Return the limit as people write it."""
-        return percentages.text(self.limit) if self.kind is TIMES else f"{self.limit:g}"
+        return percentages.percent_text(self.limit) if self.kind is TIMES else f"{self.limit:g}"
 
     def __str__(self) -> str:
         """Return the condition as it is written on the command line."""
@@ -85,9 +85,9 @@ def conditions(fail_on: str, require: str, kind: Kind = TIMES) -> tuple[Requirem
     for option, word, text in zip(_OPTIONS, kind.words, (fail_on, require), strict=True):
         match, limit = re.fullmatch(rf"{word}:\s*(.+)", text.strip()), None
         if match and kind is TIMES:
-            limit = percentages.fraction(match[1], option)
+            limit = percentages.parse_fraction(match[1], option)
         elif match:
-            number = percentages.any_number(match[1])
+            number = percentages.parse_number(match[1])
             limit = None if number is None or number < 0 else number
         if limit is not None:
             made.append(Requirement(option, limit, kind))
@@ -143,7 +143,7 @@ def _failures(
         a, b = _failed(row, "a"), _failed(row, "b")
         one = TimesContrast({}, a, b, estimand="fraction", verdict=no_verdict("no runs", options))
         if a.n and b.n:
-            p_value = fails_more(a.n_reached, a.n, b.n_reached, b.n)
+            p_value = fails_more_p(a.n_reached, a.n, b.n_reached, b.n)
             one = replace(one, p_value=p_value, verdict=NOT_JUDGED)
         tests.append(one)
     for name, row, one in zip(names, rows, contrast.judged(tests, options), strict=True):

@@ -182,10 +182,10 @@ def _ratio(whole: _Whole, confidence: float) -> str:
         return ""
     row, several, low, high = whole.rows[0], len(whole.rows) > 1, whole.low, whole.high
     what = f"geometric mean {row.on.ratio} over {whole.noun}" if several else row.on.ratio
-    level = percentages.text(confidence)
-    limits = f"{level} CI {units.times_between(low, high)}" if low and high else ""
+    level = percentages.percent_text(confidence)
+    limits = f"{level} CI {units.factor_range(low, high)}" if low and high else ""
     inside = f"{limits}{'' if several else p_text(row, '; {}')}".removeprefix("; ")
-    return f"{what} {units.times(whole.ratio)}" + (f" ({inside})" if inside else "")
+    return f"{what} {units.factor(whole.ratio)}" + (f" ({inside})" if inside else "")
 
 
 def _runs(rows: Rows) -> str:

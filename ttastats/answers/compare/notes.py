@@ -24,7 +24,7 @@ from ttastats.stats.decision import side_of
 from ttastats.stats.permutation import smallest_p
 from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.sequential import FIRST_LOOK
-from ttastats.stats.speedup import confidence_of
+from ttastats.stats.speedup import confidence_at
 from ttastats.stats.verdict import Verdict
 
 Fields = dict[str, object]
@@ -98,7 +98,7 @@ def _sequential(some: Sequence[Times], _: object, options: Options) -> Fields | 
     for s in some:
         speedup = s.one.speedup
         if speedup is not None and speedup.look is not None and speedup.ratio.df is not None:
-            level = confidence_of(options.confidence, speedup.look)
+            level = confidence_at(options.confidence, speedup.look)
             ends = [two_sided_t(speedup.ratio.df, one) for one in (level, options.confidence)]
             each.append(f"{s.name} {ends[0] / ends[1]:.2f} times as wide at {speedup.look.n}")
     wider = wording("sequential.wider", each=", ".join(each)) if each else ""
@@ -138,7 +138,7 @@ def _constant_epochs(some: Sequence[Times], _: object, __: Options) -> Fields:
 
 def _stragglers(some: Sequence[Times], _: object, options: Options) -> Fields:
     reasons = [
-        f"{s.name}: {units.listed([flag.message for flag in s.one.speedup.doubts])}"
+        f"{s.name}: {units.join_names([flag.message for flag in s.one.speedup.doubts])}"
         for s in some
         if s.one.speedup
     ]
@@ -315,7 +315,7 @@ def _lengths(named: Sequence[tuple[str, QualityComparison]]) -> Iterator[Note]:
         if side.n and not ends.one
     ]
     if apart:
-        yield note("ends_differ", ends=units.listed(apart, 6, "; "))
+        yield note("ends_differ", ends=units.join_names(apart, 6, "; "))
     differ = []
     for name, one in named:
         a, b = one.a.lengths, one.b.lengths
@@ -324,7 +324,7 @@ def _lengths(named: Sequence[tuple[str, QualityComparison]]) -> Iterator[Note]:
             at = f"--at {a.unit}={min(a.most, b.most):.15g}"
             differ.append(f"{name}A at {a.said(a.most)}, B at {b.said(b.most)} ({at})")
     if differ:
-        yield note("lengths_differ", ends=units.listed(differ, 6, "; "))
+        yield note("lengths_differ", ends=units.join_names(differ, 6, "; "))
 
 
 def fixed_length(

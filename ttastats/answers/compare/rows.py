@@ -397,7 +397,7 @@ def of_qualities(
         p_value=gap.p_value if gap else None,
         verdict=one.verdict.word.value,
         why=one.verdict.why or None,
-        runs_needed=gap.needed if gap else None,
+        runs_needed=gap.runs_needed if gap else None,
         **_limits("speedup", ratio),
         p_speedup=ratio.p_value if ratio else None,
         conditions=list(one.verdict.conditions),
@@ -460,7 +460,7 @@ def verdict_numbers(verdict: Decision) -> dict[str, Any]:
     """Return what rows for programs tell of a verdict on times."""
     return {
         "verdict": verdict.word.value,
-        "dagger": verdict.dagger,
+        "dagger": verdict.assumes_constant_epochs,
         "conditions": list(verdict.conditions),
         "marks": verdict.marks,
         "why": verdict.why or None,

@@ -20,7 +20,7 @@ from ttastats.base import units
 from ttastats.report.answer import Report
 from ttastats.report.cells import Text
 from ttastats.report.grouping import row_names
-from ttastats.stats.between import Set, between
+from ttastats.stats.between import Set, variance_between_sets
 from ttastats.stats.verdict import Verdict
 
 
@@ -41,7 +41,9 @@ def sessions(
     for key, pair in zip(keys, pairs, strict=True):
         if pair is not None:
             groups.setdefault(key, [pair[0]]).append(pair[1])
-    of_groups = {key: between(sets, confidence=confidence) for key, sets in groups.items()}
+    of_groups = {
+        key: variance_between_sets(sets, confidence=confidence) for key, sets in groups.items()
+    }
     made = []
     for key, row in zip(keys, rows, strict=True):
         one, same = of_groups.get(key), SameKeys()

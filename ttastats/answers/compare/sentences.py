@@ -48,8 +48,8 @@ def finding(row: TimesRow, a: str, b: str, confidence: float, on: str = "") -> s
     ratio, low, high = row.speedup, row.speedup_low, row.speedup_high
     if ratio is None or low is None or high is None:
         return f"{b} against {a}{where}: {axis.claim(row.claim or '')}{p_text(row, ' ({})')}"
-    interval, p = f"{percentages.text(confidence)} CI", p_text(row, "; {}")
-    span = f"{axis.ratio} {units.times(ratio)} ({interval} {units.times_between(low, high)}{p})"
+    interval, p = f"{percentages.percent_text(confidence)} CI", p_text(row, "; {}")
+    span = f"{axis.ratio} {units.factor(ratio)} ({interval} {units.factor_range(low, high)}{p})"
     if word is Verdict.SAME:
         margin = axis.claim(row.claim or "")
         return f"{claim(word, a, b, axis)}{where} ({margin}; {span}){_condition(row)}"
@@ -78,7 +78,7 @@ def factor_of(word: Verdict, axis: Axis, ratio: float, low: float, high: float) 
     if word is Verdict.SLOWER:
         ratio, low, high = 1 / ratio, 1 / high, 1 / low
     if ratio >= 1.1:
-        return units.times(ratio), units.times_between(low, high)
+        return units.factor(ratio), units.factor_range(low, high)
     if word is Verdict.FASTER and not axis.is_time:
         ratio, low, high = (2 - 1 / value for value in (ratio, low, high))
     return f"{(ratio - 1) * 100:.1f}%", f"{(low - 1) * 100:.1f} to {(high - 1) * 100:.1f}%"
@@ -164,8 +164,8 @@ def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: 
         better = (gap.estimate > 0) == one.higher_is_better
         text = f"{b} is not called {'better' if better else 'worse'} than {a}"
     why = _WHY.get(row.why or "", f": {row.why}" if row.why else "")
-    if row.word is Verdict.UNDECIDED and not why and (gap.needed or 0) > min(gap.n_a, gap.n_b):
-        why = f"; {units.runs_needed(gap.needed or 0)}"
+    if row.word is Verdict.UNDECIDED and not why and (gap.runs_needed or 0) > min(gap.n_a, gap.n_b):
+        why = f"; {units.runs_needed(gap.runs_needed or 0)}"
     p = "" if gap.p_value is None else f", {units.p_text(row.p_adjusted or gap.p_value)}"
     text = f"{about}: {text} (B − A = {difference(one)}{p}){why}."
     return " ".join(filter(None, (text, _spent(row, a, b))))
@@ -233,7 +233,7 @@ def _quality_finding(row: QualitiesRow, confidence: float) -> str:
     low, high = row.difference_low, row.difference_high
     limits = ""
     if low is not None and high is not None:
-        limits = f", {percentages.text(confidence)} CI {low:+.3g} to {high:+.3g}"
+        limits = f", {percentages.percent_text(confidence)} CI {low:+.3g} to {high:+.3g}"
     why = f", because {row.why}" if row.why else ""
     gap = f"difference {row.difference:+.3g}{limits}{p_text(row, '; {}')}"
     return f"{claim(row.word, a, b)} in {what}{why} ({gap})."
@@ -245,14 +245,14 @@ def _parts(row: TimesRow) -> str:
     if not throughput or not epochs:
         return ""
     unit = row.progress_unit or "epochs"
-    factor = units.times(throughput, row.throughput_low, row.throughput_high)
+    factor = units.factor(throughput, row.throughput_low, row.throughput_high)
     first = f"Its throughput is {factor} that of {row.a}"
     if not row.on.is_time:
         first = f"Per epoch {row.a} takes {factor} its {row.on.noun}"
     low, high = (1 / end if end else None for end in (row.epochs_high, row.epochs_low))
     if epochs == low == high == 1:
         return f"{first}; all runs of both needed the same number of {unit}."
-    return f"{first}, and it needs {units.times(1 / epochs, low, high)} as many {unit}."
+    return f"{first}, and it needs {units.factor(1 / epochs, low, high)} as many {unit}."
 
 
 def _failures(row: TimesRow) -> str:

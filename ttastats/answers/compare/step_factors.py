@@ -24,7 +24,7 @@ from ttastats.sides import setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.pairing import Pair
-from ttastats.stats.factors import factors, rest
+from ttastats.stats.factors import remaining_factor, sum_factors
 from ttastats.stats.results import Ratio
 from ttastats.traces import answers
 
@@ -95,7 +95,10 @@ class Explained:
                 fields.number("A", "a_seconds", "seconds"),
                 fields.number("B", "b_seconds", "seconds"),
                 fields.number(
-                    f"factor [{percentages.text(confidence)}]", "factor", "ratio", interval=True
+                    f"factor [{percentages.percent_text(confidence)}]",
+                    "factor",
+                    "ratio",
+                    interval=True,
                 ),
                 fields.number("share of throughput", "share", "fraction"),
             ]
@@ -114,17 +117,17 @@ def explained(
         return Explained([note("unexplained"), *fit])
     # The samples of a step of each side's profile, or of its runs, if both are known.
     samples: _Both = [
-        answers.samples_of_step(rows) or _batch_size(own)
+        answers.samples_per_step(rows) or _batch_size(own)
         for rows, own in zip(profiles, runs, strict=True)
     ]
     if one.progress_unit == "steps" or not all(samples):
         samples = (None, None)
-    steps = [answers.of_profiles(rows).drop(answers.WHOLE) for rows in profiles]
+    steps = [answers.profile_table(rows).drop(answers.WHOLE) for rows in profiles]
     names = [*dict.fromkeys(name for side in steps for name in side.columns)]
     both = pl.concat(steps, how="diagonal").select(names).fill_null(0.0).to_numpy()
     sides = [both[: steps[0].height], both[steps[0].height :]]
     per_sample = (side / (size or 1.0) for side, size in zip(sides, samples, strict=True))
-    *ratios, step = factors(*per_sample, confidence=confidence)
+    *ratios, step = sum_factors(*per_sample, confidence=confidence)
     means = [side.mean(axis=0).tolist() for side in sides]
     parts = [
         _row(name, seconds, ratio, throughput)
@@ -138,12 +141,12 @@ def explained(
     ]
     whole = (
         _row(_STEP, [sum(side) for side in means], step, throughput),
-        _row(_REST, (None, None), rest(throughput, step), throughput),
+        _row(_REST, (None, None), remaining_factor(throughput, step), throughput),
         _row(_RUNS, taken, throughput, throughput),
     )
     notes = [*_notes(step, samples, whole)]
     clocks = pl.concat(
-        [answers.measures(rows, "uninstrumented_step_seconds")["text"] for rows in profiles]
+        [answers.measure_rows(rows, "uninstrumented_step_seconds")["text"] for rows in profiles]
     )
     if any("CPU" in str(text) for text in clocks) and "cpu" not in one.axis.name:
         notes.append(note("clocks.runs"))
@@ -210,7 +213,7 @@ def _fit(profiles: Sequence[pl.DataFrame], runs: Sequence[pl.DataFrame]) -> Iter
         work, ran = (set(names.drop_nulls()) for names in (recorded["source"], own["benchmark"]))
         if work - ran:
             differ.append(f"the profile is of {_all(work)}, the runs of {_all(ran)}")
-        profiled, batch = answers.samples_of_step(rows), _batch_size(own)
+        profiled, batch = answers.samples_per_step(rows), _batch_size(own)
         if profiled is not None and batch is not None and profiled != batch:
             differ.append(
                 f"a step of the profile has {profiled:,.0f} samples, one of the runs {batch:,.0f}"
@@ -229,7 +232,7 @@ def _batch_size(runs: pl.DataFrame) -> float | None:
 
 def _device(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
     """Compare models of devices (`A100`), and how many share a step."""
-    profiled = set(answers.measures(rows, "device_name")["text"].drop_nulls())
+    profiled = set(answers.measure_rows(rows, "device_name")["text"].drop_nulls())
     ran = set(runs["hardware"].drop_nulls())
     # What tells a model has a digit, and is three letters or more long.
     models = [
@@ -240,7 +243,7 @@ def _device(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
     if all(models) and not any(one in other or other in one for one, other in product(*models)):
         return f"the profile is of {_all(profiled)}, the runs of {_all(ran)}"
     numbers = runs["accelerators"].drop_nulls().unique()
-    workers = answers.workers(rows)
+    workers = answers.worker_count(rows)
     if numbers.len() == 1 and numbers[0] != workers:
         processes = units.plural(workers, "process", "processes")
         used = units.plural(numbers[0], "accelerator")
@@ -249,4 +252,4 @@ def _device(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
 
 
 def _all(names: set[str]) -> str:
-    return units.listed(sorted(names)) or "another kind"
+    return units.join_names(sorted(names)) or "another kind"

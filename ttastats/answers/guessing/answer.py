@@ -176,7 +176,7 @@ def _holds(kind: Kind) -> str:
         f"{number:,} {'entry' if number == 1 else 'entries'} ({entries})"
     ]
     if counted.seeds:
-        seeds = units.listed([str(seed) for seed in sorted(counted.seeds)], 5)
+        seeds = units.join_names([str(seed) for seed in sorted(counted.seeds)], 5)
         parts.append(f"{'seed' if len(counted.seeds) == 1 else 'seeds'} {seeds}")
     parts.append(units.plural(counted.evaluations, "evaluation"))
     clock = kind.clock or "the log"
@@ -212,7 +212,7 @@ _DOUBT = re.compile(r"# \w+\? ")
 
 
 def _named(names: Sequence[str]) -> str:
-    return units.listed([visible(name) for name in names], _NAMED)
+    return units.join_names([visible(name) for name in names], _NAMED)
 
 
 _COLUMNS = (

@@ -10,8 +10,8 @@ from typing import TypeAlias
 import polars as pl
 
 from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
-from ttastats.base.metric_names import evaluated, higher_is_better
-from ttastats.base.units import listed
+from ttastats.base.metric_names import evaluation_metrics, higher_is_better
+from ttastats.base.units import join_names
 from ttastats.formats.own_logs import names
 from ttastats.formats.own_logs.block import Metric, TimeColumn
 from ttastats_parsers.own_choice import directions
@@ -79,16 +79,18 @@ def means(columns: Sequence[str]) -> str:
     They are those with a deviation beside them, `val/loss_mean` and `val/loss_std`, and those that
     a panel of W&B calls by a group, `optimizer: adam - val/loss`.
     """
-    grouped = [name for name in columns if _GROUP.match(name) and evaluated([name, "val_loss"])]
+    grouped = [
+        name for name in columns if _GROUP.match(name) and evaluation_metrics([name, "val_loss"])
+    ]
     plain = {_plain(name): name for name in columns}
     pairs = [
         f"{name} and {plain[other]}"
         for key, name in plain.items()
         for of_mean, of_spread in _OF_RUNS
         if (other := re.sub(rf"(^|_){of_mean}($|_)", rf"\1{of_spread}\2", key)) != key
-        if other in plain and evaluated([name, "val_loss"])
+        if other in plain and evaluation_metrics([name, "val_loss"])
     ]
-    return listed(list(dict.fromkeys([*pairs, *grouped])), 2)
+    return join_names(list(dict.fromkeys([*pairs, *grouped])), 2)
 
 
 _GROUP = re.compile(r"[\w./ -]+: \S.* - \S")
@@ -108,14 +110,14 @@ def _metrics(table: _Table) -> tuple[str, ...]:
     says = "the name says it is an evaluation metric"
     doubt = ""
     # Beside a name that says so, one that does not is none of an evaluation.
-    named = [name for name in metrics if name in evaluated([name, "val_loss"])]
+    named = [name for name in metrics if name in evaluation_metrics([name, "val_loss"])]
     if metrics and not any("train" not in _plain(name) for name in named):
         says = "the name does not say that it is an evaluation metric; is it?"
         doubt = says
     if not metrics:
         metrics, doubt = _of_training(table)
     if not metrics:
-        columns = listed(table.frame.columns, 12)
+        columns = join_names(table.frame.columns, 12)
         raise NoLogError(f"no column with numbers looks like a metric: {columns}")
     metrics.sort(key=rank)
     # A quality by its name, unless it is one of training that has its partner among the others.
@@ -123,7 +125,7 @@ def _metrics(table: _Table) -> tuple[str, ...]:
     more = [
         name
         for name in ([] if doubt else numeric)
-        if evaluated([name])
+        if evaluation_metrics([name])
         and higher_is_better(name) is True
         and "train" not in _plain(name)
         and not any(partner.endswith(_plain(name)) for partner in partners)
@@ -133,13 +135,13 @@ def _metrics(table: _Table) -> tuple[str, ...]:
     reasons = table.reasons
     reasons.append(Reason("metric", f"{metrics[0]}: {doubt or says}", not doubt))
     if len(metrics) > 1:
-        text = f"also {listed(metrics[1:], 8)}; each can be used with --target"
+        text = f"also {join_names(metrics[1:], 8)}; each can be used with --target"
         reasons.append(Reason("metric", text))
     if more:
-        text = f"{listed(more)}: a quality by name, but is it an evaluation metric?"
+        text = f"{join_names(more)}: a quality by name, but is it an evaluation metric?"
         reasons.append(Reason("metric", text, sure=False))
     if left_out:
-        reasons.append(Reason("metric", f"not used: {listed(left_out)}", sure=False))
+        reasons.append(Reason("metric", f"not used: {join_names(left_out)}", sure=False))
     reasons += _directions(metrics, numeric)
     # A name that reads like a target is quoted.
     reads_like_a_target = re.compile(r"[<>=]|\s(?:higher|lower)$").search
@@ -163,7 +165,7 @@ def _of_training(table: _Table) -> tuple[list[str], str]:
     keys = {*_NAMES, "seed", "id"}
     named = [
         name
-        for name in evaluated(rest)
+        for name in evaluation_metrics(rest)
         if _plain(name) not in keys and not _plain(name).startswith("column_")
     ]
     if len(named) == 1 and table.frame.height > 1:

@@ -16,7 +16,7 @@ from ttastats.answers.guessing.layout import FilePattern, layouts, literal
 from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason, written
 from ttastats.answers.guessing.trial import File
 from ttastats.base import atomic, units, users
-from ttastats.base.errors import TtastatsError, refuse_if
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.streams import UnreadableError
 from ttastats.formats.own_logs import FILE, patterns, presets
 from ttastats.ingestion import described
@@ -45,13 +45,13 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     TtastatsError
         There are no logs, or the blocks cannot be written.
     """
-    path = users.without(str(path))
+    path = users.without_user(str(path))
     no_file = "a block describes files, but the input is standard input"
-    refuse_if(path == "-", no_file, "-", "Give a folder or a file.")
+    raise_if(path == "-", no_file, "-", "Give a folder or a file.")
     if output is not None:
         atomic.expect_file_place(Path(output), remedy=f"Try -o {output}/{FILE}.")
         if Path(output).exists():
-            raise atomic.occupied(Path(output), "exists already")
+            raise atomic.overwrite_error(Path(output), "exists already")
     blocks, sources = described.gathered(
         described.Description(), [str(path)], list(find([str(path)]))
     )
@@ -78,8 +78,8 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     config = "\n".join([_HEADER, *texts]) if texts else ""
     if output is not None:
         nothing = "nothing to write: all of these logs are read without a block"
-        refuse_if(not config, nothing, str(path), f"Continue with: ttastats ingest {path}")
-        with atomic.naming(Path(output)):
+        raise_if(not config, nothing, str(path), f"Continue with: ttastats ingest {path}")
+        with atomic.write_errors_named(Path(output)):
             atomic.write_text(Path(output), config)
     left = tuple((reason, tuple(names)) for reason, names in sorted(by_kind.left.items()))
     shown = None if output is None else str(output)
@@ -104,7 +104,7 @@ def _prefix(root: str, output: str | Path | None) -> str:
     """Return what a pattern starts with in a file that lies in a folder above the logs."""
     if output is None:
         return ""
-    above = atomic.above(Path(output))
+    above = atomic.parent_folder(Path(output))
     try:
         below = PurePosixPath(root).relative_to(printable(str(above)))
     except ValueError:
@@ -287,7 +287,7 @@ def _apart(
         also = [path for path in unfit if patterns.matched(layout.pattern, path)]
         fits = not any(patterns.matched(layout.pattern, path) for path in others)
         if fits and len(also) < len(layout.paths):
-            text = f"also matches {units.listed(sorted(also), 3)}, which cannot be read"
+            text = f"also matches {units.join_names(sorted(also), 3)}, which cannot be read"
             doubt = Reason("files", f"{text}: failed runs?", sure=False)
             yield replace(layout, reasons=(*layout.reasons, *([doubt] if also else [])))
         elif by_folder:

@@ -11,7 +11,7 @@ import polars as pl
 
 from ttastats.answers.guessing import columns, lines
 from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
-from ttastats.base.units import listed
+from ttastats.base.units import join_names
 from ttastats.formats.own_logs import names, presets
 from ttastats.formats.own_logs.block import Block
 from ttastats_parsers.own_cells import rows_of, unpivoted
@@ -141,7 +141,7 @@ def _of_table(frame: pl.DataFrame, head: bytes) -> Sketch:
         text = "it has no step, epoch or time: are its rows evaluations?"
         proposal = replace(proposal, reasons=(*proposal.reasons, Reason("step", text, sure=False)))
         is_summary = True
-    title = f"table of {listed(frame.columns, 8)}"
+    title = f"table of {join_names(frame.columns, 8)}"
     return Sketch(("table", *_keys(proposal)), proposal, title, frame.height, is_summary)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ttastats.answers.guessing.proposal import Reason
 from ttastats.base.streams import COMPRESSED
-from ttastats.base.units import listed
+from ttastats.base.units import join_names
 
 #: What a number in a name counts, by the word before it.
 _COUNTED = {
@@ -184,15 +184,15 @@ def _reasons(
     counted = [part.counted for part in parts if part.counted not in {"", "_"}]
     if "entry" in names:
         repeated = runs_inside or "run" in names or bool(counted)
-        text = f"{{entry}}: {listed(names['entry'])}"
+        text = f"{{entry}}: {join_names(names['entry'])}"
         if not repeated and len(paths) > 1:
             text += "; each file is a separate entry, so no entry has repeated runs"
         yield Reason("files", text, repeated or len(paths) == 1)
     if "run" in names:
-        text = f"{{run}}: {listed(names['run'], 3)}; if these are benchmarks, use {{benchmark}}"
+        text = f"{{run}}: {join_names(names['run'], 3)}; if these are benchmarks, use {{benchmark}}"
         yield Reason("files", text, sure=False)
     if "benchmark" in names:
-        text = f"{{benchmark}}: {listed(names['benchmark'])}; if these are entries, use {{run}}"
+        text = f"{{benchmark}}: {join_names(names['benchmark'])}; if these are entries, use {{run}}"
         yield Reason("files", text, sure=False)
     if counted:
         fields = " and ".join(f"{{{name}}}" for name in counted)

@@ -101,7 +101,7 @@ def tried(
         written(proposal) if proposal else None,
         proposal.reasons if proposal else (),
         tuple(_run_seen(run, first) for run in runs),
-        tuple(f"{units.listed(list(places), 3)}: {text}" for text, places in problems.items()),
+        tuple(f"{units.join_names(list(places), 3)}: {text}" for text, places in problems.items()),
         counts,
         _clock(proposal),
     )

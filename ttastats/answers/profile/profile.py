@@ -132,10 +132,10 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
     for name, profile in answers.profiles(rows):
         title = f"{name}: " if several else ""
         parts, measured = [*of_step(profile)], profile_measured.rows(profile)
-        kinds = [WorkRow(**row) for row in _named(answers.by_category(profile), "category")]
-        operators, ranks = [*_operators(profile)], answers.ranks(profile)
+        kinds = [WorkRow(**row) for row in _named(answers.category_table(profile), "category")]
+        operators, ranks = [*_operators(profile)], answers.rank_table(profile)
         sharing = [RankRow(**row) for row in _named(ranks, "rank")] if ranks.height > 1 else []
-        held = answers.measures(profile, "memory_bytes").group_by("of", maintain_order=True)
+        held = answers.measure_rows(profile, "memory_bytes").group_by("of", maintain_order=True)
         most = held.agg(pl.col("value").max()).rows()
         memory = [MemoryRow(name=of, bytes=value) for of, value in most]
         every = [*parts, *kinds, *operators, *sharing, *memory, *measured]
@@ -165,18 +165,18 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
 
 def of_step(profile: pl.DataFrame) -> Iterator[PartRow]:
     """Yield the parts of a step with their seconds, spread over steps, and share."""
-    steps = answers.steps(profile)
-    whole = answers.mean(steps["step_seconds"])
+    steps = answers.step_table(profile)
+    whole = answers.mean_of_known(steps["step_seconds"])
     if steps.is_empty() or not whole:
         return
     parts = {name: steps[measure] for name, measure in answers.PARTS.items()}
-    compute, bound = parts.pop("compute"), answers.compute_bound(profile)
+    compute, bound = parts.pop("compute"), answers.compute_bound_share(profile)
     if bound is None:
         computing = {"compute_bound": compute}
     else:
         computing = {"compute_bound": compute * bound, "memory_bound": compute * (1 - bound)}
     for name, values in {**computing, **parts, "step": steps["step_seconds"]}.items():
-        mean = answers.mean(values)
+        mean = answers.mean_of_known(values)
         yield PartRow(
             name=name,
             n=values.count(),
@@ -192,7 +192,7 @@ def _named(frame: pl.DataFrame, column: str) -> Iterator[dict[str, Any]]:
 
 def _operators(profile: pl.DataFrame) -> Iterator[OperatorRow]:
     """Yield the operators beside their average utilization, the longest first."""
-    operators = answers.operators(profile)
+    operators = answers.operator_table(profile)
     seconds, flops = float(operators["seconds"].sum()), float(operators["flops"].sum())
     average = flops / seconds if seconds and flops else None
     fastest = answers.peak(profile, "peak_flops")
@@ -214,7 +214,7 @@ def _below_average(operators: Sequence[OperatorRow]) -> str:
         return ""
     peak = operators[0].average_utilization
     of_peak = "" if peak is None else f", {units.percent(peak)} of the peak"
-    return f"longest operators below the average of {units.scaled(average, 'FLOP/s')}{of_peak}"
+    return f"longest operators below the average of {units.with_prefix(average, 'FLOP/s')}{of_peak}"
 
 
 def _name(title: str) -> Field[PartRow | WorkRow | OperatorRow | MemoryRow]:
@@ -248,15 +248,15 @@ def _of_operators(rows: Sequence[OperatorRow]) -> list[Field[OperatorRow]]:
 
 
 def _notes(profile: pl.DataFrame) -> Iterator[Note]:
-    devices = answers.measures(profile, "device_name")["text"].unique().sort().to_list()
+    devices = answers.measure_rows(profile, "device_name")["text"].unique().sort().to_list()
     if devices:
         yield note("device", names=[str(device) for device in devices])
-    for rule in answers.measures(profile, "steps")["text"].head(1):
+    for rule in answers.measure_rows(profile, "steps")["text"].head(1):
         yield note("steps", rule=rule)
-    excluded = answers.measures(profile, "warmup_steps").filter(pl.col("value") > 0)
+    excluded = answers.measure_rows(profile, "warmup_steps").filter(pl.col("value") > 0)
     for number, rule in excluded.select("value", "text").head(1).iter_rows():
         yield note("warmup", n=int(number), rule=rule)
-    if not answers.operators(profile)["flops"].sum():
+    if not answers.operator_table(profile)["flops"].sum():
         yield note("no_flops")
     yield note("bound", kernels=", ".join(categories.COMPUTE_BOUND))
     if profile["tensor_core"].any():

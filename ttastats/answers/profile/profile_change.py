@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ttastats.base import percentages, units
-from ttastats.base.errors import refuse_if
+from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note, wording
 from ttastats.report import fields
 from ttastats.report.answer import Report
@@ -20,7 +20,7 @@ from ttastats.report.row import Key, Row
 from ttastats.sides.contrast import ValuesContrast, judged
 from ttastats.sides.options import Options
 from ttastats.stats.decision import side_of
-from ttastats.stats.means import MeanDifference, difference
+from ttastats.stats.means import MeanDifference, mean_difference
 from ttastats.traces import answers
 from ttastats.traces.answers import By
 
@@ -56,17 +56,17 @@ def report(
     confidence: float = 0.95,
 ) -> Report:
     """Return what the steps of B take less or more than those of A, the largest change first."""
-    first, second = answers.samples(a, by), answers.samples(b, by)
+    first, second = answers.sample_table(a, by), answers.sample_table(b, by)
     for label, one in zip(labels, (first, second), strict=True):
         remedy = "Record some with `profile --steps`."
-        refuse_if(one.is_empty(), "contains no training step", label, remedy)
+        raise_if(one.is_empty(), "contains no training step", label, remedy)
     changes = {}
     for name in dict.fromkeys([*first.columns, *second.columns]):
         of_a, of_b = (
             side[name].to_numpy() if name in side.columns else np.zeros(side.height)
             for side in (first, second)
         )
-        gap = difference(of_a, of_b, confidence=confidence)
+        gap = mean_difference(of_a, of_b, confidence=confidence)
         means = float(of_a.mean()), float(of_b.mean())
         if any(means):
             contrast = ValuesContrast({"name": name}, *means, difference=gap, p_value=gap.p_value)
@@ -91,7 +91,7 @@ def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
     """Raise if side B, called by its label, holds a profile of A."""
     shared = not set(a["profile_id"]).isdisjoint(b["profile_id"])
     what = "contains a profile that is also in A"
-    refuse_if(shared, what, label, "Give two different profiles.")
+    raise_if(shared, what, label, "Give two different profiles.")
 
 
 def _row(one: ValuesContrast[float], gap: MeanDifference, whole: MeanDifference) -> ChangeRow:
@@ -111,7 +111,7 @@ def _row(one: ValuesContrast[float], gap: MeanDifference, whole: MeanDifference)
 
 
 def _columns(by: By, confidence: float) -> list[Field[ChangeRow]]:
-    change = f"change [{percentages.text(confidence)}]"
+    change = f"change [{percentages.percent_text(confidence)}]"
     part = Column("part or operator" if by == "operator" else "part", names=True)
     return [
         Field(part, lambda row: Text(row.name)),

@@ -103,12 +103,12 @@ def notes(profile: pl.DataFrame) -> Iterator[Note]:
     if size := _text(profile, "batch_size"):
         yield note("batch_size", size=size)
     for value, rule in (
-        answers.measures(profile, "saturation_batch_size").select("value", "text").rows()
+        answers.measure_rows(profile, "saturation_batch_size").select("value", "text").rows()
     ):
         size = "no batch size" if value is None else f"{value:,.0f} samples"
         yield note("saturation", size=size, rule=rule)
     for code, measure in (("ablation", "ablated_step"), ("workers", "workers_step")):
-        if not answers.measures(profile, f"{measure}_seconds").is_empty():
+        if not answers.measure_rows(profile, f"{measure}_seconds").is_empty():
             yield note(code)
 
 
@@ -122,7 +122,7 @@ def _clock(profile: pl.DataFrame) -> Iterator[Note]:
         yield note("contended.profile", times=wall / step)
     elif clock and step == wall and not answers.runs_on_device(profile):
         yield note("contended.unknown")
-    busy = float(answers.at_work(profile)["seconds"].sum()) / answers.count(profile)
+    busy = float(answers.compute_rows(profile)["seconds"].sum()) / answers.step_count(profile)
     if step and busy > _DISTURBED * step:
         yield note("disturbed", times=busy / step)
 
@@ -133,8 +133,8 @@ def _itself(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
     step = measure("uninstrumented_step_seconds")
     if step is None:
         return
-    number = answers.count(profile)
-    working = answers.at_work(profile)
+    number = answers.step_count(profile)
+    working = answers.compute_rows(profile)
     busy, moved = (float(working[name].sum()) / number for name in ("seconds", "bytes"))
     flops = measure("step_flops")
     fastest = answers.peak(profile, "peak_flops")
@@ -254,13 +254,13 @@ _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
 
 
 def _value(profile: pl.DataFrame, name: str) -> float | None:
-    return answers.mean(answers.measures(profile, name)["value"])
+    return answers.mean_of_known(answers.measure_rows(profile, name)["value"])
 
 
 def _text(profile: pl.DataFrame, name: str) -> str:
-    return str(answers.measures(profile, name)["text"].drop_nulls().first() or "")
+    return str(answers.measure_rows(profile, name)["text"].drop_nulls().first() or "")
 
 
 def _by(profile: pl.DataFrame, name: str) -> dict[str, float]:
     """Return the values of a measure by what they are of."""
-    return dict(answers.measures(profile, name).select("of", "value").drop_nulls().iter_rows())
+    return dict(answers.measure_rows(profile, name).select("of", "value").drop_nulls().iter_rows())

@@ -16,9 +16,15 @@ from ttastats.base import benchmarks
 from ttastats.base.benchmarks import FEWEST_SAMPLES, canonical_name
 from ttastats.outcomes import time_to_target
 from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval
-from ttastats.stats.convergence import Reference, WeightedRuns, between, misfits, smallest_step
+from ttastats.stats.convergence import (
+    Reference,
+    WeightedRuns,
+    interpolate_reference,
+    interpolation_errors,
+    smallest_step,
+)
 from ttastats.stats.moments import mean
-from ttastats.stats.outcomes import Epochs, Outcomes, outcomes
+from ttastats.stats.outcomes import Epochs, Outcomes, make_outcomes
 from ttastats.stats.results import Floats
 from ttastats.table import schema
 
@@ -78,7 +84,7 @@ def benchmark_of(
     if not records:
         of = f" under ruleset {ruleset}" if ruleset else ", and its round is unknown"
         return f"no reference record of {benchmark or 'an unknown benchmark'}{of}"
-    known = benchmarks.by_name(suite or "").get(benchmark or "")
+    known = benchmarks.benchmarks_by_name(suite or "").get(benchmark or "")
     goals = benchmarks.targets(suite or "", benchmark or "", round_)
     # Where no rule says how many runs a submission makes: the reference makes twice as many.
     number = goals[0].runs if goals else max(len(record.values) for record in records) // 2
@@ -139,7 +145,7 @@ def entry_of(group: pl.DataFrame, held: BenchmarkReference) -> Entry:
     if values.len() and not values.null_count():
         amounts = progress.fill_null(0.0).to_numpy()
         of_solved = Epochs(values.to_numpy(), interval)
-        compared = outcomes(amounts, reached.to_numpy(), progress=of_solved)
+        compared = make_outcomes(amounts, reached.to_numpy(), progress=of_solved)
     # The official check takes the word of a run's log for it.
     by_word = progress.filter((status == "success") | ((status == "unknown") & reached))
     converged = None if by_word.null_count() else tuple(by_word.to_list())
@@ -180,8 +186,8 @@ def reference_at(
     low = below[-1]
     position = (size - low.batch_size) / (high.batch_size - low.batch_size)
     means = {record.batch_size: mean(_values(record)) for record in held.records}
-    misfit = misfits([*means], [*means.values()])
-    reference = between(_values(low), _values(high), position, misfit)
+    misfit = interpolation_errors([*means], [*means.values()])
+    reference = interpolate_reference(_values(low), _values(high), position, misfit)
     reference = replace(reference, interval=reference.interval or interval)
     return FoundReference("interpolated", (low.name, high.name), reference)
 

@@ -80,16 +80,16 @@ def _sentence(rows: Sequence[RcpRow], by: Sequence[str], confidence: float) -> s
         if Verdict(row.verdict).directed:
             unlike.setdefault(row.verdict, []).append(name)
     how = "; ".join(
-        f"{len(of):,} {verdict} ({units.listed(of, _NAMED)})" for verdict, of in unlike.items()
+        f"{len(of):,} {verdict} ({units.join_names(of, _NAMED)})" for verdict, of in unlike.items()
     )
     text = (
         f"{sum(map(len, unlike.values())) or 'none'} of "
         f"{units.plural(len(judged), 'entry', 'entries')} converge"
         f"{'s' if len(judged) == 1 else ''} unlike the reference, at "
-        f"{percentages.text(confidence)} each{f': {how}' if how else ''}."
+        f"{percentages.percent_text(confidence)} each{f': {how}' if how else ''}."
     )
     official = Counter(row.official_verdict for row in rows if row.official_verdict)
-    words = units.listed([f"{number:,} {word}" for word, number in official.items()])
+    words = units.join_names([f"{number:,} {word}" for word, number in official.items()])
     return f"{text[:1].upper()}{text[1:]}{f' Official check: {words}.' if words else ''}"
 
 
@@ -100,7 +100,7 @@ def unanswered(answer: Report) -> int:
 
 def _reasons(rows: Sequence[RcpRow]) -> str:
     reasons = {str(row.status) for row in rows if row.reference_n is None}
-    return units.listed(sorted(reasons), between="; ")
+    return units.join_names(sorted(reasons), between="; ")
 
 
 def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> list[Field[RcpRow]]:
@@ -184,7 +184,7 @@ def _official(row: RcpRow) -> str:
     if row.official_limit is None:
         return f"official  {row.official_verdict}: {row.official_reason}"
     mean, reference, limit = (
-        units.counted(value or 0.0, row.unit or "")
+        units.mean_count(value or 0.0, row.unit or "")
         for value in (row.official_mean, row.official_reference_mean, row.official_limit)
     )
     factor = f", time x{applied:.4f}" if (applied := _applied(row)) > 1 else ""

@@ -27,7 +27,7 @@ from ttastats.answers.rcp.convergence_sides import (
 from ttastats.answers.score import scaling_factor
 from ttastats.report.keys import High, LeftOutKeys, Low, ReachedCount, RunCount
 from ttastats.report.row import Key, Row
-from ttastats.stats.convergence import Reference, convergence, passes, stopped_early
+from ttastats.stats.convergence import Reference, convergence_ratio, pass_rate, stopped_early
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.outcomes import Outcomes
 from ttastats.stats.verdict import Verdict
@@ -202,7 +202,7 @@ def _compared(row: RcpRow, entry: Entry, unit: Unit, found: FoundReference | str
 
 
 def _with_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
-    compared = convergence(entry, reference, confidence=row.confidence)
+    compared = convergence_ratio(entry, reference, confidence=row.confidence)
     solved, ratio = entry.times[entry.reached], compared.ratio.estimate or 0.0
     row = structs.replace(
         row,
@@ -238,7 +238,7 @@ def _rates(
     if point is None or isinstance(found, str):
         return {}
     same, faster_5, faster_10 = (
-        passes(
+        pass_rate(
             found.reference,
             point.limit - held.rules.slack,
             held.rules.runs,

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from ttastats.base.errors import TtastatsError
-from ttastats.base.nearest import among
+from ttastats.base.nearest import suggestion
 
 
 class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -53,5 +53,6 @@ def named(name: str) -> Rules:
     raise TtastatsError(
         f"unknown rules {name!r}" if name else "no rules given",
         where="--rules",
-        remedy=f"{among(name, known(), 'Rules', most=len(known()))} `--rules list` describes them.",
+        remedy=suggestion(name, known(), "Rules", most=len(known()))
+        + " `--rules list` describes them.",
     )

@@ -113,7 +113,7 @@ def _sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) -> str:
     text = f"{of}B is a record by the rules of {rules.name} ({grounds})."
     unsettled = [check for check in record.checks if check.name in _SETTLED]
     if silent := [check.name for check in unsettled if check.result == "not known"]:
-        text += f" Not in the logs: {units.listed(silent)}."
+        text += f" Not in the logs: {units.join_names(silent)}."
     failed = (check for check in unsettled if check.result == "failed")
     return text + "".join(f" But {check.name}: {check.figures}." for check in failed)
 

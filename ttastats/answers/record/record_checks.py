@@ -12,7 +12,7 @@ import polars as pl
 
 from ttastats.answers.record.contest_rules import Rules
 from ttastats.base import units
-from ttastats.base.note import filled
+from ttastats.base.note import fill_template
 from ttastats.outcomes.budget import Lengths, lengths
 from ttastats.outcomes.counted import counted, standing
 from ttastats.sides import shared_runs
@@ -50,7 +50,7 @@ def once(runs: pl.DataFrame) -> pl.DataFrame:
 def number(counts: Mapping[str, int], missing: Mapping[str, int], rules: Rules) -> Check:
     """Return the check of the number of runs (or studies) a side, and of those without a value."""
     forms = ("study", "studies") if rules.value == "target" else ("run", "runs")
-    figures = units.listed([f"{name} {units.plural(n, *forms)}" for name, n in counts.items()])
+    figures = units.join_names([f"{name} {units.plural(n, *forms)}" for name, n in counts.items()])
     if few := min(counts.values()) < rules.least_runs:
         figures += f"; the rules require {rules.least_runs}"
     without = [f"{n} of {name} without a value" for name, n in missing.items() if n]
@@ -92,7 +92,7 @@ def evidence(every: Sides, rules: Rules) -> list[Check]:
     checks: dict[str, Check] = {}
     for rule in _RULES:
         if rule.check not in {*checks, *unasked} and (fact := rule.fact(about)):
-            words, decides = filled(rule.words, fact), rules.counts in rule.decides
+            words, decides = fill_template(rule.words, fact), rules.counts in rule.decides
             checks[rule.check] = Check(rule.check, rule.result, words, decides, rule.disproves)
     return [*checks.values()]
 
@@ -110,7 +110,7 @@ def _repeated_seeds(about: _Evidence) -> list[str]:
     for name, runs in about.sides.items():
         counts = sorted(Counter(runs["seed"].drop_nulls()).items())
         if seeds := [f"{seed} {n} times" for seed, n in counts if n > 1]:
-            repeated.append(f"{name}: {units.listed(seeds)}")
+            repeated.append(f"{name}: {units.join_names(seeds)}")
     return repeated
 
 
@@ -124,7 +124,9 @@ def _mixed_setups(about: _Evidence) -> list[str]:
 
 
 def _mixed(kinds: Mapping[str, Sequence[str]]) -> list[str]:
-    return [f"{name} mixes {units.listed(some)}" for name, some in kinds.items() if len(some) > 1]
+    return [
+        f"{name} mixes {units.join_names(some)}" for name, some in kinds.items() if len(some) > 1
+    ]
 
 
 def _machines(about: _Evidence) -> dict[str, list[str]]:
@@ -149,7 +151,7 @@ def _unnamed_machines(about: _Evidence) -> str:
         for name, some in seconds.items()
         if some.len()
     ]
-    return f"{unnamed}; {units.listed(times)}" if unnamed and times else unnamed
+    return f"{unnamed}; {units.join_names(times)}" if unnamed and times else unnamed
 
 
 def _turns(about: _Evidence) -> int:
@@ -169,7 +171,9 @@ def _stops(about: _Evidence, unlike: Sequence[str | None] = ()) -> str:
     if unlike and not any(end.unit in unlike and not end.one for end in ends.values()):
         return ""
     least = {name: "" if end.one else f"{end.said(end.least)} to " for name, end in ends.items()}
-    return units.listed([f"{name} {least[name]}{end.said(end.most)}" for name, end in ends.items()])
+    return units.join_names(
+        [f"{name} {least[name]}{end.said(end.most)}" for name, end in ends.items()]
+    )
 
 
 def _length(runs: pl.DataFrame) -> Lengths:

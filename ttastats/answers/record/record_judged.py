@@ -18,15 +18,15 @@ from ttastats.answers.record.contest_rules import Rules
 from ttastats.answers.record.record_checks import Check, Result, Sides, evidence, number, once
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
-from ttastats.base.units import Digits, digits_of
+from ttastats.base.units import Digits, digits_for
 from ttastats.outcomes import left_out
 from ttastats.outcomes.budget import END
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.sides.quality_comparison import QualityComparison, compare, step_of
 from ttastats.stats.decision import side_of
-from ttastats.stats.means import AgainstNumber, against
-from ttastats.stats.permutation import mann_whitney
+from ttastats.stats.means import AgainstNumber, compare_with_number
+from ttastats.stats.permutation import mann_whitney_p
 from ttastats.stats.quantiles import t_tail
 from ttastats.table.schema import recorded
 
@@ -111,7 +111,7 @@ def of_target(runs: pl.DataFrame, rules: Rules) -> AgainstNumber:
 def _against(
     runs: pl.DataFrame, threshold: float, rules: Rules, sigma: float | None = None
 ) -> AgainstNumber:
-    return against(
+    return compare_with_number(
         runs["quality"].to_numpy(), threshold, higher_is_better=rules.meets == ">=",
         level=rules.level, resolution=step_of(runs), sigma=sigma,
     )  # fmt: skip
@@ -125,7 +125,7 @@ def holds(test: AgainstNumber, rules: Rules) -> bool:
 
 
 def _meets(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rules) -> Check:
-    digits = digits_of([test.threshold], test.sd, test.mean)
+    digits = digits_for([test.threshold], test.sd, test.mean)
     sign = "≥" if rules.meets == ">=" else "≤"
     figures = f"{_metric(runs)} {sign} {test.threshold:g}: {_mean(runs, digits)}"
     if rules.least_score is not None and test.margin is not None:
@@ -136,7 +136,7 @@ def _meets(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rules) -> 
         figures += f", one-sided {kind}: {_p_text(test.p_value, rules)}"
     figures += "" if rules.tested else _OURS
     passed, failed = holds(test, rules), test.margin is None or test.margin <= 0
-    if not passed and not failed and (needed := test.needed) and needed > test.n:
+    if not passed and not failed and (needed := test.runs_needed) and needed > test.n:
         figures += f"; {needed:,} such runs would show it"
     title = "quality" if name == "B" else "A's quality"
     return _check(title, figures, passed=passed, failed=failed, decides=name == "B")
@@ -149,7 +149,7 @@ def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedR
         return JudgedRecord((_check("quality", "no baseline", passed=False),))
     gain, p_value = gained
     mean, sd = _moments(sides["B"])
-    digits = digits_of([], sd, mean)
+    digits = digits_for([], sd, mean)
     figures = (
         f"{_metric(sides['B'])}: {_mean(sides['B'], digits)}, better by {digits.signed(gain)} "
         f"(at least {rules.margin:.2g})"
@@ -196,7 +196,7 @@ def _mean(runs: pl.DataFrame, digits: Digits) -> str:
 
 
 def _p_text(p_value: float, rules: Rules) -> str:
-    return f"{units.p_text(p_value)}, level {percentages.text(rules.level)}"
+    return f"{units.p_text(p_value)}, level {percentages.percent_text(rules.level)}"
 
 
 def _cost(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
@@ -237,7 +237,7 @@ def _seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
             estimate, low, high, p_value = ratio.estimate, ratio.low, ratio.high, ratio.p_value
     else:
         mean_a = stated or math.nan
-        mean = against(times["B"], mean_a, higher_is_better=False, level=_SURE / 2)
+        mean = compare_with_number(times["B"], mean_a, higher_is_better=False, level=_SURE / 2)
         estimate = mean_a / mean_b
         # A mean time that may be 0 or less bounds its reciprocal on one side only.
         low = mean_a / mean.high if mean.high else None
@@ -325,7 +325,7 @@ def _trials(studies: Mapping[str, pl.DataFrame], rules: Rules) -> Check:
     """Check that studies have equal numbers of trials: the best of more is better by chance."""
     numbers = {name: sorted(best["trials"].unique()) for name, best in studies.items()}
     each = [f"{name} {' or '.join(map(str, some))}" for name, some in numbers.items()]
-    figures = f"{units.listed(each)} per study"
+    figures = f"{units.join_names(each)} per study"
     equal = len({n for some in numbers.values() for n in some}) == 1
     if equal and numbers["B"][0] in rules.trials:
         return Check("trials", "passed", figures)
@@ -335,10 +335,10 @@ def _trials(studies: Mapping[str, pl.DataFrame], rules: Rules) -> Check:
 
 def _reached(name: str, studies: pl.DataFrame, median: float) -> Check:
     times = [units.seconds(time, 4) if math.isfinite(time) else "–" for time in studies["best"]]
-    trials = units.listed([str(n) for n in studies["trials"].unique().sort()], between=" or ")
+    trials = units.join_names([str(n) for n in studies["trials"].unique().sort()], between=" or ")
     reached = math.isfinite(median)
     middle = units.seconds(median, 4) if reached else "not reached"
-    figures = f"median {middle} of the best of {trials} trials: {units.listed(times)}"
+    figures = f"median {middle} of the best of {trials} trials: {units.join_names(times)}"
     title = "quality" if name == "B" else "A's quality"
     return _check(title, figures, passed=reached, failed=not reached, decides=name == "B")
 
@@ -356,7 +356,7 @@ def _faster(
         return _check("faster", figures, passed=False, failed=True)
     # Times that were not reached rank last and tie.
     ranked = [best["best"].replace(float("inf"), 1e300).to_numpy() for best in studies.values()]
-    one_sided = mann_whitney(*ranked, rng=np.random.default_rng(1)) / 2
+    one_sided = mann_whitney_p(*ranked, rng=np.random.default_rng(1)) / 2
     ratio = "A's median does not reach it"
     if math.isfinite(a):
         ratio = f"ratio of medians {units.ratio(a / b)}"

@@ -12,8 +12,8 @@ from ttastats.answers.record.contest_rules import Rules
 from ttastats.answers.record.record_checks import once
 from ttastats.answers.record.record_judged import holds, of_target
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError, refuse_if
-from ttastats.base.nearest import among
+from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.nearest import suggestion
 from ttastats.outcomes import at_budget
 from ttastats.outcomes.budget import END, Budget
 from ttastats.outcomes.direction import is_upwards
@@ -64,9 +64,9 @@ def _target(rules: Rules, what: Question) -> UserTarget | None:
     if not what.target:
         return None
     target, *others = parse_targets(what.target)
-    refuse_if(others, "rules have a single target", "--target", "Give one.")
+    raise_if(others, "rules have a single target", "--target", "Give one.")
     without = rules.counts == "quality"
-    refuse_if(without, f"{rules.name} has no target", "--target", "Leave out --target.")
+    raise_if(without, f"{rules.name} has no target", "--target", "Leave out --target.")
     return target
 
 
@@ -94,7 +94,9 @@ def _metric(sources: Sequence[Source], rules: Rules, what: Question, named: str 
     common = [name for name in logged[0] if all(name in names for names in logged)]
     if known := [name for name in wanted if name in common]:
         return known[0]
-    there = among(wanted[0], common, "They log") if common else "They have no metric in common."
+    there = (
+        suggestion(wanted[0], common, "They log") if common else "They have no metric in common."
+    )
     raise TtastatsError(
         f"the runs do not log the quality that {rules.name} judges: {' or '.join(wanted)}",
         where="--metric" if named else f"--rules {rules.name}",
@@ -106,7 +108,7 @@ def _logged_target(sides: Sequence[Chosen], rules: Rules) -> float:
     """Return the one target of the runs of all sides."""
     targets = pl.concat([side.runs["target_value"] for side in sides]).drop_nulls().unique().sort()
     if targets.len() != 1:
-        known = units.listed([f"{value:g}" for value in targets])
+        known = units.join_names([f"{value:g}" for value in targets])
         raise TtastatsError(
             f"runs of several targets: {known}" if known else "the runs have no target",
             where=f"--rules {rules.name}",
@@ -163,11 +165,11 @@ def by_benchmark(
             same = all(shared_runs.without(side, both).is_empty() for side in sides.values())
             what = f"{labels[0]} and {labels[1]} contain the same runs"
             remedy = "Give other runs, or select two parts of one file with --a and --b."
-            refuse_if(same, what, None, remedy)
+            raise_if(same, what, None, remedy)
         yield benchmark, sides
     lacking = [benchmark for benchmark in theirs if benchmark not in new]
     remedy = "Add them, or exclude the benchmark: --where 'benchmark!=...'."
-    refuse_if(lacking, f"{labels[-1]} has no runs of {_named(lacking)}", None, remedy)
+    raise_if(lacking, f"{labels[-1]} has no runs of {_named(lacking)}", None, remedy)
 
 
 def _parts(runs: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
@@ -176,4 +178,4 @@ def _parts(runs: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
 
 
 def _named(benchmarks: Sequence[str | None] | dict[str | None, pl.DataFrame]) -> str:
-    return units.listed([str(name or "an unknown benchmark") for name in benchmarks], 5)
+    return units.join_names([str(name or "an unknown benchmark") for name in benchmarks], 5)

@@ -15,7 +15,7 @@ import msgspec
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError
 from ttastats.base.metric_names import higher_is_better
-from ttastats.base.nearest import among
+from ttastats.base.nearest import suggestion
 from ttastats.base.records import FORMER_NAMES
 from ttastats.formats.own_logs import patterns
 from ttastats.formats.own_logs.names import SECONDS
@@ -186,7 +186,7 @@ def block_of(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
     for key in keys:
         if key not in KEYS:
             raise TtastatsError(
-                f"unknown key {key!r}", where=where(key), remedy=among(key, KEYS, "Keys")
+                f"unknown key {key!r}", where=where(key), remedy=suggestion(key, KEYS, "Keys")
             )
     reader = _Reader(keys, where)
     return Block(
@@ -311,7 +311,7 @@ def metric_of(text: str) -> Metric:
         raise ValueError(f"metric {text!r} cannot be read\n{remedy}")
     name = match["quoted"] or match["plain"]
     if match["meets"]:
-        target = percentages.any_number(f"{match['value']}{match['percent'] or ''}")
+        target = percentages.parse_number(f"{match['value']}{match['percent'] or ''}")
         if target is None:
             raise ValueError(f"{match['value']!r} is no number\n{remedy}")
         return Metric(name, match["meets"] == ">=", target, bool(match["percent"]))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ttastats.base.errors import TtastatsError
-from ttastats.base.nearest import among
+from ttastats.base.nearest import suggestion
 from ttastats.formats.own_logs import presets
 from ttastats.formats.own_logs.block import BACK, Block, Keys, block_of
 
@@ -63,7 +63,7 @@ def described(keys: Keys, where: Callable[[str], str], root: str, *, quiet: bool
             raise TtastatsError(
                 f"unknown preset {name!r}",
                 where=where("preset"),
-                remedy=among(str(name), presets.presets(), "Presets", most=40),
+                remedy=suggestion(str(name), presets.presets(), "Presets", most=40),
             )
         base = presets.presets()[name].keys
         if "metric" in keys:  # which is to be there

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ttastats.base.metric_names import evaluated, higher_is_better
+from ttastats.base.metric_names import evaluation_metrics, higher_is_better
 
 #: Counts by their names, the likeliest first.
 COUNTS = {
@@ -43,7 +43,7 @@ CLOCKS = {name: seconds for seconds, names in _CLOCKS.items() for name in names}
 def metrics(columns: Iterable[str]) -> tuple[str, ...]:
     """Guess which columns are metrics of quality: those of evaluations whose direction is known."""
     names = tuple(columns)
-    measured = evaluated(names)
+    measured = evaluation_metrics(names)
     return tuple(
         name
         for name in names

@@ -8,7 +8,7 @@ from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import Any
 
-from ttastats.base.file_names import file_name
+from ttastats.base.file_names import safe_file_name
 from ttastats.recording import dawnbench
 from ttastats.table.schema import recorded
 
@@ -22,8 +22,8 @@ def files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
     run = rows[0]
     benchmark = str(run["benchmark"] or "unknown")
     kind = "inference" if benchmark.endswith(_INFERENCE) else "train"
-    place = PurePosixPath("dawnbench", file_name(benchmark.removesuffix(_INFERENCE)), kind)
-    stem = file_name(run["entry"])
+    place = PurePosixPath("dawnbench", safe_file_name(benchmark.removesuffix(_INFERENCE)), kind)
+    stem = safe_file_name(run["entry"])
     started = run["started_at"]
     fields = {
         "author": run["submitter"],
@@ -32,7 +32,7 @@ def files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
         "costPerHour": run["cost_per_hour"],
         "timestamp": None if started is None else f"{started:%Y-%m-%d}",
     }
-    texts = {place / f"{stem}.json": dawnbench.description(fields | recorded(run["extra"]))}
+    texts = {place / f"{stem}.json": dawnbench.description_json(fields | recorded(run["extra"]))}
     if run["metric"] is not None:
         texts[place / f"{stem}.tsv"] = _table(rows)
     return texts
@@ -47,4 +47,4 @@ def _table(rows: Sequence[Row]) -> str:
         first = next(iter(scores.values()))
         logged = (scores[name]["logged_value"] if name in scores else None for name in metrics)
         lines.append([first["epoch"], first["seconds"], *logged])
-    return dawnbench.table(metrics, lines)
+    return dawnbench.curve_table(metrics, lines)

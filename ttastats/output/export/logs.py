@@ -72,8 +72,8 @@ def _files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosixPath
     if run["suite"] in _MLPERF or mlperf.was_recorded(run):
         folder = mlperf.folder(run)
         log = folder / str(run["source"]).rsplit("/", 1)[-1]
-        if result_files.number_of(log) is None or log in taken:
-            numbered = (folder / name for name in result_files.names())
+        if result_files.log_number(log) is None or log in taken:
+            numbered = (folder / name for name in result_files.log_names())
             log = next(place for place in numbered if place not in taken)
         return {log: mlperf.log(rows), **mlperf.companions(run)}
     if run["suite"] != "dawnbench":

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from ttastats.base.file_names import file_name
+from ttastats.base.file_names import safe_file_name
 from ttastats.recording import mllog
 from ttastats.table.schema import recorded
 
@@ -36,8 +36,10 @@ def folder(run: Row) -> PurePosixPath:
     if round_ is not None and run["suite"] == "mlperf_hpc":
         round_ = f"hpc_results_{round_}"
     above = [round_, *(owner or [run["submitter"]])]
-    names = [file_name(name) for name in above if name is not None]
-    return PurePosixPath(*names, "results", file_name(system), file_name(run["benchmark"]))
+    names = [safe_file_name(name) for name in above if name is not None]
+    return PurePosixPath(
+        *names, "results", safe_file_name(system), safe_file_name(run["benchmark"])
+    )
 
 
 def companions(run: Row) -> dict[PurePosixPath, str]:
@@ -73,7 +75,7 @@ def log(rows: Sequence[Row]) -> str:
     zero = run["started_at"].timestamp() if run["started_at"] else init or 0.0
     events = [*_head(run, extra, init), *_targets(rows), *_scores(rows), *_end(run)]
     return "".join(
-        mllog.line(
+        mllog.event_line(
             kind, None if at is None else mllog.milliseconds(zero + at), key, value, metadata
         )
         for at, kind, key, value, metadata in events
@@ -113,7 +115,7 @@ def _head(run: Row, extra: Mapping[str, Any], init: float | None) -> Iterator[_E
 
 def _unless_folder(name: str | None) -> str | None:
     """Return a name that the folders do not tell."""
-    return None if name is None or file_name(name) == name else name
+    return None if name is None or safe_file_name(name) == name else name
 
 
 def _targets(rows: Iterable[Row]) -> Iterator[_Event]:

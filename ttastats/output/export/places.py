@@ -59,7 +59,7 @@ def export(table: pl.LazyFrame, output: Path) -> Exported:
     if write is None:
         return logs.write(table, output)
     if output.exists() and store.is_ours(output):
-        raise atomic.occupied(output, "is a ttastats table")
+        raise atomic.overwrite_error(output, "is a ttastats table")
     with atomic.replacing(output) as temporary:
         write(table, temporary)
     return Exported(output, runs, {})

@@ -132,7 +132,7 @@ def _title(labels: Sequence[str], axis: Axis, report: Report) -> str:
     if rows:  # of qualities at a budget, `val_loss at step 3325`
         metrics = {row.metric for row in rows}
         metric = (metrics.pop() if len(metrics) == 1 else None) or "Quality"
-        each = f"{units.listed(others, 3)} against {first}" if others else first
+        each = f"{units.join_names(others, 3)} against {first}" if others else first
         return f"{metric} {rows[0].at}: {each}"
     what = f"{axis.to_target[:1].upper()}{axis.to_target[1:]}"
     if not others:

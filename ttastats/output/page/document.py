@@ -8,7 +8,7 @@ from html import escape
 from json import dumps
 from urllib.parse import quote
 
-from ttastats.base.json_safe import script_text
+from ttastats.base.json_safe import script_json
 from ttastats.base.version import __version__
 from ttastats.output.page import embedded, figure, figure_rows, league
 from ttastats.output.page.content import Content
@@ -176,7 +176,7 @@ def _data(content: Content) -> str:
         for name in ("light", "dark")
     }
     columns = choices.to_dict(as_series=False)
-    return script_text(
+    return script_json(
         {
             "filters": choices.columns[:-1],
             "choices": {"height": choices.height, "columns": columns},

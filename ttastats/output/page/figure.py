@@ -88,7 +88,7 @@ def figure(
     thin = len(rows) >= figure_rows.THIN_FROM
     layouts = (_WIDE_THIN, _NARROW_THIN) if thin else (_WIDE, _NARROW)
     times = [time for row in rows for runs in (row.a, row.b) for time in runs.times]
-    level = percentages.text(confidence)
+    level = percentages.percent_text(confidence)
     both = scale.of(times, axis.unit), _ratios(rows)
     frames = (_Frame(layout, *both, axis.unit, links) for layout in layouts)
     return "\n".join(_drawn(rows, sides, axis, level, frame) for frame in frames)
@@ -274,11 +274,11 @@ def _speedup(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
         yield _text(layout.words.x, layout.words.y, "–", "t")
         return
     place, tone = layout.ratio, "dim" if row.carried else row.tone
-    words = units.times(row.ratio)
+    words = units.factor(row.ratio)
     if row.low and row.high:
         x, end = _x(ratios, row.low, place), _x(ratios, row.high, place)
         yield f'<path class="ci {tone}" d="M{x:.1f} {place.y:g}H{end:.1f}"/>'
-        words += units.within(row.low, row.high)
+        words += units.interval_suffix(row.low, row.high)
     if row.ratio > 0:
         x = _x(ratios, row.ratio, place)
         yield f'<path class="pt {tone}" d="M{x:.1f} {place.y:g}h.01"/>'
@@ -289,7 +289,7 @@ def _speedup(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
     if row.parts and layout.bars:
         yield from _bars(row, ratios, replace(place, y=layout.bars.y), layout.parts is None)
     if row.parts and layout.parts:
-        words = " · ".join(f"{name} {units.times(ratio)}" for name, ratio in row.parts)
+        words = " · ".join(f"{name} {units.factor(ratio)}" for name, ratio in row.parts)
         yield _text(layout.parts.x, layout.parts.y, words, "t")
 
 

@@ -138,7 +138,7 @@ def _table(
             f"linear-gradient(var(--line) 0 0) {100 * ticks.share(value):.1f}% 0/1px 100% no-repeat"
             for value, _ in ticks.ticks
         ),
-        level=percentages.text(one.confidence),
+        level=percentages.percent_text(one.confidence),
         rows=tuple(rows),
         lanes=max((len(brackets) for brackets in lanes), default=0),
         tied=league.tied(one),

@@ -72,7 +72,7 @@ def content(
         drawn = shared.by_name(first)
     if len(drawn) < len(profiles):
         notes.append(note("not_drawn.profiles", drawn=len(drawn), n=len(profiles)))
-    names, compared = units.listed(list(profiles)), units.listed([b for _, b, _ in changes])
+    names, compared = units.join_names(list(profiles)), units.join_names([b for _, b, _ in changes])
     asks = f"Is a step of {compared} shorter than one of {a}?"
     return Content(
         title=title or (asks if changes else f"Time of a step of {names}"),
@@ -98,7 +98,7 @@ def _first_step(name: str, rows: pl.DataFrame) -> Conclusion:
         return Conclusion(name, "time of a step", sentence)
     gain = f"{units.percent(share)} of a step"
     if most.name != "compute_bound":  # the one part that no step is without
-        gain += f", at most {units.times(1 / (1 - share))} faster without"
+        gain += f", at most {units.factor(1 / (1 - share))} faster without"
     text = f"First {profile_report.TITLES[most.name]} ({gain}): {_REMEDIES[most.name]}."
     return Conclusion(name, "what to do", text, sentence)
 
@@ -122,13 +122,13 @@ def _together(profiles: Profiles, changes: Sequence[Change], told: Sequence[Note
 
 
 def _facts(profiles: Profiles) -> tuple[Fact, ...]:
-    steps = [f"{name}: {answers.steps(rows).height:,}" for name, rows in profiles.items()]
-    facts = [Fact("Steps", units.listed(steps, between="; "))]
+    steps = [f"{name}: {answers.step_table(rows).height:,}" for name, rows in profiles.items()]
+    facts = [Fact("Steps", units.join_names(steps, between="; "))]
     for name, measure in _FACTS.items():
-        measured = (answers.measures(rows, measure) for rows in profiles.values())
+        measured = (answers.measure_rows(rows, measure) for rows in profiles.values())
         values = pl.concat([each.select("text", "value") for each in measured]).iter_rows()
         texts = (text if value is None else units.count(value) for text, value in values)
-        facts.append(Fact(name, units.listed([text for text in dict.fromkeys(texts) if text])))
+        facts.append(Fact(name, units.join_names([text for text in dict.fromkeys(texts) if text])))
     return tuple(fact for fact in facts if fact.text)
 
 

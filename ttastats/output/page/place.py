@@ -28,7 +28,7 @@ def expect(path: Path, inputs: Iterable[Place]) -> None:
     with suppress(OSError), path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
     if path.exists() and _SIGN not in head:
-        raise atomic.occupied(path, "already exists and is not a ttastats report")
+        raise atomic.overwrite_error(path, "already exists and is not a ttastats report")
 
 
 def write(path: Path, text: str) -> None:

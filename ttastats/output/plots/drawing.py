@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
-from ttastats.base.json_safe import script_text
+from ttastats.base.json_safe import script_json
 from ttastats.base.stores import Place
 from ttastats.output.plots import fonts, renderer, theme
 from ttastats.output.plots.names import LINE, NAME, fitting
@@ -123,7 +123,7 @@ def html(plots: Sequence[Drawable], look: Style | None = None) -> str:
     return as_html.filled(
         "output/plots/page.html",
         plots=plots,
-        data=script_text([specification(plot, look) for plot in plots]),
+        data=script_json([specification(plot, look) for plot in plots]),
         program=f"{renderer.vega()}\n{_PROGRAM}",
     )
 

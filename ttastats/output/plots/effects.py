@@ -69,7 +69,7 @@ def _reports(material: Material) -> Iterator[Report]:
 def _panels(report: Report, material: Material) -> Iterator[Plot]:
     """Yield a panel for each part of each benchmark, on one axis; they share a table."""
     rows = [row for row in report.records if isinstance(row, EffectRow) and row.ratio_low]
-    level = percentages.text(material.options.confidence)
+    level = percentages.percent_text(material.options.confidence)
     for benchmark in dict.fromkeys(row.keys.get("benchmark") for row in rows):
         of = [row for row in rows if row.keys.get("benchmark") == benchmark]
         table = pl.DataFrame(
@@ -92,7 +92,7 @@ def _panels(report: Report, material: Material) -> Iterator[Plot]:
             title = charts.opening(f"{part} by setting") + (f": {benchmark}" if benchmark else "")
             yield charts.plot(
                 KIND, benchmark, title, caption, _chart(name, table, part, level), {name: table},
-                height=max(2, shown.height) * _STEP, described=f"{units.listed(told, 8)}.",
+                height=max(2, shown.height) * _STEP, described=f"{units.join_names(told, 8)}.",
             )  # fmt: skip
 
 

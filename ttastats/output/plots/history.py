@@ -104,7 +104,7 @@ def _plot(keys: dict[str, Any], history: History, parts: Sequence[Part]) -> Plot
         "A point is the share of a night's runs that failed." if shares else
         "A point is the mean of a night's runs, as a ratio to the first segment.",
         "Lines are the means of segments; a change lies between the nights of its band (95%).",
-        f"Changes: {units.listed(changed)}." if changed else "No change.",
+        f"Changes: {units.join_names(changed)}." if changed else "No change.",
     )  # fmt: skip
     known = " ".join(str(value) for value in keys.values() if value is not None)
     name = f"history of {'failures' if shares else 'times'}: {known}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ttastats.base.errors import TtastatsError, refuse_if
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.note import Note, note
 from ttastats.output.plots import (
     effects,
@@ -111,7 +111,7 @@ def of(kind: str, metric: str = "", on: Sequence[str] = ()) -> Draw:
             remedy=f"Supported by: {', '.join(quality.OF_ANY_METRIC)}.",
         )
     none = f"plot {kind} does not support --on"
-    refuse_if(bool(on) and kind != effects.KIND, none, "--on", f"Supported by: {effects.KIND}.")
+    raise_if(bool(on) and kind != effects.KIND, none, "--on", f"Supported by: {effects.KIND}.")
     return KINDS[kind]
 
 

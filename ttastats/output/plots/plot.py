@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from ttastats.base.errors import TtastatsError
-from ttastats.base.json_safe import plain
+from ttastats.base.json_safe import json_value
 
 if TYPE_CHECKING:
     import altair as alt
@@ -44,7 +44,7 @@ class Plot:
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of a table as JSON can hold them: no NaN, no infinity, times in UTC."""
-        return [plain(row) for row in self.data[name].iter_rows(named=True)]
+        return [json_value(row) for row in self.data[name].iter_rows(named=True)]
 
     def specification(self, **config: Any) -> dict[str, Any]:
         """Return the Vega-Lite specification with its data in it.

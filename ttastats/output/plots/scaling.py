@@ -93,7 +93,7 @@ def _plot(rows: pl.DataFrame, several: bool) -> Plot:
     caption = (
         f"{units.plural(n, 'run')} of {units.plural(rows.height, 'entry', 'entries')}: {reached:,} "
         "reached the target. Speedup over the entry of the same submitter, hardware and software "
-        f"with the fewest accelerators ({units.listed(fewest)}); lines go through the fastest "
+        f"with the fewest accelerators ({units.join_names(fewest)}); lines go through the fastest "
         "entry of each size, the dashed grey line is the ideal. Vertical lines are 95% intervals.",
         "" if len(labels) > _BOTH_UP_TO else "Throughput (hollow, dotted) is from time per epoch.",
     )

@@ -61,15 +61,14 @@ def plots(material: Material) -> tuple[Plot, ...]:
         )
     shown, choice = _farthest(table)
     sides = side_labels(material.sides)
-    level = percentages.text(material.options.confidence)
+    level = percentages.percent_text(material.options.confidence)
     of = material.axis
     title = charts.opening(of.ratio if of.is_time else f"{of.noun} ratio") + (
         f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
     )
     counts = [f"{row.benchmark} {_reached(row)}" for row in rows]
-    caption = (
-        choice, _right_of_one(of, level), _estimands(rows, of), f"n: {units.listed(counts, 8)}.",
-    )  # fmt: skip
+    n = f"n: {units.join_names(counts, 8)}."
+    caption = choice, _right_of_one(of, level), _estimands(rows, of), n
     whole = shown.filter(pl.col("place") == 0).head(12)
     described = " ".join(
         f"{row['row'].replace(names.LINE, ' · ')} {row['ratio']:.3g}, {row['verdict']}."
@@ -162,7 +161,7 @@ def _estimands(rows: Sequence[TimesRow], of: Axis) -> str:
     text = ""
     if failed:
         text = (
-            f"Where runs failed ({units.listed(failed)}), the {of.ratio} is the ratio of "
+            f"Where runs failed ({units.join_names(failed)}), the {of.ratio} is the ratio of "
             f"expected {'times' if of.is_time else of.noun} to a success; its parts use only the "
             "runs that reached the target."
         )

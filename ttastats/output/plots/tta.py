@@ -31,7 +31,7 @@ _FARTHEST = 4.0
 
 def plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark."""
-    level = percentages.text(material.options.confidence)
+    level = percentages.percent_text(material.options.confidence)
     timed = [
         (panel, charts.table_of_runs(panel).filter(pl.col("observed_seconds") > 0))
         for panel in material.panels

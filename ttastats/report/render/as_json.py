@@ -7,7 +7,7 @@ from json import dumps
 
 import polars as pl
 
-from ttastats.base.json_safe import plain
+from ttastats.base.json_safe import json_value
 from ttastats.base.version import __version__
 from ttastats.report.answer import Report
 
@@ -19,7 +19,7 @@ def render(report: Report) -> str:
         {
             "ttastats": __version__,
             "command": report.command,
-            "rows": [] if lines else [plain(row, infinity="inf") for row in report.rows],
+            "rows": [] if lines else [json_value(row, infinity="inf") for row in report.rows],
             "notes": [
                 {"code": note.code, "mark": note.mark, "text": note.text} for note in report.notes
             ],

@@ -65,6 +65,6 @@ def _number(value: Quantity, number: float) -> str:
         case "number":
             return units.significant(number)
         case "bytes":
-            return units.scaled(number, "B")
+            return units.with_prefix(number, "B")
         case "flop/second":
-            return units.scaled(number, "FLOP/s")
+            return units.with_prefix(number, "FLOP/s")

@@ -54,7 +54,7 @@ def _of_other_places(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterat
     if budget.interpolate:
         yield Finding.worded("interpolated", "allowance")
     elif np.ptp(places) <= _SAME_PLACE * min(_interval(runs) or budget.amount for runs in (a, b)):
-        where = units.counted(float(places.mean()), AMOUNTS[budget.unit])
+        where = units.mean_count(float(places.mean()), AMOUNTS[budget.unit])
         yield Finding.worded("earlier_values", at=budget.place, where=where)
     else:
         each = _each(a, b, lambda runs: places_taken(runs, budget))
@@ -76,7 +76,9 @@ def _each(a: pl.DataFrame, b: pl.DataFrame, worded: Callable[[pl.DataFrame], str
 def places_taken(runs: pl.DataFrame, budget: Budget) -> str:
     """Return where runs were last evaluated up to a budget: `at 400 steps`."""
     ends = runs["taken_at"].unique().sort()
-    least, most = (units.counted(float(end), AMOUNTS[budget.unit]) for end in (ends[0], ends[-1]))
+    least, most = (
+        units.mean_count(float(end), AMOUNTS[budget.unit]) for end in (ends[0], ends[-1])
+    )
     return f"at {least}" if least == most else f"at {least} to {most}"
 
 

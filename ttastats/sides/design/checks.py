@@ -94,7 +94,7 @@ def _different_grids(a: Design, b: Design) -> Iterator[Finding]:
     if unit == EVALUATIONS:
         how = wording("grids_differ.counts", a=1 / grid_a.share, b=1 / grid_b.share)
     else:
-        a_every, b_every = (units.counted(grid.interval, unit) for grid in (grid_a, grid_b))
+        a_every, b_every = (units.mean_count(grid.interval, unit) for grid in (grid_a, grid_b))
         how = wording("grids_differ.intervals", a=a_every, b=b_every)
     yield Finding.worded("grids_differ", "allowance", how=how, a=grid_a.share, b=grid_b.share)
 

@@ -84,7 +84,7 @@ def these_blocks(
     Runs within blocks do not show how much the difference varies from block to block. `p_value` is
     that of the verdict, `p_adjusted` the same among other comparisons.
     """
-    p = by_block.p_of_any_block() if by_block else None
+    p = by_block.p_over_blocks() if by_block else None
     if p is not None and p_value and p_adjusted is not None:
         p = min(1.0, p * p_adjusted / p_value)
     if p is None or p >= alpha:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ttastats.base import units
 from ttastats.outcomes import settings
 from ttastats.outcomes.time_to_target import PROGRESS
-from ttastats.stats.batches import by_size, counts
-from ttastats.stats.outcomes import numbered
-from ttastats.stats.outliers import mixed_speeds, speed_splits
+from ttastats.stats.batches import count_by_group, groups_by_size
+from ttastats.stats.outcomes import number_clusters
+from ttastats.stats.outliers import count_faster, speed_splits
 
 #: The column of runs that are compared within blocks (`blocking`): its number, alike on both sides.
 BLOCK = "block"
@@ -75,7 +75,8 @@ def design(runs: pl.DataFrame) -> Design:
     made = runs.select(pl.col(name).cast(kind) for name, kind in _RUN.items())
     return Design(
         setups=tuple(setups.unique().sort()),
-        pooled=BLOCK not in runs.columns and numbered(setups.to_numpy(), setups.len()) is not None,
+        pooled=BLOCK not in runs.columns
+        and number_clusters(setups.to_numpy(), setups.len()) is not None,
         starts=starts(runs),
         grids=grids,
         runs=made,
@@ -178,7 +179,7 @@ def speeds(runs: pl.DataFrame) -> str:
     per = runs["observed_seconds"].to_numpy()[timed] / amount
     known = np.flatnonzero(~np.isnan(per))
     order = known[np.argsort(per[known], kind="stable")]
-    split = mixed_speeds(per[order])
+    split = count_faster(per[order])
     if split is None:
         return ""
     fast, slow = order[:split], order[split:]
@@ -203,7 +204,7 @@ def may_differ(runs: pl.DataFrame, sizes: NDArray[np.int64]) -> NDArray[np.bool_
     for counted in (every, reached):
         for unit in _PER:
             logged = runs[unit].cast(pl.Float64).to_numpy()  # unknown: NaN
-            suits = counts(counted & ~(logged > 0), sizes) == 0
+            suits = count_by_group(counted & ~(logged > 0), sizes) == 0
             here = (suits & ~settled)[numbers]
             amount[here], timed[here] = logged[here], counted[here]
             settled |= suits
@@ -212,7 +213,7 @@ def may_differ(runs: pl.DataFrame, sizes: NDArray[np.int64]) -> NDArray[np.bool_
     known = timed & ~np.isnan(per)
     mixed = np.zeros(sizes.size, dtype=bool)
     per, amount = per[known], amount[known]
-    for groups, places in by_size(counts(known, sizes)):
+    for groups, places in groups_by_size(count_by_group(known, sizes)):
         splits = speed_splits(per[places])
         for row in np.flatnonzero(splits):
             ordered = amount[places[row]][np.argsort(per[places[row]], kind="stable")]

@@ -11,7 +11,7 @@ import torch
 import xxhash
 
 from ttastats.traces import kineto, table
-from ttastats.traces.table import Row, measure
+from ttastats.traces.table import Row, measure_row
 from ttastats.trainer import hardware
 from ttastats.trainer.profiler import machine, timing
 from ttastats.trainer.profiler.recording import Recording
@@ -37,8 +37,10 @@ def profile_rows(recording: Recording, about: About, more: Iterable[Row]) -> pl.
 
     What was measured beside the trace stands in the place of what the trace says of all steps.
     """
-    trace = kineto.read([recording.trace])
-    measured = table.frame([*_steps(recording, about), *_machine(recording.device, about), *more])
+    trace = kineto.read_trace([recording.trace])
+    measured = table.frame_of(
+        [*_steps(recording, about), *_machine(recording.device, about), *more]
+    )
     replaced = (
         (pl.col("kind") == "measure")
         & pl.col("name").is_in(measured["name"].implode())
@@ -52,38 +54,40 @@ def profile_rows(recording: Recording, about: About, more: Iterable[Row]) -> pl.
         "source_digest": digest,
         "origin": "recorded",
     }
-    rows = table.whole([trace.rows.filter(~replaced), measured])
+    rows = table.concatenated([trace.rows.filter(~replaced), measured])
     return rows.with_columns(pl.lit(value).alias(name) for name, value in shared.items())
 
 
 def _steps(recording: Recording, about: About) -> Iterator[Row]:
     """Yield what was measured of steps that nobody watched, or watched in another way."""
     (warm_up, rule), plain = recording.warm_up, recording.plain
-    yield measure("warmup_steps", warm_up, text=rule)
+    yield measure_row("warmup_steps", warm_up, text=rule)
     clock = "CPU time of the thread" if recording.by_cpu_time else "wall-clock"
-    yield measure("uninstrumented_step_seconds", recording.step_seconds, text=clock)
-    yield measure("wall_step_seconds", median(step.wall for step in plain))
-    yield measure("step_flops", recording.counter.flops)
+    yield measure_row("uninstrumented_step_seconds", recording.step_seconds, text=clock)
+    yield measure_row("wall_step_seconds", median(step.wall for step in plain))
+    yield measure_row("step_flops", recording.counter.flops)
     cores = hardware.available_cpus()
-    yield measure("cpu_utilization", timing.cpu_utilization(plain, cores), text=f"of {cores} cores")
+    yield measure_row(
+        "cpu_utilization", timing.cpu_utilization(plain, cores), text=f"of {cores} cores"
+    )
     for kind, size in recording.memory.items():
-        yield measure("memory_bytes", size, of=kind)
+        yield measure_row("memory_bytes", size, of=kind)
     for name, value in recording.driver.measures.items():
-        yield measure(name, value, of=str(recording.device.index or 0))
+        yield measure_row(name, value, of=str(recording.device.index or 0))
     if about.samples:
         throughput = about.samples / recording.step_seconds
-        yield measure("batch_size", about.samples, text=about.left_out)
-        yield measure("samples_per_second", throughput, of=str(about.samples))
+        yield measure_row("batch_size", about.samples, text=about.left_out)
+        yield measure_row("samples_per_second", throughput, of=str(about.samples))
 
 
 def _machine(device: torch.device, about: About) -> Iterator[Row]:
     name = hardware.processor_name()
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device)
-    yield measure("device_name", of=str(device.index or 0), text=name)
-    yield measure("torch_version", text=torch.__version__)
-    yield measure("threads", torch.get_num_threads())
+    yield measure_row("device_name", of=str(device.index or 0), text=name)
+    yield measure_row("torch_version", text=torch.__version__)
+    yield measure_row("threads", torch.get_num_threads())
     for precision, rate in machine.flops_per_second(device).items():
-        yield measure("peak_flops", rate, of=precision)
-    yield measure("peak_bandwidth", machine.bytes_per_second(device), of=device.type)
-    yield measure("precision", text=about.precision)
+        yield measure_row("peak_flops", rate, of=precision)
+    yield measure_row("peak_bandwidth", machine.bytes_per_second(device), of=device.type)
+    yield measure_row("precision", text=about.precision)

@@ -101,5 +101,5 @@ class Profile:
                 where=str(self._path),
                 remedy="Call step() after each step, about thirty times; steps=5 records fewer.",
             )
-        store.write(rows.profile_rows(self._recording, self._about, ()), self._path)
+        store.write_profile(rows.profile_rows(self._recording, self._about, ()), self._path)
         WRITTEN.append(self._path)

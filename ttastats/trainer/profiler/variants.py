@@ -18,7 +18,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from ttastats.traces import answers, intervals
-from ttastats.traces.table import Row, measure
+from ttastats.traces.table import Row, measure_row
 from ttastats.trainer import parallel
 from ttastats.trainer.parallel import Team
 from ttastats.trainer.profiler import subject, timing
@@ -78,12 +78,12 @@ def of_batch_sizes(
         points = _until_saturated(make, largest, cores)
     for point in points:
         size = str(point.samples)
-        yield measure("batch_samples_per_second", point.throughput, of=size)
-        yield measure("batch_step_flops", point.flops, of=size)
-        yield measure("batch_cpu_utilization", point.cpu_utilization, of=size)
-    enough = answers.saturation({point.samples: point.throughput for point in points})
+        yield measure_row("batch_samples_per_second", point.throughput, of=size)
+        yield measure_row("batch_step_flops", point.flops, of=size)
+        yield measure_row("batch_cpu_utilization", point.cpu_utilization, of=size)
+    enough = answers.saturation_point({point.samples: point.throughput for point in points})
     rule = f"the smallest at which doubling the batch gains less than {answers.GAIN:.0%}"
-    yield measure("saturation_batch_size", enough, text=rule if enough else f"none is {rule}")
+    yield measure_row("saturation_batch_size", enough, text=rule if enough else f"none is {rule}")
 
 
 def _until_saturated(make: Callable[[int], Subject], largest: int, cores: int) -> list[Point]:
@@ -93,7 +93,7 @@ def _until_saturated(make: Callable[[int], Subject], largest: int, cores: int) -
             break
         points.append(_point(make(min(size, largest)), cores))
         throughputs = {point.samples: point.throughput for point in points}
-        is_enough = answers.saturation(throughputs) is not None
+        is_enough = answers.saturation_point(throughputs) is not None
         if is_enough or 2 * points[-1].seconds > _LONGEST_SECONDS:
             break
     return points
@@ -159,8 +159,8 @@ def of_ablation(make: Callable[[], Subject], steps: int) -> Iterator[Row]:
     by_cpu_time = timing.in_cpu_time(subjects["all layers"].device)
     for variant in VARIANTS:
         seconds = timing.typical(lengths[variant], by_cpu_time=by_cpu_time)
-        yield measure("ablated_step_seconds", seconds, of=variant)
-        yield measure("ablated_step_flops", flops[variant], of=variant)
+        yield measure_row("ablated_step_seconds", seconds, of=variant)
+        yield measure_row("ablated_step_flops", flops[variant], of=variant)
 
 
 def of_communication(settings: Settings, steps: int, folder: Path) -> Iterator[Row]:
@@ -175,7 +175,7 @@ def of_communication(settings: Settings, steps: int, folder: Path) -> Iterator[R
     path = folder / "communication.json"
     parallel.launch(settings.workers, _work, settings, steps, path)
     for name, value in msgspec.json.decode(path.read_bytes()).items():
-        yield measure(f"workers_{name}", value, of=str(settings.workers))
+        yield measure_row(f"workers_{name}", value, of=str(settings.workers))
 
 
 def _work(settings: Settings, steps: int, path: Path) -> None:
@@ -200,7 +200,7 @@ def _communication(step_of: Subject, team: Team, steps: int) -> dict[str, float 
         sizes.clear()
         heard.append(_wall(step_of.step, team))
         start, end = np.array(sent).reshape(-1, 2).T
-        under_way.append(float(np.diff(intervals.merge(start, end)).sum()))
+        under_way.append(float(np.diff(intervals.merge_intervals(start, end)).sum()))
         size = sum(sizes)
         with model.no_sync():
             silent.append(_wall(step_of.step, team))

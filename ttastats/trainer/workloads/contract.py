@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError
-from ttastats.base.nearest import among
+from ttastats.base.nearest import suggestion
 
 #: Names a workload's file must define.
 REQUIRED = ("RECIPE", "data", "model")
@@ -149,7 +149,7 @@ class Recipe:
             raise TtastatsError(
                 f"the recipe has no value {name!r}",
                 where=f"--set {name}",
-                remedy=among(name, self.names, "Values"),
+                remedy=suggestion(name, self.names, "Values"),
             )
         values: dict[str, Any] = {**self.values, **changes}
         for name in self.values.keys() & changes.keys():
@@ -184,7 +184,7 @@ class Recipe:
             if isinstance(default, bool):
                 return {"true": True, "false": False}[text.lower()]
             if isinstance(default, float):
-                return percentages.number(text, f"--set {name}")
+                return percentages.expect_number(text, f"--set {name}")
             return type(default)(text)
         except (KeyError, ValueError):
             kind = "true or false" if isinstance(default, bool) else "a whole number"

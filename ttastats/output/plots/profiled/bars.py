@@ -45,7 +45,7 @@ def of_steps(profiles: Profiles) -> tuple[Plot, ...]:
     means = [f"{bar} {units.seconds(whole)} ({units.plural(n, 'step')})"
              for bar, whole, n in sums.iter_rows()]  # fmt: skip
     caption = (
-        f"Means over steps and ranks: {units.listed(means)}.",
+        f"Means over steps and ranks: {units.join_names(means)}.",
         "Communication and copies are counted only while no kernel computes.",
     )
     x = _amounts("seconds", "time of a step", "s")
@@ -63,9 +63,9 @@ def of_memory(profiles: Profiles) -> tuple[Plot, ...]:
     whole = pl.col("memory_bytes").sum().over("bar")
     parts = parts.with_columns(share=pl.col("memory_bytes") / whole)
     sums = parts.group_by("bar", maintain_order=True).agg(pl.col("memory_bytes").sum())
-    sizes = [f"{name} {units.scaled(size, 'B')}" for name, size in sums.iter_rows()]
+    sizes = [f"{name} {units.with_prefix(size, 'B')}" for name, size in sums.iter_rows()]
     caption = (
-        f"Peak memory of a step: {units.listed(sizes)}.",
+        f"Peak memory of a step: {units.join_names(sizes)}.",
         "Workspace is all other allocated memory, including the batch.",
     )
     x = _amounts("memory_bytes", "bytes", "B")

@@ -30,12 +30,14 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
     table = _table(profiles)
     rates = table.group_by("profile", maintain_order=True)
     points = {
-        name: answers.saturation(dict(sizes.select("batch_size", "samples_per_second").rows()))
+        name: answers.saturation_point(
+            dict(sizes.select("batch_size", "samples_per_second").rows())
+        )
         for (name,), sizes in rates
     }
     large = [f"{name} {'none' if size is None else f'{size:,}'}" for name, size in points.items()]
     rule = f"doubling the batch gives less than {units.percent(answers.GAIN)} more throughput"
-    saturated = f"Large enough (where {rule}): {units.listed(large)}."
+    saturated = f"Large enough (where {rule}): {units.join_names(large)}."
     return tuple(
         shared.plot(
             KIND,

@@ -58,7 +58,7 @@ def _whole(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
     sums = every.group_by("profile", maintain_order=True).agg(
         pl.col("calls", "seconds", "flops", "bytes").sum()
     )
-    steps = {name: answers.mean(answers.steps(own)["step_seconds"])
+    steps = {name: answers.mean_of_known(answers.step_table(own)["step_seconds"])
              for name, own in profiles.items()}  # fmt: skip
     known = pl.col("profile").replace_strict(steps, return_dtype=pl.Float64)
     return sums.select(

@@ -51,7 +51,7 @@ def with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
 def operators(profiles: Profiles, *more: str) -> pl.DataFrame:
     """Return operators of all profiles that took time, with their rate and share of the time."""
     frames = [
-        answers.operators(own)
+        answers.operator_table(own)
         .filter(pl.col("seconds") > 0)
         .select(
             pl.lit(name).alias("profile"),
@@ -85,7 +85,7 @@ def measured(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
 def measures(profiles: Profiles, measure: str) -> pl.DataFrame:
     """Return the values of a measure, as `measured`, be there any or none."""
     frames = [
-        answers.measures(own, measure).select(
+        answers.measure_rows(own, measure).select(
             pl.lit(name).alias("profile"), "of", pl.col("value").alias(measure)
         )
         for name, own in profiles.items()
@@ -116,9 +116,9 @@ def plot(
     Empty sentences are left out.
     """
     named = f"{title}: {next(iter(profiles))}" if len(profiles) == 1 else title
-    devices = [answers.measures(rows, "device_name")["text"] for rows in profiles.values()]
+    devices = [answers.measure_rows(rows, "device_name")["text"] for rows in profiles.values()]
     known = list(dict.fromkeys(str(name) for each in devices for name in each.drop_nulls()))
-    machines = f"On {units.listed(known)}." if known else ""
+    machines = f"On {units.join_names(known)}." if known else ""
     return charts.plot(kind, None, named, (*caption, machines), chart, data, height=height)
 
 

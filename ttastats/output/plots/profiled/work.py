@@ -52,7 +52,7 @@ def _with_less(profiles: Profiles) -> Profiles:
     ((name, rest),) = profiles.items()
     lines, without = {name: rest}, []
     for kind in _LEFT_OUT:
-        if kind in answers.at_work(rest)["category"]:
+        if kind in answers.compute_rows(rest)["category"]:
             without.append(kind)
             rest = rest.filter(pl.col("category").ne_missing(kind))
             lines[f"without {', '.join(without)}"] = rest
@@ -102,7 +102,7 @@ def _of_tensor_cores(profiles: Profiles, lines: Profiles, every: pl.DataFrame) -
 def _each(lines: Iterable[str], some: pl.DataFrame) -> str:
     """Return to what share of the time some operators of each line come."""
     shares = {name: float(some.filter(profile=name)["share"].sum()) for name in lines}
-    return units.listed([f"{name} {units.percent(share)}" for name, share in shares.items()])
+    return units.join_names([f"{name} {units.percent(share)}" for name, share in shares.items()])
 
 
 def _table(every: pl.DataFrame, field: str) -> pl.DataFrame:
