@@ -147,7 +147,7 @@ def test_the_rows_of_a_choice_are_those_of_its_runs() -> None:
     found = question.chosen(TABLE, ["reached=false"])
     assert found.rows.collect().get_column("seed").unique().to_list() == [9]
     (panel,) = api.material(TABLE, where=["reached=false"]).panels
-    assert curves.evaluations(panel).collect().height == 2
+    assert panel.evaluations.collect().height == 2
 
 
 @pytest.mark.parametrize(

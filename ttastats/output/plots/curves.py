@@ -7,10 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttastats.outcomes.time_to_target import evaluated_at
-from ttastats.output.plots.material import MOST_POINTS, MOST_RUNS, Panel
-from ttastats.table import schema
-from ttastats.table.schema import RUN
+from ttastats.output.plots.material import MOST_POINTS, Panel
 
 #: Spans of time or epochs in which evaluations are drawn together.
 SPANS = 48
@@ -25,32 +22,6 @@ class DrawnMetric:
     name: str
     higher_is_better: bool | None
     target: float | None
-
-
-def evaluations(panel: Panel, metric: str = "") -> pl.LazyFrame:
-    """Return the evaluations of a panel's runs, or all that was logged of one metric.
-
-    Columns: `run`, `series`, `order`, `colour`, `metric`, `value`, `higher_is_better`,
-    `target_value`, `epoch`, `step`, `samples`, `evaluation` (from 1), and `seconds`: when the
-    weights existed if the evaluation was logged after the run, as the time to accuracy counts.
-    """
-    chosen = panel.runs.lazy().select(*RUN, "side", "run", "series", "order", "colour")
-    measured = (
-        "metric", "value", "higher_is_better", "target_value", "epoch", "step", "samples",
-        "eval_index",
-    )  # fmt: skip
-    wanted = pl.col("metric") == metric if metric else schema.of_evaluations()
-    parts = [
-        side.evaluations.filter(wanted, pl.col("value").is_finite())
-        .with_columns(
-            seconds=evaluated_at(),
-            side=pl.lit(number, pl.Int32),
-            evaluation=pl.col("eval_index") + 1,
-        )
-        .select(*RUN, "side", *measured, "seconds", "evaluation")
-        for number, side in enumerate(panel.sides)
-    ]
-    return pl.concat(parts).join(chosen, on=[*RUN, "side"], how="inner").drop(*RUN, "side")
 
 
 def metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> tuple[DrawnMetric, ...]:
@@ -111,11 +82,6 @@ def table(
     best = pl.col("value").min() if metric.higher_is_better is False else pl.col("value").max()
     drawn = values.filter(evenly(each, ["run"]) | (pl.col("value") == best.over("run")))
     return drawn, f"{drawn.height:,} of {values.height:,} values are drawn, evenly spaced. "
-
-
-def too_many(panel: Panel) -> bool:
-    """Return whether runs are so many that they must be drawn together."""
-    return panel.runs.height > MOST_RUNS
 
 
 def spans(rows: pl.LazyFrame, metric: DrawnMetric, over: str, *, log: bool) -> pl.DataFrame:

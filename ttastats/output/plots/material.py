@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -13,12 +14,14 @@ from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.counted import counted, standing
 from ttastats.outcomes.target import UserTarget
+from ttastats.outcomes.time_to_target import evaluated_at
 from ttastats.output.plots import names, theme
 from ttastats.report.grouping import BENCHMARK, ENTRY
 from ttastats.sides.design.side import mixed_setups, setup_names
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import SAME_RUNS, Side, pairings
 from ttastats.stats.means import mean_interval
+from ttastats.table import schema
 from ttastats.table.schema import RUN
 
 #: The series of what is not shown by a colour of its own.
@@ -47,7 +50,7 @@ class Series:
     tta_high: float | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Panel:
     """The runs of one benchmark, as a plot shows them.
 
@@ -132,6 +135,41 @@ class Panel:
             return ""
         which = "first" if len(self.sides) > 1 else "fastest"
         return f"The {theme.HIGHLIGHTS} {which} {self._what[1]} are coloured, the others grey."
+
+    @property
+    def too_many(self) -> bool:
+        """Return whether runs are so many that they must be drawn together."""
+        return self.runs.height > MOST_RUNS
+
+    @cached_property
+    def evaluations(self) -> pl.LazyFrame:
+        """Return the evaluations of the runs as `logged` does; of few runs they are read once."""
+        rows = self.logged(schema.of_evaluations())
+        return rows if self.too_many else rows.collect().lazy()
+
+    def logged(self, wanted: pl.Expr) -> pl.LazyFrame:
+        """Return what was logged of the runs, as far as it is `wanted`.
+
+        Columns: `run`, `series`, `order`, `colour`, `metric`, `value`, `higher_is_better`,
+        `target_value`, `epoch`, `step`, `samples`, `evaluation` (from 1), and `seconds`: when the
+        weights existed if the evaluation was logged after the run, as the time to accuracy counts.
+        """
+        chosen = self.runs.lazy().select(*RUN, "side", "run", "series", "order", "colour")
+        measured = (
+            "metric", "value", "higher_is_better", "target_value", "epoch", "step", "samples",
+            "eval_index",
+        )  # fmt: skip
+        parts = [
+            side.evaluations.filter(wanted, pl.col("value").is_finite())
+            .with_columns(
+                seconds=evaluated_at(),
+                side=pl.lit(number, pl.Int32),
+                evaluation=pl.col("eval_index") + 1,
+            )
+            .select(*RUN, "side", *measured, "seconds", "evaluation")
+            for number, side in enumerate(self.sides)
+        ]
+        return pl.concat(parts).join(chosen, on=[*RUN, "side"], how="inner").drop(*RUN, "side")
 
     @property
     def _what(self) -> tuple[str, str]:

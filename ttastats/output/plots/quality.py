@@ -56,8 +56,9 @@ def over_epochs(material: Material) -> tuple[Plot, ...]:
 def _plots(material: Material, kind: str, over: str) -> tuple[Plot, ...]:
     plots = []
     for panel in material.panels:
-        rows = curves.evaluations(panel, material.metric)
-        draw = _together if curves.too_many(panel) else _one_by_one
+        wanted = pl.col("metric") == material.metric
+        rows = panel.logged(wanted) if material.metric else panel.evaluations
+        draw = _together if panel.too_many else _one_by_one
         for metric in curves.metrics(panel, rows, material.metric):
             plot = draw(kind, panel, rows, metric, over)
             plots += [] if plot is None else [plot]
