@@ -121,7 +121,7 @@ def _table(
     runs = f"{usual} each{each}" if usual and len(counts) > 1 else usual
     rows = []
     for entry, rank, brackets, name in zip(one.entries, one.ranks, lanes, whole, strict=True):
-        keys = set(zip(*(entry.runs.get_column(column) for column in by), strict=True))
+        keys = set(zip(*(entry.runs[column].to_list() for column in by), strict=True))
         of = " ".join(map(str, sorted(places[key] for key in keys)))
         row = _row(entry, rank, brackets, short.get(name, name), ticks, axis, of, usual)
         rows.append(row)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def visible_in(value: Any) -> Any:
     """Return a value of JSON with every text in it, names of fields too, as `visible` shows it."""
     if isinstance(value, str):
         return visible(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {visible(key): visible_in(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [visible_in(item) for item in value]
