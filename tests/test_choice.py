@@ -15,7 +15,6 @@ from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Run
 from ttastats.outcomes.conditions import parse_all
-from ttastats.output.plots import curves
 from ttastats.report.answer import Report
 from ttastats.sides import question
 from ttastats.sides.question import Selection

@@ -45,6 +45,9 @@ def test_a_curve_is_of_one_hardware() -> None:
         "old_8": "old_8", "old_16": "old_8", "new_8": "new_8", "new_16": "new_8",
     }  # fmt: skip
     assert [round(row["efficiency"], 2) for row in report.rows] == [1.0, 0.95, 1.0, 0.95]
+    efficiencies = [round(row["throughput_efficiency"], 2) for row in report.rows]
+    assert efficiencies == [1.0, 0.95, 1.0, 0.95]
+    assert {row["statistical_efficiency"] for row in report.rows} == {1.0}
     assert "mixed_curves" not in notes(report)
     assert report.tables[0].title == "mlperf v4.0 lab one"
 

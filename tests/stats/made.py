@@ -12,8 +12,13 @@ from numpy.typing import ArrayLike
 from ttastats.stats.decompose import variance_shares
 from ttastats.stats.outcomes import Epochs, make_outcomes
 from ttastats.stats.results import Estimate, Ratio, none_for_nan
-from ttastats.stats.scaling import ScalePoint, compare_scale
-from ttastats.stats.speedup import Limits, Speedup, compute_speedup, ratio_between
+from ttastats.stats.speedup import (
+    Limits,
+    Speedup,
+    compute_speedup,
+    ratio_between,
+    ratio_of_geometric_means,
+)
 
 
 def ert_ratio(
@@ -55,10 +60,9 @@ def decompose_speedup(
     times_a: ArrayLike, epochs_a: ArrayLike, times_b: ArrayLike, epochs_b: ArrayLike
 ) -> SimpleNamespace:
     """Return the parts of a speedup, of as many accelerators on both sides."""
-    sides = (times_a, epochs_a), (times_b, epochs_b)
-    points = (ScalePoint(1, *(np.asarray(each, np.float64) for each in side)) for side in sides)
-    parts = compare_scale(*points)
-    return SimpleNamespace(throughput=parts.throughput_speedup, epochs=parts.statistical_efficiency)
+    per_epoch = np.divide(times_a, epochs_a), np.divide(times_b, epochs_b)
+    epochs = ratio_of_geometric_means(epochs_a, epochs_b)
+    return SimpleNamespace(throughput=ratio_of_geometric_means(*per_epoch), epochs=epochs)
 
 
 def decompose_variance(times: ArrayLike, epochs: ArrayLike) -> Parts:

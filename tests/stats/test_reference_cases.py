@@ -32,6 +32,7 @@ from ttastats.stats import (
 )
 from ttastats.stats.outcomes import Epochs, expected_time, make_outcomes
 from ttastats.stats.results import Flag, Ratio
+from ttastats.stats.speedup import ratio_of_geometric_means
 
 PATH = Path(__file__).parents[1] / "reference" / "statistics_cases.json"
 CASES = {case["id"]: case for case in json.loads(PATH.read_text())["cases"]}
@@ -381,24 +382,23 @@ def check_smallest_p(inputs: Inputs) -> Found:
 
 
 def check_scaling(inputs: Inputs) -> Found:
-    base, large = (
-        scaling.ScalePoint(p["n"], np.array([p["tta"]]), np.array([p["epochs"]], dtype=float))
-        for p in inputs["points"]
+    base, large = inputs["points"]
+    fair = base["n"] / large["n"]
+    speedup, throughput, epochs = (
+        ratio_of_geometric_means([base[name]], [large[name]]).estimate or 0.0
+        for name in ("tta", "time_per_epoch", "epochs")
     )
-    found = scaling.compare_scale(base, large)
-    slope = scaling.loglog_slope(
-        [base.accelerators, large.accelerators],
-        [make_outcomes(base.times), make_outcomes(large.times)],
-    )
+    sides = [make_outcomes([point["tta"]]) for point in (base, large)]
+    slope = scaling.loglog_slope([base["n"], large["n"]], sides)
     assert [p["tta"] / p["epochs"] for p in inputs["points"]] == pytest.approx(
         [p["time_per_epoch"] for p in inputs["points"]]
     )
     return {
-        "speedup": found.speedup.estimate,
-        "efficiency": found.efficiency.estimate,
-        "throughput_speedup": found.throughput_speedup.estimate,
-        "throughput_efficiency": found.throughput_efficiency.estimate,
-        "statistical_efficiency": found.statistical_efficiency.estimate,
+        "speedup": speedup,
+        "efficiency": speedup * fair,
+        "throughput_speedup": throughput,
+        "throughput_efficiency": throughput * fair,
+        "statistical_efficiency": epochs,
         "loglog_slope": slope.estimate,
     }
 

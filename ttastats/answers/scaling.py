@@ -29,8 +29,8 @@ from ttastats.sides.design.side import mixed_setups
 from ttastats.sides.numbers import expected_seconds, outcomes_of
 from ttastats.stats.outcomes import Outcomes, make_outcomes
 from ttastats.stats.results import Ratio
-from ttastats.stats.scaling import ScalePoint, Scaling, compare_scale, loglog_slope
-from ttastats.stats.speedup import ratio_between
+from ttastats.stats.scaling import loglog_slope
+from ttastats.stats.speedup import ratio_between, ratio_of_geometric_means
 
 #: What must agree for one curve, unless asked otherwise.
 CURVE = (*grouping.BENCHMARK, "submitter", "hardware", "framework")
@@ -169,7 +169,7 @@ def _row(keys: dict[str, Any], base: _Point, point: _Point) -> ScalingRow:
     runs, axis, reached = point.runs, axes.of(point.runs), int(point.runs["reached"].sum())
     fair = base.accelerators / point.accelerators
     batches = {*runs["global_batch_size"]} - {None}
-    speedup, parts = _compared(base, point) if reached else (None, None)
+    speedup, throughput, epochs = _compared(base, point) if reached else (None, None, None)
     return ScalingRow(
         point.entry,
         point.accelerators,
@@ -184,32 +184,29 @@ def _row(keys: dict[str, Any], base: _Point, point: _Point) -> ScalingRow:
         not (base.all_reached and point.all_reached),
         *_limits(speedup),
         *_limits(speedup, fair if axis.is_time else None),
-        *_limits(parts.throughput_speedup if parts else None),
-        *_limits(parts.throughput_efficiency if parts else None),
-        *_limits(parts.statistical_efficiency if parts else None),
+        *_limits(throughput),
+        *_limits(throughput, fair),
+        *_limits(epochs),
         keys=keys,
     )
 
 
-def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Scaling | None]:
-    """Return the speedup that `compare` gives, and its parts where both tell their progress.
+def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Ratio | None, Ratio | None]:
+    """Return the speedup that `compare` gives, and those of the time per epoch and of the epochs.
 
-    Failed runs count with their time. The parts are those of the runs that reached the target.
+    Failed runs count with their time. The last two are ratios of geometric means, whose product
+    is that of the times, of the runs that reached; None unless all of them tell their progress.
     """
     a, b = base.outcomes, point.outcomes
     speedup = ratio_between(a, b) if a and b else None
     unit, _ = common_progress(base.runs, point.runs)
     if unit is None or not axes.of(point.runs).is_time:
-        return speedup, None
-    small, large = (
-        ScalePoint(
-            each.accelerators,
-            solved(each.runs, "tta_seconds").to_numpy(),
-            solved(each.runs, unit).cast(pl.Float64).to_numpy(),
-        )
-        for each in (base, point)
-    )
-    return speedup, compare_scale(small, large)
+        return speedup, None, None
+    both = base.runs, point.runs
+    epochs = [solved(runs, unit).cast(pl.Float64).to_numpy() for runs in both]
+    times = [solved(runs, "tta_seconds").to_numpy() for runs in both]
+    per_epoch = [seconds / n for seconds, n in zip(times, epochs, strict=True)]
+    return speedup, ratio_of_geometric_means(*per_epoch), ratio_of_geometric_means(*epochs)
 
 
 #: A ratio and the limits of its interval.

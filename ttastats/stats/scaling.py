@@ -1,74 +1,15 @@
-"""What more accelerators buy: speedup, efficiency, and where efficiency is lost."""
+"""How does the speedup grow with the number of accelerators?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ttastats.stats.logratio import combine_terms
 from ttastats.stats.outcomes import Outcomes, time_term
-from ttastats.stats.results import Estimate, Floats, Ratio
-from ttastats.stats.speedup import ratio_of_geometric_means, ratio_of_means
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScalePoint:
-    """Runs on one number of accelerators: seconds and epochs to target, shape (n,)."""
-
-    accelerators: int
-    times: Floats
-    epochs: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Scaling:
-    """One scale against the base; efficiencies are fractions, 1 for a perfect scaling.
-
-    ``efficiency`` is that of the ratio of means; in geometric means it is
-    ``throughput_efficiency`` x ``statistical_efficiency`` exactly.
-    """
-
-    speedup: Ratio
-    efficiency: Ratio
-    throughput_speedup: Ratio
-    throughput_efficiency: Ratio
-    statistical_efficiency: Ratio
-
-
-def compare_scale(base: ScalePoint, point: ScalePoint) -> Scaling:
-    """Return speedup and efficiency of one scale over the base: S(N) = T(N0) / T(N), S N0/N.
-
-    Statistical efficiency is epochs(N0) / epochs(N): what larger batches cost.
-    """
-    fair = base.accelerators / point.accelerators
-    speedup = ratio_of_means(base.times, point.times)
-    per_epoch = (base.times / base.epochs, point.times / point.epochs)
-    throughput = ratio_of_geometric_means(*per_epoch)
-    epochs = ratio_of_geometric_means(base.epochs, point.epochs)
-    return Scaling(
-        speedup=speedup,
-        efficiency=_scale_ratio(speedup, fair),
-        throughput_speedup=throughput,
-        throughput_efficiency=_scale_ratio(throughput, fair),
-        statistical_efficiency=epochs,
-    )
-
-
-def _scale_ratio(ratio: Ratio, factor: float) -> Ratio:
-    """Return a ratio times a known number, without its p of "the ratio is 1"."""
-
-    def times(value: float | None) -> float | None:
-        return None if value is None else value * factor
-
-    return replace(
-        ratio,
-        estimate=times(ratio.estimate),
-        low=times(ratio.low),
-        high=times(ratio.high),
-        p_value=None,
-    )
+from ttastats.stats.results import Estimate
 
 
 def loglog_slope(accelerators: Sequence[int], sides: Sequence[Outcomes]) -> Estimate:
