@@ -55,13 +55,10 @@ def _values(name: str, files: Sequence[Path]) -> list[str]:
     from ttastats.outcomes import settings
     from ttastats.table.schema import NAMES
 
-    distinct = _unique(name if name in NAMES else "extra", files)
-    if distinct is None:
-        return []
-    if name not in NAMES:
-        meant = settings.meant(name, settings.known(distinct))
-        distinct = settings.column(distinct, meant).unique() if meant else distinct.clear()
-    return sorted(map(str, distinct.drop_nulls()))[:_MOST]
+    values = _unique(name if name in NAMES else "extra", files)
+    if values is not None and name not in NAMES:
+        values = settings.values(values, name)
+    return [] if values is None else sorted(map(str, values.drop_nulls().unique()))[:_MOST]
 
 
 def _unique(column: str, files: Sequence[Path]) -> pl.Series | None:

@@ -101,6 +101,12 @@ def column(extras: pl.Series, name: str) -> pl.Series:
     return _series(extras, texts, name, pl.String())
 
 
+def values(extras: pl.Series, name: str) -> pl.Series | None:
+    """Return the values of the setting that a name means, None where no run records it."""
+    setting = meant(name, known(extras))
+    return None if setting is None else column(extras, setting)
+
+
 def _series(
     extras: pl.Series, values: dict[str | None, Any], name: str, dtype: pl.DataType
 ) -> pl.Series:

@@ -54,10 +54,10 @@ def values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
         numbered = runs.with_row_index("place")
         places = select.where(numbered.lazy(), [name]).collect()["place"]
         return numbered["place"].is_in(places.implode())
-    meant = settings.meant(name, settings.known(runs["extra"]))
-    if meant is None:
+    recorded = settings.values(runs["extra"], name)
+    if recorded is None:
         raise settings.unknown(name, [*columns.of_runs(), *DERIVED], runs["extra"], option)
-    return settings.column(runs["extra"], meant)
+    return recorded
 
 
 def in_turn(starts: pl.DataFrame) -> pl.Series:

@@ -371,11 +371,11 @@ def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:
     every = adjust_p_values(none_for_nan(p_values))
     shown: Bools = np.zeros((len(sides), len(sides)), dtype=np.bool_)
     for place in usual.tolist():
-        one, other = a[place], b[place]
+        first, second = a[place], b[place]
         if (p := every[place]) is not None and p < alpha:
-            late_a, late_b = checks.late(sides[one].design, sides[other].design)
-            shown[other, one] = np.exp(logs[place] - half_widths[place]) * (1 - late_a) > 1
-            shown[one, other] = np.exp(logs[place] + half_widths[place]) < 1 - late_b
+            late_a, late_b = checks.late(sides[first].design, sides[second].design)
+            shown[second, first] = np.exp(logs[place] - half_widths[place]) * (1 - late_a) > 1
+            shown[first, second] = np.exp(logs[place] + half_widths[place]) < 1 - late_b
     for place, contrast in single.items():
         word = decided(contrast, every[place], Bounds(), options).word
         shown[b[place], a[place]] = word is Verdict.FASTER

@@ -148,11 +148,15 @@ def prior_for(entries: Sequence[Entry], runs: pl.DataFrame, part: str) -> Prior:
     if part == "epochs":
         batch = first.get("global_batch_size")
         sized = [(entry, entry.keys.get("global_batch_size")) for entry in near]
-        near = [one for one, size in sized if size and batch and 1 / _NEAR <= size / batch <= _NEAR]
+        near = [
+            entry for entry, size in sized if size and batch and 1 / _NEAR <= size / batch <= _NEAR
+        ]
     else:
         system = [first.get(key) for key in ("submitter", "system")]
         same = [
-            one for one in near if system == [one.keys.get("submitter"), one.keys.get("system")]
+            entry
+            for entry in near
+            if system == [entry.keys.get("submitter"), entry.keys.get("system")]
         ]
         near = same if len(same) >= priors.LEAST_ENTRIES else near
     return priors.make_prior(
@@ -199,13 +203,13 @@ def between(
     for part in PARTS:
         logs = [of_a[part], of_b[part]]
         both = [prior_for(entries, side, part) for side in (a, b)]
-        if not any(one.refused for one in both):
+        if not any(prior.refused for prior in both):
             reason = "" if priors.consistent_with(logs, both) else "prior_misfit"
             reason = "prior_coarse" if priors.too_coarse(logs) else reason
-            both = [replace(one, refused=reason) for one in both]
+            both = [replace(prior, refused=reason) for prior in both]
         numbers |= _numbers(part, both)
         if min(each.size for each in logs) > 1:
-            used = [Prior(0) if any(one.refused for one in both) else one for one in both]
+            used = [Prior(0) if any(prior.refused for prior in both) else prior for prior in both]
             ratio = priors.moderated_ratio(logs[1], logs[0], used[1], used[0], confidence)
             values = {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high}
             values["p"] = ratio.p_value
@@ -215,7 +219,7 @@ def between(
 
 def _numbers(part: str, both: Sequence[Prior]) -> dict[str, Any]:
     """Return the keys of a part; of two sides, those of the one that is worth less."""
-    least = next((one for one in both if one.refused), None) or min(both, key=lambda one: one.df)
+    least = next((p for p in both if p.refused), None) or min(both, key=lambda p: p.df)
     why = wording(least.refused, n=least.entries, constant=least.constant) if least.refused else ""
     return {
         f"prior_{part}_entries": least.entries,

@@ -389,13 +389,12 @@ def _with_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[Chosen]:
     for name in by:
         if any(name in frame.columns for frame in frames):
             continue
-        extras = pl.concat([frame["extra"] for frame in frames])
-        meant = settings.meant(name, settings.known(extras))
-        if meant is not None:
-            values = settings.column(extras, meant).alias(name)
-            for number, frame in enumerate(frames):
-                frames[number] = frame.with_columns(values.head(frame.height))
-                values = values.slice(frame.height)
+        values = settings.values(pl.concat([frame["extra"] for frame in frames]), name)
+        if values is None:
+            continue
+        for number, frame in enumerate(frames):
+            frames[number] = frame.with_columns(values.head(frame.height).alias(name))
+            values = values.slice(frame.height)
     return [replace(each, runs=frame) for each, frame in zip(choices, frames, strict=True)]
 
 
@@ -547,14 +546,8 @@ def called(choices: Sequence[Chosen], names: Sequence[str]) -> Sequence[str]:
 
 def _value(runs: pl.DataFrame, name: str) -> Any:
     """Return the only value of a column or recorded setting, None where there is no such one."""
-    if name in runs.columns:
-        several = runs.get_column(name)
-    else:
-        setting = settings.meant(name, settings.known(runs.get_column("extra")))
-        if setting is None:
-            return None
-        several = settings.column(runs.get_column("extra"), setting)
-    return several[0] if several.len() and several.n_unique() == 1 else None
+    values = runs[name] if name in runs.columns else settings.values(runs["extra"], name)
+    return values[0] if values is not None and values.n_unique() == 1 else None
 
 
 def label(source: Source, number: int) -> str:

@@ -18,8 +18,8 @@ from ttastats.stats.verdict import Verdict
 def numbers(every: Sequence[Also]) -> Row:
     """Return the keys of a row for programs, each after the name of its metric."""
     keys: dict[str, Any] = {}
-    for one in every:
-        judged, gap = one.contrast, one.contrast.difference
+    for other in every:
+        judged, gap = other.contrast, other.contrast.difference
         ends = (gap.estimate, gap.low, gap.high, gap.p_value) if gap else (None,) * 4
         names = ("difference", "difference_low", "difference_high", "p_value")
         values = {
@@ -29,54 +29,54 @@ def numbers(every: Sequence[Also]) -> Row:
             "p_adjusted": judged.p_adjusted,
             "verdict": judged.verdict.word.value,
         }
-        keys |= {f"{one.metric}_{name}": value for name, value in values.items()}
+        keys |= {f"{other.metric}_{name}": value for name, value in values.items()}
     return Row(keys=keys)
 
 
 def lines(every: Sequence[Also]) -> Iterator[str]:
     """Yield a line below a row for each metric that some run has."""
-    for one in _logged(every):
-        pair = (one.contrast.a, one.contrast.b)
-        decimals = digits(one.contrast, pair[0].mean or pair[1].mean)
+    for other in _logged(every):
+        pair = (other.contrast.a, other.contrast.b)
+        decimals = digits(other.contrast, pair[0].mean or pair[1].mean)
         a, b = (decimals.mean(side.mean, side.sd) for side in pair)
-        yield f"also {one.metric}  A {a}  B {b}  {_gap(one)}"
+        yield f"also {other.metric}  A {a}  B {b}  {_gap(other)}"
 
 
 def sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> Iterator[str]:
     """Yield of each metric what the comparison in time leaves out."""
-    for one in _logged(every):
-        judged, gap = one.contrast, one.contrast.difference
+    for other in _logged(every):
+        judged, gap = other.contrast, other.contrast.difference
         word = judged.verdict.word
         if gap is None:
             name, side = (b, judged.b) if judged.a.n else (a, judged.a)
             does = "logs it there" if side.missing else "reached the target"
             text = f"unknown, as no run of {name} {does}"
         elif gap.low is None:
-            text = f"no verdict; it needs 2 runs per side ({_gap(one)})"
+            text = f"no verdict; it needs 2 runs per side ({_gap(other)})"
         elif word is Verdict.UNDECIDED:
-            text = f"no significant difference ({_gap(one)})"
-        elif faster and word is Verdict.WORSE and not one.chose:
+            text = f"no significant difference ({_gap(other)})"
+        elif faster and word is Verdict.WORSE and not other.chose:
             text = (
                 "the faster setup has lower quality on data that were not used to stop the runs "
-                f"({_gap(one)})"
+                f"({_gap(other)})"
             )
         else:
-            text = f"{claim(word, a, b)} ({_gap(one)})"
-        yield f"{one.metric} at the end of the runs: {text}."
+            text = f"{claim(word, a, b)} ({_gap(other)})"
+        yield f"{other.metric} at the end of the runs: {text}."
 
 
 def notes(every: Sequence[Also]) -> Iterator[Note]:
     """Yield what a second metric cannot show."""
-    if chose := dict.fromkeys(one.metric for one in every if one.chose):
+    if chose := dict.fromkeys(other.metric for other in every if other.chose):
         yield note("chose_the_stop", metrics=", ".join(chose))
     lacking = []
-    for metric in dict.fromkeys(one.metric for one in every):
-        rows = [one for one in every if one.metric == metric]
-        judged = [one.contrast for one in _logged(rows) or rows]
-        if any(side.missing for one in judged for side in (one.a, one.b)):
+    for metric in dict.fromkeys(other.metric for other in every):
+        rows = [other for other in every if other.metric == metric]
+        judged = [other.contrast for other in _logged(rows) or rows]
+        if any(side.missing for each in judged for side in (each.a, each.b)):
             a, b = (
                 with_value(sum(side.n for side in sides), sum(side.missing for side in sides))
-                for sides in ([one.a for one in judged], [one.b for one in judged])
+                for sides in ([each.a for each in judged], [each.b for each in judged])
             )
             runs = "run" if a == "1" else "runs"
             lacking.append(
@@ -87,11 +87,11 @@ def notes(every: Sequence[Also]) -> Iterator[Note]:
 
 
 def _logged(every: Sequence[Also]) -> list[Also]:
-    return [one for one in every if one.contrast.a.n or one.contrast.b.n]
+    return [other for other in every if other.contrast.a.n or other.contrast.b.n]
 
 
-def _gap(one: Also) -> str:
-    both, p_value = one.contrast, one.contrast.p_adjusted
+def _gap(other: Also) -> str:
+    both, p_value = other.contrast, other.contrast.p_adjusted
     if both.difference is None:
         return ""
     p = "" if p_value is None else f", {units.p_text(p_value)}"

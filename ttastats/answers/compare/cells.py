@@ -47,8 +47,8 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
         return Text(f"{s.row.reached_a}/{s.row.n_a} {s.row.reached_b}/{s.row.n_b}")
 
     def speedup(s: Times) -> Quantity:
-        row = s.row
-        return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=marks(s.one))
+        row, mark = s.row, marks(s.contrast)
+        return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=mark)
 
     return _columns(
         "CV", mean, Field(Column("reached", rank=1, narrow="runs"), reached),
@@ -62,16 +62,16 @@ def of_qualities(options: Options) -> Sequence[Field[Any]]:
     """Return the columns of qualities after the keys."""
 
     def mean(s: Qualities, side: str) -> Text:
-        of_both = digits(s.one, s.one.a.mean)
+        of_both = digits(s.contrast, s.contrast.a.mean)
         return Text(of_both.mean(s.get(f"quality_{side}"), s.get(f"sd_{side}")))
 
     def runs(s: Qualities) -> str:
-        return " ".join(with_value(side.n, side.missing) for side in (s.one.a, s.one.b))
+        return " ".join(with_value(side.n, side.missing) for side in (s.contrast.a, s.contrast.b))
 
     change = Column(f"B − A [{percentages.percent_text(options.confidence)} CI]")
     return _columns(
         "sd", mean, fields.words("runs", runs, rank=1),
-        Field(change, lambda s: Text(difference(s.one))), verdict=_quality_verdict,
+        Field(change, lambda s: Text(difference(s.contrast))), verdict=_quality_verdict,
     )  # fmt: skip
 
 
@@ -96,7 +96,8 @@ def _columns(
 
 
 def _wins(s: Times) -> Text:
-    return Text(f"{units.count(s.one.wins.wins)}/{s.one.wins.pairs}" if s.one.wins else "")
+    wins = s.contrast.wins
+    return Text(f"{units.count(wins.wins)}/{wins.pairs}" if wins else "")
 
 
 def _quality_verdict(s: Qualities) -> Text:
@@ -109,11 +110,11 @@ def _quality_verdict(s: Qualities) -> Text:
     return Text(f"{text}, {s.row.carried}" if s.row.carried else text, word.colour)
 
 
-def marks(one: Comparison) -> str:
+def marks(contrast: Comparison) -> str:
     """Return the footnote marks of one benchmark's speedup."""
-    speedup = one.speedup
+    speedup = contrast.speedup
     constant = speedup is not None and speedup.unseen_epochs and speedup.ratio.low is not None
-    return (CONSTANT if constant else "") + (FAILED if one.estimand == "ert" else "")
+    return (CONSTANT if constant else "") + (FAILED if contrast.estimand == "ert" else "")
 
 
 def _verdict(s: Times, view: View) -> Text:
@@ -136,41 +137,41 @@ def _verdict(s: Times, view: View) -> Text:
 
 def why(s: Times, *, dots: bool) -> Iterator[str]:
     """Yield the lines below times: throughput x epochs, and what is behind them."""
-    one = s.one
-    if one.estimand == "none":
+    contrast = s.contrast
+    if contrast.estimand == "none":
         return
-    values = [side.multiset() for side in (one.a, one.b)]
+    values = [side.multiset() for side in (contrast.a, contrast.b)]
     a, b = (_range(sorted(counts.items())) for counts in values)
-    unit = one.progress_unit or "epochs"
-    if one.axis.progress and one.estimand != "fraction":
-        failed = f" · {_fractions(one)}" if one.estimand == "ert" else ""
-        yield f"     {one.axis.noun}  A {a} | B {b}{failed}"
-    elif one.parts is None:
-        yield f"why  {_fractions(one)}" if one.estimand != "mean" else "why  epochs are not logged"
+    unit, reached = contrast.progress_unit or "epochs", _fractions(contrast)
+    failed = f" · {reached}" if contrast.estimand == "ert" else ""
+    if contrast.axis.progress and contrast.estimand != "fraction":
+        yield f"     {contrast.axis.noun}  A {a} | B {b}{failed}"
+    elif contrast.parts is None:
+        yield f"why  {'epochs are not logged' if contrast.estimand == 'mean' else reached}"
     else:
         steady = {*values[0], *values[1]}
-        speed, ratio = one.parts.throughput, one.parts.progress
+        speed, ratio = contrast.parts.throughput, contrast.parts.progress
         known = ratio.estimate is not None and math.isfinite(ratio.estimate)
         text = units.ratio(ratio.estimate or 0.0) if known else "–"
         if len(steady) == 1:
             text += f" ({units.count(next(iter(steady)))} in every run)"
-        elif CONSTANT in marks(one):
+        elif CONSTANT in marks(contrast):
             # An interval of epochs that were never seen to vary would be too narrow by far.
             text += CONSTANT
         else:
             text = units.ratio_interval(ratio.estimate, ratio.low, ratio.high)
-        failed = f" (successes) · {_fractions(one)}" if one.estimand == "ert" else ""
+        failed = f" (successes){failed}" if failed else ""
         throughput = units.ratio_interval(speed.estimate, speed.low, speed.high)
         yield f"why  throughput {throughput} × {unit} {text}{failed}"
         if len(steady) != 1:
             yield f"     {unit}  A {a} | B {b}"
-    times = [*one.a.outcomes.times.tolist(), *one.b.outcomes.times.tolist()]
+    times = [*contrast.a.outcomes.times.tolist(), *contrast.b.outcomes.times.tolist()]
     if dots and times:
         low, high = min(times), max(times)
-        for name, side in (("A", one.a), ("B", one.b)):
+        for name, side in (("A", contrast.a), ("B", contrast.b)):
             stopped = side.outcomes.times[~side.outcomes.reached].tolist()
             yield f"     {name}  {strips.strip(side.times.tolist(), stopped, low, high)}"
-        left, right = (units.amount(end, one.axis.unit) for end in (low, high))
+        left, right = (units.amount(end, contrast.axis.unit) for end in (low, high))
         yield f"        {left}{right.rjust(strips.WIDTH - len(left))}"
 
 
@@ -180,9 +181,9 @@ def _range(counts: Sequence[tuple[float, int]]) -> str:
     return f"{units.count(counts[0][0])} to {units.count(counts[-1][0])}"
 
 
-def _fractions(one: Comparison) -> str:
+def _fractions(contrast: Comparison) -> str:
     """Return the difference of the fractions reached, in percentage points."""
-    gap = one.fraction
+    gap = contrast.fraction
     if gap is None or gap.estimate is None:
         return "no data"
     text = f"reached {gap.estimate * 100:+.0f} pp"
@@ -193,16 +194,16 @@ def _fractions(one: Comparison) -> str:
 
 def cost(s: Qualities) -> Iterator[str]:
     """Yield the lines below qualities: what was spent by then, and the target."""
-    one, row = s.one, s.row
-    if one.a.spent is not None and one.b.spent is not None:
-        a, b = (units.amount(spent, one.axis.unit) for spent in (one.a.spent, one.b.spent))
-        yield f"{one.axis.noun}  A {a}  B {b}  {one.axis.ratio} {ratio(row)}"
+    a, b, axis, row = s.contrast.a, s.contrast.b, s.contrast.axis, s.row
+    if a.spent is not None and b.spent is not None:
+        amounts = (units.amount(spent, axis.unit) for spent in (a.spent, b.spent))
+        yield "{}  A {}  B {}  {} {}".format(axis.noun, *amounts, axis.ratio, ratio(row))
     if row.target_a is not None and row.target_b is not None and row.verdict != "unavailable":
-        sign = "≥" if one.higher_is_better else "≤"
+        sign = "≥" if row.higher_is_better else "≤"
         limit = f"{row.target_a:g}"
         if row.target_a != row.target_b:
             limit += f" | {row.target_b:g}"
-        yield f"mean {sign} {limit}  A {_meets(one.a)}  B {_meets(one.b)}"
+        yield f"mean {sign} {limit}  A {_meets(a)}  B {_meets(b)}"
 
 
 def _meets(side: SideAt) -> str:
@@ -218,14 +219,16 @@ def ratio(row: QualitiesRow) -> str:
     return units.ratio_interval(row.speedup, row.speedup_low, row.speedup_high) + p
 
 
-def digits(one: ValuesContrast[Any], value: float | None) -> Digits:
+def digits(contrast: ValuesContrast[Any], value: float | None) -> Digits:
     """Return the decimals of values on both sides: by the smaller spread, else by a value."""
-    return digits_for([], min((x.sd for x in (one.a, one.b) if x.sd), default=None), value)
+    return digits_for(
+        [], min((x.sd for x in (contrast.a, contrast.b) if x.sd), default=None), value
+    )
 
 
-def difference(one: ValuesContrast[Any], value: float | None = None) -> str:
+def difference(contrast: ValuesContrast[Any], value: float | None = None) -> str:
     """Return B minus A with its interval, with the decimals of `value` or of the mean of A."""
-    gap = one.difference
+    gap = contrast.difference
     if gap is None:
         return "–"
-    return digits(one, value or one.a.mean).difference(gap.estimate, gap.low, gap.high)
+    return digits(contrast, value or contrast.a.mean).difference(gap.estimate, gap.low, gap.high)

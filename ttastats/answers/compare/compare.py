@@ -103,7 +103,8 @@ def of_times(
     sides, shown = _sides(baseline, others, paired, both, row_of, view, options)
     if not options.max_runs:  # a mean over benchmarks has no plan of its own
         for number, each in enumerate(sides):
-            ratios = [s.one.speedup.ratio for s in each.shown if s.one.speedup is not None]
+            speedups = (s.contrast.speedup for s in each.shown)
+            ratios = [speedup.ratio for speedup in speedups if speedup is not None]
             if 2 <= len(ratios) == len(each.shown):
                 mean = geometric_mean_speedup(ratios, confidence=options.confidence)
                 sides[number] = replace(each, mean=mean)
@@ -116,32 +117,32 @@ def of_times(
         title = (": ".join(filter(None, about)), f"{names} {axis.does(axis.better)}")
         lines = partial(cells.why, dots=view.strips)
         tables.append(_table(each, columns, lines, "   ".join(filter(None, title))))
-    unmatched = tuple(dict.fromkeys(one.text for each in sides for one in each.pairing.alone))
+    unmatched = tuple(dict.fromkeys(group.text for each in sides for group in each.pairing.alone))
     has_mean = any(each.mean is not None for each in sides)
     below = [
         *(text for each in sides for text in notes.fixed_length(
             baseline, each.side, each.pairing.pairs, [s.name for s in each.shown])),
         *_varying(baseline, sides, block),
-        *(one.prefixed(each.label if len(sides) > 1 else "")
-          for each in sides for one in each.pairing.remarks),
+        *(remark.prefixed(each.label if len(sides) > 1 else "")
+          for each in sides for remark in each.pairing.remarks),
         *notes.of_times(shown, options, unmatched, has_mean=has_mean),
-        *beside.notes([one for s in shown for one in s.also]),
+        *beside.notes([other for s in shown for other in s.also]),
     ]  # fmt: skip
     text = []
     for each in sides:
         a, b = (baseline.label, each.label) if view.named else ("A", "B")
-        one = sentences.of_times(each.shown, a, b, options.confidence)
+        answer = sentences.of_times(each.shown, a, b, options.confidence)
         for s in each.shown:
             who = f"{s.name}, " if len(each.shown) > 1 else ""
             more = beside.sentences(s.also, a, b, faster=s.row.word is Verdict.FASTER)
-            one = " ".join((one, *(f"{who}{sentence}" for sentence in more)))
-        text.append(f"{each.label}: {one}" if len(sides) > 1 else one)
+            answer = " ".join((answer, *(f"{who}{sentence}" for sentence in more)))
+        text.append(f"{each.label}: {answer}" if len(sides) > 1 else answer)
     records = [s.row for s in shown]
     if profiles:
         several = f"the profiles match {len(shown)} comparisons"
         remedy = "Select one comparison, for example with --where benchmark=resnet."
         raise_if(len(shown) > 1, several, "--profile-a", remedy)
-        why = explained(shown[0].one, shown[0].pair, profiles, options.confidence)
+        why = explained(shown[0].contrast, shown[0].pair, profiles, options.confidence)
         records = [structs.replace(records[0], factors=why.numbers())]
         tables += why.tables(options.confidence)
         below += why.notes
@@ -157,7 +158,7 @@ def of_times(
         against=tuple(
             Against(
                 tuple(s.row for s in each.shown),
-                tuple((s.one.a.outcomes, s.one.b.outcomes) for s in each.shown),
+                tuple((s.contrast.a.outcomes, s.contrast.b.outcomes) for s in each.shown),
                 each.mean,
             )
             for each in sides
@@ -235,13 +236,13 @@ def _sides(
         gone = left_out.of_pairs(baseline.runs, other.runs, [pair.keys for pair in each.pairs])
         mine = list(islice(rest, len(each.pairs)))
         made = [
-            row_of(one, pair, (baseline.label, other.label), each.by, lost)
-            for (one, _), pair, lost in zip(mine, each.pairs, gone, strict=True)
+            row_of(contrast, pair, (baseline.label, other.label), each.by, lost)
+            for (contrast, _), pair, lost in zip(mine, each.pairs, gone, strict=True)
         ]
         names = grouping.row_names(made, by)
         shown = tuple(
             Shown(
-                one,
+                contrast,
                 pair,
                 structs.replace(row, also=beside.numbers(also)) if also else row,
                 name,
@@ -249,7 +250,7 @@ def _sides(
                 also,
                 marked=view.margin_claims or row.word is not Verdict.UNDECIDED,
             )
-            for (one, also), pair, row, name, lost in zip(
+            for (contrast, also), pair, row, name, lost in zip(
                 mine, each.pairs, made, names, gone, strict=True
             )
         )
@@ -257,8 +258,8 @@ def _sides(
     every = [s for side in sides for s in side.shown]
     made = [s.row for s in every]
     if view.same:
-        sessions = same.sessions(made, [s.one for s in every], by, options.confidence)
-        made = [structs.replace(row, same=one) for row, one in zip(made, sessions, strict=True)]
+        sessions = same.sessions(made, [s.contrast for s in every], by, options.confidence)
+        made = [structs.replace(row, same=keys) for row, keys in zip(made, sessions, strict=True)]
     names = grouping.row_names(made, by)
     together = zip(every, made, names, strict=True)
     return sides, [replace(s, row=row, name=name) for s, row, name in together]
@@ -267,10 +268,10 @@ def _sides(
 def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:
     """Return the groups of the baseline that a side lacks, after the side if there are several."""
     return tuple(
-        f"{each.label}: {one.name}" if len(sides) > 1 else one.name
+        f"{each.label}: {group.name}" if len(sides) > 1 else group.name
         for each in sides
-        for one in each.pairing.alone
-        if one.side == "a"
+        for group in each.pairing.alone
+        if group.side == "a"
     )
 
 
@@ -318,7 +319,7 @@ def _table(
             details = [*below, *details]
         body.append(replace(line, details=grouping.with_line(details, s.left_out)))
     if side.mean is not None:
-        constant = any(s.one.speedup and s.one.speedup.unseen_epochs for s in side.shown)
+        constant = any(s.contrast.speedup and s.contrast.speedup.unseen_epochs for s in side.shown)
         mark, mean = cells.CONSTANT if constant else "", side.mean
         of_all: list[Cell] = [Text("")] * len(every)
         of_all[0] = Text(f"geo-mean of {mean.n}")
@@ -370,9 +371,9 @@ def _varying(baseline: Side, sides: Sequence[_Side], block: Sequence[str]) -> It
     named = [(baseline.label if several else "A", baseline, each.pairing.a, each) for each in sides]
     named += [(each.label if several else "B", each.side, each.pairing.b, each) for each in sides]
     return dict.fromkeys(
-        one.prefixed(label)
+        remark.prefixed(label)
         for label, side, runs, each in named
-        for one in (
+        for remark in (
             *grouping.group_notes(runs, keys, [s.name for s in each.shown]),
             *grouping.set_aside_notes(side.runs),
         )
@@ -390,8 +391,8 @@ def _of_runs(baseline: Side, sides: Sequence[_Side], budget: Budget) -> Iterable
                 *grouping.left_out_notes(runs, ("pair",)),
                 *grouping.set_aside_notes(side.runs),
             )
-            made += [one.prefixed(label) for one in absent]
+            made += [remark.prefixed(label) for remark in absent]
         made += each.pairing.remarks
-    if unmatched := [one.text for each in sides for one in each.pairing.alone]:
+    if unmatched := [group.text for each in sides for group in each.pairing.alone]:
         made.append(note("unmatched.qualities", names=units.join_names(unmatched, 6, "; ")))
     return dict.fromkeys(made)

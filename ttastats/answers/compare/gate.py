@@ -141,20 +141,20 @@ def _failures(
     options, tests = Options(confidence=1 - alpha), []
     for row in rows:
         a, b = _failed(row, "a"), _failed(row, "b")
-        one = TimesContrast({}, a, b, estimand="fraction", verdict=no_verdict("no runs", options))
+        test = TimesContrast({}, a, b, estimand="fraction", verdict=no_verdict("no runs", options))
         if a.n and b.n:
             p_value = fails_more_p(a.n_reached, a.n, b.n_reached, b.n)
-            one = replace(one, p_value=p_value, verdict=NOT_JUDGED)
-        tests.append(one)
-    for name, row, one in zip(names, rows, contrast.judged(tests, options), strict=True):
+            test = replace(test, p_value=p_value, verdict=NOT_JUDGED)
+        tests.append(test)
+    for name, row, test in zip(names, rows, contrast.judged(tests, options), strict=True):
         what = "runs without a value" if row.estimand == "quality" else "failed runs"
-        text, about = f"{what}: A {one.a}, B {one.b}", (name, row.benchmark, row.b)
-        if not (one.a.failed or one.b.failed):
+        text, about = f"{what}: A {test.a}, B {test.b}", (name, row.benchmark, row.b)
+        if not (test.a.failed or test.b.failed):
             yield []
-        elif one.verdict.word is not Verdict.SLOWER:
+        elif test.verdict.word is not Verdict.SLOWER:
             yield [Finding(str(rules[0]), *about, "passed", "failed_runs", text)]
         else:
-            text += f"; B has more than by chance (one-sided p = {one.p_adjusted:.2g})"
+            text += f"; B has more than by chance (one-sided p = {test.p_adjusted:.2g})"
             yield [Finding(str(each), *about, "failed", "fails_more", text) for each in rules]
 
 

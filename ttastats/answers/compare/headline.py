@@ -52,7 +52,7 @@ class Caveat:
 
 def headlines(report: Report, confidence: float = 0.95) -> tuple[Headline, ...]:
     """Return the answer of a comparison of times for each table held against the baseline."""
-    return tuple(_headline(one, confidence) for one in report.against)
+    return tuple(_headline(against, confidence) for against in report.against)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +202,12 @@ def _runs(rows: Rows) -> str:
 def leads(report: Report, confidence: float) -> tuple[Lead, ...]:
     """Return what a screen begins with: the sentence of one row, else a headline for each table."""
     made = []
-    for one, against in zip(headlines(report, confidence), report.against, strict=True):
-        condition = f", {one.condition}" if one.condition else ""
-        text = f"{one.claim}{condition}. {one.numbers}."
+    for headline, against in zip(headlines(report, confidence), report.against, strict=True):
+        condition = f", {headline.condition}" if headline.condition else ""
+        text = f"{headline.claim}{condition}. {headline.numbers}."
         alone = len(report.records) == 1 and report.sentence
         word = _capitals([row.word for row in _judged(against)])
-        made.append(Lead(word, report.sentence if alone else text, one.tone))
+        made.append(Lead(word, report.sentence if alone else text, headline.tone))
     return tuple(made)
 
 
@@ -246,8 +246,8 @@ def place(row: TimesRow) -> tuple[float, ...]:
 def caveats(report: Report) -> tuple[Caveat, ...]:
     """Return what is to be distrusted, worst first: of how many rows, and the whole notes."""
     return tuple(
-        Caveat(f"{one.short}{f': {one.share}' if one.share else ''}", " ".join(one.texts),
-               DOUBTS[one.code])
-        for one in remarks.ranked(report)
-        if one.code in DOUBTS
+        Caveat(f"{each.short}{f': {each.share}' if each.share else ''}", " ".join(each.texts),
+               DOUBTS[each.code])
+        for each in remarks.ranked(report)
+        if each.code in DOUBTS
     )  # fmt: skip

@@ -59,7 +59,7 @@ def of_times(
     yield from _by_rules(_OF_CLAIMS, shown, options)
     flagged: dict[tuple[str, str], list[Times]] = {}
     for each in shown:
-        for flag in each.one.flags:
+        for flag in each.contrast.flags:
             if flag.code in _FLAGS:
                 flagged.setdefault((flag.code, flag.message), []).append(each)
     for (code, message), some in flagged.items():
@@ -94,14 +94,14 @@ def _tests(
 def _sequential(some: Sequence[Times], _: object, options: Options) -> Fields | None:
     if options.max_runs is None:
         return None
-    each = []
+    widths = []
     for s in some:
-        speedup = s.one.speedup
+        speedup = s.contrast.speedup
         if speedup is not None and speedup.look is not None and speedup.ratio.df is not None:
             level = confidence_at(options.confidence, speedup.look)
-            ends = [two_sided_t(speedup.ratio.df, one) for one in (level, options.confidence)]
-            each.append(f"{s.name} {ends[0] / ends[1]:.2f} times as wide at {speedup.look.n}")
-    wider = wording("sequential.wider", each=", ".join(each)) if each else ""
+            ends = [two_sided_t(speedup.ratio.df, each) for each in (level, options.confidence)]
+            widths.append(f"{s.name} {ends[0] / ends[1]:.2f} times as wide at {speedup.look.n}")
+    wider = wording("sequential.wider", each=", ".join(widths)) if widths else ""
     return {"first": FIRST_LOOK, "most": options.max_runs, "wider": wider}
 
 
@@ -112,13 +112,13 @@ def _undecided(some: Sequence[Times], _: object, options: Options) -> Fields:
         meanings.append(f"not significant at {100 * (1 - options.confidence):.3g}%")
     if by_design:
         meanings.append(f"not decided: {by_reason(by_design)}")
-    looks = [s.one.speedup.look for s in some if s.one.speedup and s.one.speedup.look]
-    more = any(look.n < look.most for look in looks)
+    looks = (s.contrast.speedup.look for s in some if s.contrast.speedup)
+    more = any(look.n < look.most for look in looks if look)
     return {"meanings": ", or ".join(meanings), "more": wording("undecided.looks") if more else ""}
 
 
 def _constant_epochs(some: Sequence[Times], _: object, __: Options) -> Fields:
-    unlogged = [s for s in some if any(flag.code == "unknown_epochs" for flag in s.one.flags)]
+    unlogged = [s for s in some if any(flag.code == "unknown_epochs" for flag in s.contrast.flags)]
     intervals = []
     for s in some:
         low, high = s.row.epoch_safe_low, s.row.epoch_safe_high
@@ -138,11 +138,11 @@ def _constant_epochs(some: Sequence[Times], _: object, __: Options) -> Fields:
 
 def _stragglers(some: Sequence[Times], _: object, options: Options) -> Fields:
     reasons = [
-        f"{s.name}: {units.join_names([flag.message for flag in s.one.speedup.doubts])}"
+        f"{s.name}: {units.join_names([flag.message for flag in s.contrast.speedup.doubts])}"
         for s in some
-        if s.one.speedup
+        if s.contrast.speedup
     ]
-    much = "long" if some[0].one.axis.is_time else "much"
+    much = "long" if some[0].contrast.axis.is_time else "much"
     return {"reasons": reasons, "much": much, "most": _most_failures(some, options)}
 
 
@@ -155,8 +155,8 @@ def _most_failures(some: Sequence[Times], options: Options) -> str:
     shares = {
         (side.n_reached, side.n): side.straggler_share(options.confidence)
         for s in some
-        if s.one.speedup
-        for side in (s.one.speedup.a, s.one.speedup.b)
+        if s.contrast.speedup
+        for side in (s.contrast.speedup.a, s.contrast.speedup.b)
         if side is not None
     }
     bounds = [
@@ -167,12 +167,12 @@ def _most_failures(some: Sequence[Times], options: Options) -> str:
 
 
 def _failures(some: Sequence[Times], shown: Sequence[Times], _: Options) -> Fields:
-    axis = shown[0].one.axis
+    axis = shown[0].contrast.axis
     number, what = ("speedup", "times") if axis.is_time else ("number shown", axis.noun)
     each = []
     for s in some:
         a, b = (
-            units.amount(ert or 0.0, s.one.axis.unit)
+            units.amount(ert or 0.0, s.contrast.axis.unit)
             for ert in (s.row.ert_a_seconds, s.row.ert_b_seconds)
         )
         each.append(f"{s.name} {a} vs {b}")
@@ -180,18 +180,18 @@ def _failures(some: Sequence[Times], shown: Sequence[Times], _: Options) -> Fiel
 
 
 def _no_success(some: Sequence[Times], _: object, __: Options) -> Fields:
-    axis = some[0].one.axis
+    axis = some[0].contrast.axis
     spent = [
         f"{name}: 0/{side.n} in {units.amount(float(side.outcomes.times.sum()), axis.unit)}"
         for s in some
-        for name, side in (("A", s.one.a), ("B", s.one.b))
+        for name, side in (("A", s.contrast.a), ("B", s.contrast.b))
         if not side.n_reached
     ]
     return {"spent": ", ".join(spent), "number": "speedup" if axis.is_time else "ratio"}
 
 
 def _unsteady(some: Sequence[Times], _: object, __: Options) -> Fields:
-    axis, constant = some[0].one.axis, [s for s in some if CONSTANT in marks(s.one)]
+    axis, constant = some[0].contrast.axis, [s for s in some if CONSTANT in marks(s.contrast)]
     more = wording("unsteady.constant", names=names_of(constant)) if constant else ""
     return {"per_epoch": "time per epoch" if axis.is_time else axis.per_epoch, "more": more}
 
@@ -199,7 +199,7 @@ def _unsteady(some: Sequence[Times], _: object, __: Options) -> Fields:
 def _exact_limit(some: Sequence[Times], _: object, options: Options) -> Fields | None:
     """Return where even total separation could not survive the permutation test."""
     alpha = round(1 - options.confidence, 12)
-    if all(smallest_p(s.one.a.n, s.one.b.n) <= alpha for s in some):
+    if all(smallest_p(s.contrast.a.n, s.contrast.b.n) <= alpha for s in some):
         return None
     runs = next(n for n in range(2, 1000) if smallest_p(n, n) <= alpha)
     return {"runs": runs, "limit": f"{alpha:.3g}".removeprefix("0")}
@@ -208,7 +208,7 @@ def _exact_limit(some: Sequence[Times], _: object, options: Options) -> Fields |
 def _plans(some: Sequence[Times], _: object, __: Options) -> Fields:
     texts, tests = [], 1
     for s in some:
-        plan = s.one.plan
+        plan = s.contrast.plan
         if plan is None or plan.detectable is None:
             continue
         tests = plan.tests
@@ -222,47 +222,49 @@ def _plans(some: Sequence[Times], _: object, __: Options) -> Fields:
 
 
 _OF_CLAIMS = (
-    NoteRule("no_throughput", lambda s: s.one.axis.progress,
-             lambda some, *_: {"to_target": some[0].one.axis.to_target}),
-    NoteRule("holm", lambda s: s.one.p_value is not None, partial(_tests, fdr=False)),
-    NoteRule("fdr", lambda s: s.one.p_value is not None, partial(_tests, fdr=True)),
-    NoteRule("geomean", lambda s: s.one.estimand == "geomean",
+    NoteRule("no_throughput", lambda s: s.contrast.axis.progress,
+             lambda some, *_: {"to_target": some[0].contrast.axis.to_target}),
+    NoteRule("holm", lambda s: s.contrast.p_value is not None, partial(_tests, fdr=False)),
+    NoteRule("fdr", lambda s: s.contrast.p_value is not None, partial(_tests, fdr=True)),
+    NoteRule("geomean", lambda s: s.contrast.estimand == "geomean",
              lambda some, shown, _: {
-                 "ratios": "speedups are ratios" if some[0].one.axis.is_time
+                 "ratios": "speedups are ratios" if some[0].contrast.axis.is_time
                  else "ratios are those",
                  "where": "" if len(some) == len(shown) else ", where no run failed",
              }),
     NoteRule("sequential", lambda _: True, _sequential),
     NoteRule("undecided", lambda s: s.row.word is Verdict.UNDECIDED, _undecided),
-    NoteRule("constant_epochs", lambda s: CONSTANT in marks(s.one), _constant_epochs, CONSTANT),
+    NoteRule("constant_epochs", lambda s: CONSTANT in marks(s.contrast),
+             _constant_epochs, CONSTANT),
     NoteRule("no_stragglers", _stragglers_matter, _stragglers, "‡"),
     NoteRule("assumption",  # of a claim without ‡ that assumes what so few runs cannot show
              lambda s: s.marked and s.row.word.decided and not _stragglers_matter(s)
              and side_of(1, s.row.robust_low, s.row.robust_high) == 0,
              lambda some, _, options: {"most": _most_failures(some, options)}),
-    NoteRule("failed_runs.compare", lambda s: s.one.estimand == "ert", _failures, FAILED),
+    NoteRule("failed_runs.compare", lambda s: s.contrast.estimand == "ert", _failures, FAILED),
     NoteRule("no_target.compare",
-             lambda s: s.one.estimand == "fraction" and s.row.target_value is None
+             lambda s: s.contrast.estimand == "fraction" and s.row.target_value is None
              and not (s.row.reached_a or s.row.reached_b)),
     NoteRule("no_success",
-             lambda s: s.one.estimand == "fraction" and not (s.row.reached_a and s.row.reached_b),
+             lambda s: s.contrast.estimand == "fraction"
+             and not (s.row.reached_a and s.row.reached_b),
              _no_success),
-    NoteRule("same_convergence", lambda s: s.one.estimand == "throughput",
+    NoteRule("same_convergence", lambda s: s.contrast.estimand == "throughput",
              lambda some, *_: {"tests": ", ".join(
-                 f"{s.name} {units.p_text(s.one.epochs_p)}" for s in some)}),
+                 f"{s.name} {units.p_text(s.contrast.epochs_p)}" for s in some)}),
     NoteRule("batch_sizes",
-             lambda s: s.one.a.batch_sizes and s.one.b.batch_sizes
-             and s.one.a.batch_sizes != s.one.b.batch_sizes),
+             lambda s: s.contrast.a.batch_sizes and s.contrast.b.batch_sizes
+             and s.contrast.a.batch_sizes != s.contrast.b.batch_sizes),
     NoteRule("unsteady",
-             lambda s: s.one.parts is not None and any(
+             lambda s: s.contrast.parts is not None and any(
                  cv is not None and cv > _STEADY
-                 for cv in (s.one.parts.cv_epoch_time_a, s.one.parts.cv_epoch_time_b)),
+                 for cv in (s.contrast.parts.cv_epoch_time_a, s.contrast.parts.cv_epoch_time_b)),
              _unsteady),
 )  # fmt: skip
 _OF_POWER = (
-    NoteRule("few_runs", lambda s: s.one.p_permutation is not None, _exact_limit),
+    NoteRule("few_runs", lambda s: s.contrast.p_permutation is not None, _exact_limit),
     NoteRule("power",
-             lambda s: s.one.plan and s.one.plan.detectable is not None
+             lambda s: s.contrast.plan and s.contrast.plan.detectable is not None
              and s.row.word is Verdict.UNDECIDED,
              _plans),
 )  # fmt: skip
@@ -272,14 +274,14 @@ def of_qualities(
     shown: Sequence[Qualities], budget: Budget, margin: float | None, options: Options
 ) -> Iterator[Note]:
     """Yield what must be known of the rows, each after its name where there are several."""
-    named = [(f"{s.name}: " if len(shown) > 1 else "", s.one) for s in shown]
+    named = [(f"{s.name}: " if len(shown) > 1 else "", s.contrast) for s in shown]
     if budget.amount is None:
         yield from _lengths(named)
-    for name, one in named:
-        if one.difference is not None:
-            yield from (Note(flag.code, f"{name}{flag.message}.") for flag in one.difference.flags)
-    for finding in dict.fromkeys(each for s in shown for each in s.one.findings):
-        who = [s.name for s in shown if finding in s.one.findings] if len(shown) > 1 else []
+    for name, contrast in named:
+        if (gap := contrast.difference) is not None:
+            yield from (Note(flag.code, f"{name}{flag.message}.") for flag in gap.flags)
+    for finding in dict.fromkeys(each for s in shown for each in s.contrast.findings):
+        who = [s.name for s in shown if finding in s.contrast.findings] if len(shown) > 1 else []
         yield Note(finding.code, f"{', '.join(who)}: {finding.message}.".removeprefix(": "))
     if options.estimand == "geomean":
         yield note("geomean.costs")
@@ -309,17 +311,17 @@ def _lengths(named: Sequence[tuple[str, QualityComparison]]) -> Iterator[Note]:
             least=ends.said(ends.least),
             able=f" ({ends.all_reach})" if ends.all_reach else "",
         )
-        for name, one in named
-        for letter, side in (("A", one.a), ("B", one.b))
+        for name, contrast in named
+        for letter, side in (("A", contrast.a), ("B", contrast.b))
         for ends in [side.lengths]
         if side.n and not ends.one
     ]
     if apart:
         yield note("ends_differ", ends=units.join_names(apart, 6, "; "))
     differ = []
-    for name, one in named:
-        a, b = one.a.lengths, one.b.lengths
-        steady = one.a.n and one.b.n and a.one and b.one and a.unit == b.unit
+    for name, contrast in named:
+        a, b = contrast.a.lengths, contrast.b.lengths
+        steady = contrast.a.n and contrast.b.n and a.one and b.one and a.unit == b.unit
         if steady and a.unit not in {None, "seconds"} and a.most != b.most:
             at = f"--at {a.unit}={min(a.most, b.most):.15g}"
             differ.append(f"{name}A at {a.said(a.most)}, B at {b.said(b.most)} ({at})")

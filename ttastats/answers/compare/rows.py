@@ -276,7 +276,7 @@ def of(report: Report) -> tuple[CompareRow, ...]:
 
 
 def of_times(
-    one: Comparison,
+    contrast: Comparison,
     pair: Pair,
     labels: tuple[str, str],
     by: Sequence[str],
@@ -285,14 +285,14 @@ def of_times(
     entries: Sequence[Entry] | None = None,
 ) -> TimesRow:
     """Return the row of a comparison of times, with the noise of earlier `entries` if any."""
-    speedup, plan, parts = one.speedup, one.plan, one.parts
+    speedup, plan, parts = contrast.speedup, contrast.plan, contrast.parts
     ratio = speedup.ratio if speedup else None
     one_sided: tuple[Number, Number] = (None, None)
     if speedup is not None:
         level = equivalence_confidence(speedup.ratio.confidence)
         one_sided = speedup.limits(level, epochs=True) or one_sided
     shifts = speedup.epoch_shifts if speedup else (0.0, 0.0)
-    common = _common(one, pair, labels, by, lost)
+    common = _common(contrast, pair, labels, by, lost)
     setup: dict[str, Any] = {name: setups.common(pair.a, pair.b, name) for name in setups.COLUMNS}
     common["keys"] |= {name: value for name, value in setup.items() if name in common["keys"]}
     targets = pl.concat(
@@ -308,7 +308,7 @@ def of_times(
             look=at.n if at else None,
             look_level=at.level(1 - options.confidence) if at else None,
         )
-    codes = (*pair.flags, *(flag.code for flag in one.flags), *lost.flags)
+    codes = (*pair.flags, *(flag.code for flag in contrast.flags), *lost.flags)
     return TimesRow(
         **common,
         **_of_sides(
@@ -322,10 +322,10 @@ def of_times(
                 "ert_{}_seconds": side.ert_seconds,
                 "setups_{}": len(side.design.setups),
             },
-            one.a,
-            one.b,
+            contrast.a,
+            contrast.b,
         ),
-        estimand=one.estimand,
+        estimand=contrast.estimand,
         **_limits("speedup", ratio),
         time_saved=time_saved(ratio.estimate) if ratio and ratio.estimate else None,
         **(_allowing("epoch_safe", speedup) if speedup and speedup.unseen_epochs else {}),
@@ -335,33 +335,33 @@ def of_times(
         planning_cv=plan.cv if plan else None,
         epoch_shift_a=shifts[0],
         epoch_shift_b=shifts[1],
-        p_value=one.p_value,
-        p_permutation=one.p_permutation,
-        progress_unit=one.progress_unit,
+        p_value=contrast.p_value,
+        p_permutation=contrast.p_permutation,
+        progress_unit=contrast.progress_unit,
         **_limits("throughput_speedup", parts.throughput if parts else None, "throughput"),
         **_limits("epochs_ratio", parts.progress if parts else None, "epochs"),
-        **_limits("reached_difference", one.fraction),
-        p_reached=one.fraction_p,
-        prob_b_faster=one.wins.estimate if one.wins else None,
-        other_mean_ratio=one.other_mean.estimate if one.other_mean else None,
+        **_limits("reached_difference", contrast.fraction),
+        p_reached=contrast.fraction_p,
+        prob_b_faster=contrast.wins.estimate if contrast.wins else None,
+        other_mean_ratio=contrast.other_mean.estimate if contrast.other_mean else None,
         detectable_ratio=plan.detectable if plan else None,
         runs_needed=plan.needed if plan else None,
-        **verdict_numbers(one.verdict),
-        claim=one.verdict.claim,
-        reason=one.verdict.reason,
+        **verdict_numbers(contrast.verdict),
+        claim=contrast.verdict.claim,
+        reason=contrast.verdict.reason,
         flags=list(dict.fromkeys(codes)),
         **setup,
         target_metric=metric,
         target_value=value,
         look=look,
-        blocks=Row(keys=blocking.numbers(pair, one.by_block, ratios=True)),
+        blocks=Row(keys=blocking.numbers(pair, contrast.by_block, ratios=True)),
         prior=UNSET if entries is None or pair.unavailable is not None
         else priors.between(entries, pair.a, pair.b, options.confidence),
     )  # fmt: skip
 
 
 def of_qualities(
-    one: QualityComparison,
+    contrast: QualityComparison,
     pair: Pair,
     labels: tuple[str, str],
     by: Sequence[str],
@@ -369,15 +369,15 @@ def of_qualities(
     budget: Budget,
 ) -> QualitiesRow:
     """Return the row of a comparison of qualities at a budget."""
-    gap, ratio, limits = one.difference, one.ratio, one.one_sided
+    gap, ratio, limits = contrast.difference, contrast.ratio, contrast.one_sided
     worse_by: Sequence[Number] = (None, None)
     if limits is not None and all(map(math.isfinite, limits)):
-        worse_by = sorted(-end if one.higher_is_better else end for end in limits)
+        worse_by = sorted(-end if contrast.higher_is_better else end for end in limits)
     return QualitiesRow(
-        **_common(one, pair, labels, by, lost),
+        **_common(contrast, pair, labels, by, lost),
         at=str(budget),
-        metric=one.metric,
-        higher_is_better=one.higher_is_better,
+        metric=contrast.metric,
+        higher_is_better=contrast.higher_is_better,
         **_of_sides(
             lambda side: {
                 "n_{}": side.n,
@@ -388,30 +388,30 @@ def of_qualities(
                 "p_target_{}": side.meets.p_value if side.meets else None,
                 "seconds_{}": side.spent,
             },
-            one.a,
-            one.b,
+            contrast.a,
+            contrast.b,
         ),
         **_limits("difference", gap),
         worse_by_low=worse_by[0],
         worse_by_high=worse_by[1],
         p_value=gap.p_value if gap else None,
-        verdict=one.verdict.word.value,
-        why=one.verdict.why or None,
+        verdict=contrast.verdict.word.value,
+        why=contrast.verdict.why or None,
         runs_needed=gap.runs_needed if gap else None,
         **_limits("speedup", ratio),
         p_speedup=ratio.p_value if ratio else None,
-        conditions=list(one.verdict.conditions),
+        conditions=list(contrast.verdict.conditions),
         flags=[
             *(flag.code for flag in (gap.flags if gap else ())),
-            *(finding.code for finding in one.findings),
+            *(finding.code for finding in contrast.findings),
             *lost.flags,
         ],
-        blocks=Row(keys=blocking.numbers(pair, one.by_block)),
+        blocks=Row(keys=blocking.numbers(pair, contrast.by_block)),
     )
 
 
 def _common(
-    one: Comparison | QualityComparison,
+    contrast: Comparison | QualityComparison,
     pair: Pair,
     labels: tuple[str, str],
     by: Sequence[str],
@@ -419,11 +419,11 @@ def _common(
 ) -> dict[str, Any]:
     """Return what is known of times and of qualities by the same rules."""
     return {
-        "keys": {name: one.keys.get(name) for name in row_keys(by)},
+        "keys": {name: contrast.keys.get(name) for name in row_keys(by)},
         "a": labels[0],
         "b": labels[1],
-        "axis": one.axis.name,
-        "p_adjusted": one.p_adjusted,
+        "axis": contrast.axis.name,
+        "p_adjusted": contrast.p_adjusted,
         "lost_a": key.LeftOutOfA(*lost.a.counts),
         "lost_b": key.LeftOutOfB(*lost.b.counts),
         **left_out.exceptions_of(pair.a, pair.b),
@@ -439,13 +439,13 @@ def _of_sides(numbers: Callable[[Any], Mapping[str, Any]], a: object, b: object)
 
 
 def _limits(
-    name: str, one: Ratio | Difference | MeanDifference | None, stem: str = ""
+    name: str, interval: Ratio | Difference | MeanDifference | None, stem: str = ""
 ) -> dict[str, Any]:
     """Return an estimate and the limits of its interval, under the name of the interval."""
-    if one is None:
+    if interval is None:
         return {}
     stem = stem or name
-    return {name: one.estimate, f"{stem}_low": one.low, f"{stem}_high": one.high}
+    return {name: interval.estimate, f"{stem}_low": interval.low, f"{stem}_high": interval.high}
 
 
 def _allowing(name: str, speedup: Speedup, *, stragglers: bool = False) -> dict[str, Any]:
@@ -478,7 +478,7 @@ class Shown(Generic[C_co, R_co]):
     `marked`: its claim is shown, with the marks of its conditions.
     """
 
-    one: C_co
+    contrast: C_co
     pair: Pair
     row: R_co
     name: str

@@ -26,7 +26,7 @@ from ttastats.stats.verdict import Verdict
 
 def sessions(
     rows: Sequence[CompareRow],
-    comparisons: Sequence[Any],
+    contrasts: Sequence[Any],
     by: Sequence[str],
     confidence: float,
 ) -> list[SameKeys]:
@@ -35,7 +35,7 @@ def sessions(
     Of times in shares of the time, of qualities in the unit of the metric. The sets of a group are
     judged together: the baseline's, and each that is held against it.
     """
-    pairs = [_sets(one, row) for one, row in zip(comparisons, rows, strict=True)]
+    pairs = [_sets(contrast, row) for contrast, row in zip(contrasts, rows, strict=True)]
     groups: dict[tuple[Any, ...], list[Set]] = {}
     keys = [tuple(row.get(name) for name in by) for row in rows]
     for key, pair in zip(keys, pairs, strict=True):
@@ -46,24 +46,24 @@ def sessions(
     }
     made = []
     for key, row in zip(keys, rows, strict=True):
-        one, same = of_groups.get(key), SameKeys()
-        if one is not None:
-            numbers: Sequence[float | None] = (one.deviation, one.highest, one.smallest_claim)
+        spread, same = of_groups.get(key), SameKeys()
+        if spread is not None:
+            numbers = [spread.deviation, spread.highest, spread.smallest_claim]
             if isinstance(row, TimesRow):  # a deviation of logs is a share
                 numbers = [None if x is None else math.expm1(min(x, 700.0)) for x in numbers]
             deviation, high, claim = numbers
             same = SameKeys(
-                sets=one.sets, between=deviation, between_high=high, smallest_claim=claim
+                sets=spread.sets, between=deviation, between_high=high, smallest_claim=claim
             )
         made.append(same)
     return made
 
 
-def _sets(one: Any, row: CompareRow) -> tuple[Set, Set] | None:
+def _sets(contrast: Any, row: CompareRow) -> tuple[Set, Set] | None:
     if isinstance(row, TimesRow):
         sides = [
             Set(math.log(side.term.estimate), side.term.variance, side.term.df)
-            for side in ((one.speedup.a, one.speedup.b) if one.speedup else ())
+            for side in ((contrast.speedup.a, contrast.speedup.b) if contrast.speedup else ())
             if side is not None and side.term.variance is not None
         ]
     else:
@@ -98,8 +98,8 @@ def of_one_setup(report: Report, confidence: float) -> Report:
     )
     several = len({row.b for row in every}) < len(every)
     text = [
-        f"{one.about}: {one.sentence}" if several else one.sentence
-        for one in conclusions(report, confidence=confidence)
+        f"{each.about}: {each.sentence}" if several else each.sentence
+        for each in conclusions(report, confidence=confidence)
     ]
     if any(apart):
         text.append(

@@ -107,7 +107,7 @@ def by_reason(shown: Iterable[Times]) -> str:
     """Return why comparisons have no verdict or none by design, with their names."""
     reasons: dict[str, list[Times]] = {}
     for each in shown:
-        verdict = each.one.verdict
+        verdict = each.contrast.verdict
         reasons.setdefault(verdict.reason or verdict.why, []).append(each)
     return "; ".join(f"{names_of(some)}: {reason}" for reason, some in reasons.items())
 
@@ -141,33 +141,33 @@ def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
 
 def _direction(s: Times, name: str) -> int:
     """Return which way a part of a speedup is shown to lie from 1; 0 for neither."""
-    if s.one.parts is None or s.one.estimand == "ert":
+    if s.contrast.parts is None or s.contrast.estimand == "ert":
         return 0
-    part = getattr(s.one.parts, name)
+    part = getattr(s.contrast.parts, name)
     return side_of(1, part.low, part.high)
 
 
 def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: Options) -> str:
     """Return what became of one benchmark at a budget."""
-    (a, b), one, row, gap = sides, s.one, s.row, s.one.difference
+    (a, b), contrast, row, gap = sides, s.contrast, s.row, s.contrast.difference
     about = f"{row.metric or 'quality'} {budget}"
     about = about if s.name == "these runs" else f"{s.name}, {about}"
     if gap is None:
         return f"{about}: {row.why}."
-    by_design = row.word is Verdict.UNDECIDED and row.why and row.why == one.allowed_for
+    by_design = row.word is Verdict.UNDECIDED and row.why and row.why == contrast.allowed_for
     text = "no verdict" if row.word is Verdict.UNAVAILABLE else claim(row.word, a, b)
     if row.word is Verdict.SAME:
         text += f" within {options.margin:g}"
     if by_design:
         text = f"whether {b} differs from {a} is undecided"
     if row.why == "runs missing":
-        better = (gap.estimate > 0) == one.higher_is_better
+        better = (gap.estimate > 0) == contrast.higher_is_better
         text = f"{b} is not called {'better' if better else 'worse'} than {a}"
     why = _WHY.get(row.why or "", f": {row.why}" if row.why else "")
     if row.word is Verdict.UNDECIDED and not why and (gap.runs_needed or 0) > min(gap.n_a, gap.n_b):
         why = f"; {units.runs_needed(gap.runs_needed or 0)}"
     p = "" if gap.p_value is None else f", {units.p_text(row.p_adjusted or gap.p_value)}"
-    text = f"{about}: {text} (B − A = {difference(one)}{p}){why}."
+    text = f"{about}: {text} (B − A = {difference(contrast)}{p}){why}."
     return " ".join(filter(None, (text, _spent(row, a, b))))
 
 

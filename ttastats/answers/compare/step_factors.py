@@ -107,20 +107,21 @@ class Explained:
 
 
 def explained(
-    one: Comparison, pair: Pair, profiles: Sequence[pl.DataFrame], confidence: float
+    comparison: Comparison, pair: Pair, profiles: Sequence[pl.DataFrame], confidence: float
 ) -> Explained:
     """Return what accounts for the throughput; `profiles` are rows of A and of B."""
     runs = (pair.a, pair.b)
     fit = _fit(profiles, runs)
-    throughput = one.parts.throughput if one.parts and one.axis.unit == "seconds" else None
+    why, axis = comparison.parts, comparison.axis
+    throughput = why.throughput if why and axis.unit == "seconds" else None
     if throughput is None or not throughput.estimate:
         return Explained([note("unexplained"), *fit])
     # The samples of a step of each side's profile, or of its runs, if both are known.
     samples: _Both = [
-        answers.samples_per_step(rows) or _batch_size(own)
-        for rows, own in zip(profiles, runs, strict=True)
+        answers.samples_per_step(rows) or _batch_size(ran)
+        for rows, ran in zip(profiles, runs, strict=True)
     ]
-    if one.progress_unit == "steps" or not all(samples):
+    if comparison.progress_unit == "steps" or not all(samples):
         samples = (None, None)
     steps = [answers.profile_table(rows).drop(answers.WHOLE) for rows in profiles]
     names = [*dict.fromkeys(name for side in steps for name in side.columns)]
@@ -136,8 +137,8 @@ def explained(
     ]
     parts.sort(key=lambda row: -abs(log(row.factor or 1.0)))
     taken = [
-        _of_runs(side, own, one.progress_unit, size)
-        for side, own, size in zip((one.a, one.b), runs, samples, strict=True)
+        _of_runs(side, ran, comparison.progress_unit, size)
+        for side, ran, size in zip((comparison.a, comparison.b), runs, samples, strict=True)
     ]
     whole = (
         _row(_STEP, [sum(side) for side in means], step, throughput),
@@ -148,7 +149,7 @@ def explained(
     clocks = pl.concat(
         [answers.measure_rows(rows, "uninstrumented_step_seconds")["text"] for rows in profiles]
     )
-    if any("CPU" in str(text) for text in clocks) and "cpu" not in one.axis.name:
+    if any("CPU" in str(text) for text in clocks) and "cpu" not in axis.name:
         notes.append(note("clocks.runs"))
     return Explained([*notes, *fit], parts, whole)
 
@@ -204,21 +205,21 @@ def _notes(step: Ratio, samples: _Both, whole: Sequence[Factor]) -> Iterator[Not
 
 def _fit(profiles: Sequence[pl.DataFrame], runs: Sequence[pl.DataFrame]) -> Iterator[Note]:
     """Yield of each side where its profiles and its runs do not belong together, if known."""
-    for side, rows, own in zip("AB", profiles, runs, strict=True):
+    for side, rows, ran in zip("AB", profiles, runs, strict=True):
         differ = []
         # Names of workloads are those that the trainer has, not scripts and traces.
         recorded = rows.filter(
             (pl.col("origin") == "recorded") & ~pl.col("source").str.ends_with(".py")
         )
-        work, ran = (set(names.drop_nulls()) for names in (recorded["source"], own["benchmark"]))
-        if work - ran:
-            differ.append(f"the profile is of {_all(work)}, the runs of {_all(ran)}")
-        profiled, batch = answers.samples_per_step(rows), _batch_size(own)
+        work, tasks = (set(names.drop_nulls()) for names in (recorded["source"], ran["benchmark"]))
+        if work - tasks:
+            differ.append(f"the profile is of {_all(work)}, the runs of {_all(tasks)}")
+        profiled, batch = answers.samples_per_step(rows), _batch_size(ran)
         if profiled is not None and batch is not None and profiled != batch:
             differ.append(
                 f"a step of the profile has {profiled:,.0f} samples, one of the runs {batch:,.0f}"
             )
-        if device := _device(rows, own):
+        if device := _device(rows, ran):
             differ.append(device)
         if differ:
             yield note("profile_of_others", side=side, differ=differ)
@@ -240,7 +241,7 @@ def _device(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
          if len(word) > 2 and re.search(r"[a-z]", word) and re.search(r"[0-9]", word)}
         for names in (profiled, ran)
     ]  # fmt: skip
-    if all(models) and not any(one in other or other in one for one, other in product(*models)):
+    if all(models) and not any(a in b or b in a for a, b in product(*models)):
         return f"the profile is of {_all(profiled)}, the runs of {_all(ran)}"
     numbers = runs["accelerators"].drop_nulls().unique()
     workers = answers.worker_count(rows)
