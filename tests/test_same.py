@@ -130,7 +130,13 @@ def test_sets_without_a_spread_leave_it_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    "option", [{"block": ["day"]}, {"options": Options(max_runs=20)}, {"prior": MONDAY}]
+    "option",
+    [
+        {"block": ["day"]},
+        {"options": Options(max_runs=20)},
+        {"prior": "missing.parquet"},
+        {"profiles": ("missing.parquet", "missing.parquet")},
+    ],
 )
 def test_sets_are_not_compared_by_runs(option: dict[str, Any]) -> None:
     with pytest.raises(

@@ -128,7 +128,7 @@ def test_undecided_looks_say_how_it_goes_on() -> None:
     ("more", "options"),
     [
         ({"at_end": True}, {}),
-        ({"also": ["top1_accuracy"]}, {}),
+        ({"also": ["top1_accuracy"], "prior": "missing.parquet"}, {}),
         ({}, {"same_convergence": True}),
         ({}, {"max_runs": 2}),
         ({}, {"max_runs": 201}),

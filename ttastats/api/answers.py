@@ -60,7 +60,7 @@ def summarised(
     from ttastats.answers import summary as summary_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    keys = question.keys(what.by, ENTRY, side)
+    keys = question.group_keys(what.by, ENTRY, side)
     if (budget := what.budget) is not None:
         return qualities.of_groups(side.runs, budget, keys, ddof=ddof, confidence=confidence)
     return summary_report.report(side.runs, keys, ddof=ddof, confidence=confidence, dots=dots)
@@ -114,7 +114,7 @@ def variance(
     from ttastats.answers import variance as variance_report  # scipy costs start-up time
     from ttastats.report.grouping import ENTRY
 
-    side, keys = question.group(source, Question(**keywords), ENTRY)
+    side, keys = question.runs_and_keys(source, Question(**keywords), ENTRY)
     if sources:
         from ttastats.answers import sources as sources_report
 
@@ -142,7 +142,7 @@ def history(
 
     gates = gate.conditions(fail_on, "")
     setup = [name for name in history_report.SETUP if name != order]
-    side, keys = question.group(source, Question(**keywords), setup)
+    side, keys = question.runs_and_keys(source, Question(**keywords), setup)
     made, histories = history_report.report(side.runs, keys, order=order)
     return answered(history_report.judged(made, histories, gates), side)
 
@@ -180,7 +180,7 @@ def effects(
     from ttastats.report.grouping import BENCHMARK
 
     raise_if(not on, "no setting given", "--on", "Add --on batch_size,lr.")
-    side, keys = question.group(source, Question(**keywords), BENCHMARK)
+    side, keys = question.runs_and_keys(source, Question(**keywords), BENCHMARK)
     options = EffectsOptions(several(on), several(levels), several(block), interactions, confidence)
     return answered(effects_report.report(side.runs, keys, options), side)
 
@@ -194,7 +194,7 @@ def latest_segment(source: Source, **keywords: Unpack[Judged]) -> Source:
     from ttastats.answers import history as history_report  # scipy costs start-up time
     from ttastats.outcomes.conditions import parse_all
 
-    side, keys = question.group(source, Question(**keywords), history_report.SETUP)
+    side, keys = question.runs_and_keys(source, Question(**keywords), history_report.SETUP)
     _, histories = history_report.report(side.runs, keys)
     several = f"{len(histories)} setups, each with changes of its own"
     raise_if(len(histories) != 1, several, "--baseline", "Select one with --where.")
@@ -234,8 +234,8 @@ def power(
     if source is None:
         raise TtastatsError("no runs and no CV given", remedy="Give a file, or --cv 14%.")
     what = Question(**keywords)
-    side, keys = question.group(source, what, ENTRY)
-    noise = None if prior is None else question.earlier(prior, what)
+    side, keys = question.runs_and_keys(source, what, ENTRY)
+    noise = None if prior is None else question.earlier_runs(prior, what)
     report = power_report.from_runs(
         side.runs, keys, effects=effects, n=n, power=power, max_runs=max_runs, prior=noise
     )
@@ -250,7 +250,7 @@ def scaling(source: Source, **keywords: Unpack[Judged]) -> Report:
     """
     from ttastats.answers import scaling as scaling_report  # scipy costs start-up time
 
-    side, keys = question.group(source, Question(**keywords), scaling_report.CURVE)
+    side, keys = question.runs_and_keys(source, Question(**keywords), scaling_report.CURVE)
     return answered(scaling_report.report(side.runs, keys), side)
 
 
@@ -260,7 +260,7 @@ def score(source: Source, *, by: Sequence[str] = (), where: Sequence[str] = ()) 
     from ttastats.outcomes.counted import RESULT
 
     side = chosen(source, where, of_answer=True)
-    keys = question.keys(by, RESULT, side)
+    keys = question.group_keys(by, RESULT, side)
     return answered(score_report.report(side.runs, keys), side)
 
 
@@ -307,7 +307,7 @@ def rcp(
         verbose=verbose,
     )
     side = chosen(source, where, of_answer=True)
-    keys = question.keys(by, RESULT, side)
+    keys = question.group_keys(by, RESULT, side)
     library = convergence_records.library(None if records is None else Path(records))
     runs = officially_counted(side.runs, side.rows)
     return answered(rcp_report.report(runs, library, options, keys), side)
@@ -360,12 +360,12 @@ def claim(
     if prior is not None:
         raise_if(threshold is not None, "--prior is for --seconds and --steps", "--prior",
                   "Remove it: noise of qualities is given by --sigma.")  # fmt: skip
-        noise = question.earlier(prior, what)
+        noise = question.earlier_runs(prior, what)
     try:
         (side,) = question.sides([source], what, budget)
     except TtastatsError as error:
-        raise question.about_claim(error) if threshold is not None else error from None
-    keys = question.keys(what.by, ENTRY, side)
+        raise question.error_about_claim(error) if threshold is not None else error from None
+    keys = question.group_keys(what.by, ENTRY, side)
     report = claim_report.report(
         side.runs, keys, threshold=threshold, limits=limits, budget=budget, rules=rules, prior=noise
     )
@@ -395,8 +395,8 @@ def targets(
     choices = question.sides(sources, what)
     for side in choices if metric else ():
         expect_metric(side.rows, metric or "", "--metric")
-    sides = question.labelled(choices, what, question.called(choices, names))
-    keys = question.keys(what.by, ENTRY if b is None else BENCHMARK, choices[0])
+    sides = question.as_sides(choices, what, question.side_names(choices, names))
+    keys = question.group_keys(what.by, ENTRY if b is None else BENCHMARK, choices[0])
     # Qualities of two benchmarks have no order; of one table no round is mixed with another.
     always = BENCHMARK if b is None else ("benchmark",)
     report = targets_report.report(
@@ -447,7 +447,7 @@ def judge_record(
         raise_if(not positive, f"a baseline of {against:g}", "--against", "Give a number above 0.")
     what = Question(where=where, target=target, metric=metric)
     choices, contest = record_sides.sides(sources, contest, what)
-    labels = question.called(choices, question.labels(sources, labels))
+    labels = question.side_names(choices, question.labels(sources, labels))
     made = [
         (benchmark, judged(sides, contest, against))
         for benchmark, sides in record_sides.by_benchmark(choices, labels)

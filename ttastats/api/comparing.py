@@ -82,15 +82,15 @@ def compare(
         remedy = "Give one file per set, or split the table: --same --by day."
         raise_if(of_one_table and not what.by, needs, "--same", remedy)
         view = replace(view or View(), same=True)
-    noise = None if prior is None else question.earlier(prior, what)
+    noise = None if prior is None else question.earlier_runs(prior, what)
     by_sets = replace(what, by=(), labels=()) if of_one_table else what
     judge = judge_of(by_sets, (fail_on, require), also, block, profiles, noise)
     names = question.short_labels(sources, by_sets.labels)
     choices = question.sides(sources, by_sets, what.budget, of_answer=True)
     if of_one_table:
-        names, choices = question.sets(choices[0], what.by, what.labels)
-    names = question.called(choices, names)
-    report = judge(question.labelled(choices, by_sets, names), view)
+        names, choices = question.split_into_sets(choices[0], what.by, what.labels)
+    names = question.side_names(choices, names)
+    report = judge(question.as_sides(choices, by_sets, names), view)
     if same:
         from ttastats.answers.compare.same import of_one_setup  # scipy costs start-up time
 

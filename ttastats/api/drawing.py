@@ -115,7 +115,7 @@ def html_report(
         place.expect(Path(output), [path for source in sources for path in question.files(source)])
     names = question.short_labels(sources, what.labels)
     choices = question.sides(sources, what, what.budget)
-    names = question.called(choices, names)
+    names = question.side_names(choices, names)
     short = shortened(names, _LONGEST_LABEL) or {}  # sentences repeat them
     made = _material(choices, what, [short.get(name, name) for name in names])
     runs = [side.runs for side in choices]
@@ -155,12 +155,12 @@ def material(*sources: Source, metric: str = "", **keywords: Unpack[Compared]) -
     choices = question.sides(sources, what)
     for side in choices if metric else ():
         expect_metric(side.rows, metric, "--metric", of_training=True)
-    made = _material(choices, what, question.called(choices, names))
+    made = _material(choices, what, question.side_names(choices, names))
     return replace(made, metric=metric)
 
 
 def _material(choices: Sequence[Chosen], what: Question, labels: Sequence[str]) -> Material:
     from ttastats.output.plots.material import material  # scipy costs start-up time
 
-    sides = question.labelled(choices, what, labels)
+    sides = question.as_sides(choices, what, labels)
     return material(sides, what.by, what.options, pool=what.pool)

@@ -182,7 +182,7 @@ def _remarks(paired: Pairing, by: str) -> Iterator[Note]:
             yield note("blocks_unknown", a=a, b=b, by=by).prefixed(who)
 
 
-def numbers(pair: Pair, by_block: ByBlock | None, *, ratios: bool = False) -> dict[str, Any]:
+def block_keys(pair: Pair, by_block: ByBlock | None, *, ratios: bool = False) -> dict[str, Any]:
     """Return what rows for programs tell of the blocks of a difference, where there are any.
 
     `ratios` gives ratios, A over B, of differences of logs, B minus A.

@@ -165,9 +165,9 @@ _Conditions = Mapping[columns.Kind, tuple[Condition, ...]]
 
 def rows(source: Source, where: Sequence[str] = ()) -> pl.LazyFrame:
     """Return the rows of the tidy table that meet all conditions, those on evaluations included."""
-    table, conditions = _opened(source, where)
+    table, conditions = _table_and_conditions(source, where)
     every, conditions, added = _with_settings(given.tidy(table), conditions)
-    _refuse(conditions["other"], schema.EVALUATION_NAMES, every)
+    _refuse_unknown(conditions["other"], schema.EVALUATION_NAMES, every)
     if conditions["result"]:
         by_runs = Selection(table, (*conditions["run"], *conditions["result"]))
         return select.where(chosen(by_runs).rows, conditions["evaluation"])
@@ -197,13 +197,13 @@ def chosen(
     name
         What errors call the source, where there are several.
     """
-    table, conditions = _opened(source, where)
+    table, conditions = _table_and_conditions(source, where)
     of_side = source.conditions if isinstance(source, Selection) else ()
     judged = given.judged(table)
     every = given.tidy(table) if judged is None else judged.lazy()
     every, conditions, added = _with_settings(every, conditions)
     others = [each for each in conditions["other"] if not of_answer or each in of_side]
-    _refuse(others, schema.EVALUATION_NAMES if by_evaluation else (), every)
+    _refuse_unknown(others, schema.EVALUATION_NAMES if by_evaluation else (), every)
     if conditions["evaluation"] and not by_evaluation:
         raise TtastatsError(
             f"{conditions['evaluation'][0].column} is a column of evaluations, but this command "
@@ -227,7 +227,7 @@ def chosen(
         raise TtastatsError(error.what, where=where_, remedy=error.remedy) from None
 
 
-def _opened(source: Source, where: Sequence[str]) -> tuple[given.Source, _Conditions]:
+def _table_and_conditions(source: Source, where: Sequence[str]) -> tuple[given.Source, _Conditions]:
     """Return the table of a source, and the conditions on its runs."""
     table, of_side = (
         (source.table, source.conditions) if isinstance(source, Selection) else (source, ())
@@ -265,7 +265,9 @@ def _with_settings(
     return every, {**conditions, "run": run, "other": rest}, added
 
 
-def _refuse(conditions: Sequence[Condition], also: Sequence[str], every: pl.LazyFrame) -> None:
+def _refuse_unknown(
+    conditions: Sequence[Condition], also: Sequence[str], every: pl.LazyFrame
+) -> None:
     """Refuse conditions on columns that no run has."""
     known = (*columns.of_runs(), *also)
     for condition in conditions:
@@ -294,7 +296,7 @@ def _judged(
     suitable, left_out = suited(rows, targets)
     runs = time_to_target.runs(suitable, targets)
     if runs.is_empty():
-        raise _none(every, conditions)
+        raise _unmet(every, conditions)
     by_result = _by_result(runs, conditions, suitable)
     # Which values no run has takes another look at the file.
     due = [each for each in conditions["run"] if each.operator == "!=" or len(each.values) > 1]
@@ -319,7 +321,7 @@ def _by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.LazyFrame
     return Chosen(runs, rows, tuple(notes), conditions["other"])
 
 
-def _none(every: pl.LazyFrame, conditions: _Conditions) -> TtastatsError:
+def _unmet(every: pl.LazyFrame, conditions: _Conditions) -> TtastatsError:
     """Return the error for conditions that no run meets."""
     columns = {*schema.RUN, *(condition.column for condition in conditions["run"])}
     runs = every.select(sorted(columns)).unique(schema.RUN).collect()
@@ -370,7 +372,7 @@ def sides(
     if budget is not None:
         several = len(choices) > 1
         at = [
-            _at(each, question, budget, chr(ord("A") + number) if several else "")
+            _at_budget(each, question, budget, chr(ord("A") + number) if several else "")
             for number, each in enumerate(choices)
         ]
         return _with_columns(at, question.by)
@@ -398,7 +400,7 @@ def _with_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[Chosen]:
     return [replace(each, runs=frame) for each, frame in zip(choices, frames, strict=True)]
 
 
-def _at(side: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
+def _at_budget(side: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
     """Return the runs of a side with their quality at a budget."""
     targets = parse_targets(question.target)
     of_runs, remedy = side.rows.head(1).collect(), "Give the table written by `ttastats ingest`."
@@ -411,7 +413,7 @@ def _at(side: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
     return replace(side, runs=runs)
 
 
-def earlier(prior: Source, question: Question) -> pl.DataFrame:
+def earlier_runs(prior: Source, question: Question) -> pl.DataFrame:
     """Return the runs of earlier entries, by the target of a question about times."""
     unit = axis.by_clock(question.unit, question.clock)
     raise_if(
@@ -423,15 +425,15 @@ def earlier(prior: Source, question: Question) -> pl.DataFrame:
     return chosen(prior, (), question.target, name="--prior").runs
 
 
-def group(
+def runs_and_keys(
     source: Source, question: Question, by_default: Sequence[str]
 ) -> tuple[Chosen, tuple[str, ...]]:
     """Return the runs of a source and the columns that put them together."""
     (side,) = sides([source], question, of_answer=True)
-    return side, keys(question.by, by_default, side)
+    return side, group_keys(question.by, by_default, side)
 
 
-def keys(by: Sequence[str], by_default: Sequence[str], side: Chosen) -> tuple[str, ...]:
+def group_keys(by: Sequence[str], by_default: Sequence[str], side: Chosen) -> tuple[str, ...]:
     """Return the columns that put runs together, once they are known to be there."""
     by = several(by)
     _expect_columns(by, side)
@@ -459,7 +461,7 @@ def with_claim(question: Question, quality: str) -> tuple[float | None, Question
     return claimed.value, replace(question, target=(quality,))
 
 
-def about_claim(error: TtastatsError) -> TtastatsError:
+def error_about_claim(error: TtastatsError) -> TtastatsError:
     """Return an error about the target that a claim stands for as one about the claim."""
     where, remedy = (
         None if text is None else text.replace("--target", "--quality")
@@ -468,7 +470,7 @@ def about_claim(error: TtastatsError) -> TtastatsError:
     return TtastatsError(error.what, where=where, remedy=remedy)
 
 
-def labelled(choices: Sequence[Chosen], question: Question, labels: Sequence[str]) -> list[Side]:
+def as_sides(choices: Sequence[Chosen], question: Question, labels: Sequence[str]) -> list[Side]:
     """Return the runs of each source as sides to be paired."""
     targets = parse_targets(question.target)
     for each in choices:
@@ -479,7 +481,7 @@ def labelled(choices: Sequence[Chosen], question: Question, labels: Sequence[str
     ]
 
 
-def sets(
+def split_into_sets(
     side: Chosen, by: Sequence[str], names: Sequence[str] = ()
 ) -> tuple[Sequence[str], list[Chosen]]:
     """Return names and runs of the sets that columns (or `day`, ...) tell apart in one table."""
@@ -516,7 +518,7 @@ def files(source: Source) -> list[Place]:
 def labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str]:
     """Name sources by `names`, else by paths or conditions, and tables in memory by letters.
 
-    One name for several is looked up when their runs are known: see `called`.
+    One name for several is looked up when their runs are known: see `side_names`.
     """
     if len(names := several(names)) == 1:
         return names
@@ -534,17 +536,17 @@ def _expect_as_many(names: Sequence[str], sides: Sequence[str]) -> Sequence[str]
     return names or sides
 
 
-def called(choices: Sequence[Chosen], names: Sequence[str]) -> Sequence[str]:
+def side_names(choices: Sequence[Chosen], names: Sequence[str]) -> Sequence[str]:
     """Return the names of sides: one name for several is of what they differ in, by its values."""
     if len(names) != 1 or len(choices) == 1:
         return names
-    values = [_value(side.runs, names[0]) for side in choices]
+    values = [_common_value(side.runs, names[0]) for side in choices]
     if None in values or len(set(values)) < len(values):
         return _expect_as_many(names, list(map(str, values)))
     return list(map(str, values))
 
 
-def _value(runs: pl.DataFrame, name: str) -> Any:
+def _common_value(runs: pl.DataFrame, name: str) -> Any:
     """Return the only value of a column or recorded setting, None where there is no such one."""
     values = runs[name] if name in runs.columns else settings.values(runs["extra"], name)
     return values[0] if values is not None and values.n_unique() == 1 else None

@@ -135,7 +135,7 @@ def _verdict(s: Times, view: View) -> Text:
     return Text(word.signed)
 
 
-def why(s: Times, *, dots: bool) -> Iterator[str]:
+def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
     """Yield the lines below times: throughput x epochs, and what is behind them."""
     contrast = s.contrast
     if contrast.estimand == "none":
@@ -192,7 +192,7 @@ def _fractions(contrast: Comparison) -> str:
     return text
 
 
-def cost(s: Qualities) -> Iterator[str]:
+def cost_lines(s: Qualities) -> Iterator[str]:
     """Yield the lines below qualities: what was spent by then, and the target."""
     a, b, axis, row = s.contrast.a, s.contrast.b, s.contrast.axis, s.row
     if a.spent is not None and b.spent is not None:

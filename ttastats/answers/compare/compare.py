@@ -115,7 +115,7 @@ def of_times(
         about = (" ".join(filter(None, each.about)), each.pairing.apart)
         names = f"A = {baseline.label}   B = {each.label}   {ratio}: >1 means B"
         title = (": ".join(filter(None, about)), f"{names} {axis.does(axis.better)}")
-        lines = partial(cells.why, dots=view.strips)
+        lines = partial(cells.cause_lines, dots=view.strips)
         tables.append(_table(each, columns, lines, "   ".join(filter(None, title))))
     unmatched = tuple(dict.fromkeys(group.text for each in sides for group in each.pairing.alone))
     has_mean = any(each.mean is not None for each in sides)
@@ -212,7 +212,7 @@ def of_qualities(
             f"{metric or 'quality'} {budget}{way}", f"A = {baseline.label}   B = {each.label}",
         )  # fmt: skip
         of = ("metric",) if len(metrics) > 1 else ()
-        tables.append(_table(each, columns, cells.cost, "   ".join(filter(None, parts)), of))
+        tables.append(_table(each, columns, cells.cost_lines, "   ".join(filter(None, parts)), of))
     by = grouping.row_keys(paired[0].by)
     records = tuple(s.row for s in shown)
     report = Report("compare", records, tuple(tables), below, " ".join(text), _only_a(sides), by=by)

@@ -14,8 +14,7 @@ from typing import Literal
 
 from msgspec import structs
 
-from ttastats.answers.compare.rows import CompareRow, QualitiesRow, TimesRow
-from ttastats.answers.compare.rows import of as rows_of
+from ttastats.answers.compare.rows import CompareRow, QualitiesRow, TimesRow, rows_of
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report

@@ -270,7 +270,7 @@ class QualitiesRow(_AnyRow, frozen=True, kw_only=True):
 CompareRow = TimesRow | QualitiesRow
 
 
-def of(report: Report) -> tuple[CompareRow, ...]:
+def rows_of(report: Report) -> tuple[CompareRow, ...]:
     """Return the rows of a comparison."""
     return tuple(row for row in report.records if isinstance(row, TimesRow | QualitiesRow))
 
@@ -354,7 +354,7 @@ def of_times(
         target_metric=metric,
         target_value=value,
         look=look,
-        blocks=Row(keys=blocking.numbers(pair, contrast.by_block, ratios=True)),
+        blocks=Row(keys=blocking.block_keys(pair, contrast.by_block, ratios=True)),
         prior=UNSET if entries is None or pair.unavailable is not None
         else priors.between(entries, pair.a, pair.b, options.confidence),
     )  # fmt: skip
@@ -406,7 +406,7 @@ def of_qualities(
             *(finding.code for finding in contrast.findings),
             *lost.flags,
         ],
-        blocks=Row(keys=blocking.numbers(pair, contrast.by_block)),
+        blocks=Row(keys=blocking.block_keys(pair, contrast.by_block)),
     )
 
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from msgspec import UNSET, structs
 
-from ttastats.answers.compare.rows import CompareRow, SameKeys, TimesRow
-from ttastats.answers.compare.rows import of as rows_of
+from ttastats.answers.compare.rows import CompareRow, SameKeys, TimesRow, rows_of
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.base import units
 from ttastats.report.answer import Report

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ttastats.answers.compare.cells import difference, ratio
-from ttastats.answers.compare.rows import CompareRow, Qualities, QualitiesRow, Times, TimesRow
-from ttastats.answers.compare.rows import of as rows_of
+from ttastats.answers.compare.rows import (
+    CompareRow,
+    Qualities,
+    QualitiesRow,
+    Times,
+    TimesRow,
+    rows_of,
+)
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.budget import Budget
