@@ -52,7 +52,7 @@ def eleven(tables: Path, folder: Path) -> list[Path]:
     for number, name in enumerate(ELEVEN):
         others = [pl.format(f"{{}}~{number}", column).alias(column) for column in NAMES]
         written.append(folder / f"round_{number}.parquet")
-        rows = store.read([tables / f"{name}.parquet"]).with_columns(others).collect()
+        rows = store.read_tables([tables / f"{name}.parquet"]).with_columns(others).collect()
         store.write(rows, written[-1])
     return written
 

@@ -45,7 +45,7 @@ class Case:
 def in_full(report: Report) -> str:
     """Return what is printed of a report with all notes, however wide."""
     stream = io.StringIO()
-    as_table.render(report, Console(file=stream, color_system=None), verbose=True)
+    as_table.print_report(report, Console(file=stream, color_system=None), verbose=True)
     return stream.getvalue().rstrip("\n")
 
 

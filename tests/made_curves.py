@@ -43,7 +43,7 @@ def frame(*runs: Run) -> pl.DataFrame:
         tables.SourcedRun(run, f"log_{number}", f"{number:032x}", 0, "test")
         for number, run in enumerate(runs)
     ]
-    return tables.frame_of(sourced)
+    return tables.table_of_runs(sourced)
 
 
 def side(ends: Sequence[float], **more: Any) -> pl.DataFrame:
@@ -57,7 +57,7 @@ def logs(runs: Sequence[Run]) -> pl.DataFrame:
     for run in runs:
         number = next(_LOGS)
         sourced.append(tables.SourcedRun(run, f"log_{number}", f"{number:016x}{0:016x}", 0, "test"))
-    return tables.frame_of(sourced)
+    return tables.table_of_runs(sourced)
 
 
 def judged(rows: list[dict[str, Any]]) -> pl.DataFrame:

@@ -29,7 +29,7 @@ from ttastats.answers.profile import profile, profile_change
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.outcomes import time_to_target
 from ttastats.report.answer import Report
-from ttastats.report.ordering import arranged
+from ttastats.report.ordering import sort_rows
 from ttastats.report.render import as_table
 from ttastats.sides.options import Options, View
 from ttastats.table import tables
@@ -40,7 +40,7 @@ from ttastats.traces import table as profiles
 def told(report: Report) -> Iterator[tuple[str, Any]]:
     for row in report.rows:
         yield "row", known(row)
-    seen = report.seen
+    seen = report.displayed
     for table in seen.tables:
         yield "table", table.title
         for column in table.columns:
@@ -79,7 +79,7 @@ def lines(report: Report) -> list[str]:
 def screen(report: Report) -> str:
     """Return what is printed on a screen of 100 columns."""
     stream = io.StringIO()
-    as_table.render(report.seen, Console(file=stream, color_system=None), width=100)
+    as_table.print_report(report.displayed, Console(file=stream, color_system=None), width=100)
     return stream.getvalue().rstrip()
 
 
@@ -134,7 +134,7 @@ def several(
 
 def table(*groups: Sequence[Run]) -> pl.DataFrame:
     runs = [run for group in groups for run in group]
-    return tables.frame_of(
+    return tables.table_of_runs(
         [
             tables.SourcedRun(
                 one, f"{one.entry}/{one.benchmark}/{n}.txt", f"{n:016x}" * 2, 0, "test"
@@ -450,7 +450,7 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "summary_odd": lambda: api.summary(odd(), ddof=0, confidence=0.9, dots=True),
     "summary_of_benchmarks": lambda: api.summary(both(), by=["benchmark"], dots=True),
     "summary_in_epochs": lambda: api.summary(both(), **EPOCHS),
-    "summary_in_dollars": lambda: arranged(api.summary(both(), unit="cost"), sort="-cv", top=1),
+    "summary_in_dollars": lambda: sort_rows(api.summary(both(), unit="cost"), sort="-cv", top=1),
     "variance": lambda: api.variance(both()),
     "variance_odd": lambda: api.variance(odd(), ddof=0, by=["benchmark"]),
     "variance_in_epochs": lambda: api.variance(both(), ddof=0, **EPOCHS),

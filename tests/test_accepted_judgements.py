@@ -213,7 +213,7 @@ def logs_of(side: int, runs: Sequence[Run]) -> pl.DataFrame:
         tables.SourcedRun(run, f"{side}/{n}", f"{100 * side + n:016x}{0:016x}", 0, "test")
         for n, run in enumerate(runs)
     ]
-    return tables.frame_of(sourced)
+    return tables.table_of_runs(sourced)
 
 
 def ending(runs: pl.DataFrame, ends: Sequence[float], **more: Any) -> pl.DataFrame:

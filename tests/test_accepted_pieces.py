@@ -91,9 +91,9 @@ def of_settings() -> Pieces:
                 {"x" * n: n for n in range(30, 60)}, {"a": "b" * 118}, {"a": "b" * 119}, deep,
                 {"random_seed": "7", "train.seed": 8}, {"SEED": "x", "train.seed": 8.0},
                 {"rank": 1, "ranking": 2, "date-of": 3, "myseed": 4}):  # fmt: skip
-        yield of(setups.entry_of, one)
-        yield of(setups.seed_of, one)
-        yield of(setups.flat, one)
+        yield of(setups.entry_name, one)
+        yield of(setups.recorded_seed, one)
+        yield of(setups.flatten, one)
 
 
 YAML = r"""

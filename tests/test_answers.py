@@ -14,7 +14,7 @@ from ttastats import api
 from ttastats.answers.compare.rows import TimesRow
 from ttastats.answers.compare.sentences import finding
 from ttastats.report.cells import Text
-from ttastats.report.row import of_kind
+from ttastats.report.row import expect_kind
 from ttastats.stats.permutation import permutation_test
 
 SOME_FAIL: list[Outcome] = [(300, 3), (402, 4), (350, None), (399, 4), (302, 3)]
@@ -121,7 +121,7 @@ def test_variance_divides_by_n_if_asked() -> None:
 
 
 def test_the_sentence_says_the_interval_of_the_slower_from_its_lower_end() -> None:
-    (found,) = of_kind(compared(side(ALL_REACH), side(SLOWER)).records, TimesRow)
+    (found,) = expect_kind(compared(side(ALL_REACH), side(SLOWER)).records, TimesRow)
     assert found.verdict == "slower"
     said = finding(found, "old", "new", 0.95)
     assert "2.00× slower" in said

@@ -155,15 +155,15 @@ def test_a_condition_on_such_a_column_opens_its_parts_only(
     entry = rows_of(alone)["entry"].min()
     monkeypatch.setattr(stores, "_WHOLE", 0)
     store.write(tta.read(alone), folder, in_parts=True, partition=["entry"])
-    assert store.read([folder]).collect().height == rows_of(alone).height
+    assert store.read_tables([folder]).collect().height == rows_of(alone).height
     stores._SEEN.clear()
-    (lost,) = [part for part in schema.RUNS.parts_of(folder) if "one" in part]
+    (lost,) = [part for part in schema.RUNS.part_names(folder) if "one" in part]
     if isinstance(folder, Path):
         (folder / lost).write_bytes(b"PAR1 and no more")
     else:
         store_, name = (folder / lost).store_and_path()
         store_.pipe(name, b"PAR1 and no more")
-    few = store.read([folder]).filter(pl.col("entry") == entry).collect()
+    few = store.read_tables([folder]).filter(pl.col("entry") == entry).collect()
     assert 0 < few.height < rows_of(alone).height
 
 
@@ -179,7 +179,7 @@ def test_values_that_are_no_names_of_folders(alone: Path, tmp_path: Path) -> Non
         )
     )
     store.write(rows, tmp_path / "runs", in_parts=True, partition=["system", "seed"])
-    back = store.read([tmp_path / "runs"]).sort("source").collect()
+    back = store.read_tables([tmp_path / "runs"]).sort("source").collect()
     expected = rows.with_columns(system=pl.col("system").replace("", None))
     assert back.equals(expected)
 

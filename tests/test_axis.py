@@ -67,7 +67,7 @@ def notes(report: tta.Report) -> dict[str, str]:
 
 
 def shown(report: tta.Report) -> str:
-    return as_markdown.render(report)
+    return as_markdown.render_markdown(report)
 
 
 class TestRunsWithoutTime:

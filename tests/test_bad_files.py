@@ -260,7 +260,7 @@ class TestFiles:
         Path(odd).write_bytes(a_tar(log, ("a\udce9/result_0.txt",), tarfile.GNU_FORMAT))
         account = read(tree)
         assert (account.runs, account.rejected) == (LOGS + 1, ())
-        sources = store.read([account.output]).select("source").unique().collect()
+        sources = store.read_tables([account.output]).select("source").unique().collect()
         assert f"{tree}/caf\\xe9.tar/a\\xe9/result_0.txt" in sources.to_series().to_list()
 
 

@@ -97,7 +97,7 @@ def test_only_the_columns_and_row_groups_in_question_are_read(
     rows = every.with_columns(extra=pl.Series(long)).sort(schema.ORDER).lazy()
     store.write(rows, parse_place("memory://bucket/runs/"), in_parts=True)
     read: list[int] = []
-    seen = store.read([parse_place("memory://bucket/runs/")])
+    seen = store.read_tables([parse_place("memory://bucket/runs/")])
     ask = type(memory).open
 
     def counted(self: Any, *words: Any, **more: Any) -> Any:
@@ -123,15 +123,15 @@ def test_a_writer_does_not_replace_what_another_wrote_meanwhile(
     table = parse_place(f"{root or f'{tmp_path}/'}{name}")
     in_parts = name.endswith("/")
     rows = tta.read(local)
-    before = store.state_of(table)
+    before = store.table_state(table)
     store.write(rows, table, in_parts=in_parts, expected=[before])
     for stale in (before, "another"):
         with pytest.raises(ReplacedError, match="was replaced by another writer"):
             store.write(rows.head(3), table, in_parts=in_parts, expected=[stale])
-        assert store.read([table]).collect().equals(rows.collect())
-    store.write(rows.head(3), table, in_parts=in_parts, expected=[store.state_of(table)])
-    assert store.read([table]).collect().height == 3
-    assert not in_parts or len(kind.below(table)) == 2
+        assert store.read_tables([table]).collect().equals(rows.collect())
+    store.write(rows.head(3), table, in_parts=in_parts, expected=[store.table_state(table)])
+    assert store.read_tables([table]).collect().height == 3
+    assert not in_parts or len(kind.parquet_files(table)) == 2
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -148,7 +148,7 @@ def test_an_ingest_begins_anew_where_the_table_was_replaced(
     monkeypatch.setattr(store, "write", interrupted)
     assert ingest([two_systems.parent], str(table)).written
     assert not others
-    assert store.read([table]).collect().equals(tta.read(local).collect())
+    assert store.read_tables([table]).collect().equals(tta.read(local).collect())
     others[:] = [1] * 9
     with pytest.raises(ReplacedError):
         ingest([two_systems], str(table))
@@ -172,7 +172,7 @@ def test_what_is_wrong_is_said_without_credentials(tmp_path: Path, memory: Any) 
         "memory://bucket/other/": "already exists and was not created by ttastats",
     }.items():
         with pytest.raises(TtastatsError, match=what):
-            store.expect_place(parse_place(url), in_parts=not url.endswith("parquet"))
+            store.expect_output(parse_place(url), in_parts=not url.endswith("parquet"))
 
 
 def test_parts_of_a_writer_who_was_killed_at_the_first_are_in_nobodys_way(
@@ -196,7 +196,7 @@ def test_a_list_of_parts_that_arrived_is_not_put_twice(
     monkeypatch.setattr(type(memory), "put_file", unanswered)
     table = parse_place("memory://bucket/runs/")
     store.write(tta.read(local), table, in_parts=True, expected=[None])
-    assert store.read([table]).collect().equals(tta.read(local).collect())
+    assert store.read_tables([table]).collect().equals(tta.read(local).collect())
 
 
 @pytest.mark.parametrize("now", [b"another", None])
@@ -205,11 +205,11 @@ def test_a_table_that_is_replaced_while_it_is_fetched_is_not_taken_for_another(
 ) -> None:
     table = parse_place("memory://bucket/runs/")
     store.write(tta.read(local), table, in_parts=True)
-    (part,) = schema.RUNS.parts_of(table)
-    assert part in kind.below(table)
+    (part,) = schema.RUNS.part_names(table)
+    assert part in kind.parquet_files(table)
     memory.pipe(f"/bucket/runs/{part}", now) if now else memory.rm(f"/bucket/runs/{part}")
     with pytest.raises(ReplacedError):
-        store.read([table])
+        store.read_tables([table])
 
 
 def test_the_output_is_no_source(two_systems: Path, memory: Any) -> None:
@@ -255,7 +255,7 @@ def workers_of(process):
     lists = pathlib.Path(f"/proc/{process}/task").glob("*/children")
     return [int(worker) for each in lists for worker in each.read_text().split()]
 def runs():
-    return store.read([parse_place(output)]).select(schema.RUN).unique().collect().height
+    return store.read_tables([parse_place(output)]).select(schema.RUN).unique().collect().height
 assert ended(started(half)) == 0
 began = time.monotonic()
 assert ended(started(whole)) == 0

@@ -87,7 +87,7 @@ def test_a_folder_in_a_bucket_is_read_as_on_a_disk(
     assert there.problem_counts() == here.problem_counts()
     assert there.counts() == here.counts()
     rows = [
-        store.read([account.output])
+        store.read_tables([account.output])
         .drop("source", "run_id", "duplicate_of")
         .sort("entry", "seed", "eval_index")
         .collect()

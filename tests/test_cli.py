@@ -237,7 +237,7 @@ class TestAnswers:
         from ttastats.report.render import as_table
 
         console = Console(width=80, file=io.StringIO(), force_terminal=False)
-        as_table.render(api.compare(one, eight), console, width=80, verbose=True)
+        as_table.print_report(api.compare(one, eight), console, width=80, verbose=True)
         text = console.file.getvalue()  # type: ignore[attr-defined]
         assert max(len(line) for line in text.splitlines()) <= 80
         for word in ("2.02 min ±10.1%", "10/10 9/10", "1.741 [1.202, 2.523]", "B faster", ".008"):
@@ -274,7 +274,7 @@ class TestIngest:
 
     def test_sources_are_as_given(self, two_systems: Path, tmp_path: Path) -> None:
         run("ingest", "results/one_gpu", "-o", tmp_path / "x.parquet", cwd=two_systems.parent)
-        sources = store.read([tmp_path / "x.parquet"]).collect()["source"].unique().sort()
+        sources = store.read_tables([tmp_path / "x.parquet"]).collect()["source"].unique().sort()
         assert sources[0] == "results/one_gpu/digits/result_0.txt"
 
     def test_files_that_are_no_logs_are_counted(self, tmp_path: Path) -> None:

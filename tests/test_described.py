@@ -125,7 +125,7 @@ class TestFileOfBlocks:
         assert "seed1.csv: a Git LFS pointer" in said
         assert "seed1.csv: a log in UTF-16; convert it to UTF-8" in said
         assert rows is not None
-        assert runs(rows.filter(schema.of_runs())) == {("old", 2), ("new", 2)}
+        assert runs(rows.filter(schema.is_run())) == {("old", 2), ("new", 2)}
         # The pattern says which runs the others would have been.
         assert runs(rows.filter(run_status="unreadable")) == {("old", 1), ("new", 1)}
 
@@ -233,9 +233,9 @@ class TestPreset:
     def test_says_what_it_is_and_can_be_read(self) -> None:
         from ttastats.formats.own_logs import config, presets
 
-        for name, preset in presets.presets().items():
-            config.described({"preset": name}, lambda key: key, "/")
-            assert presets.block(name).preset == name
+        for name, preset in presets.load_presets().items():
+            config.complete_block({"preset": name}, lambda key: key, "/")
+            assert presets.preset_block(name).preset == name
             assert len(preset.title) > 10
 
 

@@ -38,7 +38,7 @@ from ttastats.answers.targets import TargetRow
 from ttastats.answers.variance import VarianceRow
 from ttastats.ingestion.ingest import Account
 from ttastats.output.plots import kinds
-from ttastats.report.row import Key, Row, described
+from ttastats.report.row import Key, Row, key_descriptions
 from ttastats.table import footer, schema
 from ttastats.traces import table as profile_table
 from ttastats.traces.table import MEASURES
@@ -305,7 +305,7 @@ Line = tuple[tuple[str, ...], str, str, str]
 
 def keys_of(kind: type[Row]) -> list[Line]:
     """Return the lines about the keys of a row, keys of one meaning in one line."""
-    keys, before, subject = described(kind), "", ""
+    keys, before, subject = key_descriptions(kind), "", ""
     lines: dict[tuple[str, str, str], tuple[str, ...]] = {}
     for name, key in keys.items():
         stem = name.rpartition("_")[0]

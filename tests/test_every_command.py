@@ -93,7 +93,7 @@ TABLES: dict[str, Make] = {
 @pytest.fixture(scope="module", params=TABLES)
 def table(request: pytest.FixtureRequest, logs: Path) -> Path:
     whole = tta.ingest([logs], logs.parent / "whole.parquet").output
-    made = TABLES[request.param](store.read([whole]).collect())
+    made = TABLES[request.param](store.read_tables([whole]).collect())
     path = logs.parent / f"{request.param.replace(' ', '_')}.parquet"
     if set(made.columns) == set(schema.NAMES):
         store.write(made, path)
@@ -124,14 +124,14 @@ class TestEqualLogs:
     @pytest.fixture
     def twice(self, logs: Path, tmp_path: Path) -> Path:
         path = tta.ingest([logs], tmp_path / "twice.parquet").output
-        assert store.read([path]).select("run_id").unique().collect().height == 1
+        assert store.read_tables([path]).select("run_id").unique().collect().height == 1
         return path
 
     def test_each_is_a_run_with_its_own_evaluations(self, twice: Path) -> None:
         rows = tta.runs(twice).rows
         assert [row["entry"] for row in rows] == ["one", "other"]
         assert {row["epochs"] for row in rows} == {9}
-        assert store.read([twice]).collect().height == 2 * 9
+        assert store.read_tables([twice]).collect().height == 2 * 9
 
     def test_statistics_count_it_once_in_a_group_and_once_in_each(self, twice: Path) -> None:
         assert [row["n"] for row in tta.summary(twice).rows] == [1, 1]
@@ -145,7 +145,7 @@ class TestEqualLogs:
         assert (back.runs, back.evaluations) == (2, 2 * 9)
 
     def test_rows_in_another_order_are_the_same_logs(self, twice: Path, tmp_path: Path) -> None:
-        mixed = store.read([twice]).collect().sort("eval_index", "source")
+        mixed = store.read_tables([twice]).collect().sort("eval_index", "source")
         tta.export(mixed, tmp_path / "mixed")
         tta.export(twice, tmp_path / "plain")
         for path in (tmp_path / "plain").rglob("*.txt"):

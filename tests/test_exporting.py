@@ -38,7 +38,7 @@ def ingested(logs: Path, folder: Path, name: str = "runs.parquet") -> Path:
 
 def content(parquet: Path) -> pl.DataFrame:
     """Return what a table tells, with times to the microsecond that logs can hold."""
-    table = pl.read_parquet(parquet).filter(schema.of_runs()).select(KEPT)
+    table = pl.read_parquet(parquet).filter(schema.is_run()).select(KEPT)
     times = [name for name in table.columns if name.endswith("seconds")]
     rounded = table.with_columns(pl.col(times).round(5))
     return rounded.sort(rounded.columns, nulls_last=True)
@@ -89,7 +89,7 @@ class TestRoundTrip:
     def test_runs_of_every_end_keep_it(self, tmp_path: Path) -> None:
         every = api.run_table(ingested(FIXTURES, tmp_path))
         # Other runs have no log format, and a rejected log has nothing to write.
-        first = every.filter(pl.col("suite").is_not_null() & schema.of_runs())
+        first = every.filter(pl.col("suite").is_not_null() & schema.is_run())
         api.export(tmp_path / "runs.parquet", tmp_path / "exported")
         again = api.run_table(ingested(tmp_path / "exported", tmp_path, "again.parquet"))
         ends = ["run_status", "reached", "evaluations"]
@@ -246,7 +246,7 @@ class TestPlaces:
         place = tmp_path / "runs.csv"
         place.write_bytes(one_run.read_bytes())
         assert "is a ttastats table" in failed(run("export", place, "-o", place))
-        assert store.is_ours(place)
+        assert store.is_ttastats_table(place)
 
     def test_runs_without_a_log_format_are_counted(self, tmp_path: Path) -> None:
         first = ingested(EXAMPLE, tmp_path)

@@ -36,7 +36,7 @@ def table(logs: Path, tmp_path: Path) -> Path:
 
 
 def rows(path: Path) -> pl.DataFrame:
-    return store.read([path]).collect()
+    return store.read_tables([path]).collect()
 
 
 def run(*words: str | Path) -> tuple[int, str, str]:
@@ -59,7 +59,7 @@ def test_parts_put_together_are_the_table(table: Path, tmp_path: Path) -> None:
     parts = [tmp_path / "eight.parquet", tmp_path / "one.parquet"]
     both = tta.filter(*parts, output=tmp_path / "both.parquet")
     assert rows(both.output).equals(rows(table))
-    assert set(store.problems_of(both.output)) == set(store.problems_of(table))
+    assert set(store.read_problems(both.output)) == set(store.read_problems(table))
     again = tta.filter(table, parts, output=tmp_path / "again.parquet")
     assert (again.runs, again.all_runs) == (2 * LOGS + 1, 2 * LOGS + 1)
     assert rows(again.output).equals(rows(table))
@@ -79,11 +79,11 @@ def test_a_copy_is_marked_as_what_it_is_among_those_that_are_left(
 def test_problems_stay_with_their_runs_and_those_of_no_run_stay(
     table: Path, tmp_path: Path
 ) -> None:
-    assert {p.code for p in store.problems_of(table)} == {"no_run_stop", "not_a_run"}
+    assert {p.code for p in store.read_problems(table)} == {"no_run_stop", "not_a_run"}
     one = tta.filter(table, output=tmp_path / "x.parquet", where=["entry=*one_gpu*"])
-    assert {p.code for p in store.problems_of(one.output)} == {"no_run_stop", "not_a_run"}
+    assert {p.code for p in store.read_problems(one.output)} == {"no_run_stop", "not_a_run"}
     eight = tta.filter(table, output=tmp_path / "y.parquet", where=["entry=*eight*"])
-    assert {p.code for p in store.problems_of(eight.output)} == {"not_a_run"}
+    assert {p.code for p in store.read_problems(eight.output)} == {"not_a_run"}
     assert eight.problems == 1
 
 
@@ -106,7 +106,7 @@ def test_runs_are_chosen_by_their_results_and_that_is_said(table: Path, tmp_path
 def test_a_folder_can_be_written_and_read(table: Path, tmp_path: Path) -> None:
     done = tta.filter(table, output=f"{tmp_path}/parts/")
     assert rows(done.output).equals(rows(table))
-    assert store.problems_of(done.output) == store.problems_of(table)
+    assert store.read_problems(done.output) == store.read_problems(table)
     back = tta.filter(done.output, output=tmp_path / "x.parquet")
     assert rows(back.output).equals(rows(table))
 
@@ -114,7 +114,7 @@ def test_a_folder_can_be_written_and_read(table: Path, tmp_path: Path) -> None:
 def test_frames_are_taken_too(table: Path, tmp_path: Path) -> None:
     done = tta.filter(rows(table).to_pandas(), output=tmp_path / "x.parquet")
     assert rows(done.output).equals(rows(table))
-    assert [p.code for p in store.problems_of(done.output)] == ["no_run_stop"]
+    assert [p.code for p in store.read_problems(done.output)] == ["no_run_stop"]
 
 
 @pytest.mark.parametrize("place", ["all.parquet", "link.parquet", "../{}/all.parquet"])

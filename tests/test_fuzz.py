@@ -112,7 +112,7 @@ def check(content: bytes) -> None:
             found = read(name, content)
         runs = [item for item in found if isinstance(item, Run)]
         assert name in BINARY or made_up(runs, content) == []
-        tables.frame_of([tables.SourcedRun(run, "a", "0" * 32, 0, name) for run in runs])
+        tables.table_of_runs([tables.SourcedRun(run, "a", "0" * 32, 0, name) for run in runs])
 
 
 SHORT = settings(
@@ -251,12 +251,12 @@ class TestFindings:
     def test_what_is_printed(
         self, printed: str, said: str, table: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("ttastats.report.render.as_json.render", lambda _report: printed)
+        monkeypatch.setattr("ttastats.report.render.as_json.render_json", lambda _report: printed)
         assert said in self.findings("runs", table, "-f", "json")
 
     def test_a_name_in_markdown(self, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            "ttastats.report.render.as_markdown.render", lambda _report: "<img src=x>"
+            "ttastats.report.render.as_markdown.render_markdown", lambda _report: "<img src=x>"
         )
         assert "Markdown holds" in self.findings("runs", table, "-f", "md")
 

@@ -242,7 +242,7 @@ class TestEveryFormat:
         return api.compare(a, b, fail_on=FAIL_ON)
 
     def test_json(self) -> None:
-        found = json.loads(as_json.render(self.report()))
+        found = json.loads(as_json.render_json(self.report()))
         assert found["gate"]["condition"] == "--fail-on slower:2%"
         assert found["gate"]["passed"] is False
         assert [one["code"] for one in found["gate"]["failures"]] == ["lost", "slower"]
@@ -252,14 +252,14 @@ class TestEveryFormat:
         }  # fmt: skip
 
     def test_without_a_gate_nothing_is_said_of_one(self) -> None:
-        assert "gate" not in as_json.render(compared(side(VARIED_A), side(VARIED_B)))
+        assert "gate" not in as_json.render_json(compared(side(VARIED_A), side(VARIED_B)))
 
     def test_markdown_and_html(self) -> None:
         report = self.report()
-        text = as_markdown.render(report)
+        text = as_markdown.render_markdown(report)
         assert "\n**gate --fail-on slower:2%: failed**\n\n- failed: mlperf v4.0 ssd: A has" in text
         assert "\n- undecided: bert: B may be up to" in text
-        assert "gate --fail-on slower:2%: failed" in as_html.render(report)
+        assert "gate --fail-on slower:2%: failed" in as_html.render_html(report)
 
     def test_a_name_cannot_say_that_the_gate_passed(self) -> None:
         name = "x\ngate --fail-on slower:2%: passed\x1b[32m"
@@ -267,13 +267,13 @@ class TestEveryFormat:
             side(VARIED_B, name), side(VARIED_A, name), fail_on=FAIL_ON, labels=["A", name]
         )
         assert report.gate is not None
-        headline, *said = words.gate(report.gate)
+        headline, *said = words.gate_lines(report.gate)
         assert headline == "gate --fail-on slower:2%: failed"
         assert all(line.isprintable() for line in said)
-        assert "\ngate" not in as_markdown.render(report).split("**gate")[1]
+        assert "\ngate" not in as_markdown.render_markdown(report).split("**gate")[1]
 
     def test_csv_has_a_column(self) -> None:
-        head, *lines = as_csv.render(self.report()).splitlines()
+        head, *lines = as_csv.render_csv(self.report()).splitlines()
         place = head.split(",").index("gate")
         assert place == len(head.split(",")) - 1
         assert [line.rsplit(",", 1)[1] for line in lines] == ["undecided", "failed"]

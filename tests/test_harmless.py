@@ -20,7 +20,7 @@ from ttastats.cli.output import say
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
 from ttastats.report.render import as_csv, as_json, as_markdown, as_table
-from ttastats.report.render.harmless import visible, visible_lines
+from ttastats.report.render.harmless import escape_invisible, escape_lines
 from ttastats.report.row import Row
 
 HOSTILE = (
@@ -72,21 +72,21 @@ class TestVisible:
         ],
     )
     def test_what_shows_nothing_is_spelled_out(self, text: str, shown: str) -> None:
-        assert visible(text) == shown
+        assert escape_invisible(text) == shown
 
     @given(st.text())
     def test_the_result_shows_all_it_has(self, text: str) -> None:
-        assert visible(text).isprintable()
-        assert visible(visible(text)) == visible(text)
+        assert escape_invisible(text).isprintable()
+        assert escape_invisible(escape_invisible(text)) == escape_invisible(text)
 
     def test_lines_stay_lines(self) -> None:
-        assert visible_lines("a\n\x1bb") == "a\n\\x1bb"
+        assert escape_lines("a\n\x1bb") == "a\n\\x1bb"
 
 
 def screen(name: str) -> str:
     stream = io.StringIO()
     console = Console(file=stream, width=80, force_terminal=True, color_system=None)
-    as_table.render(report(name), console, width=80, verbose=True)
+    as_table.print_report(report(name), console, width=80, verbose=True)
     return stream.getvalue()
 
 
@@ -95,7 +95,7 @@ class TestTerminal:
     def test_a_name_is_shown_and_steers_nothing(self, name: str) -> None:
         text = screen(name)
         assert all(line.isprintable() for line in text.split("\n"))
-        assert text.count(visible(name).strip()) == 5
+        assert text.count(escape_invisible(name).strip()) == 5
 
     def test_a_name_that_spells_markup_is_shown_as_it_is(self) -> None:
         assert "[red]x :smile:" in screen("[red]x :smile:")
@@ -109,13 +109,13 @@ class TestTerminal:
 
     @pytest.mark.parametrize("name", HOSTILE)
     def test_json_says_the_same_in_letters_that_show(self, name: str) -> None:
-        text = as_json.render(report(name))
+        text = as_json.render_json(report(name))
         assert all(line.isprintable() for line in text.split("\n"))
         assert json.loads(text)["rows"][0]["name"] == name
 
 
 def cells(report: Report) -> list[str]:
-    return list(csv.reader(io.StringIO(as_csv.render(report))))[1]
+    return list(csv.reader(io.StringIO(as_csv.render_csv(report))))[1]
 
 
 class TestSpreadsheet:
@@ -124,7 +124,7 @@ class TestSpreadsheet:
     )
     def test_text_that_would_be_a_formula_gets_a_quote(self, first: str) -> None:
         name, number, flags = cells(report(f"{first}cmd()"))
-        assert name == "'" + visible(first) + "cmd()"
+        assert name == "'" + escape_invisible(first) + "cmd()"
         assert flags == f"{name};{name}"
         assert number == "-1.5"
 
@@ -137,7 +137,7 @@ class TestSpreadsheet:
 
     @pytest.mark.parametrize("name", HOSTILE)
     def test_nothing_is_hidden(self, name: str) -> None:
-        assert cells(report(name))[0].removeprefix("'") == visible(name)
+        assert cells(report(name))[0].removeprefix("'") == escape_invisible(name)
 
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -148,7 +148,7 @@ TAGS = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", 
 
 def page(name: str) -> str:
     """Return what a reader of Markdown makes of a report."""
-    return str(MARKDOWN.render(as_markdown.render(report(name))))
+    return str(MARKDOWN.render(as_markdown.render_markdown(report(name))))
 
 
 class TestMarkdown:
@@ -159,13 +159,13 @@ class TestMarkdown:
         assert tags <= TAGS
         shown = unescape(re.sub(r"<[^>]*>", "", html))
         # Notes may set words in code, so the backticks of a name there may be taken for theirs.
-        assert shown.count(visible(name)) >= (3 if "`" in name else 5)
+        assert shown.count(escape_invisible(name)) >= (3 if "`" in name else 5)
 
     @given(st.text(st.sampled_from("ab|`\\*_<>&[]()!@:/#~$ -=+.\n"), min_size=1, max_size=12))
     def test_a_cell_shows_its_name(self, name: str) -> None:
         html = page(f"x{name}x")
         (cell,) = re.findall(r"<tbody>\s*<tr>\s*<td>(.*?)</td>", html)
-        assert unescape(re.sub(r"</?code>", "", cell)) == visible(f"x{name}x")
+        assert unescape(re.sub(r"</?code>", "", cell)) == escape_invisible(f"x{name}x")
 
     @pytest.mark.parametrize(
         "name", ["@torvalds", "http://evil.example", "www.evil.example", "a@b.example", "#12"]
@@ -178,7 +178,7 @@ class TestMarkdown:
         cells = (Quantity(0.1, "fraction", 0.05, 0.2), Quantity(5.0, "dollars"))
         table = Table(columns, (Line(cells),), "tyche_ngpu8")
         note = Note("code", "counted in `reached`; --top 0 shows all.")
-        text = as_markdown.render(Report("test", (), (table,), (note,)))
+        text = as_markdown.render_markdown(Report("test", (), (table,), (note,)))
         assert "| 10.0% [5.0, 20.0] | $5.00 |" in text
         assert "- counted in `reached`; --top 0 shows all." in text
         assert "**tyche_ngpu8**" in text

@@ -48,7 +48,7 @@ def logs(two_systems: Path, tmp_path: Path) -> Path:
 
 
 def read(path: Path) -> pl.DataFrame:
-    return store.read([path]).collect()
+    return store.read_tables([path]).collect()
 
 
 def without_names(frame: pl.DataFrame) -> pl.DataFrame:
@@ -386,7 +386,7 @@ class TestAgain:
         again = ingest([logs], tmp_path / "x.parquet")
         assert (again.unchanged, again.runs) == (LOGS - 1, LOGS - 1)
         rows = read(again.output)
-        assert rows.filter(schema.of_runs())["source"].n_unique() == LOGS - 1
+        assert rows.filter(schema.is_run())["source"].n_unique() == LOGS - 1
         (gap,) = rows.filter(run_status="missing").iter_rows(named=True)
         assert gap["source"].endswith("digits/result_4.txt")
         assert "run 4 of 0 to 9 is missing" in gap["problems"]
@@ -614,7 +614,7 @@ def ingest_killed_at(moment):
     ingest([logs], f"{output}/" if output.is_dir() else output)
 
 def say():
-    print(store.read([output]).collect()["source"].n_unique(), "logs", flush=True)
+    print(store.read_tables([output]).collect()["source"].n_unique(), "logs", flush=True)
 
 moment = 1
 while in_a_child(lambda: ingest_killed_at(moment)):

@@ -64,7 +64,7 @@ def test_the_peak_of_memory_does_not_grow_with_a_log(two_systems: Path, tmp_path
         base, peak = peak_bytes(log, tmp_path / "x.parquet")
         log.unlink()
         peaks.append(peak)
-        tables.append(store.read([tmp_path / "x.parquet"]).collect())
+        tables.append(store.read_tables([tmp_path / "x.parquet"]).collect())
         assert peak - base < 256 * 2**20
     assert peaks[1] <= 1.15 * peaks[0]
     drop = ("run_id", "source_digest", "line")

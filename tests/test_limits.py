@@ -282,7 +282,7 @@ def test_a_description_of_a_system_is_not_read_where_it_is_none(tmp_path: Path, 
     account = ingest([tmp_path / "v5.0"], tmp_path / "x.parquet", workers=1)
     said = {problem.code: problem.message for problem in account.problems}
     assert said["bad_system_file"] == "one.json is not read: larger than 1 MB"
-    assert store.read([account.output]).select("scaling_factor").collect().item(0, 0) is None
+    assert store.read_tables([account.output]).select("scaling_factor").collect().item(0, 0) is None
 
 
 class TestTwoMembersOfOneName:
@@ -374,13 +374,13 @@ class TestTablesMadeByHand:
     def test_a_schema_that_never_was_is_an_error(self, version: int, table: Path) -> None:
         edited(table, {"ttastats": json.dumps({"schema": version, "table": "runs"})})
         with pytest.raises(TtastatsError, match=f"x.parquet: its footer states schema {version}"):
-            store.read([table])
+            store.read_tables([table])
 
     @pytest.mark.parametrize("version", [True, None, "2", 2.5])
     def test_a_schema_that_is_no_number_is_an_error(self, version: Any, table: Path) -> None:
         edited(table, {"ttastats": json.dumps({"schema": version, "table": "runs"})})
         with pytest.raises(TtastatsError, match=f"with schema {version}"):
-            store.read([table])
+            store.read_tables([table])
 
     @pytest.mark.parametrize(
         "problems", [[None], {"a": 1}, 7, [[1, 2]], [["a", "b", "c", "odd", None]]]
@@ -388,12 +388,12 @@ class TestTablesMadeByHand:
     def test_problems_that_are_none_are_an_error(self, problems: Any, table: Path) -> None:
         edited(table, {"ttastats.problems": packed(json.dumps(problems).encode())})
         with pytest.raises(TtastatsError, match=r"x\.parquet: the problems in its footer"):
-            store.problems_of(table)
+            store.read_problems(table)
 
     def test_problems_of_no_file_are_read(self, table: Path) -> None:
         of_no_file = [[None, "odd", "text", "info", None]]
         edited(table, {"ttastats.problems": packed(json.dumps(of_no_file).encode())})
-        assert store.problems_of(table) == [Problem("odd", "text", "info", None, None)]
+        assert store.read_problems(table) == [Problem("odd", "text", "info", None, None)]
 
     @pytest.mark.parametrize("column", schema.RUN)
     def test_a_run_without_a_name_is_an_error(self, column: str, table: Path) -> None:
@@ -403,7 +403,7 @@ class TestTablesMadeByHand:
         named = pl.when(pl.int_range(pl.len()) > 2).then(column).alias(column)
         rows.with_columns(named).write_parquet(table, metadata=metadata)
         with pytest.raises(TtastatsError, match=f"column {column} is null in 3 rows"):
-            store.read([table])
+            store.read_tables([table])
 
     @pytest.mark.parametrize("manifest", [None, 7, [1], {"files": [1]}, {"files": {"a": 1}}])
     def test_a_list_of_what_was_read_that_is_none_is_not_used(

@@ -26,9 +26,9 @@ from ttastats.base.errors import TtastatsError
 from ttastats.cli.output import paged, pager_words
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
-from ttastats.report.ordering import arranged
+from ttastats.report.ordering import sort_rows
 from ttastats.report.render import as_csv, as_json, as_markdown, as_table
-from ttastats.report.render.shortening import shortened
+from ttastats.report.render.shortening import shorten_names
 from ttastats.report.row import Row
 
 ENTRIES = 6
@@ -69,7 +69,7 @@ def cells(row: Mapping[str, Any]) -> Line:
 
 def shown(report: Report, width: int | None) -> list[str]:
     stream = io.StringIO()
-    as_table.render(report, Console(file=stream, width=width or 500), width=width)
+    as_table.print_report(report, Console(file=stream, width=width or 500), width=width)
     return stream.getvalue().splitlines()
 
 
@@ -80,7 +80,7 @@ def times(report: Report, benchmark: str) -> list[Any]:
 class TestOrder:
     @pytest.mark.parametrize("name", ["tta", "tta_mean_seconds"])
     def test_rows_are_sorted_inside_their_benchmark(self, name: str) -> None:
-        found = arranged(report(), sort=name)
+        found = sort_rows(report(), sort=name)
         assert [row["benchmark"] for row in found.rows[::ENTRIES]] == list(BENCHMARKS)
         for benchmark in BENCHMARKS:
             *known, last = times(found, benchmark)
@@ -88,24 +88,24 @@ class TestOrder:
             assert known == sorted(known)
 
     def test_a_minus_sorts_from_high_to_low_and_unknown_still_comes_last(self) -> None:
-        *known, last = times(arranged(report(), sort="-tta"), "bert")
+        *known, last = times(sort_rows(report(), sort="-tta"), "bert")
         assert last is None
         assert known == sorted(known, reverse=True)
 
     def test_the_cells_for_people_move_with_the_rows(self) -> None:
-        found = arranged(report(), sort="-tta", top=2)
+        found = sort_rows(report(), sort="-tta", top=2)
         assert found.tables[0].rows == tuple(map(cells, found.rows))
 
     def test_equal_rows_keep_their_order(self) -> None:
-        assert arranged(report(), sort="-n").rows == report().rows
+        assert sort_rows(report(), sort="-n").rows == report().rows
 
     def test_a_column_that_is_none_is_refused_with_those_there_are(self) -> None:
         with pytest.raises(TtastatsError, match="unknown column 'speed'") as refused:
-            arranged(report(), sort="-speed")
+            sort_rows(report(), sort="-speed")
         assert "benchmark, entry, n, tta, epoch_seconds." in str(refused.value)
 
     def test_the_first_of_each_benchmark_stay_and_the_others_are_counted(self) -> None:
-        found = arranged(report(), top=2)
+        found = sort_rows(report(), top=2)
         assert [row["entry"][-1] for row in found.rows] == ["0", "1"] * 3
         (note,) = found.notes
         assert note.text == (
@@ -114,35 +114,37 @@ class TestOrder:
 
     @pytest.mark.parametrize("top", [0, ENTRIES, 100])
     def test_nothing_is_said_where_nothing_is_left_out(self, top: int) -> None:
-        assert arranged(report(), top=top) == report()
+        assert sort_rows(report(), top=top) == report()
 
-    @pytest.mark.parametrize("render", [as_csv.render, as_json.render, as_markdown.render])
+    @pytest.mark.parametrize(
+        "render", [as_csv.render_csv, as_json.render_json, as_markdown.render_markdown]
+    )
     def test_every_format_has_the_rows_asked_for_in_full(self, render: Any) -> None:
-        text = render(arranged(report(stem="Example/" + "x" * 80), top=1, sort="-tta"))
+        text = render(sort_rows(report(stem="Example/" + "x" * 80), top=1, sort="-tta"))
         assert text.count("x" * 80) == len(BENCHMARKS)
         assert "…" not in text
 
 
 class TestNames:
     def test_a_name_loses_its_middle(self) -> None:
-        (name,) = (shortened(["abcdefghijklmnop"], 7) or {}).values()
+        (name,) = (shorten_names(["abcdefghijklmnop"], 7) or {}).values()
         assert name == "abc…nop"
 
     def test_a_name_that_fits_stays(self) -> None:
-        assert shortened(["abc", "d"], 3) == {"abc": "abc", "d": "d"}
+        assert shorten_names(["abc", "d"], 3) == {"abc": "abc", "d": "d"}
 
     def test_what_tells_names_apart_stays_and_numbers_stay_whole(self) -> None:
         names = [f"NVIDIA/tyche_ngpu{n}_ngc25.04_pytorch" for n in (8, 64, 512)]
-        short = shortened(names, 30) or {}
+        short = shorten_names(names, 30) or {}
         found = [re.search(r"(?<!\d)(8|64|512)(?!\d)", text) for text in short.values()]
         assert [match and match.group() for match in found] == ["8", "64", "512"]
         assert all(len(text) == 30 for text in short.values())
 
     def test_names_that_cannot_be_told_apart_are_not_shortened(self) -> None:
-        assert shortened(["aaaaaaaabaaaaaaaa", "aaaaaaaacaaaaaaaa"], 5) is None
+        assert shorten_names(["aaaaaaaabaaaaaaaa", "aaaaaaaacaaaaaaaa"], 5) is None
 
     def test_wide_letters_take_two_columns(self) -> None:
-        (name,) = (shortened(["時間時間時間時間"], 9) or {}).values()
+        (name,) = (shorten_names(["時間時間時間時間"], 9) or {}).values()
         assert name == "時間…時間"
 
 
@@ -159,7 +161,7 @@ class TestScreen:
         assert sum("bert" in line for line in lines) == ENTRIES
 
     def test_few_rows_of_a_benchmark_need_no_heading(self) -> None:
-        assert "benchmark" in shown(arranged(report(), top=2), 80)[1]
+        assert "benchmark" in shown(sort_rows(report(), top=2), 80)[1]
 
     def test_all_that_many_rows_share_stands_above_them(self) -> None:
         one = report(entries=1)

@@ -82,7 +82,7 @@ def read(folder: Path) -> tuple[pl.DataFrame | None, Counter[str]]:
         account = ingest([folder], table, workers=1)
     except TtastatsError:
         return None, Counter({"error": 1})
-    return store.read([table]).collect(), Counter(account.problem_counts())
+    return store.read_tables([table]).collect(), Counter(account.problem_counts())
 
 
 def changed(case: Path, folder: Path, change: Callable[[bytes], bytes]) -> Path:

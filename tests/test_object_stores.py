@@ -102,7 +102,7 @@ def test_what_is_listed_is_fetched_once_and_side_by_side(
     local = ingest([two_systems.parent], tmp_path / "local.parquet").output
     names = ("source", "entry", "run_id")
     there, here = (
-        store.read([path]).drop(names).sort("source_digest", "eval_index").collect()
+        store.read_tables([path]).drop(names).sort("source_digest", "eval_index").collect()
         for path in (tmp_path / "x.parquet", local)
     )
     assert there.equals(here)

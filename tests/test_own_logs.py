@@ -15,7 +15,7 @@ from ttastats.formats.own_logs.block import (
     CountColumn,
     Metric,
     TimeColumn,
-    metric_of,
+    parse_metric,
 )
 
 
@@ -45,7 +45,7 @@ class TestMetric:
         ],
     )
     def test_is_read_with_target_and_direction(self, text: str, metric: Metric) -> None:
-        assert metric_of(text) == metric
+        assert parse_metric(text) == metric
 
     @pytest.mark.parametrize("text", ["acc = 0.9", "acc > 0.9", "acc >= much", ">= 0.9"])
     def test_that_says_nothing_is_refused_with_what_to_write(self, text: str) -> None:
@@ -176,7 +176,7 @@ class TestPattern:
     def test_names_parts_of_a_path(
         self, pattern: str, path: str, named: dict[str, str] | None
     ) -> None:
-        assert patterns.matched(pattern, path) == named
+        assert patterns.match_path(pattern, path) == named
 
 
 @pytest.mark.parametrize(
@@ -201,14 +201,16 @@ def test_a_direction_is_guessed_from_the_words_of_a_name(metric: str, higher: An
 
 
 def test_metrics_are_those_of_a_validation_before_all_others() -> None:
-    assert names.metrics(["epoch", "loss", "val_loss", "val_time", "lr"]) == ("val_loss",)
-    assert names.metrics(["step", "reward", "seed"]) == ("reward",)
-    assert names.metrics(["step", "train_loss", "accuracy"]) == ("accuracy",)
-    assert names.metrics(["eval_steps_per_second", "eval_loss"]) == ("eval_loss",)
+    assert names.guess_metrics(["epoch", "loss", "val_loss", "val_time", "lr"]) == ("val_loss",)
+    assert names.guess_metrics(["step", "reward", "seed"]) == ("reward",)
+    assert names.guess_metrics(["step", "train_loss", "accuracy"]) == ("accuracy",)
+    assert names.guess_metrics(["eval_steps_per_second", "eval_loss"]) == ("eval_loss",)
 
 
 def test_the_entry_of_a_run_of_mmengine_is_its_folder_of_work() -> None:
     head = b'{"lr": 0.1, "data_time": 0.1, "time": 0.4, "iter": 50, "step": 50}\n'
-    found = presets.recognised(head, "/work_dirs/rtmdet/20240501_100000/vis_data/scalars.json")
+    found = presets.matching_presets(
+        head, "/work_dirs/rtmdet/20240501_100000/vis_data/scalars.json"
+    )
     assert found["mmengine"]["entry"] == "rtmdet"
-    assert "mmengine" in presets.recognised(head, "/logs/seed1.json")
+    assert "mmengine" in presets.matching_presets(head, "/logs/seed1.json")

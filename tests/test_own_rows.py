@@ -16,7 +16,7 @@ from ttastats.ingestion import registry
 
 
 def block(**said: Any) -> Block:
-    return config.described(said, lambda key: key, "/logs")
+    return config.complete_block(said, lambda key: key, "/logs")
 
 
 def read(text: str | bytes, **said: Any) -> tuple[list[Run], list[Problem]]:

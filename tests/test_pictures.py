@@ -6,7 +6,7 @@ import pytest
 
 from ttastats.report.cells import Column, Line, Quantity, Table
 from ttastats.report.render.pictures import with_pictures
-from ttastats.report.render.words import cell
+from ttastats.report.render.words import cell_text
 
 
 def drawn(*cells: Quantity) -> tuple[str, list[str]]:
@@ -14,7 +14,7 @@ def drawn(*cells: Quantity) -> tuple[str, list[str]]:
     table = Table((Column("x", intervals=True),), tuple(Line((each,)) for each in cells))
     made = with_pictures(table)
     assert made.columns[1].drawn
-    return made.columns[1].title, [cell(row.cells[1]) for row in made.rows]
+    return made.columns[1].title, [cell_text(row.cells[1]) for row in made.rows]
 
 
 def test_times_are_drawn_from_the_first_limit_to_the_last() -> None:

@@ -106,7 +106,7 @@ def test_the_energy_of_real_results_is_near_the_official_figure(
     official = pytest.importorskip("mlperf_logging.result_summarizer.result_summarizer")
     folder = real_logs / "v5.0/Lenovo/results/SR780aV3-8xB200_SXM_180GB/bert"
     tta.ingest([folder], tmp_path / "bert.parquet")
-    rows = store.read([tmp_path / "bert.parquet"]).collect().unique("source").sort("source")
+    rows = store.read_tables([tmp_path / "bert.parquet"]).collect().unique("source").sort("source")
     assert rows.height == len(list(folder.glob("result_*.txt"))) == 10
     for row in rows.iter_rows(named=True):
         known = json.loads(row["extra"])["energy_joules"]

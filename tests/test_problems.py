@@ -21,7 +21,7 @@ from ttastats.base.records import Problem
 from ttastats.cli import app
 from ttastats.ingestion.ingest import Account
 from ttastats.table import footer, store
-from ttastats.table.footer import packed
+from ttastats.table.footer import pack_json
 
 LOGS = 10
 
@@ -60,7 +60,7 @@ def stalls(spans: dict[str, list[float]]) -> list[Any]:
 class TestKept:
     def test_every_problem_of_an_ingest_is_in_the_file(self, logs: Path, tmp_path: Path) -> None:
         account = tta.ingest([logs], tmp_path / "x.parquet")
-        kept = store.problems_of(account.output)
+        kept = store.read_problems(account.output)
         assert tuple(kept) == account.problems
         assert {problem.code for problem in kept} >= {"not_a_run", "no_run_stop", "no_evaluation"}
         in_rows = pl.read_parquet(account.output)["problems"].drop_nulls().str.join()[0]
@@ -76,27 +76,27 @@ class TestKept:
         account = tta.ingest([logs], tmp_path / "x.parquet")
         assert account.unchanged > 0
         assert set(account.problems) == set(before)
-        assert set(store.problems_of(account.output)) == set(before)
+        assert set(store.read_problems(account.output)) == set(before)
 
     def test_a_folder_keeps_them_too(self, logs: Path, tmp_path: Path) -> None:
         account = tta.ingest([logs], f"{tmp_path}/parts/")
-        assert tuple(store.problems_of(account.output)) == account.problems
+        assert tuple(store.read_problems(account.output)) == account.problems
 
     def test_a_hundred_thousand_take_little_room(self, table: Path, tmp_path: Path) -> None:
         many = [Problem("odd", "said", "info", n, f"logs/{n}.txt") for n in range(100_000)]
-        store.write(store.read([table]), tmp_path / "many.parquet", problems=many)
+        store.write(store.read_tables([table]), tmp_path / "many.parquet", problems=many)
         assert (tmp_path / "many.parquet").stat().st_size < 2_000_000
-        assert store.problems_of(tmp_path / "many.parquet") == many
+        assert store.read_problems(tmp_path / "many.parquet") == many
 
     def test_the_first_tables_kept_them_elsewhere(self, table: Path, tmp_path: Path) -> None:
         of_files = [["logs/a.txt", "not_a_run", "no log of a run", "info", 3]]
         metadata = {
             footer.KEY: json.dumps({"schema": 1, "writer": "ttastats 0.1.0"}),
-            "ttastats.ledger": packed({"problems": of_files}),
+            "ttastats.ledger": pack_json({"problems": of_files}),
         }
         old = tmp_path / "old.parquet"
-        store.read([table]).collect().write_parquet(old, metadata=metadata)
-        assert store.problems_of(old) == [
+        store.read_tables([table]).collect().write_parquet(old, metadata=metadata)
+        assert store.read_problems(old) == [
             Problem("not_a_run", "no log of a run", "info", 3, "logs/a.txt")
         ]
 
@@ -105,8 +105,8 @@ class TestKept:
     ) -> None:
         path = tmp_path / "other.parquet"
         duckdb.sql(f"SELECT * FROM '{table}'").write_parquet(str(path))
-        kept = {problem for problem in store.problems_of(table) if problem.code != "not_a_run"}
-        assert set(store.problems_of(path)) == kept
+        kept = {problem for problem in store.read_problems(table) if problem.code != "not_a_run"}
+        assert set(store.read_problems(path)) == kept
         assert told(pl.read_parquet(table)) == told(path)
         odd = pl.read_parquet(table).with_columns(problems=pl.lit("free text"))
         assert told(odd)["other"] == LOGS
@@ -298,7 +298,7 @@ class TestCommand:
     ) -> None:
         many = [Problem("odd", "said", "info", n, "logs/a.txt") for n in range(1, 9)]
         many.append(Problem("other", "said", "error", None, "logs/b.txt"))
-        store.write(store.read([table]), tmp_path / "x.parquet", problems=many)
+        store.write(store.read_tables([table]), tmp_path / "x.parquet", problems=many)
         _, out, _ = run("problems", tmp_path / "x.parquet")
         assert out.index("other") < out.index("odd")  # the gravest first
         assert "odd, 5 of 8" in out

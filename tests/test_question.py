@@ -10,7 +10,7 @@ import pytest
 from tests.test_axis import losses
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.formats.own_logs.block import block_of
+from ttastats.formats.own_logs.block import parse_block
 from ttastats.outcomes import columns
 from ttastats.sides.question import Question
 
@@ -74,5 +74,5 @@ def test_columns_are_known_by_their_former_names_too() -> None:
     assert columns.full_name("edition", ["round"]) == "round"
     assert columns.full_name("edition", ["edition", "round"]) == "edition"
     assert columns.full_name("edition", ["entry"]) is None
-    block = block_of({"metric": "loss", "edition": "v9"}, lambda key: key)
+    block = parse_block({"metric": "loss", "edition": "v9"}, lambda key: key)
     assert block.fields.keys() == {"round"}

@@ -46,7 +46,7 @@ def read(data: bytes, path: str = PLACE, companions: dict[str, bytes] | None = N
 
 def row(run: Run) -> dict[str, Any]:
     """Return the row of a run as commands see it."""
-    frame = tables.frame_of([tables.SourcedRun(run, "a", "0" * 32, 0, "mlperf-mllog")])
+    frame = tables.table_of_runs([tables.SourcedRun(run, "a", "0" * 32, 0, "mlperf-mllog")])
     return time_to_target.runs(frame).row(0, named=True)
 
 

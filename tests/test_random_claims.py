@@ -33,7 +33,7 @@ MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 
 def frame(runs: Sequence[tuple[int, Run]]) -> pl.DataFrame:
     """Return runs as the logs of these numbers; equal numbers are copies."""
-    return tables.frame_of(
+    return tables.table_of_runs(
         [
             tables.SourcedRun(one, f"log_{place}", f"{number:032x}", 0, "test")
             for place, (number, one) in enumerate(runs)

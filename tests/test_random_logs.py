@@ -385,7 +385,7 @@ MADE: tuple[tuple[Callable[[random.Random], Made], int], ...] = (
 
 
 #: What a user may say of any of the logs.
-BLOCK = config.described(
+BLOCK = config.complete_block(
     {
         "metric": [
             "eval/accuracy >= 30 %", "val_acc >= 0.5", "val/acc higher", "eval_accuracy <= 3",

@@ -20,7 +20,7 @@ from tests.accepted import Case, cases, parts
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
-from ttastats.report.ordering import arranged
+from ttastats.report.ordering import sort_rows
 from ttastats.sides.options import Options, View
 
 pytestmark = pytest.mark.usefixtures("in_codes")
@@ -120,7 +120,7 @@ def question(draw: random.Random) -> tuple[str, Asked, Callable[[], Report]]:
         report: Report = getattr(api, name)(*tables, **keywords)
         if len(report.tables) == 1 and len(report.tables[0].rows) == len(report.rows):
             order = draw.choice(["", *(f"-{key}" for key in report.rows[0]), "cv"])
-            return arranged(report, sort=order, top=draw.choice([0, 2]))
+            return sort_rows(report, sort=order, top=draw.choice([0, 2]))
         return report
 
     return f"{name} {'sides' if sided else 'table'} {number}", keywords, call

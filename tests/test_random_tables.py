@@ -209,7 +209,7 @@ def lines(draw: random.Random) -> Made:
 
 def read(made: Made, seed: int) -> Iterator[str]:
     data, about = made
-    own = config.described(about, lambda key: key, "/logs")
+    own = config.complete_block(about, lambda key: key, "/logs")
     if seed % 5 == 0:
         own = msgspec.structs.replace(own, preset="p", recognised=True, refined_by=("step",))
     metrics: Metrics = "evaluations" if seed % 3 else "all"
@@ -239,7 +239,7 @@ RARE: tuple[Made, ...] = (
 
 def rare() -> Iterator[str]:
     for seed, (data, about) in enumerate(RARE, start=1):
-        own = config.described(about, lambda key: key, "/logs")
+        own = config.complete_block(about, lambda key: key, "/logs")
         log = log_from_bytes(data, "/logs/a.log", block=own)
         yield from (f"{seed} {told(item)}" for item in registry.named(own.dialect).parse(log))
 

@@ -110,5 +110,5 @@ def test_a_table_without_a_run_that_counts_has_no_ranks(table: pl.DataFrame) -> 
 
 def test_ranks_that_are_not_separable_are_a_list_in_json() -> None:
     times = {"a/1": [10.0, 11.0, 12.0], "b/2": [10.5, 11.5, 12.5], "c/3": [50.0, 51.0, 52.0]}
-    rows = json.loads(as_json.render(api.rank(made(times))))["rows"]
+    rows = json.loads(as_json.render_json(api.rank(made(times))))["rows"]
     assert [row["not_separable"] for row in rows] == [[2], [1], []]

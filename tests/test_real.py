@@ -65,7 +65,7 @@ class TestRound:
             found = {str(path) for path in (real_logs / name).rglob("*.tsv")}
         else:
             found = {str(path) for path, _ in lines_with(real_logs / name, b":::ML")}
-        table = store.read([accounts[name].output]).select("source").unique().collect()
+        table = store.read_tables([accounts[name].output]).select("source").unique().collect()
         named = {problem.source for problem in accounts[name].problems}
         assert found - set(table["source"]) - named == set()
 
@@ -163,7 +163,7 @@ def test_the_blogs_figures_follow_or_are_shown_not_to(runs: dict[str, pl.DataFra
 
 
 def _texts(table: Table) -> list[list[str]]:
-    return [[words.cell(cell) for cell in row.cells] for row in table.rows]
+    return [[words.cell_text(cell) for cell in row.cells] for row in table.rows]
 
 
 #: Speedup of DGX-2H over DGX-2 in the v0.5 round, with its interval, as a separate study found.

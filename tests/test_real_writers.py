@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from tests.programs import PATIENCE, done
 from ttastats import ingest
 from ttastats.cli import app
-from ttastats.table.store import read
+from ttastats.table.store import read_tables
 
 PYTHON = os.environ.get("TTASTATS_WRITERS", sys.executable)
 COLUMNS = ("metric", "value", "step", "epoch")
@@ -51,7 +51,7 @@ def rows(folder: Path, expected_runs: int = 1) -> pl.DataFrame:
     account = ingest([folder], folder.with_suffix(".parquet"), workers=1)
     assert account.runs == expected_runs
     assert not account.rejected
-    return read([folder.with_suffix(".parquet")]).collect()
+    return read_tables([folder.with_suffix(".parquet")]).collect()
 
 
 SCALARS = """
@@ -373,7 +373,7 @@ def test_two_setups_of_three_seeds_come_to_a_verdict(name: str, tmp_path: Path) 
     written(logs, module, texts, **more)
     options = ["--metric", metric] if name == "hydra" else []
     assert command("ingest", logs, "-o", table, *options).exit_code == 0
-    runs = read([table]).collect().unique(["run_id", "source"])
+    runs = read_tables([table]).collect().unique(["run_id", "source"])
     names = runs.select("entry", "seed").rows()
     made = sorted((entry.split("=")[-1].removesuffix("-lr1e-3"), seed) for entry, seed in names)
     assert made == [(optimizer, seed) for optimizer in ("adam", "sgd") for seed in range(3)]

@@ -62,7 +62,7 @@ def test_fractions_are_said_in_percent(fraction: float, text: str) -> None:
     ],
 )
 def test_a_cell_is_written_as_people_read_it(cell: Quantity, text: str) -> None:
-    assert words.cell(cell) == text
+    assert words.cell_text(cell) == text
 
 
 HOSTILE = '<script>alert(1)</script>|=cmd()\n"x"'
@@ -91,7 +91,9 @@ def report(name: str = HOSTILE) -> Report:
 
 def shown(width: int | None, name: str = "name", **console: bool) -> str:
     stream = io.StringIO()
-    as_table.render(report(name), Console(file=stream, width=width or 500, **console), width=width)
+    as_table.print_report(
+        report(name), Console(file=stream, width=width or 500, **console), width=width
+    )
     return stream.getvalue()
 
 
@@ -111,7 +113,7 @@ def test_lines_without_a_width_stay_whole() -> None:
 def noted(*codes: str) -> str:
     """Return what is printed of notes of these codes, each of them long, and of a sentence."""
     notes = tuple(Note(code, f"{code} {'is so because of this ' * 20}") for code in codes)
-    return as_table.text(Report("test", (), report().tables, notes, "What it comes to."))
+    return as_table.render_text(Report("test", (), report().tables, notes, "What it comes to."))
 
 
 def test_what_it_comes_to_stands_first_and_the_worst_three_notes_in_two_lines_each() -> None:
@@ -155,17 +157,17 @@ def test_only_a_terminal_gets_colour(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_markup_in_a_name_is_shown_and_does_nothing() -> None:
     assert "[bold red]x[/]" in shown(None, "[bold red]x[/]")
-    markdown = as_markdown.render(report())
+    markdown = as_markdown.render_markdown(report())
     assert "<script" not in markdown
     assert "\\|=cmd()" in markdown
 
 
 def test_a_formula_in_a_cell_is_text() -> None:
-    text = as_csv.render(report("=cmd()"))
+    text = as_csv.render_csv(report("=cmd()"))
     assert list(csv.reader(io.StringIO(text)))[1][0] == "'=cmd()"
 
 
 def test_json_has_no_number_that_is_none() -> None:
-    (row,) = json.loads(as_json.render(report()))["rows"]
+    (row,) = json.loads(as_json.render_json(report()))["rows"]
     assert (row["inf"], row["nan"], row["none"]) == ("inf", None, None)
     assert row["name"] == HOSTILE

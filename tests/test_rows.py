@@ -9,7 +9,7 @@ import pytest
 
 from ttastats.answers.summary import SummaryRow
 from ttastats.report.keys import LeftOutKeys
-from ttastats.report.row import Key, Row, described, of_kind
+from ttastats.report.row import Key, Row, expect_kind, key_descriptions
 
 
 class Made(Row, frozen=True):
@@ -23,22 +23,22 @@ class Made(Row, frozen=True):
 
 def test_the_keys_of_a_row_are_its_groups_then_its_fields_and_those_of_its_parts() -> None:
     row = Made(None, "start", LeftOutKeys(1, 2, 3), keys={"entry": "x"})
-    assert list(row.numbers().items()) == [
+    assert list(row.to_dict().items()) == [
         ("entry", "x"), ("seconds", None), ("from", "start"),
         ("interrupted", 1), ("rejected_logs", 2), ("missing_runs", 3),
     ]  # fmt: skip
-    assert "often" in Made(1.0, "start", often=2).numbers()
+    assert "often" in Made(1.0, "start", often=2).to_dict()
 
 
 def test_every_key_is_described_by_the_name_it_has_in_json() -> None:
-    assert [*described(Made)] == [
+    assert [*key_descriptions(Made)] == [
         "seconds", "from", "interrupted", "rejected_logs", "missing_runs", "often",
     ]  # fmt: skip
-    assert described(Made)["seconds"] == Key("a time", "seconds")
+    assert key_descriptions(Made)["seconds"] == Key("a time", "seconds")
 
 
 def test_rows_of_another_answer_are_refused() -> None:
     row = Made(1.0, "start")
-    assert of_kind([row], Made) == (row,)
+    assert expect_kind([row], Made) == (row,)
     with pytest.raises(TypeError, match="SummaryRow"):
-        of_kind([row], SummaryRow)
+        expect_kind([row], SummaryRow)

@@ -124,7 +124,8 @@ class TestCompiled:
         monkeypatch.setattr(mlperf_scan, "_compiled", None)
         ingest([FIXTURES / "mlperf-mllog"], tmp_path / "python.parquet")
         tables = [
-            store.read([tmp_path / f"{name}.parquet"]).collect() for name in ("compiled", "python")
+            store.read_tables([tmp_path / f"{name}.parquet"]).collect()
+            for name in ("compiled", "python")
         ]
         assert tables[0].equals(tables[1])
         assert tables[0].select(pl.len()).item() > 50

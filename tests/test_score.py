@@ -68,7 +68,7 @@ def table(runs: Sequence[Run], names: Sequence[str] = ()) -> pl.DataFrame:
         tables.SourcedRun(one, name, f"{number:032x}", 0, "test")
         for number, (one, name) in enumerate(zip(runs, files, strict=True))
     ]
-    return time_to_target.runs(tables.frame_of(sourced))
+    return time_to_target.runs(tables.table_of_runs(sourced))
 
 
 def report(runs: Sequence[Run], names: Sequence[str] = ()) -> Report:

@@ -34,7 +34,7 @@ def keyed(*texts: str) -> Table:
     ],
 )
 def test_a_key_that_all_rows_share_stands_in_the_title(table: Table, first: str) -> None:
-    lines = as_table.text(Report("compare", (), (table,), (), "")).splitlines()
+    lines = as_table.render_text(Report("compare", (), (table,), (), "")).splitlines()
     assert lines[0] == first
     assert (lines[1].split() == ["benchmark"]) == first.startswith(" 8")
 
@@ -56,7 +56,7 @@ def screens(table: pl.DataFrame) -> Iterator[list[str]]:
             report = api.compare(*sides)
         except TtastatsError:
             continue
-        yield as_table.text(report).splitlines()
+        yield as_table.render_text(report).splitlines()
 
 
 @pytest.mark.real

@@ -21,7 +21,7 @@ from ttastats.ingestion.ingest import Account
 from ttastats.outcomes.conditions import parse_all
 from ttastats.sides.question import Selection
 from ttastats.table import schema
-from ttastats.table.store import read
+from ttastats.table.store import read_tables
 from ttastats_parsers import settings_files
 from ttastats_parsers.settings_files import UnreadError
 
@@ -40,7 +40,7 @@ def written(folder: Path, files: Mapping[str, str]) -> Path:
 def runs(folder: Path, **more: object) -> tuple[set[tuple[str, int | None]], Account]:
     output = folder.parent / "runs.parquet"
     account = ingest([folder], output, workers=1, **{"block": BLOCK, **more})  # type: ignore[arg-type]
-    frame = read([output]).collect().unique(["run_id", "source"])
+    frame = read_tables([output]).collect().unique(["run_id", "source"])
     return set(frame.select("entry", "seed").rows()), account
 
 
@@ -59,7 +59,7 @@ def runs(folder: Path, **more: object) -> tuple[set[tuple[str, int | None]], Acc
     ],
 )  # fmt: skip
 def test_what_numbers_runs_is_left_out_of_a_name(name: str, stem: str, seed: int | None) -> None:
-    assert setups.split(name) == (stem, seed)
+    assert setups.split_run_number(name) == (stem, seed)
 
 
 def entries(*places: str, settings: list[dict[str, object]] | None = None) -> list[tuple[str, int]]:
@@ -68,7 +68,7 @@ def entries(*places: str, settings: list[dict[str, object]] | None = None) -> li
         Seen(("table", None), tuple(place.split("/")), "log", own, None, place)
         for place, own in zip(places, several, strict=True)
     ]
-    return [tuple(each) for each in setups.settled(seen)]  # type: ignore[misc]
+    return [tuple(each) for each in setups.infer_setups(seen)]  # type: ignore[misc]
 
 
 def test_a_number_behind_an_s_is_a_seed_where_such_numbers_count_from_zero() -> None:
@@ -111,7 +111,7 @@ def test_a_run_without_settings_makes_none_vary() -> None:
 
 @pytest.mark.parametrize("name", ["lora_rank", "model_name", "optimizer.name", "model_id"])
 def test_a_setting_whose_name_ends_like_that_of_a_run_is_a_setting(name: str) -> None:
-    assert setups.entry_of({name: "a"}) == f"{name}=a"
+    assert setups.entry_name({name: "a"}) == f"{name}=a"
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_tag_of_yaml_is_refused_and_nothing_is_made_of_it(tmp_path: Path) -> N
         problem.message
     )
     assert not mark.exists()
-    rows = read([tmp_path / "runs.parquet"]).collect()
+    rows = read_tables([tmp_path / "runs.parquet"]).collect()
     assert json.loads(rows["extra"][0])["settings"] == {"lr": 0.1, "model": None, "betas": None}
 
 
@@ -246,7 +246,7 @@ def test_files_of_one_run_in_a_folder_each_are_called_by_their_folders(tmp_path:
 def test_names_do_not_change_the_order_of_rows(tmp_path: Path) -> None:
     files = {f"run-s{seed}/log.csv": CSV.format(seed) for seed in (2, 0, 1)}
     runs(written(tmp_path / "logs", files))
-    rows = read([tmp_path / "runs.parquet"]).collect()
+    rows = read_tables([tmp_path / "runs.parquet"]).collect()
     assert rows["source"].is_sorted()
     assert rows["entry"].unique().to_list() == ["run"]
     assert rows.schema["seed"] == pl.Int64
@@ -274,12 +274,13 @@ def test_a_recorded_setting_is_asked_for_by_its_name(table: Path) -> None:
     assert tta.read(table, where=["lr>=0.15"]).collect()["source"].n_unique() == 2
     assert api.run_table(table, where=["optimizer=a*", "seed=1"]).height == 1
     report = tta.summary(table, by=["optimizer", "lr"])
-    assert [(row.get("optimizer"), row.get("lr"), row.get("n")) for row in report.records] == [
+    assert [(row.get("optimizer"), row.get("lr"),
+    row.get("n")) for row in report.records] == [
         ("adam", 0.1, 2), ("sgd", 0.2, 2)
     ]  # fmt: skip
     kept = tta.filter(table, output=table.with_name("sgd.parquet"), where=["optimizer=sgd"])
     assert kept.runs == 2
-    assert tuple(read([table.with_name("sgd.parquet")]).collect().columns) == schema.NAMES
+    assert tuple(read_tables([table.with_name("sgd.parquet")]).collect().columns) == schema.NAMES
 
 
 def test_sides_are_called_by_the_values_of_a_setting(table: Path) -> None:

@@ -67,7 +67,7 @@ def book(tmp_path: Path, _pages: None) -> Path:
 
 
 def values(table: Path) -> dict[str, list[float]]:
-    rows = store.read([table]).collect()
+    rows = store.read_tables([table]).collect()
     return {
         Path(source).parent.name: part["value"].to_list()
         for (source,), part in rows.group_by("source", maintain_order=True)
@@ -118,7 +118,7 @@ def test_a_run_in_a_csv_file_and_in_an_event_file_beside_it_is_one_run(tmp_path:
     account = ingest([tmp_path / "logs"], output, workers=1)
     assert (account.runs, account.parts) == (1, 1)
     assert account.problem_counts() == {PART_OF_A_RUN: 1}
-    (source,) = store.read([output]).collect()["source"].unique()
+    (source,) = store.read_tables([output]).collect()["source"].unique()
     assert source.endswith("eval_measurements.csv")
     (folder / "eval_measurements.csv").unlink()
     assert (ingest([tmp_path / "logs"], output, workers=1).runs, account.rejected) == (1, ())
@@ -233,7 +233,7 @@ def test_sessions_of_a_run_of_wandb_are_one_run(tmp_path: Path) -> None:
     account = ingest([tmp_path / "wandb"], tmp_path / "x.parquet", workers=1)
     assert (account.runs, account.parts) == (1, 2)
     assert account.problem_counts() == {"resumed": 2, "part_of_a_run": 2}
-    rows = store.read([tmp_path / "x.parquet"]).collect()
+    rows = store.read_tables([tmp_path / "x.parquet"]).collect()
     assert rows.select("step", "seconds", "value").rows() == [
         (0, 1.0, 3.0),
         (1, 2.0, 2.5),

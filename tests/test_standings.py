@@ -34,7 +34,7 @@ def table() -> pl.DataFrame:
 
 def test_each_size_has_a_row_and_the_largest_a_table_of_its_fastest(table: pl.DataFrame) -> None:
     report = api.summary(table)
-    sizes, entries = report.seen.tables
+    sizes, entries = report.displayed.tables
     assert [getattr(line.cells[0], "text", "") for line in sizes.rows] == [
         "8", "16", "32", "64", "128",
     ]  # fmt: skip
@@ -42,15 +42,15 @@ def test_each_size_has_a_row_and_the_largest_a_table_of_its_fastest(table: pl.Da
     shown = str(report)
     assert "5 slower not shown: --top 0 shows all" in shown
     assert "4 entries of other sizes not shown" in shown
-    assert "fast/0 is first of 20: " in report.seen.sentence
-    assert "and shown to be the fastest" in report.seen.sentence
+    assert "fast/0 is first of 20: " in report.displayed.sentence
+    assert "and shown to be the fastest" in report.displayed.sentence
 
 
 def test_programs_get_every_row_unless_they_ask_for_the_first(table: pl.DataFrame) -> None:
-    assert len(json.loads(as_json.render(api.summary(table)))["rows"]) == len(TIMES)
+    assert len(json.loads(as_json.render_json(api.summary(table)))["rows"]) == len(TIMES)
     assert len(api.summary(table, top=3).rows) == 3
     assert len(api.summary(table, sort="-tta").rows) == len(TIMES)
-    assert len(api.summary(table, sort="-tta").seen.tables[0].rows) == 15
+    assert len(api.summary(table, sort="-tta").displayed.tables[0].rows) == 15
 
 
 def test_programs_wait_for_no_judgement_of_what_people_see(
@@ -58,16 +58,16 @@ def test_programs_wait_for_no_judgement_of_what_people_see(
 ) -> None:
     report = api.summary(table)
     monkeypatch.setattr("ttastats.answers.league.leagues", None)
-    assert len(json.loads(as_json.render(report))["rows"]) == len(TIMES)
+    assert len(json.loads(as_json.render_json(report))["rows"]) == len(TIMES)
     with pytest.raises(TypeError):
         str(report)
 
 
 def test_all_rows_or_few_are_one_table(table: pl.DataFrame) -> None:
-    (every,) = api.summary(table, top=0).seen.tables
+    (every,) = api.summary(table, top=0).displayed.tables
     assert len(every.rows) == len(TIMES)
     few = api.summary(table, where=["accelerators>8"])
-    assert len(few.seen.tables) == 1
+    assert len(few.displayed.tables) == 1
     assert "not shown" not in str(few)
 
 
@@ -75,7 +75,7 @@ def test_of_many_benchmarks_only_sizes_are_shown(table: pl.DataFrame) -> None:
     same = pl.col("run_id", "source", "content_digest")
     parts = [table.with_columns(same + name, benchmark=pl.lit(name)) for name in "pqrstuvw"]
     report = api.summary(pl.concat(parts))
-    (sizes,) = report.seen.tables
+    (sizes,) = report.displayed.tables
     assert len(sizes.rows) == 30
     assert "10 sizes of fewer entries not shown" in str(report)
     assert len(report.rows) == 8 * len(TIMES)
@@ -86,7 +86,7 @@ def test_a_few_benchmarks_without_sizes_have_a_table_each() -> None:
     some = made({name: times for name, times in TIMES.items() if name not in SIZES})
     parts = [some.with_columns(same + name, benchmark=pl.lit(name)) for name in "pqr"]
     report = api.summary(pl.concat(parts))
-    assert [len(each.rows) for each in report.seen.tables] == [10, 10, 10]
+    assert [len(each.rows) for each in report.displayed.tables] == [10, 10, 10]
 
 
 def test_the_mean_has_its_interval(table: pl.DataFrame) -> None:
@@ -106,7 +106,7 @@ def test_equal_times_say_nothing_of_their_spread_and_have_no_interval() -> None:
 def test_a_failed_run_makes_the_mean_an_expected_time() -> None:
     some = {name: times for name, times in TIMES.items() if name not in SIZES}
     report = api.summary(made({**some, "fail/1": [10.0] * 5 + [-50.0]}))
-    titles = [column.title for column in report.seen.tables[0].columns]
+    titles = [column.title for column in report.displayed.tables[0].columns]
     assert "ERT [95%]" in titles
     assert "mean TTA [95%]" in titles
 
@@ -116,18 +116,18 @@ def test_rows_that_are_written_by_column_are_the_rows(
     answer: Callable[[pl.DataFrame], Report], table: pl.DataFrame
 ) -> None:
     report = answer(table)
-    assert report.columns is not None
-    text = as_json.render(report)
+    assert report.typed_columns is not None
+    text = as_json.render_json(report)
     assert json.loads(text)["rows"] == [dict(row) for row in report.rows]
     assert sum(line.startswith("  {") for line in text.split("\n")) >= len(report.rows)
-    first = next(csv.DictReader(io.StringIO(as_csv.render(report))))
+    first = next(csv.DictReader(io.StringIO(as_csv.render_csv(report))))
     assert first.keys() == report.rows[0].keys()
     assert first["entry"] == report.rows[0]["entry"]
 
 
 def test_an_infinite_time_is_a_word_in_json() -> None:
     report = api.summary(made({"fail/0": [-10.0] * 3}))
-    assert json.loads(as_json.render(report))["rows"][0]["ert_seconds"] == "inf"
+    assert json.loads(as_json.render_json(report))["rows"][0]["ert_seconds"] == "inf"
 
 
 def test_the_order_of_its_rows_changes_no_run() -> None:

@@ -32,12 +32,12 @@ RUN = Run(
 
 @pytest.fixture
 def frame() -> pl.DataFrame:
-    return tables.frame_of([tables.SourcedRun(RUN, "a.txt", "ab" * 16, 0, "test")])
+    return tables.table_of_runs([tables.SourcedRun(RUN, "a.txt", "ab" * 16, 0, "test")])
 
 
 def test_what_is_written_is_read_back(frame: pl.DataFrame, tmp_path: Path) -> None:
     store.write(frame, tmp_path / "x.parquet")
-    assert store.read([tmp_path / "x.parquet"]).collect().equals(frame)
+    assert store.read_tables([tmp_path / "x.parquet"]).collect().equals(frame)
     assert [path.name for path in tmp_path.iterdir()] == ["x.parquet"]
 
 
@@ -65,7 +65,7 @@ def test_every_column_describes_itself_to_other_programs(
 def test_rows_read_twice_count_once(frame: pl.DataFrame, tmp_path: Path) -> None:
     for name in ("x.parquet", "y.parquet"):
         store.write(frame, tmp_path / name)
-    both = store.read([tmp_path / "x.parquet", tmp_path / "y.parquet"]).collect()
+    both = store.read_tables([tmp_path / "x.parquet", tmp_path / "y.parquet"]).collect()
     assert both.height == frame.height
 
 
@@ -73,7 +73,7 @@ def test_a_newer_schema_is_refused_by_name(frame: pl.DataFrame, tmp_path: Path) 
     about = {"schema": schema.RUNS.version + 1, "writer": "ttastats 99.0"}
     frame.write_parquet(tmp_path / "x.parquet", metadata={"ttastats": json.dumps(about)})
     with pytest.raises(TtastatsError, match=r"written by ttastats 99\.0 with schema"):
-        store.read([tmp_path / "x.parquet"])
+        store.read_tables([tmp_path / "x.parquet"])
 
 
 def test_a_table_of_the_first_schema_has_its_columns_by_their_names_of_today(
@@ -82,7 +82,7 @@ def test_a_table_of_the_first_schema_has_its_columns_by_their_names_of_today(
     frame = frame.with_columns(round=pl.lit("v0.7"))
     about = {"ttastats": json.dumps({"schema": 1, "writer": "ttastats 0.1.0"})}
     frame.rename({"round": "edition"}).write_parquet(tmp_path / "x.parquet", metadata=about)
-    assert store.read([tmp_path / "x.parquet"]).collect().equals(frame)
+    assert store.read_tables([tmp_path / "x.parquet"]).collect().equals(frame)
 
 
 def test_what_is_not_ours_is_refused(frame: pl.DataFrame, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_what_is_not_ours_is_refused(frame: pl.DataFrame, tmp_path: Path) -> Non
         (tmp_path, "no such file"),  # a folder without the part that says what it is
     ):
         with pytest.raises(TtastatsError, match=reason) as caught:
-            store.read([path])
+            store.read_tables([path])
         assert str(path) in str(caught.value)
 
 
@@ -106,7 +106,7 @@ def test_a_table_that_lost_a_column_it_needs_is_refused(
     about = {"ttastats": json.dumps({"schema": schema.RUNS.version, "writer": "x"})}
     frame.drop("seconds").write_parquet(tmp_path / "x.parquet", metadata=about)
     with pytest.raises(TtastatsError, match="lacks columns: seconds"):
-        store.read([tmp_path / "x.parquet"])
+        store.read_tables([tmp_path / "x.parquet"])
 
 
 def test_a_failed_write_leaves_the_old_file(frame: pl.DataFrame, tmp_path: Path) -> None:
@@ -213,14 +213,14 @@ class TestFolders:
     def test_a_folder_is_read_like_a_file(self, many: pl.DataFrame, tmp_path: Path) -> None:
         store.write(many, tmp_path / "d", in_parts=True, manifest="kept")
         assert len(list((tmp_path / "d").iterdir())) == 4
-        assert store.read([tmp_path / "d"]).collect().equals(many)
-        assert store.manifest_of(tmp_path / "d") == "kept"
-        assert store.is_ours(tmp_path / "d")
+        assert store.read_tables([tmp_path / "d"]).collect().equals(many)
+        assert store.read_manifest(tmp_path / "d") == "kept"
+        assert store.is_ttastats_table(tmp_path / "d")
         assert [path.name for path in tmp_path.iterdir()] == ["d"]
 
     def test_a_table_without_rows_has_a_part(self, many: pl.DataFrame, tmp_path: Path) -> None:
         store.write(many.clear(), tmp_path / "d", in_parts=True)
-        assert store.read([tmp_path / "d"]).collect().equals(many.clear())
+        assert store.read_tables([tmp_path / "d"]).collect().equals(many.clear())
 
     def test_other_programs_read_it_and_each_part_by_itself(
         self, many: pl.DataFrame, tmp_path: Path
@@ -237,13 +237,13 @@ class TestFolders:
         groups = [pq.read_metadata(part).num_row_groups for part in sorted(folder.iterdir())]
         assert groups == [2, 2, 1, 0]
         parts = sorted(folder.glob("0*.parquet"))
-        assert store.read(parts[:1]).collect().equals(many.head(20))
+        assert store.read_tables(parts[:1]).collect().equals(many.head(20))
 
     def test_a_table_takes_the_place_of_another(self, many: pl.DataFrame, tmp_path: Path) -> None:
         (tmp_path / "d").mkdir()
         for rows, parts in ((many, 3), (many.head(10), 1), (many.head(30), 2)):
             store.write(rows, tmp_path / "d", in_parts=True)
-            assert store.read([tmp_path / "d"]).collect().equals(rows)
+            assert store.read_tables([tmp_path / "d"]).collect().equals(rows)
             assert pl.scan_parquet(tmp_path / "d").collect().height == rows.height
             assert len(list((tmp_path / "d").iterdir())) == parts + 1
             assert [path.name for path in tmp_path.iterdir()] == ["d"]
@@ -257,7 +257,7 @@ class TestFolders:
             (folder / name).write_bytes(text)
         for rows in (many.head(10), many):
             store.write(rows, folder, in_parts=True)
-            assert store.read([folder]).collect().equals(rows)
+            assert store.read_tables([folder]).collect().equals(rows)
             assert {name: (folder / name).read_bytes() for name in beside} == beside
         assert len(list(folder.iterdir())) == len(beside) + 3 + 1
 
@@ -275,10 +275,10 @@ class TestFolders:
         seen = set()
         for folder, status in zip(folders, done.stdout.split(), strict=True):
             assert (folder / "notes.txt").read_text() == "mine"
-            height = store.read([folder]).collect().height
+            height = store.read_tables([folder]).collect().height
             seen.add((status == str(int(signal.SIGKILL)), height))
             store.write(many.head(5), folder, in_parts=True)
-            assert store.read([folder]).collect().equals(many.head(5))
+            assert store.read_tables([folder]).collect().equals(many.head(5))
         assert seen == {(True, 30), (True, 50), (False, 50)}
 
     def test_what_a_killed_writer_had_replaced_is_removed_by_the_next(
@@ -308,7 +308,7 @@ class TestFolders:
         with pytest.raises(TtastatsError, match="No space left"):
             store.write(many.head(30), folder, in_parts=True)
         assert sorted(path.name for path in folder.iterdir()) == before
-        assert store.read([folder]).collect().equals(many)
+        assert store.read_tables([folder]).collect().equals(many)
 
     @pytest.mark.parametrize(
         ("listed", "reason"),
@@ -335,9 +335,9 @@ class TestFolders:
         pl.read_parquet(head).write_parquet(head, metadata=metadata | {key: listed})
         if key == "ttastats.parts":
             with pytest.raises(TtastatsError, match=reason):
-                store.read([folder])
+                store.read_tables([folder])
         with pytest.raises(TtastatsError, match=reason):
-            store.expect_place(folder, in_parts=True)
+            store.expect_output(folder, in_parts=True)
         with pytest.raises(TtastatsError, match=reason):
             store.write(frame, folder, in_parts=True)
         assert outside.read_text() == "mine"
@@ -352,7 +352,7 @@ class TestFolders:
 
         with pytest.raises(TtastatsError, match="No space left"):
             fill_the_disk()
-        assert store.read([tmp_path / "d"]).collect().equals(many)
+        assert store.read_tables([tmp_path / "d"]).collect().equals(many)
         assert [path.name for path in tmp_path.iterdir()] == ["d"]
 
     @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
@@ -364,14 +364,14 @@ class TestFolders:
             "temporary.write", "(temporary / 'part').write"
         )
         assert python("-c", code, tmp_path / "d").returncode < 0
-        assert store.read([tmp_path / "d"]).collect().equals(many)
+        assert store.read_tables([tmp_path / "d"]).collect().equals(many)
 
     def test_a_folder_that_lost_a_part_is_refused(self, many: pl.DataFrame, tmp_path: Path) -> None:
         store.write(many, tmp_path / "d", in_parts=True)
         part = sorted((tmp_path / "d").glob("0*.parquet"))[1]
         part.unlink()
         with pytest.raises(TtastatsError, match=f"part files are missing: {part.name}"):
-            store.read([tmp_path / "d"])
+            store.read_tables([tmp_path / "d"])
 
 
 class TestPlaces:
@@ -379,14 +379,14 @@ class TestPlaces:
         (tmp_path / "home").mkdir()
         (tmp_path / "home" / "letter.txt").write_text("dear")
         with pytest.raises(TtastatsError, match="already exists and was not created by ttastats"):
-            store.expect_place(tmp_path / "home", in_parts=True)
+            store.expect_output(tmp_path / "home", in_parts=True)
         store.write(frame, tmp_path / "x.parquet")
         with pytest.raises(TtastatsError, match="is a file"):
-            store.expect_place(tmp_path / "x.parquet", in_parts=True)
+            store.expect_output(tmp_path / "x.parquet", in_parts=True)
 
     def test_free_places_and_ours_may_be_written(self, frame: pl.DataFrame, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir()
         store.write(frame, tmp_path / "d", in_parts=True)
         for name in ("empty", "d", "new"):
-            store.expect_place(tmp_path / name, in_parts=True)
+            store.expect_output(tmp_path / name, in_parts=True)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["d", "empty"]

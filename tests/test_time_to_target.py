@@ -178,7 +178,7 @@ def test_a_run_without_evaluations_is_kept() -> None:
 def test_equal_bytes_in_two_places_stay_two_runs() -> None:
     run = mlperf(evaluation(0, 0.76, 90.0))
     twice = [tables.SourcedRun(run, place, "0" * 32, 0, "test") for place in ("a", "b")]
-    assert time_to_target.runs(tables.frame_of(twice)).height == 2
+    assert time_to_target.runs(tables.table_of_runs(twice)).height == 2
 
 
 def test_the_table_is_lazy_or_not() -> None:

@@ -43,7 +43,7 @@ def read(folder: Path, files: dict[str, bytes]) -> tuple[pl.DataFrame, Account]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     account = ingest([folder], folder.parent / "x.parquet", workers=1)
-    return store.read([account.output]).collect(), account
+    return store.read_tables([account.output]).collect(), account
 
 
 VALUES, STEPS = [0.5, 0.7, 0.8], [10, 20, 30]

@@ -128,7 +128,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 def test_runs_are_read_by_pages_with_setup_and_seed(asked: list[str], tmp_path: Path) -> None:
     account = ingest([URL], tmp_path / "x.parquet")
     assert (account.runs, account.evaluations, account.rejected) == (6, 18, ())
-    rows = store.read([tmp_path / "x.parquet"]).collect()
+    rows = store.read_tables([tmp_path / "x.parquet"]).collect()
     names = rows.select("entry", "seed").unique(maintain_order=True).rows()
     assert names == [(f"optimizer={optimizer}", seed) for optimizer, seed in SETUPS]
     assert rows["seconds"].to_list() == [0.0, 1.0, 2.0] * 6

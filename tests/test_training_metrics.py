@@ -13,7 +13,7 @@ from ttastats import api, ingest
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Run
 from ttastats.formats.dialect import log_from_bytes
-from ttastats.table.store import read
+from ttastats.table.store import read_tables
 from ttastats_parsers import mlperf_mllog
 from ttastats_parsers.mlperf_scan import LEFT_OUT, WITHOUT_TRAINING, payloads_in, payloads_in_python
 
@@ -84,7 +84,7 @@ def tables(logs: Path, folder: Path) -> tuple[Path, Path]:
 @pytest.mark.parametrize("dialect", ["hf-trainer", "tfevents", "wandb", "mlflow", "mlperf-mllog"])
 def test_no_answer_depends_on_training_metrics(dialect: str, tmp_path: Path) -> None:
     plain, full = tables(FIXTURES / dialect, tmp_path)
-    more = read([full]).filter(pl.col("eval_index") < 0).collect()
+    more = read_tables([full]).filter(pl.col("eval_index") < 0).collect()
     assert more.height > 0 or dialect == "mlperf-mllog"
     assert more.get_column("metric").null_count() == 0
     for answer in (api.runs, api.summary):
@@ -97,7 +97,7 @@ def test_events_of_training_have_their_times_and_steps(tmp_path: Path) -> None:
     events = [scalar(10.0 + n, n, train__loss=2.0 - n, lr=0.1) for n in range(3)]
     name.write_bytes(first_event(10.0) + b"".join(events) + scalar(14.0, 2, val__acc=0.5))
     _, full = tables(tmp_path / "run", tmp_path)
-    rows = read([full]).sort("eval_index", "metric").collect()
+    rows = read_tables([full]).sort("eval_index", "metric").collect()
     loss = rows.filter(pl.col("metric") == "train/loss")
     assert loss.get_column("step").to_list() == [0, 1, 2]
     assert loss.get_column("seconds").to_list() == [0.0, 1.0, 2.0]

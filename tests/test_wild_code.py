@@ -20,7 +20,7 @@ from ttastats.ingestion import registry
 from ttastats.ingestion.ingest import Account
 from ttastats.outcomes.target import UserTarget
 from ttastats.outcomes.time_to_target import runs as judged
-from ttastats.table.store import read
+from ttastats.table.store import read_tables
 
 pytestmark = pytest.mark.real
 
@@ -154,7 +154,7 @@ def test_deleted_runs_are_named_and_left_out(wild: Path, tmp_path: Path) -> None
     assert account.problem_counts() == {"deleted_run": deleted, "inferred_setup": 7}
     assert account.other_files == 0
     lengths = {run["run_id"]: run["run_seconds"] for run in setup["runs"]}
-    for row in read([tmp_path / "x.parquet"]).collect().iter_rows(named=True):
+    for row in read_tables([tmp_path / "x.parquet"]).collect().iter_rows(named=True):
         assert near(row["run_seconds"], lengths[json.loads(row["extra"])["run_id"]])
 
 
@@ -170,7 +170,7 @@ def test_runs_of_the_wandb_folder_are_each_one(wild: Path, tmp_path: Path) -> No
     (setup,) = (setup for setup in truth(wild) if len(setup["runs"]) == 31)
     assert (account.runs, account.parts) == (31, 2)
     target = UserTarget(0.8, "test_acc_epoch", higher_is_better=True)
-    rows = judged(read([tmp_path / "x.parquet"]), [target])
+    rows = judged(read_tables([tmp_path / "x.parquet"]), [target])
     reached = sum(run["reached"] for run in setup["runs"])
     assert rows.get_column("reached").sum() == reached
 
@@ -182,7 +182,7 @@ def test_monitors_of_several_environments_are_one_run(wild: Path, tmp_path: Path
     account = ingest([copy], tmp_path / "x.parquet", workers=1)
     expected = [run for setup in truth(wild) if setup["kind"] == "sb3" for run in setup["runs"]]
     assert account.parts == sum(run["monitor_files"] - 1 for run in expected)
-    rows = read([tmp_path / "x.parquet"]).collect()
+    rows = read_tables([tmp_path / "x.parquet"]).collect()
     for run in expected:
         own = rows.filter(rows["source"].str.contains(run["run"], literal=True))
         assert own.height == run["monitor_episodes"]

@@ -45,7 +45,7 @@ def one_file_a_unit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(path: Path) -> pl.DataFrame:
-    return store.read([path]).collect()
+    return store.read_tables([path]).collect()
 
 
 class TestDask:
@@ -111,7 +111,7 @@ class TestDask:
             url = "s3://bucket/table/"
             account = ingest(["s3://bucket/logs"], url, executor=executor, on_progress=watch)
         assert (account.runs, len(done)) == (LOGS, account.files)
-        rows = store.read([parse_place(url)]).collect()
+        rows = store.read_tables([parse_place(url)]).collect()
         assert rows.equals(read(Path(str(alone.output))))
 
     @pytest.mark.parametrize(

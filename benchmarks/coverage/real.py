@@ -21,7 +21,7 @@ from benchmarks.coverage.shapes import Floats, Runs, generator
 from benchmarks.coverage.simulations import Plan
 from ttastats import api
 from ttastats.outcomes.time_to_target import common_progress
-from ttastats.report.grouping import ENTRY, groups
+from ttastats.report.grouping import ENTRY, group_runs
 from ttastats.stats.speedup import ratio_of_means
 
 SIZES = (5, 10, 20, 30)
@@ -60,7 +60,7 @@ class Entry:
 def entries(path: Path) -> list[Entry]:
     """Read the entries of a Parquet file that `ttastats ingest` wrote."""
     found = []
-    for keys, group in groups(api.run_table(path), ENTRY):
+    for keys, group in group_runs(api.run_table(path), ENTRY):
         timed = group.filter(pl.col("observed_seconds").is_not_null())
         # Expected times need all runs of an entry, so one without a time rules them out.
         if timed.height == group.height:

@@ -39,7 +39,7 @@ from ttastats.base.records import Problem
 from ttastats.ingestion import manifest
 from ttastats.output.plots import kinds, speedups
 from ttastats.table import footer, schema, store
-from ttastats.table.footer import packed
+from ttastats.table.footer import pack_json
 from ttastats_parsers.record_files import crc32c
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -175,8 +175,8 @@ def changed_footer(rng: random.Random, key: str, text: str) -> str:
     if key == footer.KEY:
         return text_of(rng, changed(rng, json.loads(text)))
     value = json.loads(zlib.decompress(base64.b64decode(text)))
-    way = rng.choice((packed, packed, packed, json.dumps, torn, deep))
-    return way(changed(rng, value)) if way in {packed, json.dumps} else way(text)
+    way = rng.choice((pack_json, pack_json, pack_json, json.dumps, torn, deep))
+    return way(changed(rng, value)) if way in {pack_json, json.dumps} else way(text)
 
 
 def torn(text: str) -> str:
@@ -295,7 +295,7 @@ def sources_of(place: Path, output: Path) -> set[str]:
         answers.answer(["ingest", str(place), "-o", str(output)])
     if not output.exists():
         return set()
-    named = {problem.source or "" for problem in store.problems_of(output)}
+    named = {problem.source or "" for problem in store.read_problems(output)}
     return named | set(pl.read_parquet(output, columns=["source"]).to_series())
 
 

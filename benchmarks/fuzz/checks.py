@@ -70,7 +70,7 @@ def cannot_be_stored(runs: list[Run]) -> str | None:
     """Return why runs make no table, or None if they do."""
     sourced = [tables.SourcedRun(run, "a", "0" * 32, i, "fuzz") for i, run in enumerate(runs)]
     try:
-        tables.frame_of(sourced)
+        tables.table_of_runs(sourced)
     except Exception:
         return traceback.format_exc(limit=-2)
     return None

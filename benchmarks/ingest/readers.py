@@ -79,7 +79,9 @@ def agreement(ruleset: str, table: str) -> dict[str, Any]:
     """Compare our table with the official parser's events, file by file."""
     from ttastats.table import store
 
-    rows = store.read([Path(table)]).sort("source", "eval_index", maintain_order=True).collect()
+    rows = (
+        store.read_tables([Path(table)]).sort("source", "eval_index", maintain_order=True).collect()
+    )
     counts = dict.fromkeys(
         ("files", "same_all", "same_last", "reached", "same_tta", "only_ours"), 0
     )

@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
         except TtastatsError as error:
             print(f"dawnbench_leaderboard: {error}", file=sys.stderr)
             return 2
-    as_table.render(Report("leaderboard", (), tables(runs)), Console(width=160), verbose=True)
+    as_table.print_report(Report("leaderboard", (), tables(runs)), Console(width=160), verbose=True)
     return 0
 
 

@@ -117,7 +117,7 @@ def page(records: Sequence[Judged]) -> str:
         against = f" against {record.against}" if record.against else ""
         parts.append(f"\n## {record.name}{against}\n\n")
         parts.append(
-            as_markdown.render(record.answer)
+            as_markdown.render_markdown(record.answer)
             if isinstance(record.answer, Report)
             else record.answer
         )

@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
         except TtastatsError as error:
             print(f"reproduce_paper: {error}", file=sys.stderr)
             return 2
-    as_table.render(tables(runs, swept), Console(width=160), verbose=True)
+    as_table.print_report(tables(runs, swept), Console(width=160), verbose=True)
     return 0
 
 
@@ -85,10 +85,10 @@ def sweep(folder: Path, seeds: Sequence[int]) -> Table:
 
     settings = Overrides({"width": 8, "target": 0.94, "test_samples": 300})
     request = experiment.Request("digits", folder, "local", None)
-    plan = experiment.plan(request, settings, seeds, {"batch_size": [32, 128]})
-    experiment.make(plan.missing)
-    logs = after.table_of([place.results for place in plan.setups.values()])
-    report = tables.report(logs, {name: place.system for name, place in plan.setups.items()})
+    plan = experiment.plan_runs(request, settings, seeds, {"batch_size": [32, 128]})
+    experiment.make_runs(plan.missing)
+    logs = after.table_of_logs([place.results for place in plan.setups.values()])
+    report = tables.sweep_report(logs, {name: place.system for name, place in plan.setups.items()})
     return report.tables[1]
 
 

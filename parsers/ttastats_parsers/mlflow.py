@@ -14,7 +14,7 @@ import msgspec
 
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, Log
-from ttastats.formats.own_logs.setups import entry_of, seed_of
+from ttastats.formats.own_logs.setups import entry_name, recorded_seed
 from ttastats_parsers import plain_yaml
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, shown, storable
@@ -195,8 +195,8 @@ def run_of(stored: StoredRun, log: Log) -> Iterator[Run | Problem]:
     empty = [] if evaluations else [NO_EVALUATION]
     yield Run(
         benchmark=stored.experiment if stored.experiment != "Default" else None,
-        entry=entry_of(stored.params),
-        seed=seed_of(stored.params),
+        entry=entry_name(stored.params),
+        seed=recorded_seed(stored.params),
         started_at=date_of(None if begun is None else begun / 1e3),
         clock="wall",
         clock_zero="start of the MLflow run",

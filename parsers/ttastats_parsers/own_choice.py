@@ -54,7 +54,7 @@ def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
         if listed is not None:
             counts[key] = _first(listed, columns, key, block)
             continue
-        column = names.first_of(known, columns)
+        column = names.first_known(known, columns)
         counts[key] = None if column is None else CountColumn(column)
         guessed += [f"{key}: {column}"] if column not in {None, key} else []
     if guessed:
@@ -85,7 +85,8 @@ def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> t
             raise UnfitError("no_metric", f"no column {name!r}. {_nearest(name, columns)}")
     else:
         metrics = tuple(
-            Metric(name, higher_is_better(name), guessed=True) for name in names.metrics(columns)
+            Metric(name, higher_is_better(name), guessed=True)
+            for name in names.guess_metrics(columns)
         )
         if not metrics:
             raise UnfitError(
@@ -120,7 +121,7 @@ def directions(metrics: Sequence[Metric]) -> list[Problem]:
 def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> TimeColumn | None:
     if block.seconds is not None:
         return _first(block.seconds, columns, "seconds", block)
-    clocks = names.clocks(columns)
+    clocks = names.guess_clocks(columns)
     if len(clocks) > 1:
         listed = " and ".join(name for name, _ in clocks)
         text = f"{listed} may each be the clock: select one, such as seconds = '{clocks[0][0]} s'"

@@ -15,7 +15,7 @@ from ttastats.base.metric_names import higher_is_better
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats.formats.own_logs import patterns
-from ttastats.formats.own_logs.block import BACK, FIELDS, Block, Metric, fields_of
+from ttastats.formats.own_logs.block import BACK, FIELDS, Block, Metric, run_fields
 from ttastats_parsers.checkpoints import score_of
 from ttastats_parsers.own_choice import ChosenColumns, UnfitError, choose
 from ttastats_parsers.own_numbers import in_one_unit, is_dated, numbers, texts, whole
@@ -95,7 +95,7 @@ def _run(
     # Stamps without a zone are taken for UTC.
     started = _1970 + timedelta(seconds=first) if first is not None and 0 < first < 4e9 else None
     yield Run(
-        **fields_of(named),
+        **run_fields(named),
         clock=block.clock or ("wall" if stamped else None),
         clock_zero="first stamp" if stamped else None,
         run_status="aborted" if bool(part["failed"].any()) else "unknown",
@@ -202,7 +202,7 @@ def _names(part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block) -> dict
     named = dict(log.named)
     named |= {name: value for name in block.run if (value := cells.get(name)) is not None}
     known = {**named, **{name: value for name, value in cells.items() if value is not None}}
-    return {**named, **patterns.filled(block.fields, known)}
+    return {**named, **patterns.fill_names(block.fields, known)}
 
 
 class _Cells:

@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ttastats.formats.own_logs.setups import flat
+from ttastats.formats.own_logs.setups import flatten
 from ttastats_parsers.payloads import decode, storable
 
 #: Files that hold the settings of what lies beside them, those of Hydra in a hidden folder.
@@ -134,7 +134,7 @@ def _json_line(line: str) -> dict[str, Any]:
 
 def of_mapping(fields: Mapping[Any, Any]) -> dict[str, Any]:
     """Return settings flat, as a table can keep them."""
-    named = flat({str(key): value for key, value in fields.items()})
+    named = flatten({str(key): value for key, value in fields.items()})
     return {key: storable(named[key]) for key in list(named)[:_MOST]}
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, PART_OF_A_RUN, Log
-from ttastats.formats.own_logs.setups import entry_of, flat, seed_of
+from ttastats.formats.own_logs.setups import entry_name, flatten, recorded_seed
 from ttastats_parsers import plain_yaml, protobuf
 from ttastats_parsers.checkpoints import Measured, evaluations_of, wanted_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, storable
@@ -362,8 +362,8 @@ def _run(files: RunFiles, log: Log) -> Run:
     extra = {key: files.about[key] for key in keys if files.about.get(key) is not None}
     return Run(
         benchmark=files.about.get("project") or None,
-        entry=files.about.get("group") or entry_of(config),
-        seed=seed_of(flat(config)),
+        entry=files.about.get("group") or entry_name(config),
+        seed=recorded_seed(flatten(config)),
         started_at=date_of(begun),
         clock="wall",
         clock_zero="start of the W&B run",

@@ -223,7 +223,7 @@ def test_the_rows_can_be_saved_without_a_program(
         with page.expect_download() as saved:
             page.get_by_role("link", name="CSV").click()
         saved.value.save_as(tmp_path / "rows.csv")
-    assert (tmp_path / "rows.csv").read_text("utf-8") == as_csv.render(
+    assert (tmp_path / "rows.csv").read_text("utf-8") == as_csv.render_csv(
         api.compare(*sides, labels=["one_gpu", "eight_gpus"])
     )
 

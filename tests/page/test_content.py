@@ -20,7 +20,7 @@ from ttastats.output.plots import kinds
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Reached, Table, Text
 from ttastats.report.render import as_html
-from ttastats.report.render.harmless import visible
+from ttastats.report.render.harmless import escape_invisible
 
 
 def test_the_same_runs_give_the_same_bytes(sides: list[Path], compared: Path) -> None:
@@ -40,7 +40,7 @@ def test_no_name_of_a_log_leaves_its_place(hostile: Path) -> None:
     for name in HOSTILE[:6]:
         assert name not in text.replace("javascript:alert(4)", "")
     held = frame(data_of(hostile.read_text("utf-8"))["choices"])
-    assert set(held.get_column("entry")) == set(map(visible, HOSTILE))
+    assert set(held.get_column("entry")) == set(map(escape_invisible, HOSTILE))
 
 
 def test_no_name_of_two_sides_leaves_its_place() -> None:
@@ -178,7 +178,7 @@ def test_cells_are_html_and_say_their_number() -> None:
         (Line((Text("<b>", "good"), Quantity(90.0, "seconds"), Reached(1, 2)), ("why & how",)),),
         title="A < B",
     )
-    text = as_html.render(Report("summary", (), (table,), (), "B & A."))
+    text = as_html.render_html(Report("summary", (), (table,), (), "B & A."))
     assert '<th scope="row" data-tone="good">&lt;b&gt;</th>' in text
     assert '<td class="number" data-value="90.0">90.0 s</td>' in text
     assert '<td class="number" data-value="0.5">1/2</td>' in text
@@ -186,7 +186,7 @@ def test_cells_are_html_and_say_their_number() -> None:
     assert "<caption>A &lt; B</caption>" in text
     assert "B &amp; A." in text
     unknown = replace(table, rows=(Line((Text(""), Quantity(None), Reached(0, 0))),))
-    assert as_html.render(Report("summary", (), (unknown,))).count('data-value=""') == 2
+    assert as_html.render_html(Report("summary", (), (unknown,))).count('data-value=""') == 2
 
 
 def test_an_input_is_not_written_over(sides: list[Path]) -> None:

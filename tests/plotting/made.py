@@ -48,7 +48,7 @@ def rows(
         name = f"{entry}/{facts['benchmark'] if 'benchmark' not in more else more['benchmark']}"
         digest = f"{abs(hash((name, number, seconds, str(more)))):032x}"
         sourced.append(tables.SourcedRun(run, f"{name}/{number}.txt", digest, 0, "test"))
-    return tables.frame_of(sourced)
+    return tables.table_of_runs(sourced)
 
 
 SLOW = [(100.0, 5), (110.0, 6), (104.0, 5), (120.0, 7), (300.0, None)]

@@ -25,7 +25,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.output.plots import drawing, kinds, quality, renderer, targets
 from ttastats.output.plots.plot import Plot
 from ttastats.output.plots.profiled import kinds as of_profiles
-from ttastats.report.render.harmless import visible
+from ttastats.report.render.harmless import escape_invisible
 from ttastats.traces import store
 
 NAMES = (
@@ -112,7 +112,7 @@ def test_each_name_is_shown_as_it_is_spelled() -> None:
     (plot,) = of_all_kinds()["tta"]
     shown = " ".join(unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)<", plot.to_svg()))
     # Spaces are one, and folders that all names have are left out.
-    names = [visible(" ".join(name.split())).rsplit("/", maxsplit=1)[-1] for name in NAMES]
+    names = [escape_invisible(" ".join(name.split())).rsplit("/", maxsplit=1)[-1] for name in NAMES]
     assert [name for name in names if name not in shown] == []
 
 
@@ -141,7 +141,7 @@ def test_a_metric_is_the_title_of_an_axis_and_of_no_expression(kind: str, name: 
         tables, more = [pl.concat(tables)], {}
     (plot,) = api.plot(kind, *tables, **more)
     expect_drawn(plot)
-    assert any(visible(name) in unescape(text) for text in re.findall(
+    assert any(escape_invisible(name) in unescape(text) for text in re.findall(
         r"<text[^>]*>([^<]*)<", plot.to_svg(title=False)))  # fmt: skip
     plot.altair()  # is checked against the schema
 

@@ -32,7 +32,7 @@ def attending() -> Recording:
 
 class TestFlops:
     def test_those_counted_are_those_of_the_network(self, attending: Recording) -> None:
-        assert attending.counter.flops == flops_of_attending(batch=4, side=16)
+        assert attending.counter.counted_flops == flops_of_attending(batch=4, side=16)
 
     def test_those_of_the_operators_are_the_same(self, attending: Recording) -> None:
         rows = reader.read_trace([attending.trace]).rows
@@ -76,7 +76,7 @@ class TestTimes:
         assert b"Optimizer.step#SGD.step" in attending.trace
 
     def test_there_are_enough_steps_and_not_too_many(self) -> None:
-        assert [recording.enough(seconds) for seconds in (0.001, 0.1, 9.0)] == [20, 10, 5]
+        assert [recording.steps_to_profile(seconds) for seconds in (0.001, 0.1, 9.0)] == [20, 10, 5]
 
 
 class TestMemory:
@@ -135,7 +135,7 @@ def subject(*layers: nn.Module) -> Subject:
 class TestAblation:
     def test_layers_are_left_out_and_products_stay(self) -> None:
         layers = (nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU())
-        rows = list(variants.of_ablation(lambda: subject(*layers), steps=2))
+        rows = list(variants.ablation_measures(lambda: subject(*layers), steps=2))
         seconds = {row["of"]: row["value"] for row in rows if row["name"] == "ablated_step_seconds"}
         flops = {row["of"]: row["value"] for row in rows if row["name"] == "ablated_step_flops"}
         assert list(seconds) == list(flops) == list(variants.VARIANTS)
@@ -159,20 +159,20 @@ class TestAblation:
             assert torch.equal(made, nn.Sequential(*rest)(images))
 
     def test_a_network_without_such_layers_has_no_ablation(self) -> None:
-        assert not list(variants.of_ablation(lambda: subject(nn.Conv2d(3, 4, 3)), steps=1))
+        assert not list(variants.ablation_measures(lambda: subject(nn.Conv2d(3, 4, 3)), steps=1))
 
 
 class TestScreen:
     def test_what_the_profiler_says_is_kept_off_it(self, capfd: pytest.CaptureFixture[str]) -> None:
         recorder = trace.Recorder(CPU)
         recorder.start()
-        with recorder.step():
+        with recorder.annotate_step():
             torch.ones(3).sum()
         assert b'"ProfilerStep#0"' in recorder.stop()
         assert capfd.readouterr().err == ""
 
     def test_what_others_say_is_let_through(self, capfd: pytest.CaptureFixture[str]) -> None:
-        with trace.quietly():
+        with trace.hiding_profiler_output():
             os.write(2, b"USDT: a start\nan error\n")
         assert capfd.readouterr().err == "an error\n"
 

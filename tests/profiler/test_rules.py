@@ -8,24 +8,24 @@ pytest.importorskip("torch", reason="recording needs PyTorch")
 
 from ttastats.traces import answers
 from ttastats.trainer.profiler import memory, timing
-from ttastats.trainer.profiler.workload import fitting
+from ttastats.trainer.profiler.workload import fitting_batch_size
 
 
 class TestWarmUp:
     def test_the_first_step_is_always_left_out(self) -> None:
-        assert timing.warm_up([1.0] * 8)[0] == 1
+        assert timing.warm_up_steps([1.0] * 8)[0] == 1
 
     def test_slow_steps_are_left_out_until_one_is_within_five_percent(self) -> None:
-        assert timing.warm_up([9.0, 3.0, 1.2, 1.04, 1.0, 1.0, 1.0, 1.0])[0] == 3
+        assert timing.warm_up_steps([9.0, 3.0, 1.2, 1.04, 1.0, 1.0, 1.0, 1.0])[0] == 3
 
     def test_a_slow_step_later_on_is_no_warming_up(self) -> None:
-        assert timing.warm_up([9.0, 1.0, 5.0, 1.0, 1.0, 1.0, 1.0, 1.0])[0] == 1
+        assert timing.warm_up_steps([9.0, 1.0, 5.0, 1.0, 1.0, 1.0, 1.0, 1.0])[0] == 1
 
     def test_faster_steps_have_warmed_up(self) -> None:
-        assert timing.warm_up([9.0, 0.5, 1.0, 1.0, 1.0, 1.0])[0] == 1
+        assert timing.warm_up_steps([9.0, 0.5, 1.0, 1.0, 1.0, 1.0])[0] == 1
 
     def test_steps_that_never_settle_cost_half_of_them_and_it_is_said(self) -> None:
-        steps, rule = timing.warm_up([9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0])
+        steps, rule = timing.warm_up_steps([9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0])
         assert steps == 4
         assert rule.endswith(
             "median of the last half; there was none, so half of them are excluded"
@@ -33,7 +33,7 @@ class TestWarmUp:
 
     def test_no_rule_for_three_steps(self) -> None:
         with pytest.raises(ValueError, match="fewer than four"):
-            timing.warm_up([1.0, 1.0, 1.0])
+            timing.warm_up_steps([1.0, 1.0, 1.0])
 
 
 class TestSaturation:
@@ -58,11 +58,11 @@ class TestSaturation:
 class TestLivingStorages:
     def test_what_lived_when_most_bytes_did(self) -> None:
         log = [(0, 100), (1, 50), (0, -100), (2, 80), (1, -50)]
-        assert memory.at_peak(log) == {0: 100, 1: 50}
+        assert memory.live_at_peak(log) == {0: 100, 1: 50}
 
     def test_the_end_may_be_the_peak(self) -> None:
-        assert memory.at_peak([(0, 5), (0, -5), (1, 4), (2, 4)]) == {1: 4, 2: 4}
-        assert memory.at_peak([]) == {}
+        assert memory.live_at_peak([(0, 5), (0, -5), (1, 4), (2, 4)]) == {1: 4, 2: 4}
+        assert memory.live_at_peak([]) == {}
 
     def test_the_allocator_s_peak_is_of_the_cpu_and_in_the_order_of_time(self) -> None:
         def event(moment: int, size: int, kind: int = 0) -> dict[str, object]:
@@ -70,11 +70,11 @@ class TestLivingStorages:
             return {"name": "[memory]", "ts": moment, "args": about}
 
         trace = [event(3, -10), event(1, 10), event(4, 15), event(2, 10), event(5, 99, kind=1)]
-        assert memory.highest([*trace, {"name": "aten::add", "ts": 0}]) == 25
+        assert memory.peak_bytes([*trace, {"name": "aten::add", "ts": 0}]) == 25
 
 
 def test_a_batch_is_halved_until_its_step_is_short() -> None:
-    assert fitting(512, seconds_by_sample=0.03) == 8
-    assert fitting(512, seconds_by_sample=9) == 2
-    assert fitting(512, seconds_by_sample=0.001) == 128
-    assert fitting(64, seconds_by_sample=0.001) == 64
+    assert fitting_batch_size(512, seconds_by_sample=0.03) == 8
+    assert fitting_batch_size(512, seconds_by_sample=9) == 2
+    assert fitting_batch_size(512, seconds_by_sample=0.001) == 128
+    assert fitting_batch_size(64, seconds_by_sample=0.001) == 64

@@ -35,14 +35,14 @@ def trained(
     root: Path, options: Overrides, workload: str = "digits", seeds: Sequence[int] = (0,)
 ) -> list[Made]:
     """Train in this process and give the runs, those that were there before included."""
-    planned = experiment.plan(request(root, workload), options, seeds).runs
-    return session.run_all(planned, session.Nobody())
+    planned = experiment.plan_runs(request(root, workload), options, seeds).runs
+    return session.make_all(planned, session.Nobody())
 
 
 def summary(made: Sequence[Made]) -> Sequence[Mapping[str, Any]]:
     """Return the rows of the summary of the folders that runs lie in."""
     places = list(dict.fromkeys(one.log.parent for one in made))
-    return api.summary(after.table_of(places)).rows
+    return api.summary(after.table_of_logs(places)).rows
 
 
 def curve(made: Made) -> list[tuple[float, float]]:

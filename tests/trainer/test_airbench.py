@@ -17,12 +17,12 @@ from ttastats.base.errors import TtastatsError  # noqa: E402
 from ttastats.trainer import workloads  # noqa: E402
 from ttastats.trainer.network import (  # noqa: E402
     Network,
-    build,
-    optimizers,
+    build_network,
+    make_optimizers,
     steps_per_epoch,
 )
 from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import Overrides, settings_of  # noqa: E402
+from ttastats.trainer.settings import Overrides, complete_settings  # noqa: E402
 from ttastats.trainer.workloads import airbench94, airbench96  # noqa: E402
 from ttastats.trainer.workloads.contract import Data  # noqa: E402
 
@@ -39,9 +39,9 @@ def some_data(samples: int) -> Data:
 
 def network(name: str, data: Data, **changes: object) -> Network:
     options = Overrides({"precision": "fp32", **changes}, device="cpu")  # type: ignore[dict-item]
-    workload = workloads.load(name)
-    settings = settings_of(options, workload, name, 0)
-    return build(workload, settings, Team(0, 1, CPU), data)
+    workload = workloads.load_workload(name)
+    settings = complete_settings(options, workload, name, 0)
+    return build_network(workload, settings, Team(0, 1, CPU), data)
 
 
 def flops(of: Callable[[], object]) -> int:
@@ -59,7 +59,7 @@ def test_a_run_takes_the_published_operations(name: str, published: float, weigh
     assert sum(one.numel() for one in net.bare.parameters()) == weights
     settings = net.settings
     net.bare.to("meta")  # counts operations and carries none out
-    net.optimizers = optimizers(net.bare, net.workload, settings)
+    net.optimizers = make_optimizers(net.bare, net.workload, settings)
     images = torch.empty(settings.batch_size, 3, 32, 32, device="meta")
     labels = torch.empty(settings.batch_size, dtype=torch.long, device="meta")
     every = settings.values.get("proxy_every", 1)
@@ -67,7 +67,7 @@ def test_a_run_takes_the_published_operations(name: str, published: float, weigh
     def of_a_step(epoch: float) -> float:
         rng = torch.Generator()
         return sum(
-            flops(lambda step=step: net.step(images, labels, rng, epoch, step))  # type: ignore[misc]
+            flops(lambda step=step: net.train_step(images, labels, rng, epoch, step))  # type: ignore[misc]
             for step in range(every)
         ) / every  # fmt: skip
 
@@ -95,7 +95,7 @@ def test_the_same_seed_gives_the_same_curve(name: str, precision: str, tmp_path:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_half_precision_is_that_of_all_but_the_norms(name: str, tmp_path: Path) -> None:
-    workload = workloads.load(name)
+    workload = workloads.load_workload(name)
     folder = write_binary(tmp_path / "bin")
     data = workload.data(folder, device=CPU, **workload.recipe.complete({}))
     net = network(name, data, precision="fp16").bare
@@ -121,7 +121,7 @@ def test_the_first_layer_whitens_the_patches_of_the_images() -> None:
     data = some_data(64)
     mixed = torch.einsum("cd,ndhw->nchw", torch.tensor([[1.0, 0.9, 0], [0, 1, 0.5], [0, 0, 2]]),
                          data.train_inputs)  # fmt: skip
-    net = airbench94.Whitened((8, 16, 16), layers=2, norm_momentum=0.4).to_see(mixed, torch.float32)
+    net = airbench94.Whitened((8, 16, 16), layers=2, norm_momentum=0.4).whiten(mixed, torch.float32)
     seen = torch.nn.functional.conv2d(mixed, net.whiten.weight)
     assert torch.equal(seen[:, :12], -seen[:, 12:])
     flat = seen[:, :12].transpose(0, 1).flatten(1)
@@ -132,7 +132,7 @@ def test_the_first_layer_whitens_the_patches_of_the_images() -> None:
 def test_muon_moves_along_all_directions_alike() -> None:
     gradient = torch.randn(16, 144, generator=torch.Generator().manual_seed(1))
     for one in (gradient, gradient.T):
-        strengths = torch.linalg.svdvals(airbench94._orthogonal(one).float())
+        strengths = torch.linalg.svdvals(airbench94._orthogonalise(one).float())
         assert 0.3 < float(strengths.min()) < float(strengths.max()) < 1.7
 
 
@@ -169,12 +169,12 @@ def test_weights_end_as_their_slow_mean() -> None:
     weight = torch.nn.Linear(1, 1, bias=False).requires_grad_(False)
     optimizer = airbench96._Lookahead([{"params": list(weight.parameters())}], weight, lr=0.1)
     weight.weight.data.fill_(1.0)
-    optimizer.draw_back(0.5)
+    optimizer.pull_to_slow(0.5)
     weight.weight.data.fill_(3.0)
-    optimizer.draw_back(0.5)
+    optimizer.pull_to_slow(0.5)
     assert float(weight.weight) == 2.0
     weight.weight.data.fill_(9.0)
-    optimizer.draw_back(1.0)
+    optimizer.pull_to_slow(1.0)
     assert float(weight.weight) == 2.0
 
 
@@ -184,6 +184,6 @@ def test_the_rate_of_96_rises_for_a_tenth_of_the_time_and_falls_to_zero() -> Non
 
 
 def test_the_files_are_shorter_than_those_they_follow() -> None:
-    lengths = {name: len(workloads.load(name).source.splitlines()) for name in NAMES}
+    lengths = {name: len(workloads.load_workload(name).source.splitlines()) for name in NAMES}
     assert lengths["airbench94"] < 317
     assert lengths["airbench96"] < 300

@@ -14,7 +14,7 @@ from tests.trainer.runs import curve, small, trained  # noqa: E402
 from ttastats.base.errors import TtastatsError  # noqa: E402
 from ttastats.trainer import workloads  # noqa: E402
 from ttastats.trainer.network import steps_per_epoch  # noqa: E402
-from ttastats.trainer.settings import Overrides, settings_of  # noqa: E402
+from ttastats.trainer.settings import Overrides, complete_settings  # noqa: E402
 from ttastats.trainer.workloads import cifar10, cifar10_files  # noqa: E402
 
 TRAIN_NAMES = [f"data_batch_{number}" for number in range(1, 6)]
@@ -48,8 +48,8 @@ def write_python(folder: Path) -> Path:
 
 
 def test_both_versions_hold_the_same_images(tmp_path: Path) -> None:
-    binary = cifar10_files.read(write_binary(tmp_path / "bin"))
-    python = cifar10_files.read(write_python(tmp_path / "py"))
+    binary = cifar10_files.read_images(write_binary(tmp_path / "bin"))
+    python = cifar10_files.read_images(write_python(tmp_path / "py"))
     assert binary.train_inputs.shape == (5 * PER_FILE, 3, 32, 32)
     assert binary.eval_inputs.shape == (PER_FILE, 3, 32, 32)
     assert all(map(torch.equal, binary.tensors, python.tensors))
@@ -60,7 +60,7 @@ def test_both_versions_hold_the_same_images(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["cifar-10-batches-bin", "cifar-10-batches-py"])
 def test_the_folder_above_will_do(name: str, tmp_path: Path) -> None:
     (write_binary if name.endswith("bin") else write_python)(tmp_path / name)
-    assert len(cifar10_files.read(tmp_path).train_targets) == 5 * PER_FILE
+    assert len(cifar10_files.read_images(tmp_path).train_targets) == 5 * PER_FILE
 
 
 def test_a_pickle_that_wants_to_act_is_refused(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_pickle_that_wants_to_act_is_refused(tmp_path: Path) -> None:
     folder = write_python(tmp_path / "py")
     (folder / "data_batch_3").write_bytes(pickle.dumps({b"data": Harmful(), b"labels": []}))
     with pytest.raises(TtastatsError, match="which no array needs") as caught:
-        cifar10_files.read(folder)
+        cifar10_files.read_images(folder)
     assert caught.value.where == str(folder / "data_batch_3")
     assert not (tmp_path / "harm").exists()
 
@@ -106,11 +106,11 @@ def test_a_missing_file_and_a_missing_folder_are_named(tmp_path: Path) -> None:
     folder = write_binary(tmp_path / "bin")
     (folder / "data_batch_2.bin").unlink()
     with pytest.raises(TtastatsError, match="No such file"):
-        cifar10_files.read(folder)
+        cifar10_files.read_images(folder)
     with pytest.raises(TtastatsError, match="contains neither"):
-        cifar10_files.read(tmp_path)
+        cifar10_files.read_images(tmp_path)
     with pytest.raises(TtastatsError, match="--data DIR"):
-        cifar10_files.read(None)
+        cifar10_files.read_images(None)
 
 
 def test_training_on_either_version_gives_bitwise_the_same_curve(tmp_path: Path) -> None:
@@ -136,11 +136,11 @@ def test_augmented_images_keep_their_pixels() -> None:
 
 
 def test_the_full_network_has_the_known_size() -> None:
-    count = sum(p.numel() for p in workloads.load("cifar10").model(64).parameters())
+    count = sum(p.numel() for p in workloads.load_workload("cifar10").model(64).parameters())
     assert round(count / 1e6, 2) == 6.57
 
 
 def test_what_makes_no_batch_is_left_out_as_in_the_original() -> None:
-    workload = workloads.load("cifar10")
-    settings = settings_of(Overrides(device="cpu"), workload, "cifar10", 0)
+    workload = workloads.load_workload("cifar10")
+    settings = complete_settings(Overrides(device="cpu"), workload, "cifar10", 0)
     assert steps_per_epoch(50_000, settings) == 97

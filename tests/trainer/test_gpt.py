@@ -66,7 +66,7 @@ def test_a_later_byte_changes_nothing_before_it() -> None:
 
 
 def test_the_network_has_the_size_of_nanogpts() -> None:
-    values = workloads.load("gpt").recipe.values
+    values = workloads.load_workload("gpt").recipe.values
     with torch.device("meta"):
         net = gpt.model(
             *(values[name] for name in ("width", "layers", "heads", "context", "dropout"))

@@ -15,9 +15,9 @@ if not torch.cuda.is_available():
 from tests.trainer.runs import curve, log_of, request, small, summary, trained  # noqa: E402
 from tests.trainer.test_cifar10 import write_binary  # noqa: E402
 from ttastats.trainer import experiment, workloads  # noqa: E402
-from ttastats.trainer.network import build, warm_up  # noqa: E402
+from ttastats.trainer.network import build_network, warm_up  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import settings_of  # noqa: E402
+from ttastats.trainer.settings import complete_settings  # noqa: E402
 
 two_gpus = pytest.mark.skipif(
     torch.cuda.device_count() < 2, reason="one GPU is present, two are needed"
@@ -71,9 +71,9 @@ def test_the_log_names_driver_clocks_libraries_and_peak_memory(tmp_path: Path) -
 
 
 def test_warming_up_puts_back_the_random_numbers_of_the_gpu() -> None:
-    workload = workloads.load("digits")
-    settings = settings_of(small(device="cuda"), workload, "digits", 3)
-    network = build(workload, settings, Team(0, 1, torch.device("cuda", 0)))
+    workload = workloads.load_workload("digits")
+    settings = complete_settings(small(device="cuda"), workload, "digits", 3)
+    network = build_network(workload, settings, Team(0, 1, torch.device("cuda", 0)))
     before = torch.cuda.get_rng_state()
     warm_up(network)
     assert torch.equal(before, torch.cuda.get_rng_state())
@@ -88,6 +88,6 @@ def test_the_loss_falls_alike_on_a_gpu_and_on_a_cpu(tmp_path: Path) -> None:
 
 @two_gpus
 def test_two_gpus_share_a_run(tmp_path: Path) -> None:
-    planned = experiment.plan(request(tmp_path), small(device="cuda", workers=2), (0,)).runs
-    experiment.make(planned)
+    planned = experiment.plan_runs(request(tmp_path), small(device="cuda", workers=2), (0,)).runs
+    experiment.make_runs(planned)
     assert said(log_of(tmp_path))["workers"] == 2

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch", reason="training needs PyTorch")
 
-from ttastats.trainer.workloads import imported
+from ttastats.trainer.workloads import imported_sources
 
 FILES = {
     "mine.py": "import math, torch\nfrom parts.rates import RATE\nimport ttastats.base.nearest\n",
@@ -30,11 +30,11 @@ def written(folder: Path, **changes: str) -> Path:
 
 def test_what_a_file_imports_from_beside_it_is_found_once(tmp_path: Path) -> None:
     names = ("parts/__init__.py", "parts/rates.py", "parts/deep.py", "late.py")
-    assert imported(written(tmp_path)) == tuple(sorted(FILES[name] for name in names))
+    assert imported_sources(written(tmp_path)) == tuple(sorted(FILES[name] for name in names))
 
 
 def test_a_file_that_cannot_be_parsed_still_counts(tmp_path: Path) -> None:
-    assert "def (" in imported(written(tmp_path, **{"late.py": "def ("}))
+    assert "def (" in imported_sources(written(tmp_path, **{"late.py": "def ("}))
 
 
 def test_a_workload_is_what_other_workloads_give_it_but_not_the_trainer(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_workload_is_what_other_workloads_give_it_but_not_the_trainer(tmp_path
         "from ttastats.trainer.workloads.contract import Recipe\n"
         "from ttastats.base.errors import TtastatsError\n"
     )
-    found = imported(tmp_path / "mine.py")
+    found = imported_sources(tmp_path / "mine.py")
     assert len(found) == 3  # airbench94, cifar10 and the files of cifar10
     assert any("94 % on CIFAR-10 on one GPU" in text for text in found)
 
@@ -62,8 +62,8 @@ def test_a_changed_file_beside_a_workload_makes_new_runs(tmp_path: Path) -> None
     assert '"key": "workload_import", "value": "RATE = 0.1"' in made.log.read_text()
 
     def planned() -> experiment.Plan:
-        workloads.load.cache_clear()
-        return experiment.plan(request(tmp_path, str(path)), Overrides(device="cpu"), range(1))
+        workloads.load_workload.cache_clear()
+        return experiment.plan_runs(request(tmp_path, str(path)), Overrides(device="cpu"), range(1))
 
     assert not planned().missing
     beside.write_text("RATE = 0.2")

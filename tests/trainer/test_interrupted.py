@@ -28,7 +28,7 @@ from ttastats.trainer import (
     session,
 )
 from ttastats.trainer.events import Checkpoint
-from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
+from ttastats.trainer.interrupts import Interrupted, StopRequest, stop_on_signals
 
 TAKE_NUMBERS = """
 import sys
@@ -48,7 +48,7 @@ class Signals(session.Nobody):
     def __init__(self, number: signal.Signals) -> None:
         self.number = number
 
-    def checkpoint(self, checkpoint: Checkpoint) -> None:
+    def on_checkpoint(self, checkpoint: Checkpoint) -> None:
         if checkpoint.epoch == 2:
             os.kill(os.getpid(), self.number)
 
@@ -58,9 +58,9 @@ def test_an_interrupted_run_says_so_and_is_set_aside(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     options = small(target=0.9999, epochs=100.0)
-    planned = experiment.plan(request(tmp_path), options, (0, 1)).runs
+    planned = experiment.plan_runs(request(tmp_path), options, (0, 1)).runs
     with pytest.raises(TtastatsError, match=f"interrupted by {number.name}") as caught:
-        session.run_all(planned, Signals(number))
+        session.make_all(planned, Signals(number))
     assert caught.value.where == str(log_of(tmp_path))
     last = json.loads(log_of(tmp_path).read_text().splitlines()[-1].removeprefix(":::MLLOG "))
     assert last["key"] == "run_stop"
@@ -73,16 +73,16 @@ def test_an_interrupted_run_says_so_and_is_set_aside(
 class OutOfMemory(session.Nobody):
     """Runs out of memory when the second epoch is over."""
 
-    def checkpoint(self, checkpoint: Checkpoint) -> None:
+    def on_checkpoint(self, checkpoint: Checkpoint) -> None:
         if checkpoint.epoch == 2:
             raise RuntimeError("CUDA out of memory")
 
 
 def test_a_run_that_an_exception_ends_says_which_and_fails(tmp_path: Path) -> None:
     options = small(target=0.9999, epochs=100.0)
-    planned = experiment.plan(request(tmp_path), options, (0,)).runs
+    planned = experiment.plan_runs(request(tmp_path), options, (0,)).runs
     with pytest.raises(RuntimeError, match="out of memory"):
-        session.run_all(planned, OutOfMemory())
+        session.make_all(planned, OutOfMemory())
     assert '"reason": "RuntimeError: CUDA out of memory"' in log_of(tmp_path).read_text()
     (row,) = api.runs(ingested(tmp_path)).rows
     assert (row["run_status"], row["set_aside"], row["epochs"]) == ("exception", None, 2.0)
@@ -98,7 +98,7 @@ def train_for_long(root: Path, most_bytes: int | None = None) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
     options = small(target=0.9999, epochs=100_000.0)
     try:
-        experiment.make(experiment.plan(request(root), options, (0,)).missing)
+        experiment.make_runs(experiment.plan_runs(request(root), options, (0,)).missing)
     except TtastatsError as error:
         sys.exit(f"ttastats: {error}")
 
@@ -114,7 +114,7 @@ def test_a_killed_run_leaves_whole_lines_and_fails(tmp_path: Path, workers_say: 
     (row,) = api.runs(ingested(tmp_path)).rows
     assert (row["run_status"], row["reached"], row["set_aside"]) == ("truncated", False, None)
     options = small(target=0.9999, epochs=100_000.0)
-    assert len(experiment.plan(request(tmp_path), options, (0,)).missing) == 1
+    assert len(experiment.plan_runs(request(tmp_path), options, (0,)).missing) == 1
 
 
 def ingested(root: Path) -> Path:
@@ -137,22 +137,22 @@ def test_an_interrupt_before_the_first_step_leaves_no_false_run(tmp_path: Path) 
 
 def test_the_signals_mean_afterwards_what_they_meant_before() -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with listening() as stop:
+    with stop_on_signals() as stop:
         os.kill(os.getpid(), signal.SIGTERM)
         with pytest.raises(Interrupted, match="SIGTERM"):
-            stop.check()
+            stop.raise_if_stopped()
         os.kill(os.getpid(), signal.SIGTERM)  # a second SIGTERM changes nothing
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
 
 def test_a_second_ctrl_c_ends_the_program() -> None:
-    with listening() as stop:
-        stop.note(signal.SIGINT, None)
+    with stop_on_signals() as stop:
+        stop.handle_signal(signal.SIGINT, None)
         with pytest.raises(KeyboardInterrupt):
-            stop.note(signal.SIGINT, None)
-    with listening(alone=False) as one_of_several:
-        one_of_several.note(signal.SIGINT, None)
-        one_of_several.note(signal.SIGINT, None)
+            stop.handle_signal(signal.SIGINT, None)
+    with stop_on_signals(alone=False) as one_of_several:
+        one_of_several.handle_signal(signal.SIGINT, None)
+        one_of_several.handle_signal(signal.SIGINT, None)
     assert one_of_several.reason == "SIGINT"
 
 
@@ -240,4 +240,4 @@ def test_a_small_file_is_written_whole_or_not_at_all(
 @pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden", "results", "a b"])
 def test_names_that_can_be_no_folder_are_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(TtastatsError, match="cannot be the name of a folder"):
-        experiment.plan(request(tmp_path, org=name), small(), (0,))
+        experiment.plan_runs(request(tmp_path, org=name), small(), (0,))

@@ -87,10 +87,10 @@ def test_what_decides_nothing_is_judged_after_the_run(tmp_path: Path) -> None:
     assert said.index(tested) > keys.index("run_stop")
     assert 0 <= tested["value"] * 300 == pytest.approx(round(tested["value"] * 300))
     assert next(one["value"] for one in said if one["key"] == "eval_samples") == 299
-    (run,) = api.summary(after.table_of([made.log.parent])).rows
+    (run,) = api.summary(after.table_of_logs([made.log.parent])).rows
     assert all(complies(made.log, ruleset) for ruleset in rulesets())
     assert (run["reached"], run["epochs_mean"]) == (1, made.outcome.checkpoints[-1].epoch)
-    whole, parted = (workloads.load("digits").data(None, test_samples=n) for n in (0, 300))
+    whole, parted = (workloads.load_workload("digits").data(None, test_samples=n) for n in (0, 300))
     parts = [*parted.eval_inputs.tolist(), *parted.test[0].tolist()]
     assert sorted(parts) == sorted(whole.eval_inputs.tolist())
     assert parted.seen().test is None
@@ -199,8 +199,8 @@ def test_two_logs_at_once_do_not_mix() -> None:
 def test_dawnbench_files_hold_the_same_curve(tmp_path: Path) -> None:
     from tests.trainer.runs import request
 
-    planned = experiment.plan(request(tmp_path, dawnbench=True), small(), (0,)).runs
-    (made,) = session.run_all(planned, session.Nobody(), write_dawnbench=True)
+    planned = experiment.plan_runs(request(tmp_path, dawnbench=True), small(), (0,)).runs
+    (made,) = session.make_all(planned, session.Nobody(), write_dawnbench=True)
     (table,) = planned[0].place.dawnbench.glob("*.tsv")
     assert json.loads(table.with_suffix(".json").read_text())["logFilename"] == made.log.name
     account = api.ingest([table], tmp_path / "entry.parquet")
@@ -224,7 +224,7 @@ def test_dawnbench_refuses_what_is_no_accuracy(tmp_path: Path) -> None:
     from tests.trainer.runs import request
 
     with pytest.raises(TtastatsError, match="not bits_per_pixel"):
-        experiment.plan(request(tmp_path, "digits-lm", dawnbench=True), small(), (0,))
+        experiment.plan_runs(request(tmp_path, "digits-lm", dawnbench=True), small(), (0,))
 
 
 def test_a_description_that_differs_is_left_alone_and_said(
@@ -234,7 +234,9 @@ def test_a_description_that_differs_is_left_alone_and_said(
     place.system_file.parent.mkdir(parents=True)
     place.system_file.write_text('{"system_name": "by hand"}')
     with pytest.warns(result_files.SystemDiffers, match="it is kept"):
-        result_files.write_description(place, hardware.description(place, two_runs[0].settings))
+        result_files.write_description(
+            place, hardware.system_description(place, two_runs[0].settings)
+        )
     assert place.system_file.read_text() == '{"system_name": "by hand"}'
 
 
@@ -243,5 +245,7 @@ def test_the_same_machine_is_described_in_the_same_words(
 ) -> None:
     place = ResultFolder(tmp_path, "Test", "machine", "digits")
     for _ in range(2):
-        result_files.write_description(place, hardware.description(place, two_runs[0].settings))
+        result_files.write_description(
+            place, hardware.system_description(place, two_runs[0].settings)
+        )
     assert len(list(place.system_file.parent.iterdir())) == 1

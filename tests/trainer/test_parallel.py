@@ -48,7 +48,7 @@ request = experiment.Request("digits", Path(sys.argv[1]), "Test", "machine")
 values = {"target": 0.9999, "epochs": 100_000.0, "width": 8, "workers": 2}
 options = Overrides(values, device="cpu")
 try:
-    experiment.make(experiment.plan(request, options, [0]).missing)
+    experiment.make_runs(experiment.plan_runs(request, options, [0]).missing)
 except TtastatsError as error:
     sys.exit(f"ttastats: {error}")
 """
@@ -60,9 +60,9 @@ from pathlib import Path
 from ttastats.trainer import experiment
 from ttastats.trainer.settings import Overrides
 request = experiment.Request("digits", Path(sys.argv[1]), "Test", "machine")
-planned = experiment.plan(request, Overrides({"width": 8, "epochs": 2.0}, "cpu"), [5]).runs
-experiment.make(planned)
-print(experiment.leads())
+planned = experiment.plan_runs(request, Overrides({"width": 8, "epochs": 2.0}, "cpu"), [5]).runs
+experiment.make_runs(planned)
+print(experiment.is_leader())
 """
 
 
@@ -90,8 +90,8 @@ def torchrun(tmp_path_factory: pytest.TempPathFactory, workers_say: Path) -> tup
 def shared_runs(torchrun: tuple[Path, str]) -> list[Path]:
     """Return logs of the same run twice: its two workers were started by torchrun, then by us."""
     root, _ = torchrun
-    planned = experiment.plan(request(root), small(workers=2, epochs=2), (5,)).runs
-    experiment.make(planned)
+    planned = experiment.plan_runs(request(root), small(workers=2, epochs=2), (5,)).runs
+    experiment.make_runs(planned)
     return sorted(planned[0].place.results.iterdir())
 
 
@@ -185,10 +185,10 @@ def as_soon_as_it_evaluated(root: Path, act: Callable[[], object]) -> Iterator[N
 def stopped(root: Path, act: Callable[[], object], workers_say: Path) -> str:
     """Train for very long with two workers, and return what they print once stopped."""
     endless = small(workers=2, target=0.9999, epochs=100_000.0)
-    planned = experiment.plan(request(root), endless, (0,)).runs
+    planned = experiment.plan_runs(request(root), endless, (0,)).runs
     before = workers_say.stat().st_size
     with as_soon_as_it_evaluated(root, act), pytest.raises(TtastatsError) as caught:
-        experiment.make(planned)
+        experiment.make_runs(planned)
     return f"{caught.value}{workers_say.read_bytes()[before:].decode()}"
 
 
@@ -253,9 +253,9 @@ def test_what_another_worker_raises_is_shown_and_fails_the_run(tmp_path: Path) -
     path = tmp_path / "raising.py"
     path.write_text(RAISING)
     asked = request(tmp_path, str(path)), Overrides({"workers": 2}, "cpu"), (0,)
-    planned = experiment.plan(*asked)
+    planned = experiment.plan_runs(*asked)
     with pytest.raises(TtastatsError) as caught:
-        experiment.make(planned.runs)
+        experiment.make_runs(planned.runs)
     said = str(caught.value)
     assert "worker 1: ValueError: my own mistake" in said
     assert 'raising.py", line' in said
@@ -264,7 +264,7 @@ def test_what_another_worker_raises_is_shown_and_fails_the_run(tmp_path: Path) -
     assert '"reason": "worker 1: ValueError: my own mistake"' in last
     (row,) = api.runs(_ingested(tmp_path)).rows
     assert (row["run_status"], row["set_aside"], row["reached"]) == ("exception", None, False)
-    assert len(experiment.plan(*asked).missing) == 1
+    assert len(experiment.plan_runs(*asked).missing) == 1
 
 
 def test_workers_whose_starter_was_killed_stop_and_say_so(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def _ingested(root: Path) -> Path:
 
 def test_the_parts_of_a_batch_make_up_the_batch() -> None:
     batch = torch.arange(46)
-    parts = [Team(rank, 2, torch.device("cpu")).share(batch) for rank in range(2)]
+    parts = [Team(rank, 2, torch.device("cpu")).own_share(batch) for rank in range(2)]
     assert [len(part) for part in parts] == [23, 23]
     assert sorted(torch.cat(parts).tolist()) == batch.tolist()
 
@@ -297,6 +297,6 @@ def test_a_worker_whose_starter_is_gone_before_it_looks_stops() -> None:
     before = signal.signal(signal.SIGTERM, stop)
     try:
         with pytest.raises(StoppedError):
-            parallel.follow(lambda: False)
+            parallel.exit_with_parent(lambda: False)
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -15,9 +15,9 @@ from tests.trainer.runs import small  # noqa: E402
 from ttastats.base.errors import TtastatsError  # noqa: E402
 from ttastats.recording.result_files import ResultFolder  # noqa: E402
 from ttastats.trainer import hardware, network, parallel, workloads  # noqa: E402
-from ttastats.trainer.network import build, set_numerics  # noqa: E402
+from ttastats.trainer.network import build_network, set_numerics  # noqa: E402
 from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import Settings, settings_of  # noqa: E402
+from ttastats.trainer.settings import Settings, complete_settings  # noqa: E402
 
 CPU = Team(0, 1, torch.device("cpu"))
 
@@ -31,7 +31,7 @@ def eight_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(**changes: object) -> Settings:
-    return settings_of(small(**changes), workloads.load("digits"), "digits", 0)
+    return complete_settings(small(**changes), workloads.load_workload("digits"), "digits", 0)
 
 
 @pytest.mark.parametrize(("precision", "tf32"), [("fp32", False), ("tf32", True), ("bf16", True)])
@@ -56,14 +56,14 @@ def test_graphs_are_compiled_for_known_shapes(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(torch, "compile", compile_)
     monkeypatch.setenv("CXX", sys.executable)  # any program: nothing is compiled here
-    build(workloads.load("digits"), asked(compile=True), CPU)
+    build_network(workloads.load_workload("digits"), asked(compile=True), CPU)
     assert compiled == [{"dynamic": False}, {"dynamic": False}]
 
 
 def test_without_a_compiler_nothing_is_compiled_for_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(TtastatsError, match="no-such-compiler was not found") as refused:
-        build(workloads.load("digits"), asked(compile=True), CPU)
+        build_network(workloads.load_workload("digits"), asked(compile=True), CPU)
     assert refused.value.where == "--compile"
 
 
@@ -79,7 +79,7 @@ def test_the_optimizer_of_a_gpu_is_fused(
 
     monkeypatch.setattr(torch.optim, name, stand_in)
     settings = asked(device="cuda", optimizer=optimizer)
-    network.optimizers(torch.nn.Linear(1, 1), workloads.load("digits"), settings)
+    network.make_optimizers(torch.nn.Linear(1, 1), workloads.load_workload("digits"), settings)
     assert made["fused"] is True
 
 
@@ -91,7 +91,7 @@ def test_workers_on_several_machines_need_only_the_gpus_of_their_own(
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
     settings = asked(device="cuda", workers=16)
     place = ResultFolder(Path("logs"), "Test", "machine", "digits")
-    described = hardware.description(place, settings)
+    described = hardware.system_description(place, settings)
     assert (described["number_of_nodes"], described["accelerators_per_node"]) == ("2", "8")
 
 
@@ -107,7 +107,7 @@ def test_each_worker_names_its_gpu_to_the_others(monkeypatch: pytest.MonkeyPatch
     )
     monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: None)
     monkeypatch.setattr(parallel, "follow", lambda _parent: None)
-    with parallel.team("cuda") as us:
+    with parallel.join_team("cuda") as us:
         assert us.device == torch.device("cuda", 1)
     assert joined["backend"] == "nccl"
     assert joined["device"] == joined["device_id"] == torch.device("cuda", 1)
@@ -121,17 +121,19 @@ def test_driver_and_clocks_are_those_of_nvidia_smi(
     program.write_text(f'#!/bin/sh\n[ "$1" = --id=GPU-12-34 ] && echo "{words}"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    told = hardware.gpu(torch.device("cuda", 0))
+    told = hardware.gpu_state(torch.device("cuda", 0))
     assert (told["driver_version"], told["clocks.max.sm"]) == ("570.1", "1980 MHz")
     program.write_text("#!/bin/sh\nexit 9\n")
-    assert hardware.gpu(torch.device("cuda", 0)) == {}
+    assert hardware.gpu_state(torch.device("cuda", 0)) == {}
     program.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert hardware.gpu(torch.device("cuda", 0)) == {}
+    assert hardware.gpu_state(torch.device("cuda", 0)) == {}
 
 
 def test_a_lost_worker_is_known_by_what_either_library_says() -> None:
-    assert parallel.lost(RuntimeError("[pair.cc:553] Connection closed by peer"))
-    assert parallel.lost(torch.distributed.DistBackendError("NCCL communicator was aborted"))
-    assert not parallel.lost(RuntimeError("CUDA out of memory"))
-    assert not parallel.lost(ValueError("connection"))
+    assert parallel.is_lost_worker(RuntimeError("[pair.cc:553] Connection closed by peer"))
+    assert parallel.is_lost_worker(
+        torch.distributed.DistBackendError("NCCL communicator was aborted")
+    )
+    assert not parallel.is_lost_worker(RuntimeError("CUDA out of memory"))
+    assert not parallel.is_lost_worker(ValueError("connection"))

@@ -20,18 +20,18 @@ GRID = {"batch_size": [64, 512]}
 
 def plan(root: Path, runs: int = 2, **changes: object) -> experiment.Plan:
     options = small(target=0.5, epochs=12, test_samples=300, **changes)
-    return experiment.plan(request(root), options, range(runs), GRID)
+    return experiment.plan_runs(request(root), options, range(runs), GRID)
 
 
 def report(done: experiment.Plan) -> Report:
-    table = after.table_of([place.results for place in done.setups.values()])
-    return tables.report(table, {name: place.system for name, place in done.setups.items()})
+    table = after.table_of_logs([place.results for place in done.setups.values()])
+    return tables.sweep_report(table, {name: place.system for name, place in done.setups.items()})
 
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("sweep")
-    experiment.make(plan(root).missing)
+    experiment.make_runs(plan(root).missing)
     return root
 
 
@@ -48,7 +48,7 @@ def test_setups_take_turns_and_none_is_always_first(tmp_path: Path) -> None:
 def test_every_combination_is_a_setup(tmp_path: Path) -> None:
     grid = {"batch_size": [64, 512], "width": [8], "precision": ["fp32", "bf16"], "optimizer": []}
     options = Overrides({"epochs": 2}, device="cpu")
-    made = experiment.plan(request(tmp_path), options, range(1), grid)
+    made = experiment.plan_runs(request(tmp_path), options, range(1), grid)
     assert list(made.setups) == [
         "batch_size 64, precision fp32",
         "batch_size 64, precision bf16",
@@ -60,7 +60,7 @@ def test_every_combination_is_a_setup(tmp_path: Path) -> None:
 
 def test_the_same_setup_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TtastatsError, match="are identical"):
-        experiment.plan(request(tmp_path), small(), range(1), {"batch_size": [64, 64]})
+        experiment.plan_runs(request(tmp_path), small(), range(1), {"batch_size": [64, 64]})
 
 
 def test_a_finished_sweep_has_nothing_left_to_run(swept: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_run_that_broke_off_is_made_again_and_has_failed(swept: Path, tmp_path
     victim.write_text(torn)
     missing = plan(root).missing
     assert [(one.settings.seed, one.settings.batch_size) for one in missing] == [(1, 512)]
-    experiment.make(missing)
+    experiment.make_runs(missing)
     assert plan(root).missing == ()
     assert victim.read_text() == torn
     assert (victim.parent / "result_2.txt").exists()
@@ -99,9 +99,9 @@ def test_a_run_that_broke_off_is_made_again_and_has_failed(swept: Path, tmp_path
 
 def test_any_value_of_the_recipe_is_an_axis(tmp_path: Path) -> None:
     grid = {"lr": [0.05, 0.1], "channels_last": [False, True], "threads": [1, 2]}
-    made = experiment.plan(request(tmp_path), small(), range(1), grid)
+    made = experiment.plan_runs(request(tmp_path), small(), range(1), grid)
     assert len(made.runs) == 8
-    assert len({one.settings.setup() for one in made.runs}) == 8
+    assert len({one.settings.setup_digest() for one in made.runs}) == 8
     assert len({place.system for place in made.setups.values()}) == 8
 
 
@@ -124,20 +124,20 @@ def score(outputs, targets):
 
 def planned(path: Path, root: Path, runs: int = 2) -> experiment.Plan:
     asked = request(root, str(path))
-    return experiment.plan(asked, Overrides(device="cpu"), range(runs))
+    return experiment.plan_runs(asked, Overrides(device="cpu"), range(runs))
 
 
 @pytest.fixture
 def workload(tmp_path: Path) -> Path:
     path = tmp_path / "line.py"
     path.write_text(WORKLOAD)
-    workloads.load.cache_clear()
+    workloads.load_workload.cache_clear()
     return path
 
 
 def test_more_runs_are_the_seeds_that_are_missing(workload: Path, tmp_path: Path) -> None:
     first = planned(workload, tmp_path)
-    experiment.make(first.missing)
+    experiment.make_runs(first.missing)
     more = planned(workload, tmp_path, runs=5)
     assert [one.settings.seed for one in more.missing] == [2, 3, 4]
     assert {one.place for one in more.runs} == {first.runs[0].place}
@@ -149,16 +149,16 @@ def test_more_runs_are_the_seeds_that_are_missing(workload: Path, tmp_path: Path
 
 def test_a_changed_file_makes_other_runs_of_another_entry(workload: Path, tmp_path: Path) -> None:
     before = planned(workload, tmp_path)
-    experiment.make(before.missing)
+    experiment.make_runs(before.missing)
     workload.write_text(WORKLOAD.replace("lr=0.1", "lr=0.3"))
-    workloads.load.cache_clear()
+    workloads.load_workload.cache_clear()
     after_change = planned(workload, tmp_path)
     assert len(after_change.missing) == 2
     assert after_change.runs[0].place != before.runs[0].place
-    experiment.make(after_change.missing)
+    experiment.make_runs(after_change.missing)
     assert planned(workload, tmp_path).missing == ()
     workload.write_text(WORKLOAD)
-    workloads.load.cache_clear()
+    workloads.load_workload.cache_clear()
     assert planned(workload, tmp_path).missing == ()
 
 
@@ -167,7 +167,7 @@ def test_a_run_that_was_killed_in_its_beginning_is_made_in_the_same_place(
     last: str, workload: Path, tmp_path: Path
 ) -> None:
     before = planned(workload, tmp_path)
-    experiment.make(before.missing)
+    experiment.make_runs(before.missing)
     log = before.runs[1].place.results / "result_1.txt"
     lines = log.read_text().splitlines(keepends=True)
     at = next(i for i, line in enumerate(lines) if f'"key": "{last}"' in line)
@@ -193,7 +193,7 @@ def test_table_5_compares_what_runs_are_worth_on_data_that_stopped_none(swept: P
     done = plan(swept)
     found = report(done)
     for row, place in zip(found.rows, done.setups.values(), strict=True):
-        values = after.table_of([place.results]).filter(metric="test_accuracy")["value"]
+        values = after.table_of_logs([place.results]).filter(metric="test_accuracy")["value"]
         assert (row["test_n"], row["test_mean"]) == (2, pytest.approx(values.mean()))
         assert row["test_sd"] == pytest.approx(values.std())
         assert row["deciding_mean"] >= 0.5
@@ -209,11 +209,11 @@ def test_table_5_compares_what_runs_are_worth_on_data_that_stopped_none(swept: P
 
 def test_a_sweep_of_which_one_setup_kept_no_test_part_has_no_table_5(swept: Path) -> None:
     done = plan(swept)
-    table = after.table_of([place.results for place in done.setups.values()])
+    table = after.table_of_logs([place.results for place in done.setups.values()])
     systems = {name: place.system for name, place in done.setups.items()}
     last = pl.col("system") == list(systems.values())[-1]
     silent = table.filter(~(last & (pl.col("metric") == "test_accuracy")))
-    assert len(tables.report(silent, systems).tables) == 1
+    assert len(tables.sweep_report(silent, systems).tables) == 1
 
 
 def test_the_tables_show_the_setups_in_words(swept: Path) -> None:
@@ -224,7 +224,7 @@ def test_the_tables_show_the_setups_in_words(swept: Path) -> None:
     from ttastats.report.render import as_table
 
     stream = io.StringIO()
-    as_table.render(report(plan(swept)), Console(file=stream, width=200))
+    as_table.print_report(report(plan(swept)), Console(file=stream, width=200))
     text = stream.getvalue()
     assert "speedup over batch_size 64" in text
     assert "batch_size 512 trains" in text

@@ -42,7 +42,7 @@ def looked(
         asked.append(n)
         return runs.filter(pl.col("seed") < max(n, there))
 
-    return until_decided.run(made, SETUPS, 0, most), asked
+    return until_decided.run_until_decided(made, SETUPS, 0, most), asked
 
 
 def test_runs_are_added_until_it_is_decided() -> None:
@@ -88,7 +88,7 @@ def test_a_verdict_that_rests_on_constant_epochs_ends_no_plan() -> None:
         )
         for system, seconds in (("one", 310.0), ("two", 300.0))
     )
-    found = until_decided.run(lambda _: pl.concat([one, two]), SETUPS, 0, 5)
+    found = until_decided.run_until_decided(lambda _: pl.concat([one, two]), SETUPS, 0, 5)
     (row,) = found.report.rows
     assert (row["verdict"], row["dagger"], row["look"]) == ("faster", True, 5)
     assert found.remark.startswith("undecided")
@@ -104,7 +104,7 @@ def test_a_verdict_that_rests_on_constant_epochs_ends_no_plan() -> None:
 )
 def test_what_has_no_plan_is_refused(setups: list[str], most: int, why: str) -> None:
     with pytest.raises(TtastatsError, match=why):
-        until_decided.check(setups, most)
+        until_decided.expect_two_setups(setups, most)
 
 
 def test_a_plan_without_looks_is_refused(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_the_command_trains_both_sides_in_turns(
     told = capfd.readouterr()
     assert "decided after 3 runs per side, of at most 3" in told.err
     options = small(target=0.3, epochs=12)
-    plan = experiment.plan(request(tmp_path), options, range(3), {"batch_size": [64, 512]})
+    plan = experiment.plan_runs(request(tmp_path), options, range(3), {"batch_size": [64, 512]})
     assert plan.missing == ()
-    table = after.table_of([place.results for place in plan.setups.values()])
+    table = after.table_of_logs([place.results for place in plan.setups.values()])
     assert sorted(table["seed"].unique()) == [0, 1, 2]

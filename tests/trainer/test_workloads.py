@@ -14,13 +14,13 @@ from ttastats.base.errors import TtastatsError  # noqa: E402
 from ttastats.recording.clock import Clock  # noqa: E402
 from ttastats.trainer import experiment, workloads  # noqa: E402
 from ttastats.trainer.network import (  # noqa: E402
-    build,
-    share_of_peak,
+    build_network,
+    learning_rate_share,
     warm_up,
 )
 from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import Overrides, settings_of, setup_suffix  # noqa: E402
-from ttastats.trainer.workloads.contract import Data, LearningRate, hook  # noqa: E402
+from ttastats.trainer.settings import Overrides, complete_settings, setup_suffix  # noqa: E402
+from ttastats.trainer.workloads.contract import Data, LearningRate, make_hook  # noqa: E402
 
 OWN = '''
 """A line through points."""
@@ -67,7 +67,7 @@ def test_a_file_that_lacks_something_is_told_what(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(OWN.replace("def model(", "def network("))
     with pytest.raises(TtastatsError, match="does not define model"):
-        workloads.load(str(path))
+        workloads.load_workload(str(path))
 
 
 @pytest.mark.parametrize(
@@ -77,20 +77,20 @@ def test_a_file_that_cannot_be_run_is_named(text: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(text)
     with pytest.raises(TtastatsError, match="cannot be run") as caught:
-        workloads.load(str(path))
+        workloads.load_workload(str(path))
     assert caught.value.where == str(path)
 
 
 def test_unknown_workloads_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TtastatsError, match="digits, digits-lm, gpt, cifar10"):
-        workloads.load("imagenet")
+        workloads.load_workload("imagenet")
     with pytest.raises(TtastatsError, match="no such file"):
-        workloads.load(str(tmp_path / "mine.py"))
+        workloads.load_workload(str(tmp_path / "mine.py"))
 
 
 @pytest.mark.parametrize("name", ["digits", "digits-lm"])
 def test_the_digits_are_1797_of_which_599_are_held_out(name: str) -> None:
-    workload = workloads.load(name)
+    workload = workloads.load_workload(name)
     data = workload.data(None)
     assert (len(data.train_targets), len(data.eval_targets)) == (1198, 599)
     assert data.digest() == workload.data(None).digest()
@@ -103,13 +103,13 @@ def test_the_default_network_has_the_documented_size() -> None:
     sizes = {
         name: sum(p.numel() for p in workload.model(workload.recipe.values["width"]).parameters())
         for name in ("digits", "digits-lm")
-        for workload in [workloads.load(name)]
+        for workload in [workloads.load_workload(name)]
     }
     assert sizes == {"digits": 77754, "digits-lm": 28657}
 
 
 def test_the_language_model_does_not_see_the_pixel_it_foretells() -> None:
-    workload = workloads.load("digits-lm")
+    workload = workloads.load_workload("digits-lm")
     torch.manual_seed(0)
     model = workload.model(16).eval()
     inputs, _ = workload.dummy(1)
@@ -122,7 +122,7 @@ def test_the_language_model_does_not_see_the_pixel_it_foretells() -> None:
 
 
 def test_shifted_digits_keep_their_inner_pixels() -> None:
-    workload = workloads.load("digits")
+    workload = workloads.load_workload("digits")
     images = torch.arange(1.0, 3 * 64 + 1).reshape(3, 1, 8, 8)
     shifted = workload.augment(images, torch.Generator().manual_seed(1))
     assert shifted.shape == images.shape
@@ -132,9 +132,9 @@ def test_shifted_digits_keep_their_inner_pixels() -> None:
 
 
 def test_warming_up_leaves_no_trace() -> None:
-    workload = workloads.load("digits")
-    settings = settings_of(small(), workload, "digits", 3)
-    network = build(workload, settings, Team(0, 1, torch.device("cpu")))
+    workload = workloads.load_workload("digits")
+    settings = complete_settings(small(), workload, "digits", 3)
+    network = build_network(workload, settings, Team(0, 1, torch.device("cpu")))
     before = {name: tensor.clone() for name, tensor in network.bare.state_dict().items()}
     rng = torch.get_rng_state()
     warm_up(network)
@@ -146,9 +146,9 @@ def test_warming_up_leaves_no_trace() -> None:
 
 
 def test_warming_up_meets_the_end_of_the_schedule() -> None:
-    workload = workloads.load("digits")
-    settings = settings_of(small(epochs=7), workload, "digits", 0)
-    network = build(workload, settings, Team(0, 1, torch.device("cpu")))
+    workload = workloads.load_workload("digits")
+    settings = complete_settings(small(epochs=7), workload, "digits", 0)
+    network = build_network(workload, settings, Team(0, 1, torch.device("cpu")))
     met: list[float] = []
 
     def schedule(epoch: float, step: int, group: object, **values: object) -> float:
@@ -167,10 +167,10 @@ def test_samples_that_make_no_batch_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_learning_rate_rises_then_falls_to_zero() -> None:
-    shares = [share_of_peak(epoch, 5, 24) for epoch in (0, 2.5, 5, 14.5, 24, 30)]
+    shares = [learning_rate_share(epoch, 5, 24) for epoch in (0, 2.5, 5, 14.5, 24, 30)]
     assert shares == pytest.approx([0, 0.5, 1, 0.5, 0, 0])
-    assert share_of_peak(0, warmup_epochs=0.0, epochs=10) == 1.0
-    assert share_of_peak(2, warmup_epochs=2.0, epochs=2) == 1.0
+    assert learning_rate_share(0, warmup_epochs=0.0, epochs=10) == 1.0
+    assert learning_rate_share(2, warmup_epochs=2.0, epochs=2) == 1.0
 
 
 def test_the_learning_rate_follows_the_batch_size() -> None:
@@ -179,21 +179,21 @@ def test_the_learning_rate_follows_the_batch_size() -> None:
 
 
 def test_one_thread_is_the_default_on_a_cpu() -> None:
-    workload = workloads.load("digits")
-    settings = settings_of(Overrides(device="cpu"), workload, "digits", 0)
+    workload = workloads.load_workload("digits")
+    settings = complete_settings(Overrides(device="cpu"), workload, "digits", 0)
     assert settings.threads == 1
     assert (settings.batch_size, settings.width, settings.target) == (64, 16, 0.96)
     assert setup_suffix(Overrides(), settings, workload) == ""
 
 
 def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
-    workload = workloads.load("digits")
+    workload = workloads.load_workload("digits")
     changed = {
         "batch_size": 512, "precision": "bf16", "compile": True, "workers": 2, "epochs": 5,
         "width": 16, "nesterov": False,
     }  # fmt: skip
     options = Overrides(changed, device="cpu")
-    settings = settings_of(options, workload, "digits", 0)
+    settings = complete_settings(options, workload, "digits", 0)
     expected = {"batch512", "bf16", "compile", "workers2", "epochs5", "no_nesterov"}
     suffix = setup_suffix(options, settings, workload)
     assert set(suffix.removeprefix("-").split("-")) == expected
@@ -211,17 +211,17 @@ def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
 )
 def test_impossible_options_are_refused(options: Overrides, message: str) -> None:
     with pytest.raises(TtastatsError, match=message):
-        settings_of(options, workloads.load("digits"), "digits", 0)
+        complete_settings(options, workloads.load_workload("digits"), "digits", 0)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_refused() -> None:
     with pytest.raises(TtastatsError, match="no CUDA device"):
-        settings_of(Overrides(device="cuda"), workloads.load("digits"), "digits", 0)
+        complete_settings(Overrides(device="cuda"), workloads.load_workload("digits"), "digits", 0)
 
 
 def test_a_schedule_lasts_as_long_as_the_run_may() -> None:
-    recipe = workloads.load("digits").recipe
+    recipe = workloads.load_workload("digits").recipe
     usual = recipe.values["schedule_epochs"]
     assert recipe.complete({"epochs": 5})["schedule_epochs"] == usual
     assert recipe.complete({"epochs": 90})["schedule_epochs"] == 90
@@ -229,7 +229,7 @@ def test_a_schedule_lasts_as_long_as_the_run_may() -> None:
 
 
 def test_the_learning_rate_is_the_recipes_unless_it_is_set() -> None:
-    recipe = workloads.load("digits").recipe
+    recipe = workloads.load_workload("digits").recipe
     assert recipe.complete({"batch_size": 512})["lr"] == pytest.approx(0.4)
     assert recipe.complete({"batch_size": 512, "lr": 0.2})["lr"] == 0.2
     assert recipe.complete({"optimizer": "adamw"})["weight_decay"] == 1e-2
@@ -248,7 +248,7 @@ def test_the_learning_rate_is_the_recipes_unless_it_is_set() -> None:
     ],
 )
 def test_values_are_read_as_they_are_written(name: str, text: str, value: object) -> None:
-    found = workloads.load("digits").recipe.read(name, text)
+    found = workloads.load_workload("digits").recipe.parse_value(name, text)
     assert (found, type(found)) == (value, type(value))
 
 
@@ -264,7 +264,7 @@ def test_values_are_read_as_they_are_written(name: str, text: str, value: object
 )
 def test_what_is_no_value_is_refused(name: str, text: str, message: str) -> None:
     with pytest.raises(TtastatsError, match=message):
-        workloads.load("digits").recipe.read(name, text)
+        workloads.load_workload("digits").recipe.parse_value(name, text)
 
 
 #: Owns all of its training: groups of weights, batches, schedule, step, evaluation.
@@ -329,7 +329,7 @@ def test_a_workload_may_own_its_whole_training(tmp_path: Path) -> None:
     assert [one.samples for one in checkpoints][:3] == [32, 64, 96]
     assert checkpoints[-1].epoch <= 2.5
     assert checkpoints[-1].quality < checkpoints[0].quality < 2
-    seen = workloads.load(str(path)).augment.function.__globals__["SEEN"]
+    seen = workloads.load_workload(str(path)).augment.function.__globals__["SEEN"]
     trained_at = seen[-checkpoints[-1].step :]
     assert trained_at[:5] == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 4)]
 
@@ -337,10 +337,10 @@ def test_a_workload_may_own_its_whole_training(tmp_path: Path) -> None:
 def test_values_of_the_trainers_own_way_are_gone_where_a_file_has_its_own(tmp_path: Path) -> None:
     path = tmp_path / "whole.py"
     path.write_text(WHOLE)
-    recipe = workloads.load(str(path)).recipe
+    recipe = workloads.load_workload(str(path)).recipe
     with pytest.raises(TtastatsError, match="no value 'momentum'"):
-        recipe.read("momentum", "0.8")
-    assert recipe.read("bias_factor", "2") == 2.0
+        recipe.parse_value("momentum", "0.8")
+    assert recipe.parse_value("bias_factor", "2") == 2.0
     assert recipe.complete({})["optimizer"] == "own"
 
 
@@ -358,7 +358,7 @@ def test_what_nobody_gives_is_named_before_anything_begins(
     path = tmp_path / "whole.py"
     path.write_text(WHOLE.replace(before, after))
     with pytest.raises(TtastatsError, match=message) as caught:
-        workloads.load(str(path))
+        workloads.load_workload(str(path))
     assert caught.value.where == str(path)
 
 
@@ -368,20 +368,20 @@ def test_a_workload_is_what_its_file_holds_wherever_it_lies(tmp_path: Path) -> N
         path.parent.mkdir(exist_ok=True)
         path.write_text(WHOLE)
     first, second = (
-        settings_of(Overrides(device="cpu"), workloads.load(str(path)), str(path), 0)
+        complete_settings(Overrides(device="cpu"), workloads.load_workload(str(path)), str(path), 0)
         for path in paths
     )
-    assert first.identity() == second.identity()
-    assert first.setup() == second.setup()
+    assert first.identifying_values() == second.identifying_values()
+    assert first.setup_digest() == second.setup_digest()
 
 
 def test_a_function_that_tells_no_parameters_is_called_by_place() -> None:
-    recipe = workloads.load("digits").recipe
+    recipe = workloads.load_workload("digits").recipe
     outputs, targets = torch.tensor([[0.2, 0.8]]), torch.tensor([1])
     for function in (torch.nn.CrossEntropyLoss(), torch.nn.functional.cross_entropy):
-        loss = hook("loss", function, recipe)(outputs, targets, epoch=1)
+        loss = make_hook("loss", function, recipe)(outputs, targets, epoch=1)
         assert float(loss) == pytest.approx(0.4375, abs=1e-3)
-    assert hook("score", torch.eq, recipe)(targets, targets, epoch=1).tolist() == [True]
+    assert make_hook("score", torch.eq, recipe)(targets, targets, epoch=1).tolist() == [True]
 
 
 def test_any_tensor_has_a_digest() -> None:
@@ -397,10 +397,10 @@ def test_any_tensor_has_a_digest() -> None:
 def test_the_digest_of_the_data_is_made_of_what_is_still_on_the_host() -> None:
     samples = torch.arange(6.0).reshape(3, 2)
     here = Data(samples, samples, samples, samples)
-    there = here.on(torch.device("meta"))  # from which nothing can be copied back
+    there = here.to_device(torch.device("meta"))  # from which nothing can be copied back
     assert there.train_inputs.device.type == "meta"
     assert there.digest() == here.digest()
-    made_there = Data(*there.tensors, raw=here.tensors).on(torch.device("meta"))
+    made_there = Data(*there.tensors, raw=here.tensors).to_device(torch.device("meta"))
     assert made_there.digest() == here.digest()
 
 
@@ -409,9 +409,9 @@ def test_the_check_before_anything_begins_is_given_the_recipe(tmp_path: Path) ->
     check = "\ndef check(folder, bias_factor):\n    assert bias_factor < 1, 'too high'\n"
     path.write_text(WHOLE + check)
     ask = experiment.Request(str(path), tmp_path / "logs", "Test", "machine")
-    experiment.plan(ask, Overrides(device="cpu"), range(1))
+    experiment.plan_runs(ask, Overrides(device="cpu"), range(1))
     with pytest.raises(AssertionError, match="too high"):
-        experiment.plan(ask, Overrides(device="cpu"), range(1), {"bias_factor": [0.1, 1.0]})
+        experiment.plan_runs(ask, Overrides(device="cpu"), range(1), {"bias_factor": [0.1, 1.0]})
 
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "workloads"

@@ -120,24 +120,24 @@ def report(
     _expect_known(runs, limits, budget)
     rows = [
         row
-        for keys, group in grouping.groups(runs, by)
+        for keys, group in grouping.group_runs(runs, by)
         for row in _rows(
-            _Group(grouping.key_row(keys), group, budget, entries), threshold, limits, rules
+            _Group(grouping.key_values(keys), group, budget, entries), threshold, limits, rules
         )
     ]
     shown: list[Field[ClaimRow]] = [
-        *fields.keys(grouping.shown_keys(rows, by)),
+        *fields.key_fields(grouping.shown_keys(rows, by)),
         Field(Column("claim"), lambda row: Text(_claim(row))),
-        fields.words(
+        fields.text_field(
             "runs", lambda r: f"{r.n} +{r.n_missing} missing" if r.n_missing else str(r.n)
         ),
-        fields.words("mean ±sd", lambda row: _digits(row).mean(row.mean, row.sd)),
-        fields.words(
+        fields.text_field("mean ±sd", lambda row: _digits(row).mean(row.mean, row.sd)),
+        fields.text_field(
             f"[{percentages.percent_text(1 - 2 * rules.level)} CI]",
             lambda row: _digits(row).interval(row.low, row.high),
             rank=2,
         ),
-        fields.words(
+        fields.text_field(
             "margin left",
             lambda row: "–" if row.margin is None else _digits(row).signed(row.margin),
             rank=1,
@@ -159,7 +159,9 @@ def report(
          *(priors.in_words(row.prior) if row.prior else ()))
         for row, text in zip(rows, sentences, strict=True)
     ]  # fmt: skip
-    answer = grouping.answer("claim", rows, shown, runs, by, notes, title=title, details=below)
+    answer = grouping.group_report(
+        "claim", rows, shown, runs, by, notes, title=title, details=below
+    )
     return replace(answer, sentence=_verdicts(rows, names) if many else " ".join(sentences))
 
 

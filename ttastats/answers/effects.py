@@ -97,7 +97,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
     }
     blocks = {_BLOCK: blocking.labelled(runs, options.block)} if options.block else {}
     runs = runs.with_columns(**settings, **blocks)
-    groups = [_of_group(keys, group, options) for keys, group in grouping.groups(runs, by)]
+    groups = [_of_group(keys, group, options) for keys, group in grouping.group_runs(runs, by)]
     effects = [row for group in groups for row in group.effects]
     shares = [row for group in groups for row in group.shares]
     levels = [row for group in groups for row in group.levels]
@@ -108,20 +108,22 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
         f"--on {names}",
         "Name settings with several values; `ttastats runs FILE --format json` shows them.",
     )
-    heads = fields.keys(grouping.shown_keys(effects, by))
-    tables = [fields.table(effects, [*heads, *_effect_fields(options)], "effects")]
+    heads = fields.key_fields(grouping.shown_keys(effects, by))
+    tables = [fields.make_table(effects, [*heads, *_effect_fields(options)], "effects")]
     if shares:
         title = "share of the variance between these runs"
         parts = list({row.part: part_of(row) for row in effects}.values())
         of_parts = parts if len(parts) <= len(_ANY) else _ANY
-        tables.append(fields.table(shares, [*heads, *_share_fields(of_parts)], title))
+        tables.append(fields.make_table(shares, [*heads, *_share_fields(of_parts)], title))
     if levels:
         of_level: list[Field[LevelRow]] = [
-            *fields.keys(["setting", "level"], heads=False),
-            fields.reached(),
+            *fields.key_fields(["setting", "level"], heads=False),
+            fields.reached_field(),
             Field(Column("p", "right"), lambda row: PValue(row.p_adjusted)),
         ]
-        tables.append(fields.table(levels, [*heads, *of_level], "runs that reached the target"))
+        tables.append(
+            fields.make_table(levels, [*heads, *of_level], "runs that reached the target")
+        )
     notes, sentences = [*grouping.group_notes(runs, (*by, *settings))], []
     for name, group in zip(grouping.row_names([each.keys for each in groups], by), groups,
                            strict=True):  # fmt: skip
@@ -208,7 +210,7 @@ def _effect_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[Effe
                     "effect", setting, level, base, name, ratio.n_b, ratio.n_a, axis.name,
                     ratio.estimate, ratio.low, ratio.high, ratio.p_value, next(p_values[name]),
                     ratio.df, per, plain.low, plain.high, plain.p_value,
-                    keys=grouping.key_row(keys),
+                    keys=grouping.key_values(keys),
                 )  # fmt: skip
 
 
@@ -218,7 +220,7 @@ def _share_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[Share
     if fit.design.sessions is not None and not fit.design.nested:
         names.append("sessions")
     none = (None,) * (2 * (3 - len(fit.parts)))
-    make = partial(ShareRow, keys=grouping.key_row(keys))
+    make = partial(ShareRow, keys=grouping.key_values(keys))
     for number, name in enumerate((*names, "residual")):
         of_parts = [part.shares[number] for part in fit.parts.values()]
         yield make("share", name, *(x for s in of_parts for x in (s.share, s.omega2)), *none)
@@ -246,7 +248,7 @@ def _level_rows(
         for number, level in enumerate(knob.levels):
             of_level = setting.levels == number
             n, solved = int(of_level.sum()), int(reached[of_level].sum())
-            key_row = grouping.key_row(keys)
+            key_row = grouping.key_values(keys)
             yield LevelRow("level", knob.name, level, n, solved, p, holm, keys=key_row)
 
 
@@ -341,8 +343,8 @@ def _effect_fields(options: EffectsOptions) -> list[Field[EffectRow]]:
     return [
         Field(Column("setting"), lambda row: Text(name_of(row) if row.part == "tta" else "")),
         Field(Column("part"), lambda row: Text(part_of(row))),
-        fields.words("runs", runs, rank=1),
-        fields.number(ratio, "ratio", "ratio", interval=True),
+        fields.text_field("runs", runs, rank=1),
+        fields.number_field(ratio, "ratio", "ratio", interval=True),
         Field(Column("p", "right"), lambda row: PValue(row.p_adjusted)),
     ]
 

@@ -93,7 +93,7 @@ def report(
     runs: pl.DataFrame, by: Sequence[str], *, order: str = nights.BY_DATE
 ) -> tuple[Report, Histories]:
     """Return the report of each setup, and the histories behind it."""
-    groups = list(grouping.groups(runs, by))
+    groups = list(grouping.group_runs(runs, by))
     names = grouping.row_names([values for values, _ in groups], by) if len(groups) > 1 else [""]
     histories = [
         (name, nights.history(group, order)) for name, (_, group) in zip(names, groups, strict=True)
@@ -114,7 +114,7 @@ def report(
             for number in range(len(part.borders) + 1)
         ]
         rows += of_group
-        details += [()] * (len(of_group) - 1) + [grouping.with_line((), gone)]
+        details += [()] * (len(of_group) - 1) + [grouping.append_line((), gone)]
     notes = (*grouping.group_notes(runs, by), *_notes(histories, order))
     tables, text = (_table(rows, by, details),), _opening(histories)
     keys = grouping.row_keys(by, SETUP)
@@ -179,20 +179,20 @@ def _table(
     rows: Sequence[HistoryRow], by: Sequence[str], details: Sequence[tuple[str, ...]]
 ) -> Table:
     shown: list[Field[HistoryRow]] = [
-        *fields.keys(grouping.shown_keys(rows, by)),
+        *fields.key_fields(grouping.shown_keys(rows, by)),
         Field(Column("part", names=True), lambda row: Text(row.part)),
         Field(Column("since"), lambda row: Text(row.first_night)),
-        *fields.of(HistoryRow, "nights"),
-        fields.reached(rank=2),
+        *fields.number_fields(HistoryRow, "nights"),
+        fields.reached_field(rank=2),
         Field(Column("mean", "right"), lambda row: Quantity(row.mean, row.unit)),  # type: ignore[arg-type]
-        fields.words("change [95%]", _change),
+        fields.text_field("change [95%]", _change),
         Field(Column("after – by", rank=1), lambda row: Text(
             f"{row.after_night} – {row.by_night}" if row.after_night else "")),
         Field(Column("run next", rank=2), lambda row: Text(row.run_next or "")),
-        fields.words("unseen below", lambda row: "" if row.unseen is None
+        fields.text_field("unseen below", lambda row: "" if row.unseen is None
                      else units.percent(row.unseen), rank=1),
     ]  # fmt: skip
-    return fields.table(rows, shown, grouping.common_title(rows, by), details)
+    return fields.make_table(rows, shown, grouping.common_title(rows, by), details)
 
 
 def _change(row: HistoryRow) -> str:

@@ -14,7 +14,7 @@ from ttastats.outcomes.axis import AXES
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
 from ttastats.report.grouping import BENCHMARK, row_names
-from ttastats.report.row import R, of_kind
+from ttastats.report.row import R, expect_kind
 
 #: Entries of one benchmark with their names.
 _Entries = Sequence[tuple[str, R]]
@@ -23,9 +23,9 @@ _Entries = Sequence[tuple[str, R]]
 def verdicts(report: Report) -> tuple[Conclusion, ...]:
     """Return a verdict per benchmark; the rows of one stand together, best first."""
     if report.records and isinstance(report.records[0], QualityRow):
-        rows = of_kind(report.records, QualityRow)
+        rows = expect_kind(report.records, QualityRow)
         return tuple(_of_qualities(name, entries) for name, entries in _benchmarks(report, rows))
-    timed = of_kind(report.records, SummaryRow)
+    timed = expect_kind(report.records, SummaryRow)
     return tuple(_of_times(name, entries) for name, entries in _benchmarks(report, timed))
 
 

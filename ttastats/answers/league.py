@@ -20,7 +20,7 @@ from ttastats.base import percentages, units
 from ttastats.outcomes.axis import AXES
 from ttastats.report.answer import Report
 from ttastats.report.grouping import BENCHMARK, row_names
-from ttastats.report.row import of_kind
+from ttastats.report.row import expect_kind
 from ttastats.sides.comparison import faster
 from ttastats.sides.numbers import SideNumbers, briefs
 from ttastats.stats.means import RUNS_FOR_INTERVAL
@@ -133,7 +133,7 @@ def leagues(
 
     Of more than `most` entries the fastest are judged; None judges all.
     """
-    rows = of_kind(report.records, SummaryRow)
+    rows = expect_kind(report.records, SummaryRow)
     names = row_names(rows, BENCHMARK)
     labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
     by_size: dict[tuple[str, int | None], list[_Listed]] = {}

@@ -21,7 +21,7 @@ from ttastats.outcomes.time_to_target import common_progress
 from ttastats.sides import blocking
 from ttastats.stats import changes
 from ttastats.stats.results import Floats
-from ttastats.table.schema import recorded
+from ttastats.table.schema import parse_extra
 
 #: The order that needs no column.
 BY_DATE = "date"
@@ -134,7 +134,7 @@ def history(runs: pl.DataFrame, order: str) -> History:
         logs = {"speed": logs["whole"] / amount, "progress": amount, **logs}
     commits = label
     if order == BY_DATE:  # else what each run trained is the column of the order
-        extras = [recorded(extra) for extra in runs["extra"]]
+        extras = [parse_extra(extra) for extra in runs["extra"]]
         names = [next(filter(_COMMIT.search, extra), "") for extra in extras]
         known = [extra.get(name) for extra, name in zip(extras, names, strict=True)]
         commits = pl.Series([str(each) if each else None for each in known], dtype=pl.String)

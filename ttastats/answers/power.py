@@ -97,7 +97,7 @@ def from_runs(
     few: list[Note] = []
     details: list[tuple[str, ...]] = []
     entries = None if prior is None else priors.earlier(prior)
-    for keys, group in grouping.groups(runs, by):
+    for keys, group in grouping.group_runs(runs, by):
         reached = int(group["reached"].sum())
         # Two runs show a CV. Where others failed it takes three, as for an interval of it: from
         # fewer, the CV shows little more than how many failed.
@@ -116,12 +116,12 @@ def from_runs(
             plan.row(cv, low, high, group.height if n is None else n), prior=added
         )
         about = {"reached": reached, "axis": axes.of(runs).name}
-        rows.append(structs.replace(row, keys=grouping.key_row(keys), **about))
+        rows.append(structs.replace(row, keys=grouping.key_values(keys), **about))
     if len(few) > _NAMED:
         few = [note("few_successes.groups", n=len(few))]
     shown = plan.shown(grouping.shown_keys(rows, by))
     notes = [*few, *plan.notes(rows, axes.of(runs))]
-    return grouping.answer("power", rows, shown, runs, by, notes, details=details)
+    return grouping.group_report("power", rows, shown, runs, by, notes, details=details)
 
 
 def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:
@@ -131,7 +131,7 @@ def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | No
     time to a success: failures are what so many runs must outweigh.
     """
     if group["reached"].all():
-        (row,) = rows_of(grouping.groups(group, ()))
+        (row,) = rows_of(grouping.group_runs(group, ()))
         return row.cv, row.cv_low, row.cv_high
     timed = group.filter(pl.col("observed_seconds").is_not_null())
     expected = expected_time(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())
@@ -155,7 +155,7 @@ def from_cv(
     """Return the plan for a CV (a fraction) that is known or supposed."""
     plan = _Plan(effects, power, max_runs)
     rows = (plan.row(cv, None, None, n),)
-    table = fields.table(rows, plan.shown(()), "")
+    table = fields.make_table(rows, plan.shown(()), "")
     return Report("power", rows, (table,), tuple(plan.notes(rows, SECONDS)))
 
 
@@ -208,9 +208,9 @@ class _Plan:
     def shown(self, keys: Sequence[str]) -> list[Field[PowerRow]]:
         """Return the columns of a plan; those of looks if there are any."""
         return [
-            *fields.keys(keys, heads=False),
-            *fields.of(PowerRow, "cv", "n"),
-            fields.words("can detect", lambda row: f"{row.detectable_ratio:.3f}×"
+            *fields.key_fields(keys, heads=False),
+            *fields.number_fields(PowerRow, "cv", "n"),
+            fields.text_field("can detect", lambda row: f"{row.detectable_ratio:.3f}×"
                          if row.detectable_ratio is not None else "–"),
             *map(_needed, self.effects),
             *(map(_taken, self.effects) if self.max_runs is not None else ()),
@@ -255,4 +255,4 @@ def _taken(effect: float) -> Field[PowerRow]:
         decided = row.looks.sequential_decided[name] if row.looks else None
         return "–" if runs is None else f"{runs:.1f} ({decided:.0%})"
 
-    return fields.words(f"looks for {100 * effect:.3g}%", text)
+    return fields.text_field(f"looks for {100 * effect:.3g}%", text)

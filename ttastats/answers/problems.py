@@ -22,7 +22,7 @@ from ttastats.outcomes.counted import RESULT, counted, standing
 from ttastats.outcomes.time_to_target import PROGRESS
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
-from ttastats.report.grouping import ENTRY, in_order
+from ttastats.report.grouping import ENTRY, in_group_order
 from ttastats.report.keys import Benchmark, Entry, Round, Suite
 from ttastats.report.row import Key, Row
 from ttastats.stats import outliers
@@ -175,7 +175,7 @@ def findings(
         yield _worded("stall.problem", "info", row, usual=row["seconds"] / row["times"])
     once = runs.unique(schema.RUN, keep="first", maintain_order=True)
     yield from _of_entries(once)
-    results = in_order(once, RESULT).group_by(RESULT, maintain_order=True).len(name="n")
+    results = in_group_order(once, RESULT).group_by(RESULT, maintain_order=True).len(name="n")
     known = results.filter(pl.col("suite").is_not_null() & pl.col("benchmark").is_not_null())
     for row in known.iter_rows(named=True):
         scoring = benchmarks.scoring(row["suite"], row["benchmark"], row["round"], row["division"])
@@ -240,7 +240,7 @@ def _spans(rows: pl.LazyFrame) -> pl.LazyFrame:
     trained = [pl.col(name).cast(pl.Float64) for name in ("epoch", "samples", "step")]
     at, run = pl.col("at"), schema.RUN
     return (
-        rows.filter(schema.of_evaluations())
+        rows.filter(schema.is_evaluation())
         .group_by(*run, *ENTRY, "eval_index")
         .agg(at=time_to_target.evaluated_at().max(), end=pl.col("run_seconds").first(),
              trained=pl.coalesce(*trained).first())
@@ -261,7 +261,7 @@ def _spans(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 def _of_entries(runs: pl.DataFrame) -> Iterator[ProblemRow]:
     """Yield what is odd about the runs of each entry, entry by entry: all of them at once."""
-    ordered = _with_progress(in_order(runs, ENTRY))
+    ordered = _with_progress(in_group_order(runs, ENTRY))
     trained = ordered.filter(pl.col("progress") > 0)
     # One evaluation more or less is the least that there is between two runs.
     away = (pl.col("progress") - pl.col("progress").median().over("group")).abs()

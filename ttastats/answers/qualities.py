@@ -18,7 +18,7 @@ from ttastats.report import fields, grouping
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.fields import Field
-from ttastats.report.row import Key, Row, described
+from ttastats.report.row import Key, Row, key_descriptions
 from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.fraction import reached_at_least
 from ttastats.stats.means import mean_quality
@@ -58,28 +58,28 @@ class RunQualityRow(Row, frozen=True):
 def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
     """Return the report of a table of runs at a budget, in the order of its sources."""
     named = runs.rename({"target_metric": "metric", "tta_seconds": "seconds"})
-    ordered = named.sort("source", "run_id").select(*described(RunQualityRow))
+    ordered = named.sort("source", "run_id").select(*key_descriptions(RunQualityRow))
     rows = tuple(RunQualityRow(**row) for row in ordered.iter_rows(named=True))
     shown: list[Field[RunQualityRow]] = [
-        *fields.keys(grouping.shown_keys(rows, grouping.ENTRY)),
-        fields.log(),
+        *fields.key_fields(grouping.shown_keys(rows, grouping.ENTRY)),
+        fields.log_field(),
         *_metric(rows),
-        fields.words(
+        fields.text_field(
             f"quality {budget.place}",
             lambda row: SHORT[row.short] if row.short else written(row.quality),
         ),
-        *fields.of(RunQualityRow, "seconds"),
-        *fields.of(RunQualityRow, *fields.known(rows, _PROGRESS), rank=2),
+        *fields.number_fields(RunQualityRow, "seconds"),
+        *fields.number_fields(RunQualityRow, *fields.known_keys(rows, _PROGRESS), rank=2),
     ]
     title = f"{grouping.common_title(rows, grouping.ENTRY)} {budget}".strip()
     notes = (*budget_notes(runs, budget), *grouping.set_aside_notes(runs))
-    return Report("runs", rows, (fields.table(rows, shown, title),), notes)
+    return Report("runs", rows, (fields.make_table(rows, shown, title),), notes)
 
 
 def _metric(rows: Sequence[RunQualityRow | QualityRow]) -> list[Field[Any]]:
     """Return the field of the metric, where the rows have several."""
     names = {row.metric for row in rows}
-    return fields.keys(["metric"], heads=False) if len(names) > 1 else []
+    return fields.key_fields(["metric"], heads=False) if len(names) > 1 else []
 
 
 def written(value: float | None, digits: int = 5) -> str:
@@ -156,34 +156,37 @@ def of_groups(
     `ddof` is that of the deviation that is shown; the interval is by the sample's.
     """
     rows = [
-        _row_of(keys, group, budget, ddof, confidence) for keys, group in grouping.groups(runs, by)
+        _row_of(keys, group, budget, ddof, confidence)
+        for keys, group in grouping.group_runs(runs, by)
     ]
 
     def place(row: QualityRow) -> tuple[Any, ...]:
         """Put the best group of a benchmark first, and what is unknown last."""
         mean = row.quality_mean
         order = None if mean is None else -mean if row.higher_is_better else mean
-        return grouping.unknown_last(*(row.keys[name] for name in grouping.BENCHMARK), order)
+        return grouping.sort_key(*(row.keys[name] for name in grouping.BENCHMARK), order)
 
     rows.sort(key=place)
-    progress = fields.known(rows, [f"{unit}_mean" for unit in _PROGRESS])
+    progress = fields.known_keys(rows, [f"{unit}_mean" for unit in _PROGRESS])
     shown: list[Field[QualityRow]] = [
-        *fields.keys(grouping.shown_keys(rows, by)),
+        *fields.key_fields(grouping.shown_keys(rows, by)),
         *_metric(rows),
-        fields.words("runs", lambda row: with_value(row.n, row.missing)),
-        fields.words("mean ±sd", lambda row: _digits(row).mean(row.quality_mean, row.quality_sd)),
-        fields.words(
+        fields.text_field("runs", lambda row: with_value(row.n, row.missing)),
+        fields.text_field(
+            "mean ±sd", lambda row: _digits(row).mean(row.quality_mean, row.quality_sd)
+        ),
+        fields.text_field(
             f"[{percentages.percent_text(confidence)} CI]",
             lambda row: _digits(row).interval(row.quality_low, row.quality_high),
             rank=1,
         ),
-        *fields.of(QualityRow, "seconds_mean", rank=2),
-        *fields.of(QualityRow, *progress, rank=3),
+        *fields.number_fields(QualityRow, "seconds_mean", rank=2),
+        *fields.number_fields(QualityRow, *progress, rank=3),
     ]
     metric = "" if _metric(rows) or not rows else f"{rows[0].metric or 'quality'} "
     title = "   ".join(filter(None, (grouping.common_title(rows, by), f"{metric}{budget}")))
     notes = budget_notes(runs, budget)
-    return grouping.answer("summary", rows, shown, runs, by, notes, title=title)
+    return grouping.group_report("summary", rows, shown, runs, by, notes, title=title)
 
 
 def with_value(n: int, missing: int) -> str:
@@ -199,7 +202,7 @@ def _row_of(
     mean = mean_quality(values, resolution=step_of(there), confidence=confidence)
     metric = group["target_metric"].drop_nulls()
     return QualityRow(
-        keys=grouping.key_row(keys),
+        keys=grouping.key_values(keys),
         metric=metric[0] if metric.len() else None,
         higher_is_better=is_upwards(group) if group["higher_is_better"].count() else None,
         at=str(budget),

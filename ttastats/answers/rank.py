@@ -17,7 +17,7 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.render.shortening import models
+from ttastats.report.render.shortening import hardware_models
 from ttastats.report.row import Key, Row
 
 #: Tables of which each has a sentence about one's own entries.
@@ -77,7 +77,7 @@ def report(summary: Report, *, mine: str, top: int, confidence: float) -> Report
     if hidden:
         below.append(note("other_sizes.mine" if named else "other_sizes.alone", n=hidden))
     below += tie_notes([one for one, _ in shown])
-    hours = [fields.number("accelerator h", "accelerator_hours", "number", rank=5)]
+    hours = [fields.number_field("accelerator h", "accelerator_hours", "number", rank=5)]
     return Report(
         "rank",
         tuple(row for some in rows for row in some),
@@ -137,7 +137,7 @@ def table(
     reached = all(row.reached == row.n for row in rows)
     alike = len({row.n for row in rows}) == 1 and reached
     columns: list[Field[StandingRow]] = [
-        fields.words("rank", lambda row: f"{'> ' if row.mine else ''}{row.rank}")
+        fields.text_field("rank", lambda row: f"{'> ' if row.mine else ''}{row.rank}")
     ]
     if one.ties:
         bars = ["".join("│" if lane else " " for lane in place).rstrip() for place in lanes]
@@ -148,10 +148,12 @@ def table(
     if any(models.values()):
         columns.append(Field(Column("hardware", rank=1), lambda row: Text(models[row.hardware])))
     if not alike:
-        columns.append(fields.reached())
+        columns.append(fields.reached_field())
     mean = axis.mean if reached else "ERT" if axis.is_time else axis.expected
     columns += [
-        fields.number(f"{mean} [{level}]", "mean_seconds", axis.unit, interval=True, drawn=True),
+        fields.number_field(
+            f"{mean} [{level}]", "mean_seconds", axis.unit, interval=True, drawn=True
+        ),
         *more,
     ]
     below = [details.get(id(one.entries[row.rank - 1].row), ()) for row in shown]
@@ -159,13 +161,13 @@ def table(
         below[-1] = (*below[-1], f"{hidden:,} slower not shown: --top 0 shows all")
     each = f", {units.plural(rows[0].n, 'run')}{' each' if len(rows) > 1 else ''}" if alike else ""
     title = f"{one.title}: {units.plural(rows[0].entries, 'entry', 'entries')}{each}"
-    return fields.table(shown, columns, title, below)
+    return fields.make_table(shown, columns, title, below)
 
 
 def short(rows: Iterable[StandingRow]) -> dict[str, str]:
     """Return the shortest text that tells the hardware of rows apart, by its whole name."""
     whole = {row.hardware: row.hardware.partition("× ")[2] for row in rows}
-    short = models(whole.values())
+    short = hardware_models(whole.values())
     return {hardware: short[name] for hardware, name in whole.items()}
 
 

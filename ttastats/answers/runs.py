@@ -12,7 +12,7 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field
-from ttastats.report.row import Key, Row, Rows, described
+from ttastats.report.row import Key, Row, Rows, key_descriptions
 from ttastats.table import schema
 
 
@@ -21,7 +21,7 @@ class RunRow(Row, frozen=True):
 
     run_id: key.RunId
     source: key.Source
-    dialect: Annotated[str, key.column("dialect")]
+    dialect: Annotated[str, key.column_key("dialect")]
     suite: key.Suite
     round: key.Round
     benchmark: key.Benchmark
@@ -39,9 +39,9 @@ class RunRow(Row, frozen=True):
     value_final: Annotated[float | None, Key("last value of the metric")]
     target_metric: Annotated[str | None, Key("metric of the target")]
     target_value: Annotated[float | None, Key("value of the target")]
-    accelerators: Annotated[int | None, key.column("accelerators", "accelerators")]
-    nodes: Annotated[int | None, key.column("nodes", "nodes")]
-    global_batch_size: Annotated[int | None, key.column("global_batch_size", "samples")]
+    accelerators: Annotated[int | None, key.column_key("accelerators", "accelerators")]
+    nodes: Annotated[int | None, key.column_key("nodes", "nodes")]
+    global_batch_size: Annotated[int | None, key.column_key("global_batch_size", "samples")]
     seed: key.Seed
     cost: key.Cost
     set_aside: key.SetAside
@@ -50,13 +50,13 @@ class RunRow(Row, frozen=True):
 def report(runs: pl.DataFrame) -> Report:
     """Return the report of a table of runs, in the order of its sources."""
     ordered = runs.sort("source", "run_id")
-    rows = Rows(RunRow, ordered.select(*described(RunRow)))
+    rows = Rows(RunRow, ordered.select(*key_descriptions(RunRow)))
     names = rows.frame.select(grouping.ENTRY).unique(maintain_order=True).rows(named=True)
     known = [name for name in rows.frame.columns if rows.frame[name].count()]
     untimed = "run_seconds" not in known
     shown: list[Field[RunRow]] = [
-        *fields.keys(grouping.shown_keys(names, grouping.ENTRY)),
-        fields.log(),
+        *fields.key_fields(grouping.shown_keys(names, grouping.ENTRY)),
+        fields.log_field(),
         Field(Column("reached"), _reached),
         # Of a run that failed, how long it was watched.
         Field(
@@ -67,14 +67,16 @@ def report(runs: pl.DataFrame) -> Report:
                 else Quantity(row.run_seconds, "seconds", mark="+")
             ),
         ),
-        *fields.of(RunRow, *(name for name in ("samples", "steps") if untimed and name in known)),
-        *fields.of(RunRow, "epochs", rank=2),
-        *fields.of(RunRow, "epoch_seconds", rank=3),
-        fields.words("quality", lambda row: _quality(row.value_final), rank=4),
-        fields.words("target", lambda row: _quality(row.target_value), rank=4),
-        *fields.of(RunRow, *(name for name in ("cost",) if name in known), rank=2),
+        *fields.number_fields(
+            RunRow, *(name for name in ("samples", "steps") if untimed and name in known)
+        ),
+        *fields.number_fields(RunRow, "epochs", rank=2),
+        *fields.number_fields(RunRow, "epoch_seconds", rank=3),
+        fields.text_field("quality", lambda row: _quality(row.value_final), rank=4),
+        fields.text_field("target", lambda row: _quality(row.target_value), rank=4),
+        *fields.number_fields(RunRow, *(name for name in ("cost",) if name in known), rank=2),
     ]
-    table = fields.table(rows, shown, grouping.common_title(names, grouping.ENTRY))
+    table = fields.make_table(rows, shown, grouping.common_title(names, grouping.ENTRY))
     notes = (
         *grouping.failed_notes(standing(runs)),
         *grouping.set_aside_notes(runs),

@@ -87,7 +87,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     remedy = "Give logs at several scales, or group by fewer columns: --by submitter."
     raise_if(not rows, one_scale, None, remedy)
     axis = axes.of(runs)
-    notes = [*_notes(by, grouping.groups(drawn, by), axis)]
+    notes = [*_notes(by, grouping.group_runs(drawn, by), axis)]
     if any(row.failed_runs for row in rows):
         notes.append(note("expected", FAILED, expected=axis.expected))
     notes += grouping.left_out_notes(runs, by)
@@ -260,22 +260,24 @@ def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
         return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=mark)
 
     shown: list[Field[ScalingRow]] = [
-        *fields.keys(keys),
-        Field(Column("entry", rank=1), partial(fields.key, "entry")),
-        *fields.of(ScalingRow, "accelerators"),
-        *fields.of(ScalingRow, "global_batch_size", rank=3),
-        fields.reached(rank=2),
-        fields.number(axis.mean, "tta_mean_seconds", axis.unit),
-        *fields.expected(rows, axis),
+        *fields.key_fields(keys),
+        Field(Column("entry", rank=1), partial(fields.key_cell, "entry")),
+        *fields.number_fields(ScalingRow, "accelerators"),
+        *fields.number_fields(ScalingRow, "global_batch_size", rank=3),
+        fields.reached_field(rank=2),
+        fields.number_field(axis.mean, "tta_mean_seconds", axis.unit),
+        *fields.expected_time_field(rows, axis),
         Field(Column(title, "right"), speedup),
     ]
     if axis.is_time:
         shown += [
-            *fields.of(ScalingRow, "efficiency"),
-            *fields.of(ScalingRow, "throughput_efficiency", "statistical_efficiency", rank=1),
+            *fields.number_fields(ScalingRow, "efficiency"),
+            *fields.number_fields(
+                ScalingRow, "throughput_efficiency", "statistical_efficiency", rank=1
+            ),
         ]
     common = (str(rows[0].get(name)) for name in same if rows[0].get(name) is not None)
-    return fields.table(rows, shown, " ".join(common))
+    return fields.make_table(rows, shown, " ".join(common))
 
 
 def _notes(by: Sequence[str], curves: Groups, axis: Axis) -> Iterator[Note]:
@@ -284,12 +286,12 @@ def _notes(by: Sequence[str], curves: Groups, axis: Axis) -> Iterator[Note]:
     names = [_name(keys, distinct) for keys in named]
     if axis.is_time:
         yield note("definitions.scaling")
-        slopes = [f"{name} {_slope(runs)}" for name, runs in zip(names, curves.parts, strict=True)]
+        slopes = [f"{name} {_slope(runs)}" for name, runs in zip(names, curves.frames, strict=True)]
         yield note("slope", slopes=slopes)
     else:
         yield note("no_throughput.scaling", to_target=axis.to_target)
     mixed = []
-    for name, runs in zip(names, curves.parts, strict=True):
+    for name, runs in zip(names, curves.frames, strict=True):
         several = [column for column in CURVE if len({*runs[column]} - {None}) > 1]
         how = {column: f"several of {column}" for column in several}
         if runs["hardware"].null_count():

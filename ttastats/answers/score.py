@@ -65,18 +65,18 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     The runs must have been judged by the official targets: `time_to_target.runs(frame)`.
     """
     judged = _judged(runs)
-    rows = [_row_of(keys, group) for keys, group in grouping.groups(judged, by)]
-    rows.sort(key=lambda row: grouping.unknown_last(*map(row.keys.get, _KIND), row.score_minutes))
+    rows = [_row_of(keys, group) for keys, group in grouping.group_runs(judged, by)]
+    rows.sort(key=lambda row: grouping.sort_key(*map(row.keys.get, _KIND), row.score_minutes))
     shown: list[Field[ScoreRow]] = [
-        *fields.keys(shown_keys(rows, by, _hidden(rows, by))),
-        fields.words(
+        *fields.key_fields(shown_keys(rows, by, _hidden(rows, by))),
+        fields.text_field(
             "runs",
             lambda row: "/".join(str(n) for n in (row.n, row.required_runs) if n is not None),
             rank=1,
         ),
-        fields.words("score, min", lambda row: _minutes(row.score_minutes)),
-        fields.words("raw, min", lambda row: _minutes(row.raw_minutes), rank=2),
-        fields.words("scaling", lambda row: factor_text(row.scaling_factor), rank=3),
+        fields.text_field("score, min", lambda row: _minutes(row.score_minutes)),
+        fields.text_field("raw, min", lambda row: _minutes(row.raw_minutes), rank=2),
+        fields.text_field("scaling", lambda row: factor_text(row.scaling_factor), rank=3),
     ]
     if any(row.status != _SCORED for row in rows):
         shown.append(Field(Column("status"), lambda row: Text(row.status)))
@@ -89,7 +89,9 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     if others := sum(row.status.startswith(f"{_SCORED}:") for row in rows):
         notes.append(note("run_count", n=others))
     details = [_failed(row.failures) for row in rows]
-    answer = grouping.answer("score", rows, shown, runs, by, notes, title=title, details=details)
+    answer = grouping.group_report(
+        "score", rows, shown, runs, by, notes, title=title, details=details
+    )
     return replace(answer, sentence=_sentence(rows))
 
 
@@ -106,7 +108,7 @@ def _sentence(rows: Sequence[ScoreRow]) -> str:
 
 def _row_of(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
     """Return the score of one entry, whose runs have been `_judged`."""
-    unscored = ScoreRow(keys=grouping.key_row(keys), n=group.height, status="")
+    unscored = ScoreRow(keys=grouping.key_values(keys), n=group.height, status="")
     kinds = group.select(_KIND).unique()
     if kinds.height > 1:
         several = f"not one result: several of {', '.join(_KIND)} in one group"

@@ -48,7 +48,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Rep
         f"source {name}": blocking.values(runs, name, "--sources").cast(pl.String)
         for name in sources
     }
-    groups = [*grouping.groups(runs.with_columns(**values), by)]
+    groups = [*grouping.group_runs(runs.with_columns(**values), by)]
     several = f"a group has more than {_MOST} runs"
     raise_if(any(each.height > _MOST for _, each in groups), several, "--sources", "Add --where.")
     answers = [_of_group(keys, group, sources) for keys, group in groups]
@@ -64,17 +64,17 @@ def report(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Rep
             text = f"Variance of {_part(of_time[0])}: {shares}."
             sentences.append(f"{about}: {text}" if about else text)
     shown: list[Field[SourceRow]] = [
-        *fields.keys(grouping.shown_keys(rows, by)),
+        *fields.key_fields(grouping.shown_keys(rows, by)),
         Field(Column("part"), lambda row: Text(_part(row))),
-        *fields.keys(["source"], heads=False),
-        fields.reached(),
-        fields.number("values", "values"),
-        fields.number("share of variance [95%]", "share", "fraction", interval=True),
-        fields.number("std of log", "log_std", "fraction", rank=1),
+        *fields.key_fields(["source"], heads=False),
+        fields.reached_field(),
+        fields.number_field("values", "values"),
+        fields.number_field("share of variance [95%]", "share", "fraction", interval=True),
+        fields.number_field("std of log", "log_std", "fraction", rank=1),
         Field(Column("p", "right"), lambda row: PValue(row.p)),
     ]
     notes.append(note("definitions.sources"))
-    table = fields.table(rows, shown, "where the variance comes from")
+    table = fields.make_table(rows, shown, "where the variance comes from")
     text = " ".join(sentences)
     return Report("variance", tuple(rows), (table,), tuple(notes), text, by=grouping.row_keys(by))
 
@@ -107,7 +107,7 @@ def _of_group(
     rows = [
         SourceRow(
             name, part, group.height, reached, count, axis.name,
-            each.share, each.low, each.high, each.std, each.p, keys=grouping.key_row(keys),
+            each.share, each.low, each.high, each.std, each.p, keys=grouping.key_values(keys),
         )
         for part, y in logs.items()
         for name, count, each in zip(

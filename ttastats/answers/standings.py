@@ -36,11 +36,11 @@ _Size = tuple[League, Sequence[StandingRow]]
 def shown(report: Report, *, sort: str = "", top: int | None = None, confidence: float) -> Report:
     """Return a summary whose rows, for programs, are all unless `top` says less.
 
-    `sort` is a key of the rows, `top` the rows of each table, 0 for all; see `ordering.arranged`.
+    `sort` is a key of the rows, `top` the rows of each table, 0 for all; see `ordering.sort_rows`.
     People see the first, and which of these are shown to be faster.
     """
-    whole = ordering.arranged(report, sort=sort)
-    rows = whole if top is None else ordering.arranged(whole, top=top)
+    whole = ordering.sort_rows(report, sort=sort)
+    rows = whole if top is None else ordering.sort_rows(whole, top=top)
     return replace(rows, people=lambda: _seen(report, whole, rows, sort, top, confidence))
 
 
@@ -49,7 +49,7 @@ def _seen(
 ) -> Report:
     """Return what people see: the first `rows`, or sizes and the fastest of one."""
     first = TOP if top is None else top
-    part = ordering.arranged(whole, top=first)
+    part = ordering.sort_rows(whole, top=first)
     of_times = report.groups and all(isinstance(row, SummaryRow) for row in report.records)
     if sort or not first or not of_times:
         return replace(part, records=rows.records)
@@ -90,27 +90,29 @@ def _of_sizes(sizes: Sequence[_Size], title: str) -> Table:
     first = {id(one): one.name for (one, _), name in zip(rows, [None, *benchmarks], strict=False)
              if one.name != name}  # fmt: skip
     columns: list[Field[_Size]] = [
-        fields.words("entries", lambda size: f"{_entries(size):,}"),
+        fields.text_field("entries", lambda size: f"{_entries(size):,}"),
         Field(Column("shortest mean", names=True), lambda size: Text(size[0].entries[0].label)),
     ]
     if any(one.size is not None for one, _ in rows):
-        number: Field[_Size] = fields.words("accelerators", lambda size: f"{size[0].size or '–'}")
+        number: Field[_Size] = fields.text_field(
+            "accelerators", lambda size: f"{size[0].size or '–'}"
+        )
         columns.insert(0, number)
     if len(set(benchmarks)) > 1:
         columns.insert(0, Field(Column("benchmark"), lambda size: Text(first.get(id(size[0]), ""))))
     if any(models.values()):
         hardware = Column("hardware", rank=1)
         columns.append(Field(hardware, lambda size: Text(models[size[1][0].hardware])))
-    mean = fields.number(f"{axis.mean} [{level}]", "mean_seconds", axis.unit, interval=True)
+    mean = fields.number_field(f"{axis.mean} [{level}]", "mean_seconds", axis.unit, interval=True)
     fastest: Field[_Size] = Field(Column("fastest", rank=2), lambda size: Text(_leading(size[0])))
-    columns += [fields.of_part(mean, lambda size: size[1][0]), fastest]
+    columns += [fields.field_of_part(mean, lambda size: size[1][0]), fastest]
     hidden = len(sizes) - len(rows)
     below = [()] * (len(rows) - 1) + [
         (f"{hidden:,} sizes of fewer entries not shown: --top 0 shows all rows",) if hidden else ()
     ]
     about = benchmarks[0] if len(set(benchmarks)) == 1 else ""
     title = f"{' '.join(filter(None, (title, about)))}   {len(sizes)} sizes, the first of each"
-    return fields.table(rows, columns, title.strip(), below)
+    return fields.make_table(rows, columns, title.strip(), below)
 
 
 def _leading(one: League) -> str:
@@ -133,7 +135,7 @@ def _of_entries(
         *summary.more_fields(axis, confidence, rank=3),
     ]  # fmt: skip
     of = {row.rank: entry.row for row, entry in zip(rows, one.entries, strict=True)}
-    columns = [fields.of_part(field, lambda row: of[row.rank]) for field in more]
+    columns = [fields.field_of_part(field, lambda row: of[row.rank]) for field in more]
     return rank.table(one, rows, top, rank.details_of(report), columns)
 
 

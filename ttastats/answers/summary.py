@@ -75,28 +75,28 @@ def report(
     `ddof` is 1 for the sample standard deviation, 0 for the population's (Coleman et al. 2019).
     With `dots` every run is shown as one, below its row.
     """
-    groups = grouping.groups(runs, by)
+    groups = grouping.group_runs(runs, by)
     unsorted = rows_of(groups, ddof=ddof, confidence=confidence)
     order = sorted(
         range(len(unsorted)),
-        key=lambda place: grouping.unknown_last(
+        key=lambda place: grouping.sort_key(
             *_benchmark(unsorted[place]), unsorted[place].tta_mean_seconds
         ),
     )
     rows = [unsorted[place] for place in order]
-    parts = lazy_subset(groups.parts, order)
+    parts = lazy_subset(groups.frames, order)
     axis = axes.of(runs)
     shown = [
-        *fields.keys(grouping.shown_keys(rows, by)),
-        fields.reached(),
+        *fields.key_fields(grouping.shown_keys(rows, by)),
+        fields.reached_field(),
         # Times of several benchmarks are on no common axis.
         mean_field(axis, confidence, drawn=len(set(map(_benchmark, rows))) == 1),
         *more_fields(axis, confidence),
-        *fields.expected(rows, axis),
+        *fields.expected_time_field(rows, axis),
     ]
     notes = (*grouping.failed_notes(counted(runs, by)), *_notes(rows, parts, by, ddof))
     details = [*_strips(list(zip(rows, parts, strict=True)))] if dots else ()
-    answer = grouping.answer("summary", rows, shown, runs, by, notes, details=details)
+    answer = grouping.group_report("summary", rows, shown, runs, by, notes, details=details)
     return replace(answer, groups=parts)
 
 
@@ -106,17 +106,19 @@ def mean_field(
     """Return the column of the mean time of the runs that reached the target."""
     title = f"{axis.mean} [{percentages.percent_text(confidence)}]"
     key = "tta_mean_seconds"
-    return fields.number(title, key, axis.unit, interval=True, rank=rank, drawn=drawn)
+    return fields.number_field(title, key, axis.unit, interval=True, rank=rank, drawn=drawn)
 
 
 def more_fields(axis: axes.Axis, confidence: float, *, rank: int = 0) -> list[Field[SummaryRow]]:
     """Return the columns of what is behind a mean: CV, epochs, time per epoch."""
     level = percentages.percent_text(confidence)
-    shown = [fields.number(f"CV [{level}]", "cv", "fraction", interval=True, rank=rank)]
+    shown = [fields.number_field(f"CV [{level}]", "cv", "fraction", interval=True, rank=rank)]
     if axis.name != "epochs":
-        shown += fields.of(SummaryRow, "epochs_mean", rank=rank + 1)
+        shown += fields.number_fields(SummaryRow, "epochs_mean", rank=rank + 1)
     if not axis.progress:
-        shown.append(fields.number(axis.per_epoch, "epoch_seconds_mean", axis.unit, rank=rank + 2))
+        shown.append(
+            fields.number_field(axis.per_epoch, "epoch_seconds_mean", axis.unit, rank=rank + 2)
+        )
     return shown
 
 
@@ -166,13 +168,13 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
     )
     return [
         SummaryRow(
-            keys=grouping.key_row(keys),
+            keys=grouping.key_values(keys),
             n=n,
             reached=n_reached,
             cv_withheld=code,
             axis=axis.name,
             flags=[
-                *(["mixed_speeds"] if mixed[place] and two_speeds(groups.parts[place]) else []),
+                *(["mixed_speeds"] if mixed[place] and two_speeds(groups.frames[place]) else []),
                 *(["runs_vary"] if tuple(keys.values()) in pooled else []),
             ],
             **{name: values[place] for name, values in columns.items()},
@@ -238,7 +240,7 @@ def _strips(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[tupl
         far = high > _FAR * low
         place = math.log if far else float
         reached, failed = group.filter("reached"), group.filter(~pl.col("reached"))
-        marks = strips.strip(
+        marks = strips.draw_strip(
             [place(time) for time in _positive(reached, "tta_seconds")],
             [place(time) for time in _positive(failed, "observed_seconds")],
             place(low),

@@ -52,7 +52,7 @@ def grids(
     """
     facts = (
         pl.concat(sides, how="vertical_relaxed")
-        .filter(schema.of_evaluations())
+        .filter(schema.is_evaluation())
         .group_by(*by, "metric")
         .agg(
             higher=direction.of_group(),

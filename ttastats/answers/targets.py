@@ -149,7 +149,7 @@ def _runs(
         judged = [
             {
                 tuple(keys.values()): group
-                for keys, group in grouping.groups(
+                for keys, group in grouping.group_runs(
                     axes.on(time_to_target.runs_at(side.evaluations, now, by), axis), by
                 )
             }
@@ -312,18 +312,18 @@ def _table(
 
     expected = "ERT" if axis.is_time else axis.expected
     shown: list[Field[TargetRow]] = [
-        *fields.keys(grouping.shown_keys(rows, by)),
-        Field(Column("metric", rank=2), partial(fields.key, "metric")),
-        fields.words("target", lambda row: f"{row.target:.7g}{' *' * row.official}"),
-        fields.words("A reached", lambda row: f"{row.reached_a}/{row.n_a}"),
-        fields.number(f"A {expected}", "ert_a_seconds", axis.unit),
+        *fields.key_fields(grouping.shown_keys(rows, by)),
+        Field(Column("metric", rank=2), partial(fields.key_cell, "metric")),
+        fields.text_field("target", lambda row: f"{row.target:.7g}{' *' * row.official}"),
+        fields.text_field("A reached", lambda row: f"{row.reached_a}/{row.n_a}"),
+        fields.number_field(f"A {expected}", "ert_a_seconds", axis.unit),
     ]
     title = grouping.common_title(rows, by)
     if len(labels) == 2:
         title = f"{title}   A = {labels[0]}   B = {labels[1]}".strip()
         compared: list[Field[AgainstKeys]] = [
-            fields.words("B reached", lambda b: f"{b.reached_b}/{b.n_b}"),
-            fields.number(f"B {expected}", "ert_b_seconds", axis.unit),
+            fields.text_field("B reached", lambda b: f"{b.reached_b}/{b.n_b}"),
+            fields.number_field(f"B {expected}", "ert_b_seconds", axis.unit),
             Field(
                 Column(f"{axis.ratio} [95% CI]"),
                 lambda b: Quantity(b.speedup, "ratio", b.speedup_low, b.speedup_high),
@@ -331,5 +331,5 @@ def _table(
             Field(Column("p", "right"), lambda b: PValue(b.p_adjusted)),
             Field(Column("verdict"), verdict),
         ]
-        shown += [fields.of_part(field, lambda row: row.against) for field in compared]
-    return fields.table(rows, shown, title)
+        shown += [fields.field_of_part(field, lambda row: row.against) for field in compared]
+    return fields.make_table(rows, shown, title)

@@ -69,26 +69,30 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
     `ddof` is 1 for the sample standard deviation, 0 for the population's. Shares have
     intervals from 10 runs on.
     """
-    rows = _rows_of(grouping.groups(runs, by), ddof)
+    rows = _rows_of(grouping.group_runs(runs, by), ddof)
     axis = axes.of(runs)
     shown: list[Field[VarianceRow]] = [
-        *fields.keys(grouping.shown_keys(rows, by)),
-        fields.reached(),
+        *fields.key_fields(grouping.shown_keys(rows, by)),
+        fields.reached_field(),
     ]
     if axis.progress:  # what counts training itself has no part that is time
         shown += [
-            fields.number(axis.mean, "tta_mean_seconds", axis.unit, std="tta_std_seconds"),
-            *fields.of(VarianceRow, "cv"),
+            fields.number_field(axis.mean, "tta_mean_seconds", axis.unit, std="tta_std_seconds"),
+            *fields.number_fields(VarianceRow, "cv"),
         ]
     else:
         shown += [
-            *fields.of(VarianceRow, "epochs_mean"),
-            fields.number(axis.per_epoch, "epoch_seconds_mean", axis.unit, std="epoch_seconds_std"),
-            *fields.of(VarianceRow, "cv_ratio"),
-            *fields.of(VarianceRow, "share_epochs", rank=1),
-            fields.number(f"share of {_per_epoch(axis)}", "share_epoch_time", "fraction", rank=2),
+            *fields.number_fields(VarianceRow, "epochs_mean"),
+            fields.number_field(
+                axis.per_epoch, "epoch_seconds_mean", axis.unit, std="epoch_seconds_std"
+            ),
+            *fields.number_fields(VarianceRow, "cv_ratio"),
+            *fields.number_fields(VarianceRow, "share_epochs", rank=1),
+            fields.number_field(
+                f"share of {_per_epoch(axis)}", "share_epoch_time", "fraction", rank=2
+            ),
         ]
-    return grouping.answer("variance", rows, shown, runs, by, _notes(rows, by, ddof, axis))
+    return grouping.group_report("variance", rows, shown, runs, by, _notes(rows, by, ddof, axis))
 
 
 #: Notes on groups without a share of the variance, or without an interval of it.
@@ -148,7 +152,7 @@ def _rows_of(groups: Groups, ddof: int) -> list[VarianceRow]:
     }
     return [
         VarianceRow(
-            keys=grouping.key_row(keys),
+            keys=grouping.key_values(keys),
             axis=axis.name,
             **{name: values[place] for name, values in columns.items()},
         )

@@ -99,7 +99,7 @@ def html_report(
     """
     from ttastats.output.page import content, document, place, second_look
     from ttastats.output.plots import kinds, speedups, tta
-    from ttastats.report.render.shortening import shortened
+    from ttastats.report.render.shortening import shorten_names
 
     raise_if(
         len(sources) < 2 and (fail_on or require or also),
@@ -116,7 +116,7 @@ def html_report(
     names = question.short_labels(sources, what.labels)
     choices = question.sides(sources, what, what.budget)
     names = question.side_names(choices, names)
-    short = shortened(names, _LONGEST_LABEL) or {}  # sentences repeat them
+    short = shorten_names(names, _LONGEST_LABEL) or {}  # sentences repeat them
     made = _material(choices, what, [short.get(name, name) for name in names])
     runs = [side.runs for side in choices]
     answer = (

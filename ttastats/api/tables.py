@@ -15,7 +15,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.ingestion import given
 from ttastats.outcomes import settings, time_to_target
 from ttastats.report.answer import Report
-from ttastats.report.ordering import filtered
+from ttastats.report.ordering import filter_rows
 from ttastats.sides import question
 from ttastats.sides.options import AtBudget, several
 from ttastats.sides.question import Chosen, Question, Source, chosen
@@ -38,7 +38,7 @@ def answered(report: Report, *sides: Chosen) -> Report:
         letter = chr(ord("A") + number)
         notes += [note.prefixed(letter) for note in side.notes if note not in everywhere]
     try:
-        report = filtered(report, sides[0].of_answer)
+        report = filter_rows(report, sides[0].of_answer)
     except TtastatsError as error:
         if not error.what.startswith("unknown column"):
             raise
@@ -120,9 +120,9 @@ def filter(  # noqa: A001 - the name of the command
     anew = not where and place.is_dir() and [path.resolve() for path in inputs] == [place.resolve()]
     if not anew:
         atomic.expect_no_input(place, inputs)
-    state, manifest = store.state_of(place), store.manifest_of(place) if anew else ""
-    store.expect_place(place, in_parts=in_parts or place.is_dir())
-    every = store.together([given.tidy(source) for source in sources])
+    state, manifest = store.table_state(place), store.read_manifest(place) if anew else ""
+    store.expect_output(place, in_parts=in_parts or place.is_dir())
+    every = store.concatenate([given.tidy(source) for source in sources])
     side = chosen(every, where, by_evaluation=True) if where else None
     known = [problem for source in sources for problem in given.problems(source)]
     done = subset.write(
@@ -133,7 +133,7 @@ def filter(  # noqa: A001 - the name of the command
         in_parts=in_parts or place.is_dir(),
         manifest=manifest,
         expected=[state],
-        partition=(RUNS.partition_of(place) or None) if anew else None,
+        partition=(RUNS.partition_columns(place) or None) if anew else None,
     )
     return replace(done, notes=tuple(note.text for note in side.notes)) if side else done
 
@@ -163,7 +163,7 @@ def problems(
     ]
     every = pl.concat(tables).unique(["table", *schema.RUN], maintain_order=True)
     known = [problem for table in given_tables for problem in given.problems(table)]
-    rows = store.together([given.tidy(table) for table in given_tables])
+    rows = store.concatenate([given.tidy(table) for table in given_tables])
     if not where:
         return problems_report.report(known, every, every, rows, several(codes))
     side = chosen(rows, where, by_evaluation=True)

@@ -69,6 +69,6 @@ def _unique(column: str, files: Sequence[Path]) -> pl.Series | None:
     from ttastats.table import store
 
     try:
-        return store.read(files).select(pl.col(column).unique()).collect().to_series()
+        return store.read_tables(files).select(pl.col(column).unique()).collect().to_series()
     except (OSError, TtastatsError, ValueError, pl.exceptions.PolarsError):
         return None

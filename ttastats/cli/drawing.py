@@ -98,7 +98,7 @@ def report(
         size = f"{page.size / 1e6:.1f} MB"
         say(f"wrote {output}: {page.counted}, {page.plots} plots, {size}")
     if page.gate is not None and not page.gate.passed:
-        say(*words.gate(page.gate))
+        say(*words.gate_lines(page.gate))
         raise typer.Exit(3)
 
 

@@ -18,7 +18,7 @@ import typer
 
 from ttastats.base.errors import TtastatsError
 from ttastats.cli.options import Output
-from ttastats.report.render.harmless import visible
+from ttastats.report.render.harmless import escape_invisible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -34,12 +34,16 @@ def show(report: Report, output: Output) -> None:
     """Print a report in the format asked for; a table taller than the screen is paged."""
     output_format = output.output_format
     if output_format == "table":
-        _print_table(report.seen, output)
+        _print_table(report.displayed, output)
     else:
         from ttastats.report.render import as_csv, as_json, as_markdown
 
-        renders = {"json": as_json.render, "csv": as_csv.render, "md": as_markdown.render}
-        shown = report.seen if output_format == "md" else report
+        renders = {
+            "json": as_json.render_json,
+            "csv": as_csv.render_csv,
+            "md": as_markdown.render_markdown,
+        }
+        shown = report.displayed if output_format == "md" else report
         typer.echo(renders[output_format](shown).rstrip("\n"))
     if output_format == "csv":
         for note in report.notes:
@@ -49,7 +53,7 @@ def show(report: Report, output: Output) -> None:
     if gate and (output_format == "csv" or not (gate.passed or sys.stdout.isatty())):
         from ttastats.report.render import words
 
-        say(*words.gate(gate))
+        say(*words.gate_lines(gate))
 
 
 def _print_table(report: Report, output: Output) -> None:
@@ -61,10 +65,10 @@ def _print_table(report: Report, output: Output) -> None:
     if not console.is_terminal:
         columns = os.environ.get("COLUMNS", "")
         width = int(columns) if columns.isdecimal() and int(columns) else as_table.WIDTH
-        as_table.render(report, console, width=width, verbose=output.verbose)
+        as_table.print_report(report, console, width=width, verbose=output.verbose)
         return
     with console.capture() as capture:
-        as_table.render(report, console, width=console.width, verbose=output.verbose)
+        as_table.print_report(report, console, width=console.width, verbose=output.verbose)
     text = capture.get()
     words = pager_words(os.environ) if not output.no_pager and not console.is_dumb_terminal else ()
     taller = text.count("\n") >= console.height
@@ -108,7 +112,7 @@ def show_page(html: str) -> None:
 def say(*lines: str) -> None:
     """Print lines that are not the result; a line feed in one of them is spelled out."""
     for line in lines:
-        typer.echo(visible(line), err=True)
+        typer.echo(escape_invisible(line), err=True)
 
 
 def say_error(error: TtastatsError) -> None:

@@ -125,7 +125,7 @@ def _run(name: str, path: Path, recorded: Recorded, setup: Setup) -> list[Path]:
     request = workload.Request(
         name, options, recorded.steps, recorded.sizes(), recorded.ablation, layers
     )
-    store.write_profile(workload.recorded(request), path)
+    store.write_profile(workload.profile_workload(request), path)
     return [path]
 
 

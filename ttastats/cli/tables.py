@@ -258,7 +258,7 @@ def claim(
     $ ttastats claim runs.parquet --seconds '<= 80'
     """
     from ttastats.answers.claim import ClaimRow  # polars costs start-up time
-    from ttastats.report.row import of_kind
+    from ttastats.report.row import expect_kind
 
     report = tta.claim(
         files,
@@ -270,7 +270,7 @@ def claim(
         prior=list(prior) or None,
         **keywords,
     )
-    return report, 0 if all(row.holds for row in of_kind(report.records, ClaimRow)) else 3
+    return report, 0 if all(row.holds for row in expect_kind(report.records, ClaimRow)) else 3
 
 
 def record(
@@ -296,7 +296,7 @@ def record(
     $ ttastats record --rules list
     """
     from ttastats.answers.record.record import RecordRow, of_rules  # polars costs start-up time
-    from ttastats.report.row import of_kind
+    from ttastats.report.row import expect_kind
 
     if rules == "list":
         return of_rules()
@@ -310,7 +310,7 @@ def record(
         target=target,
         where=where,
     )
-    records = [row.verdict == "record" for row in of_kind(report.records, RecordRow)]
+    records = [row.verdict == "record" for row in expect_kind(report.records, RecordRow)]
     return report, 0 if all(records) else 3
 
 
@@ -363,5 +363,5 @@ def arranged(report: Report, sort: str, top: int | None) -> Report:
     """Return a report with the rows of each benchmark sorted, and only the first of them."""
     from ttastats.report import ordering  # polars costs start-up time
 
-    made = ordering.arranged(report, sort=sort, top=top or 0)
-    return ordering.first_rows(made) if top is None else made
+    made = ordering.sort_rows(report, sort=sort, top=top or 0)
+    return ordering.default_rows(made) if top is None else made

@@ -82,7 +82,7 @@ class Setup(Recipe):
         from ttastats.trainer import workloads
         from ttastats.trainer.settings import Overrides
 
-        recipe = workloads.load(workload).recipe
+        recipe = workloads.load_workload(workload).recipe
         texts = {
             name: "true" if text is True else text
             for name in (*(each.name for each in fields(Recipe)), *ENDS)
@@ -94,7 +94,7 @@ class Setup(Recipe):
             raise_if(wrong, wrong, f"--set {setting}", "Write --set NAME=VALUE once.")
             texts[name] = text
         values = {
-            name: [recipe.read(name, word.strip()) for word in text.split(",")]
+            name: [recipe.parse_value(name, word.strip()) for word in text.split(",")]
             for name, text in texts.items()
         }
         once = {name: value for name, (value, *others) in values.items() if not others}
@@ -141,14 +141,14 @@ def train(
     folder = TemporaryDirectory(prefix="ttastats-") if emit_log is None else nullcontext(emit_log)
     with folder as root:
         request = experiment.Request(workload, Path(root), org, system, dawnbench)
-        plan = experiment.plan(request, options, range(seed, seed + runs))
+        plan = experiment.plan_runs(request, options, range(seed, seed + runs))
         results = _made(plan, write_dawnbench=dawnbench)
         if results is None:
             return
-        table = after.table_of(results)
+        table = after.table_of_logs(results)
         report = tta.summary(table)
         show(report, _UNPAGED)
-        say(*after.remarks(table))
+        say(*after.variation_remarks(table))
     _say_next(report, emit_log, results[0].parent.parent)
 
 
@@ -192,18 +192,18 @@ def sweep(
     if until_decided:
         _until_decided(request, options, grid, seed, MAX_RUNS if max_runs is None else max_runs)
         return
-    plan = experiment.plan(request, options, range(seed, seed + runs), grid)
+    plan = experiment.plan_runs(request, options, range(seed, seed + runs), grid)
     results = _made(plan)
     if results is None:
         return
-    table = after.table_of(results)
-    report = tables.report(table, {name: place.system for name, place in plan.setups.items()})
+    table = after.table_of_logs(results)
+    report = tables.sweep_report(table, {name: place.system for name, place in plan.setups.items()})
     show(report, _UNPAGED)
     if len(grid) > 1:
         contended = any(note.code == "contended" for note in report.notes)
         with suppress(TtastatsError):  # too few runs of a value
             show(tta.effects(table, on=[*grid], unit="cpu-seconds" if contended else ""), _UNPAGED)
-    say(*after.odd_data(table))
+    say(*after.data_remarks(table))
     _say_next(report, emit_log, results[0].parent.parent)
 
 
@@ -213,16 +213,18 @@ def _until_decided(
     """Add runs to two setups while a plan of looks is undecided, and say what came of it."""
     from ttastats.trainer import after, experiment, until_decided
 
-    first = experiment.plan(request, options, range(seed, seed + 1), grid)
-    until_decided.check(list(first.setups), max_runs)
+    first = experiment.plan_runs(request, options, range(seed, seed + 1), grid)
+    until_decided.expect_two_setups(list(first.setups), max_runs)
     results = [place.results for place in first.setups.values()]
 
     def made(n: int) -> pl.DataFrame:
-        experiment.make(experiment.plan(request, options, range(seed, seed + n), grid).missing)
-        return after.table_of(results)
+        experiment.make_runs(
+            experiment.plan_runs(request, options, range(seed, seed + n), grid).missing
+        )
+        return after.table_of_logs(results)
 
     systems = {name: place.system for name, place in first.setups.items()}
-    decided = until_decided.run(made, systems, seed, max_runs)
+    decided = until_decided.run_until_decided(made, systems, seed, max_runs)
     show(decided.report, _UNPAGED)
     say(decided.remark)
     _say_next(decided.report, request.root, results[0].parent.parent)
@@ -233,10 +235,10 @@ def _made(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:
     from ttastats.trainer import experiment
 
     there = len(plan.runs) - len(plan.missing)
-    if there and experiment.leads():
+    if there and experiment.is_leader():
         say(f"{there} of {len(plan.runs)} runs are already complete")
-    experiment.make(plan.missing, write_dawnbench=write_dawnbench)
-    return [place.results for place in plan.setups.values()] if experiment.leads() else None
+    experiment.make_runs(plan.missing, write_dawnbench=write_dawnbench)
+    return [place.results for place in plan.setups.values()] if experiment.is_leader() else None
 
 
 @contextmanager
@@ -256,7 +258,7 @@ def _say_where(workload: str, emit_log: Path | None) -> None:
     """Print which workload is trained and where its logs go, if they are kept."""
     from ttastats.trainer import experiment
 
-    if emit_log is not None and experiment.leads():
+    if emit_log is not None and experiment.is_leader():
         say(f"workload {workload}, logs in {emit_log}/")
 
 

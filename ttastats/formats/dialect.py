@@ -68,11 +68,11 @@ class Log(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> PurePosixPath:
-        """Return the absolute place of the log."""
+        """Return the absolute path of the log."""
         return self.folder / self.name
 
     def read(self) -> bytes:
-        """Return the whole log at once, for formats whose logs are small.
+        """Return the whole content of a log, for formats whose logs are small.
 
         Raises
         ------
@@ -87,12 +87,12 @@ class Dialect(Protocol):
 
     @property
     def name(self) -> str:
-        """The name shown to users and stored with each run."""
+        """Return the name shown to users and stored with each run."""
         ...
 
     @property
     def recognises(self) -> Callable[[bytes], bool] | Callable[[bytes, str], bool]:
-        """What tells from the first block of a file whether it is of this format.
+        """Return a function of the first block (and path) that tells if a file is of this format.
 
         It may ask for the absolute path of the file too, as the second argument. Where it is
         asked with an empty block, the path alone decides.
@@ -100,7 +100,7 @@ class Dialect(Protocol):
         ...
 
     def parse(self, log: Log, /) -> Iterable[Run | Problem]:
-        """Return runs of a log, and problems that belong to no run. Never raises on bad bytes."""
+        """Return the runs of a log, and problems that belong to no run; bad bytes never raise."""
         ...
 
 
@@ -114,7 +114,7 @@ def log_from_bytes(
     block: Block | None = None,
     named: Mapping[str, str] | None = None,
 ) -> Log:
-    """Return a log that lives in memory; `companions` maps absolute paths to bytes."""
+    """Return a log in memory; `companions` maps absolute paths to the bytes of other files."""
     files = {PurePosixPath(name): content for name, content in (companions or {}).items()}
     place = PurePosixPath(path)
     return Log(
@@ -123,15 +123,15 @@ def log_from_bytes(
         lambda: iter((data,)),
         files.get,
         round,
-        lambda folder: listed(files, folder),
+        lambda folder: list_directly(files, folder),
         metrics,
         block,
         named or {},
     )
 
 
-def listed(files: Iterable[PurePosixPath], folder: PurePosixPath) -> tuple[str, ...]:
-    """Return what lies directly in a folder, of all files there are, as `Log.listing` does."""
+def list_directly(files: Iterable[PurePosixPath], folder: PurePosixPath) -> tuple[str, ...]:
+    """Return the names of the files that are directly in a folder, as `Log.listing` does."""
     depth = len(folder.parts)
     below = (file.parts for file in files if file.parts[:depth] == folder.parts)
     names = {f"{parts[depth]}/" if len(parts) > depth + 1 else parts[depth] for parts in below}

@@ -14,7 +14,7 @@ import polars as pl
 import xxhash
 
 from ttastats.base.records import Problem, Run
-from ttastats.formats.own_logs.block import Block, fields_of
+from ttastats.formats.own_logs.block import Block, run_fields
 from ttastats.ingestion.described import block_for
 from ttastats.ingestion.sources import Source
 from ttastats.table import tables
@@ -26,7 +26,7 @@ _SHARED = (
 )  # fmt: skip
 #: What runs of one set share; their seeds count it.
 _SET = ("suite", "round", "benchmark", "division", "submitter", "system", "entry")
-#: The columns of `tables.heads` that are looked at here.
+#: The columns of `tables.run_heads` that are looked at here.
 COLUMNS = (*_SHARED, "seed")
 #: The code of a file that is no log although its name is one of a numbered set of logs.
 _UNLIKE = "not_like_its_set"
@@ -50,7 +50,7 @@ def rows(
     Parameters
     ----------
     runs
-        The runs that were read (`tables.heads`).
+        The runs that were read (`tables.run_heads`).
     sources
         All files that were given.
     problems
@@ -77,7 +77,7 @@ def rows(
         tables.SourcedRun(run, name, xxhash.xxh3_128_hexdigest(name.encode()), 0, "")
         for name, run in absent
     ]
-    return tables.frame_of(sourced).with_columns(
+    return tables.table_of_runs(sourced).with_columns(
         pl.lit(None, pl.String).alias(name) for name in ("source_digest", "dialect")
     )
 
@@ -108,7 +108,7 @@ def _unreadable(
     base = posixpath.basename(source.file.name)
     place = f"{source.container.folder(source.file.name)}/{base}"
     hit = block_for(place, blocks, with_pattern=True)
-    named = {key: value for key, value in fields_of(hit[1] if hit else {}).items() if value}
+    named = {key: value for key, value in run_fields(hit[1] if hit else {}).items() if value}
     beside = _beside(source.name, runs)
     if "entry" in named:
         beside = beside.filter(pl.col("entry") == named["entry"])

@@ -31,11 +31,11 @@ def append(
     before, more = manifest.read(path), manifest.read(new)
     read = more.get("files", {}).keys()
     # Columns that cut the folder come last as a part is read.
-    old = {name: RUNS.scan(path, name).select(schema.NAMES) for name in RUNS.parts_of(path)}
+    old = {name: RUNS.scan(path, name).select(schema.NAMES) for name in RUNS.part_names(path)}
     again = [name for name, rows in old.items() if _has(rows, read)]
     known = pl.concat(old.values()).filter(pl.col("content_digest").is_not_null())
     known = known.filter(~pl.col("source").is_in([*read]))
-    rows = store.read([new])
+    rows = store.read_tables([new])
     first = (
         known.join(rows, on="content_digest", how="semi")
         .group_by("content_digest")
@@ -49,15 +49,15 @@ def append(
     )
     stay = [old[name].filter(~pl.col("source").is_in([*read])) for name in again]
     every = pl.concat([*stay, marked]).sort(schema.ORDER, maintain_order=True)
-    problems = [each for each in store.problems_of(path) if each.source not in read]
+    problems = [each for each in store.read_problems(path) if each.source not in read]
     store.write(
         every,
         path,
         manifest=manifest.joined(before, more),
-        problems=[*problems, *store.problems_of(new)],
+        problems=[*problems, *store.read_problems(new)],
         in_parts=True,
         expected=[state],
-        partition=partition or RUNS.partition_of(path) or (),
+        partition=partition or RUNS.partition_columns(path) or (),
         kept=[name for name in old if name not in again],
     )
 

@@ -100,7 +100,7 @@ def gathered(
 
     if description.options:
         blocks = [
-            config.described(
+            config.complete_block(
                 description.options, _option, root, quiet="files" not in description.options
             )
             for root in roots_of(paths)
@@ -219,7 +219,7 @@ def block_for(
             continue
         if block.files is None:
             return block, {}
-        named = patterns.matched(block.files, below)
+        named = patterns.match_path(block.files, below)
         if named is not None:
             return block, named
     return None

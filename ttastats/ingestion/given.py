@@ -21,7 +21,7 @@ from ttastats.base.stores import Place, Url, parse_place
 from ttastats.formats.own_logs import GUESSED
 from ttastats.table import store, tables
 from ttastats.table.conform import conform
-from ttastats.table.frames import Frame, as_polars, is_frame
+from ttastats.table.frames import Frame, is_frame, to_polars
 
 if TYPE_CHECKING:
     from ttastats.ingestion.cache import Watched
@@ -109,8 +109,8 @@ def tidy(source: Source) -> pl.LazyFrame:
         It is neither files nor a frame, or cannot be used as a table.
     """
     if is_frame(source):
-        return conform(as_polars(source), f"the {type(source).__name__}")
-    return store.read(_tables(source))
+        return conform(to_polars(source), f"the {type(source).__name__}")
+    return store.read_tables(_tables(source))
 
 
 def each(source: Source) -> list[Source]:
@@ -126,8 +126,8 @@ def each(source: Source) -> list[Source]:
 def problems(source: Source) -> list[Problem]:
     """Return everything that was found wrong with what a table was read from."""
     if is_frame(source):
-        return tables.problems_of(tidy(source))
-    return [problem for path in _tables(source) for problem in store.problems_of(path)]
+        return tables.run_problems(tidy(source))
+    return [problem for path in _tables(source) for problem in store.read_problems(path)]
 
 
 def _tables(source: Source) -> list[Place]:
@@ -138,7 +138,7 @@ def _tables(source: Source) -> list[Place]:
 
         how = READING.get()
         table, account = cache.table(logs, keep=how.keep, watched=how.watched, guess=how.guess)
-        how.on_read(Read(tuple(logs), store.problems_of(table), account))
+        how.on_read(Read(tuple(logs), store.read_problems(table), account))
         files.append(table)
     return files
 

@@ -19,7 +19,7 @@ from msgspec import structs
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Dialect, Log
 from ttastats.formats.own_logs import patterns, setups
-from ttastats.formats.own_logs.block import fields_of
+from ttastats.formats.own_logs.block import run_fields
 from ttastats.formats.own_logs.setups import MARK
 from ttastats.ingestion.containers import Container, Memory, Refused, Tracking
 from ttastats.ingestion.sources import Source
@@ -150,10 +150,10 @@ def _with_settings(
     names = [*files, *(["the log"] if logged else [])]
     settings = {**beside, **logged}
     extra = {**run.extra, "settings": settings} if settings else run.extra
-    every = setups.recorded(extra)
+    every = setups.recorded_settings(extra)
     run = structs.replace(
         run,
-        seed=setups.seed_of(every) if run.seed is None else run.seed,
+        seed=setups.recorded_seed(every) if run.seed is None else run.seed,
         extra=extra,
         problems=(*run.problems, *problems),
     )
@@ -161,7 +161,7 @@ def _with_settings(
     if block is not None and settings:
         texts = {key: text for key, text in block.fields.items() if getattr(run, key) is None}
         known = {key: str(value) for key, value in every.items() if value is not None}
-        run = structs.replace(run, **fields_of(patterns.filled(texts, known)))
+        run = structs.replace(run, **run_fields(patterns.fill_names(texts, known)))
     return _marked(run, log, source, dialect, names, every)
 
 
@@ -174,7 +174,7 @@ def _marked(
     settings: Mapping[str, Any],
 ) -> Run:
     """Return a run with what its entry is inferred from, if nobody named it."""
-    is_told = dialect.name in _RECORDING and run.entry == setups.entry_of(settings)
+    is_told = dialect.name in _RECORDING and run.entry == setups.entry_name(settings)
     is_folder = dialect.name in _FOLDERS and "entry" not in log.named
     is_folder = is_folder and (log.block is None or "entry" not in log.block.fields)
     if run.entry is not None and not is_folder and not is_told:
@@ -209,7 +209,7 @@ def _place(source: Source, log: Log, entry: str | None) -> list[str]:
 
 
 def _tells(part: str) -> bool:
-    return not part.isdecimal() and bool(setups.split(part)[0])
+    return not part.isdecimal() and bool(setups.split_run_number(part)[0])
 
 
 def of_runs(rows: pl.DataFrame) -> list[Inferred]:
@@ -219,9 +219,9 @@ def of_runs(rows: pl.DataFrame) -> list[Inferred]:
         return []
     found = []
     for row in marked.select(COLUMNS).unique(schema.RUN, maintain_order=True).iter_rows(named=True):
-        fields = schema.recorded(row.pop("extra"))
+        fields = schema.parse_extra(row.pop("extra"))
         if isinstance(mark := fields.get(MARK), Mapping):
-            found.append(Inferred(**row, mark=mark, settings=setups.recorded(fields)))
+            found.append(Inferred(**row, mark=mark, settings=setups.recorded_settings(fields)))
     return found
 
 
@@ -230,7 +230,7 @@ def settled(runs: Sequence[Inferred]) -> tuple[pl.DataFrame, list[Problem]]:
 
     The frame has the columns of `schema.RUN`, `entry` and `seed`.
     """
-    named = setups.settled(
+    named = setups.infer_setups(
         [
             setups.Seen(
                 (run.dialect, run.benchmark),

@@ -151,7 +151,7 @@ def ingest(
         _expect_no_table(Path(path))
     target = stores.parse_place(output or default_output(paths))
     in_parts = str(output or "").endswith(("/", os.sep)) or target.is_dir()
-    store.expect_place(target, in_parts=in_parts)
+    store.expect_output(target, in_parts=in_parts)
     _expect_parts(target, partition, append=append, in_parts=in_parts)
     reading = Reading(registry.named(dialect).name if dialect else None, round, metrics)
     description = Description(block, config, guess)
@@ -162,7 +162,7 @@ def ingest(
             atomic.temporary_folder(target) as folder,
             Workers(workers, executor) as readers,
         ):
-            state = store.state_of(target)
+            state = store.table_state(target)
             if state is not None and append:
                 (made := folder / "made").mkdir()
                 new = Spool(folder, made / "new.parquet")
@@ -203,7 +203,7 @@ def _expect_parts(target: Place, partition: Sequence[str], *, append: bool, in_p
 
 def _expect_no_table(path: Path) -> None:
     """Raise an error that says what to do with a table, if a path is one."""
-    if path.exists() and store.is_ours(path):
+    if path.exists() and store.is_ttastats_table(path):
         raise TtastatsError(
             "is already a table, not logs",
             where=str(path),
@@ -230,7 +230,7 @@ def _ingest(
     The table `joins` another, which is no source either.
     """
     target = spool.output
-    state = store.state_of(target)
+    state = store.table_state(target)
     listed = find([str(path) for path in paths])
     if state is None:  # all of them will be read
         listed = _start_early(listed, readers)
@@ -256,11 +256,11 @@ def _ingest(
     others, parts, together = (
         manifest.unchanged_of(before, kind, unchanged) for kind in ("others", "parts", "together")
     )
-    known = store.problems_of(target) if unchanged else []
+    known = store.read_problems(target) if unchanged else []
     problems = [each for each in known if each.source in unchanged or each.code in absent.CODES]
     problems += [*guessed, *described.unused(blocks, sources)]
     if manifest.is_whole(before, fresh, unchanged):  # nothing to write, then
-        runs = tables.heads(store.read([target]))
+        runs = tables.run_heads(store.read_tables([target]))
         account = _account(runs, sources, problems, others, parts, target, unchanged)
         return replace(account, written=False)
     derived = (*absent.CODES, inferred.CODE)
@@ -279,12 +279,12 @@ def _ingest(
         marked += result.inferred
     rows = pl.scan_ipc(files) if files else pl.LazyFrame(schema=schema.POLARS)
     if unchanged:
-        kept = store.rows_of(target, unchanged).filter(schema.of_runs())
+        kept = store.rows_of_sources(target, unchanged).filter(schema.is_run())
         marked += inferred.of_runs(kept.select(inferred.COLUMNS).unique(schema.RUN).collect())
-        rows = tables.merged(rows, kept)
+        rows = tables.merge_sorted(rows, kept)
     renamed, taken_for = inferred.settled(sorted(marked, key=lambda run: (run.source, run.run_id)))
     rows, problems = inferred.renamed(rows, renamed), [*problems, *taken_for]
-    runs = tables.heads(rows, absent.COLUMNS)
+    runs = tables.run_heads(rows, absent.COLUMNS)
     if runs.is_empty():
         profiled = {problem.source for problem in problems if problem.code == traces.CODE}
         if profiled:
@@ -292,7 +292,7 @@ def _ingest(
             rest = [problem for problem in problems if problem.code != traces.CODE]
             return _profile(of_traces, sources, rest, others, target, words, state)
         raise _nothing(paths, sources, problems, parts)
-    cut = partition or (state is not None and in_parts and RUNS.partition_of(target)) or ()
+    cut = partition or (state is not None and in_parts and RUNS.partition_columns(target)) or ()
     lost = {each.source for each in problems if each.code == "unreadable_file"}
     # What a store or a server did not give is asked for again.
     told = [each for each in sources if each.name not in lost or not each.is_remote()]
@@ -300,11 +300,11 @@ def _ingest(
     problems += absent.unlike(runs.get_column("source"), others)
     left_out = absent.rows(runs, sources, problems, blocks)
     if left_out.height:
-        rows = tables.merged(rows, left_out.lazy())
+        rows = tables.merge_sorted(rows, left_out.lazy())
         missing = left_out.lazy().filter(pl.col("run_status") == "missing")
-        problems += tables.problems_of(missing)
+        problems += tables.run_problems(missing)
     store.write(
-        tables.marked(rows, runs),
+        tables.mark_copies(rows, runs),
         target,
         manifest=record,
         problems=problems,

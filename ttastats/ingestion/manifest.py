@@ -56,13 +56,13 @@ def record(
         "parts": list(parts),
         "together": list(together),
     }
-    return footer.packed(fields)
+    return footer.pack_json(fields)
 
 
 def read(path: Place) -> Manifest:
     """Return the manifest of a file, empty where there is none, or none that can be used."""
     try:
-        return msgspec.convert(footer.unpacked(store.manifest_of(path)), Manifest)
+        return msgspec.convert(footer.unpack_json(store.read_manifest(path)), Manifest)
     except (limits.TooLargeError, msgspec.ValidationError):
         return {}
 
@@ -81,7 +81,7 @@ def joined(before: Manifest, more: Manifest) -> str:
         kind: [*{*before.get(kind, ())} - more.get("files", {}).keys(), *more.get(kind, ())]
         for kind in _KINDS
     }
-    return footer.packed({**more, **lists, "files": files | more.get("files", {})})
+    return footer.pack_json({**more, **lists, "files": files | more.get("files", {})})
 
 
 def new(before: Manifest | None, sources: Sequence[Source], reader: Reader) -> list[Source]:

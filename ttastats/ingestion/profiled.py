@@ -46,7 +46,7 @@ def is_profile(path: Place) -> bool:
             return False
         return any(traces.is_trace(source) for source in find([str(path)]))
     try:
-        return footer.table_of(footer.metadata_of(path, "")) == "profile"
+        return footer.table_kind(footer.read_metadata(path, "")) == "profile"
     except TtastatsError:
         return False
 

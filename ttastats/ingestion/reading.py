@@ -22,7 +22,7 @@ from ttastats.base.stores import Place
 from ttastats.base.streams import UnreadableError
 from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.formats.own_logs import patterns, presets
-from ttastats.formats.own_logs.block import FIELDS, Block, fields_of, is_layout, refined
+from ttastats.formats.own_logs.block import FIELDS, Block, has_layout, merge_block, run_fields
 from ttastats.ingestion import inferred, registry, together, traces
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for
@@ -125,17 +125,17 @@ def _rows(runs: Sequence[tables.SourcedRun]) -> tuple[pl.DataFrame, list[Problem
     What comes with ttastats gives runs that fit; a dialect of another package may give anything.
     """
     try:
-        return tables.frame_of(runs), []
+        return tables.table_of_runs(runs), []
     except Exception:
         fitting, problems = [], []
     for sourced in runs:
         try:
-            tables.frame_of([sourced])
+            tables.table_of_runs([sourced])
         except Exception as error:
             problems.append(_failed(sourced.dialect, error, sourced.source))
         else:
             fitting.append(sourced)
-    return tables.frame_of(fitting), problems
+    return tables.table_of_runs(fitting), problems
 
 
 def _failed(dialect: str, error: Exception, source: str) -> Problem:
@@ -263,10 +263,10 @@ def _with_names(item: Run | Problem, log: Log) -> Run | Problem:
         return item
     settings = [value for value in item.extra.values() if isinstance(value, Mapping)]
     known = {name: str(value) for each in (*settings, item.extra) for name, value in each.items()}
-    named = {**named, **patterns.filled(block.fields, {**known, **named})}
+    named = {**named, **patterns.fill_names(block.fields, {**known, **named})}
     others = {name: value for name, value in named.items() if name not in FIELDS}
     return structs.replace(
-        item, **fields_of(named), clock=block.clock or item.clock, extra={**item.extra, **others}
+        item, **run_fields(named), clock=block.clock or item.clock, extra={**item.extra, **others}
     )
 
 
@@ -300,7 +300,7 @@ def choose_dialect(
     """
     place = f"{folder}/{name}"
     hit = block_for(place, reading.blocks)
-    if hit is not None and hit[0].files is not None and is_layout(hit[0]):
+    if hit is not None and hit[0].files is not None and has_layout(hit[0]):
         return registry.named(hit[0].dialect), hit[0], hit[1]
     if chosen is None and hit is None and kineto.recognises(head):
         return None, None, {}
@@ -312,7 +312,7 @@ def choose_dialect(
         return registry.named(hit[0].dialect), hit[0], hit[1]
     preset = registry.recognised_preset(head, place)
     if hit is not None and preset is not None:
-        hit = refined(preset[0], hit[0]), {**preset[1], **hit[1]}
+        hit = merge_block(preset[0], hit[0]), {**preset[1], **hit[1]}
     hit = hit or preset
     return (registry.named(hit[0].dialect), hit[0], hit[1]) if hit else (None, None, {})
 

@@ -75,10 +75,10 @@ def recognise(head: bytes, path: str = "/") -> Dialect | None:
 
 def recognised_preset(head: bytes, path: str) -> tuple[Block, Mapping[str, str]] | None:
     """Return the block of the one preset that a file looks like, and what it names in the path."""
-    matches = presets.recognised(head, path)
+    matches = presets.matching_presets(head, path)
     if len(matches) > 1:
         raise TtastatsError(
             f"matches several presets: {', '.join(matches)}",
             remedy="Select one with --preset, or in ttastats.toml.",
         )
-    return next(((presets.block(name), named) for name, named in matches.items()), None)
+    return next(((presets.preset_block(name), named) for name, named in matches.items()), None)

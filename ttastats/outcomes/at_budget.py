@@ -91,7 +91,7 @@ def runs(
     # The runs of an entry that logs other metrics alone have not failed, nor have those of a
     # benchmark with several metrics, of which none is meant more than the others.
     never = pl.col("short").eq_missing(pl.lit("never_evaluated"))
-    others = rows.filter(schema.of_evaluations()).select(schema.RUN).unique().collect()
+    others = rows.filter(schema.is_evaluation()).select(schema.RUN).unique().collect()
     other_metric = never.all().over(_ENTRY) & pl.struct(schema.RUN).is_in(
         others.to_struct().implode()
     )
@@ -125,7 +125,7 @@ def runs(
 
 def _of_one_metric(rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: str) -> pl.LazyFrame:
     """Return the evaluations of the metric that speaks for each entry."""
-    evaluations = rows.filter(schema.of_evaluations())
+    evaluations = rows.filter(schema.is_evaluation())
     if metric:
         expect_metric(rows, metric, "--metric")
     if targets:
@@ -321,7 +321,7 @@ def at_stop(rows: pl.LazyFrame, runs: pl.DataFrame, metric: str) -> pl.DataFrame
     """
     reached = runs.filter("reached").select(*schema.RUN, "evaluations_to_target")
     evaluations = (
-        rows.filter(schema.of_evaluations())
+        rows.filter(schema.is_evaluation())
         .join(reached.lazy(), on=schema.RUN, how="inner")
         .with_columns(
             epoch=time_to_target.finite("epoch"),
@@ -383,7 +383,7 @@ def common_length(rows: pl.LazyFrame, runs: pl.DataFrame) -> str:
     if metrics.len() != 1:
         return ""
     ends = (
-        rows.filter(schema.of_evaluations(), pl.col("metric") == metrics[0])
+        rows.filter(schema.is_evaluation(), pl.col("metric") == metrics[0])
         .join(runs.lazy().select(schema.RUN), on=schema.RUN, how="semi")
         .with_columns(epoch=time_to_target.finite("epoch"), at=time_to_target.evaluated_at())
         .unique((*schema.RUN, "eval_index"), keep="first")

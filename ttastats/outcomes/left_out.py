@@ -81,7 +81,7 @@ def exceptions_of(a: pl.DataFrame, b: pl.DataFrame) -> dict[str, str | None]:
         ended = runs.filter((pl.col("run_status") == "exception") & ~pl.col("reached"))
         counts = Counter(
             problem.message
-            for problem in tables.problems_of(ended.lazy())
+            for problem in tables.run_problems(ended.lazy())
             if problem.code == "exception"
         )
         listed = ", ".join(f"{number} {text}" for text, number in counts.most_common())
@@ -135,7 +135,7 @@ def group(
     for name, value in keys.items():
         if value is not None and name in there.columns:
             there = there.filter(pl.col(name) == value)
-    messages = [problem.message for problem in tables.problems_of(missing.lazy())]
+    messages = [problem.message for problem in tables.run_problems(missing.lazy())]
     return LeftOut(
         interrupted=int((reasons == "stopped").sum()),
         rejected_logs=int((reasons == "unreadable").sum()),

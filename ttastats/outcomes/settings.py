@@ -11,7 +11,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.units import join_names
 from ttastats.formats.own_logs import setups
 from ttastats.outcomes import columns
-from ttastats.table.schema import recorded
+from ttastats.table.schema import parse_extra
 
 #: Settings that an error names.
 _NAMED = 12
@@ -19,17 +19,20 @@ _NAMED = 12
 
 def of(extra: str | None) -> dict[str, Any]:
     """Return what a run records by name: its settings, flat, and single values beside them."""
-    fields = recorded(extra)
+    fields = parse_extra(extra)
     single = {
         name: value for name, value in fields.items() if not isinstance(value, dict | list | None)
     }
-    return single | setups.recorded(fields)
+    return single | setups.recorded_settings(fields)
 
 
 def varying(extras: Iterable[str | None]) -> list[str]:
     """Return the names of the recorded settings in which runs differ."""
-    several = (setups.shared(setups.recorded(recorded(extra))) for extra in dict.fromkeys(extras))
-    return setups.varying(several)
+    several = (
+        setups.setup_settings(setups.recorded_settings(parse_extra(extra)))
+        for extra in dict.fromkeys(extras)
+    )
+    return setups.varying_names(several)
 
 
 def apart(extras: pl.Series) -> pl.Series:
@@ -39,8 +42,11 @@ def apart(extras: pl.Series) -> pl.Series:
     """
     if not recorded_by(extras).any():
         return pl.Series([""] * extras.len(), dtype=pl.String())
-    shares = {extra: setups.shared(setups.recorded(recorded(extra))) for extra in extras.unique()}
-    names = setups.varying(shares.values())
+    shares = {
+        extra: setups.setup_settings(setups.recorded_settings(parse_extra(extra)))
+        for extra in extras.unique()
+    }
+    names = setups.varying_names(shares.values())
     texts = {
         extra: " ".join(f"{name}={own[name]}" for name in names if name in own)
         for extra, own in shares.items()

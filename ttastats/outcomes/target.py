@@ -204,7 +204,7 @@ def _logged(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
     """Return what was logged by benchmark, by default what was evaluated."""
     value = pl.col("value").filter(pl.col("value").is_finite())
     table = (
-        rows.filter(schema.of_evaluations() if which is None else which)
+        rows.filter(schema.is_evaluation() if which is None else which)
         .group_by(*schema.BENCHMARK, "metric")
         .agg(
             higher=direction.of_group(),

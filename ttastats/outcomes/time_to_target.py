@@ -62,7 +62,7 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
     """
     if targets:
         rows = _numbered(frame)
-        evaluations = with_user_targets(rows.filter(schema.of_evaluations()), targets)
+        evaluations = with_user_targets(rows.filter(schema.is_evaluation()), targets)
         judged = _table(rows, evaluations, official=False)
     else:
         pieces = list(map(_official, _pieces(frame.lazy())))
@@ -77,7 +77,7 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
 def _official(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
     """Return the runs, judged by the targets in the table."""
     rows = _numbered(frame.lazy().collect()).collect().lazy()
-    evaluations = _with_expected_metrics(rows.filter(schema.of_evaluations()))
+    evaluations = _with_expected_metrics(rows.filter(schema.is_evaluation()))
     return _table(rows, evaluations, official=True)
 
 
@@ -152,7 +152,7 @@ def least_progress(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
     It does not matter when the checkpoint was evaluated. Runs that met none are missing.
     """
     rows = _numbered(frame)
-    evaluations = _with_expected_metrics(rows.filter(schema.of_evaluations()))
+    evaluations = _with_expected_metrics(rows.filter(schema.is_evaluation()))
     least = {name: pl.col(_LOGGED[name]).min() for name, _ in PROGRESS}
     judged = _judged(evaluations).select(_NUMBER, *_OF_A_CHECKPOINT).collect()
     met = _checkpoints(judged).lazy().filter("met").group_by(_NUMBER).agg(**least)
@@ -183,7 +183,7 @@ def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> p
     expected = pl.len().over(by) if by else pl.len()
     goals = goals.with_columns(expected=expected.cast(pl.Int64), asked=pl.lit(value=True))
     return (
-        rows.filter(schema.of_evaluations())
+        rows.filter(schema.is_evaluation())
         .drop("target_value")
         # Of the metrics of a checkpoint, the first speaks.
         .join(goals.lazy(), on=[*by, "metric"], how="left", nulls_equal=True, maintain_order="left")

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.formats.own_logs import setups
-from ttastats.table.schema import recorded
+from ttastats.table.schema import parse_extra
 
 #: Columns in which runs of one group are expected to agree.
 SETUP = (
@@ -73,10 +73,10 @@ def settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
 @lru_cache(4_096)
 def _settings(extra: str) -> dict[str, str]:
     """Return what a run records of how was trained, as text."""
-    fields = recorded(extra)
+    fields = parse_extra(extra)
     named = {name: fields[name] for name in fields if _is_setting(name)}
     plain = {name: repr(value) for name, value in named.items() if value is not None}
-    return plain | setups.shared(setups.recorded(fields))
+    return plain | setups.setup_settings(setups.recorded_settings(fields))
 
 
 @lru_cache(4_096)  # runs have the same few names

@@ -11,7 +11,7 @@ import polars as pl
 
 from ttastats.base.note import Note
 from ttastats.report.cells import Gate, Lead, Table
-from ttastats.report.row import Row, Rows, by_column
+from ttastats.report.row import Row, Rows, typed_table
 
 if TYPE_CHECKING:
     from ttastats.stats.multiplicity import MeanSpeedup
@@ -60,17 +60,17 @@ class Report:
         """Return the rows for programs: raw numbers (seconds, fractions), None for unknown."""
         if isinstance(self.records, Rows):
             return tuple(self.records.frame.iter_rows(named=True))
-        return tuple(row.numbers() for row in self.records)
+        return tuple(row.to_dict() for row in self.records)
 
     @cached_property
-    def seen(self) -> Report:
-        """Return the report as people see it: what they do not see is never formatted."""
+    def displayed(self) -> Report:
+        """Return the report as people see it; hidden rows are never formatted."""
         return self if self.people is None else self.people()
 
     @property
-    def columns(self) -> pl.DataFrame | None:
-        """Return the rows as columns of the types of their keys; None where these vary."""
-        return by_column(self.records)
+    def typed_columns(self) -> pl.DataFrame | None:
+        """Return the rows as a typed table; None if the types of a key vary."""
+        return typed_table(self.records)
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -83,12 +83,12 @@ class Report:
         """Return the report as the command line prints it into a pipe: 100 columns, no colour."""
         from ttastats.report.render import as_table  # costs start-up time
 
-        return as_table.text(self.seen)
+        return as_table.render_text(self.displayed)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """Show the report in a notebook as tables with its notes and its sentence."""
+        """Return the report as HTML tables with notes, for a notebook."""
         from ttastats.report.render import as_html
 
-        return as_html.alone(self.seen)
+        return as_html.render_standalone(self.displayed)

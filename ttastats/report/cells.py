@@ -136,25 +136,25 @@ class Gate:
 
     @property
     def failures(self) -> tuple[Finding, ...]:
-        """Return what fails the job."""
-        return self._that("failed")
+        """Return the findings that fail the job."""
+        return self._with_outcome("failed")
 
     @property
     def undecided(self) -> tuple[Finding, ...]:
-        """Return what passed although nothing was shown."""
-        return self._that("undecided")
+        """Return the findings that passed without being shown."""
+        return self._with_outcome("undecided")
 
     @property
     def conditional(self) -> tuple[Finding, ...]:
-        """Return what passed under a condition that the runs at hand cannot show."""
-        return self._that("passed")
+        """Return the findings that passed under a condition the runs cannot show."""
+        return self._with_outcome("passed")
 
     @property
     def passed(self) -> bool:
-        """Return whether the job may go on."""
+        """Return whether the job passes."""
         return not self.failures
 
-    def _that(self, outcome: Outcome) -> tuple[Finding, ...]:
+    def _with_outcome(self, outcome: Outcome) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.outcome == outcome)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from ttastats.base.lazy import Lazy
 from ttastats.outcomes.axis import Axis
 from ttastats.report.cells import Cell, Column, Line, Quantity, Reached, Table, Text, Unit
-from ttastats.report.row import Row, described
+from ttastats.report.row import Row, key_descriptions
 
 #: The rows of which a column makes cells.
 T = TypeVar("T", contravariant=True)
@@ -24,32 +24,32 @@ class Field(Generic[T]):
     cell: Callable[[T], Cell]
 
 
-def table(
+def make_table(
     rows: Sequence[T],
     fields: Sequence[Field[T]],
     title: str,
     details: Sequence[tuple[str, ...]] = (),
 ) -> Table:
-    """Return the table of some rows, with lines of detail below each if there are any."""
+    """Return a table of rows with a column for each field, and detail lines below each row."""
 
-    def line(place: int) -> Line:
+    def make_line(place: int) -> Line:
         cells = tuple(field.cell(rows[place]) for field in fields)
         return Line(cells, details[place] if details else ())
 
-    return Table(tuple(field.column for field in fields), Lazy(line, len(rows)), title)
+    return Table(tuple(field.column for field in fields), Lazy(make_line, len(rows)), title)
 
 
-def keys(names: Sequence[str], *, heads: bool = True) -> list[Field[Any]]:
-    """Return the fields of some keys; `heads` lets them stand above the rows that share them."""
-    return [Field(Column(name, names=True, heads=heads), partial(key, name)) for name in names]
+def key_fields(names: Sequence[str], *, heads: bool = True) -> list[Field[Any]]:
+    """Return the fields of grouping keys; `heads` lets them be titles above common rows."""
+    return [Field(Column(name, names=True, heads=heads), partial(key_cell, name)) for name in names]
 
 
-def key(name: str, row: Row) -> Text:
-    """Return the cell of a key; unknown is said."""
+def key_cell(name: str, row: Row) -> Text:
+    """Return the cell of a grouping key; an unknown one is shown as such."""
     return Text("unknown" if row.get(name) is None else str(row.get(name)))
 
 
-def number(
+def number_field(
     title: str,
     name: str,
     unit: Unit = "count",
@@ -59,7 +59,7 @@ def number(
     rank: int = 0,
     drawn: bool = False,
 ) -> Field[Any]:
-    """Return the field of a number: with `name_low` and `name_high`, or a standard deviation."""
+    """Return the field of a number with its interval or standard deviation."""
 
     def cell(row: Row) -> Quantity:
         low, high = (row.get(f"{name}_low"), row.get(f"{name}_high")) if interval else (None, None)
@@ -76,45 +76,47 @@ _SHOWN: dict[str, Unit] = {
 }  # fmt: skip
 
 
-def of(kind: type[Row], *names: str, rank: int = 0) -> list[Field[Any]]:
-    """Return the fields of some numbers of a row, each as the metadata of its key describe it."""
+def number_fields(kind: type[Row], *names: str, rank: int = 0) -> list[Field[Any]]:
+    """Return the fields of several numbers of a row, as the metadata of their keys describe."""
     shown = []
     for name in names:
-        about = described(kind)[name]
+        about = key_descriptions(kind)[name]
         title, unit = about.title or name, _SHOWN.get(about.unit, "count")
-        shown.append(number(title, name, unit, interval=about.interval, std=about.std, rank=rank))
+        shown.append(
+            number_field(title, name, unit, interval=about.interval, std=about.std, rank=rank)
+        )
     return shown
 
 
-def of_part(field: Field[Any], part: Callable[[Any], Row]) -> Field[Any]:
-    """Return the field of a part of a row as one of the row."""
+def field_of_part(field: Field[Any], part: Callable[[Any], Row]) -> Field[Any]:
+    """Return a field of a part of a row as a field of the row."""
     return Field(field.column, lambda row: field.cell(part(row)))
 
 
-def words(title: str, text: Callable[[T], str], *, rank: int = 0) -> Field[T]:
-    """Return the field of words that are aligned like numbers."""
+def text_field(title: str, text: Callable[[T], str], *, rank: int = 0) -> Field[T]:
+    """Return a field of text that is aligned like numbers."""
     return Field(Column(title, "right", rank=rank), lambda row: Text(text(row)))
 
 
-def expected(rows: Sequence[Row], axis: Axis) -> list[Field[Any]]:
-    """Return the field of the expected time to a success, where a run failed."""
+def expected_time_field(rows: Sequence[Row], axis: Axis) -> list[Field[Any]]:
+    """Return the field of the expected time to a success, if any run failed."""
     if all(row.get("reached") == row.get("n") for row in rows):
         return []
-    return [number("ERT" if axis.is_time else axis.expected, "ert_seconds", axis.unit)]
+    return [number_field("ERT" if axis.is_time else axis.expected, "ert_seconds", axis.unit)]
 
 
-def log() -> Field[Any]:
-    """Return the field of the name of the log of a run."""
+def log_field() -> Field[Any]:
+    """Return the field of the name of a run's log."""
     column = Column("log", rank=1, names=True)
     return Field(column, lambda row: Text(row.source.split("/")[-1]))
 
 
-def known(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
-    """Return those of some keys that any row knows."""
+def known_keys(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
+    """Return those of some keys that have a value in any row."""
     return [name for name in names if any(row.get(name) is not None for row in rows)]
 
 
-def reached(rank: int = 0) -> Field[Any]:
+def reached_field(rank: int = 0) -> Field[Any]:
     """Return the field of how many runs reached the target."""
     return Field(
         Column("reached", "right", rank=rank), lambda r: Reached(r.get("reached"), r.get("n"))

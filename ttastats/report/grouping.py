@@ -27,8 +27,8 @@ BENCHMARK = schema.BENCHMARK
 ENTRY = (*BENCHMARK, "entry")
 
 
-def in_order(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return runs that count in groups by these keys, sorted by them; unknown keys come last."""
+def in_group_order(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Return the runs that count, sorted by grouping keys; unknown keys come last."""
     return counted(runs, by).sort(by, nulls_last=True, maintain_order=True)
 
 
@@ -46,15 +46,15 @@ class Groups:
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
         """Yield the keys and the runs of each group."""
-        return zip(self.keys.rows(named=True), self.parts, strict=True)
+        return zip(self.keys.rows(named=True), self.frames, strict=True)
 
     @property
-    def parts(self) -> Sequence[pl.DataFrame]:
-        """Return the runs of each group; to gather their rows would take far longer."""
+    def frames(self) -> Sequence[pl.DataFrame]:
+        """Return the runs of each group."""
         return Lazy(lambda n: self.runs.slice(self.starts[n], self.sizes[n]), self.starts.size)
 
 
-def groups(runs: pl.DataFrame, by: Sequence[str]) -> Groups:
+def group_runs(runs: pl.DataFrame, by: Sequence[str]) -> Groups:
     """Return the groups of runs, sorted by their keys; unknown keys come last.
 
     Only runs that count are in it: a run that a group holds several times is there once.
@@ -62,13 +62,13 @@ def groups(runs: pl.DataFrame, by: Sequence[str]) -> Groups:
     if not by:
         every = counted(runs, by)
         return Groups(every, pl.DataFrame(height=1), np.zeros(1, int), np.array([every.height]))
-    ordered = in_order(runs, by)
+    ordered = in_group_order(runs, by)
     sizes = ordered.group_by(by, maintain_order=True).len(name="runs of a group")
     counts = sizes["runs of a group"].to_numpy().astype(np.int64)
     return Groups(ordered, sizes.select(by), np.cumsum(counts) - counts, counts)
 
 
-def answer(
+def group_report(
     command: str,
     rows: Sequence[Row],
     shown: Sequence[Field[Any]],
@@ -79,16 +79,16 @@ def answer(
     title: str | None = None,
     details: Sequence[tuple[str, ...]] = (),
 ) -> Report:
-    """Return the report that has a row for each group of runs, with what must be said of these."""
+    """Return the report with a row for each group of runs, and the notes on the groups."""
     title = common_title(rows, by) if title is None else title
-    table = fields.table(rows, shown, title, details)
+    table = fields.make_table(rows, shown, title, details)
     every = (*group_notes(runs, by), *notes)
     report = Report(command, tuple(rows), (table,), every, by=row_keys(by, ENTRY))
     return with_left_out(report, runs, by)
 
 
 def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Report:
-    """Return a report whose rows say, each for its group, what is in none of their numbers.
+    """Return a report whose rows state what was left out of their group.
 
     Its one table has a line for each row.
     """
@@ -107,14 +107,14 @@ def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Repo
     several = (pooled.get(tuple(row.get(name) for name in by)) for row in report.records)
     mixed = [wording("runs_vary.row", names=names) if names else "" for names in several]
     lines = (
-        replace(line, details=with_line(with_line(line.details, gone), text))
+        replace(line, details=append_line(append_line(line.details, gone), text))
         for line, gone, text in zip(table.rows, each, mixed, strict=True)
     )
     return replace(report, records=rows, tables=(replace(table, rows=tuple(lines)),))
 
 
-def with_line(details: Sequence[str], more: object) -> tuple[str, ...]:
-    """Return the lines below a row with one more, where there is something to say."""
+def append_line(details: Sequence[str], more: object) -> tuple[str, ...]:
+    """Return the detail lines of a row with one more, unless that is empty."""
     line = str(more)
     return (*details, line) if line else tuple(details)
 
@@ -124,7 +124,7 @@ _SET_ASIDE = ("side_log", "inference", "stopped", "unreadable", "missing", "othe
 
 
 def set_aside_notes(runs: pl.DataFrame) -> Iterator[Note]:
-    """Yield how many runs count nowhere, and why."""
+    """Yield notes on the runs that are not counted, with the reasons."""
     if "set_aside" not in runs.columns:
         return
     reasons = dict(runs["set_aside"].value_counts().iter_rows())
@@ -134,7 +134,7 @@ def set_aside_notes(runs: pl.DataFrame) -> Iterator[Note]:
 
 
 def no_length_notes(runs: pl.DataFrame) -> Iterator[Note]:
-    """Name the runs that ended when they started: they failed at once, and count."""
+    """Yield a note on runs that failed when they started; they count."""
     names = standing(runs).filter(pl.col("observed_seconds") == 0.0)["source"].to_list()
     if names:
         length = units.amount(0.0, axis.of(runs).unit)
@@ -142,12 +142,12 @@ def no_length_notes(runs: pl.DataFrame) -> Iterator[Note]:
 
 
 def row_keys(by: Sequence[str], first: Sequence[str] = BENCHMARK) -> tuple[str, ...]:
-    """Return the keys by which rows for programs tell their groups, standard ones always there."""
+    """Return the names of the grouping keys of rows, standard ones first."""
     return tuple(dict.fromkeys((*first, *by)))
 
 
 def shown_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
-    """Return the keys worth a column.
+    """Return the grouping keys that deserve a column.
 
     Not suite and round where every row has the same, and no benchmark where none is known.
     """
@@ -160,14 +160,14 @@ def shown_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
 
 
 def common_title(rows: Sequence[AnyRow], by: Sequence[str]) -> str:
-    """Return the keys that `shown_keys` left out, as a title."""
+    """Return the values of keys without a column of their own, as a title."""
     shown = shown_keys(rows, by)
     hidden = [rows[0].get(name) for name in by if rows and name not in shown]
     return " ".join(str(value) for value in hidden if value is not None)
 
 
 def row_names(rows: Sequence[AnyRow], by: Sequence[str]) -> list[str]:
-    """Return each row's name: its known keys, without a suite and round that all rows share."""
+    """Return each row's name: its known keys, without a suite and round common to all."""
     shown = shown_keys(rows, by)
     known = [[str(row.get(name)) for name in shown if row.get(name) is not None] for row in rows]
     nameless = "unknown" if any(known) else "these runs"
@@ -177,7 +177,7 @@ def row_names(rows: Sequence[AnyRow], by: Sequence[str]) -> list[str]:
 def group_notes(
     runs: pl.DataFrame, by: Sequence[str], labels: Sequence[str] = ()
 ) -> Iterator[Note]:
-    """Yield what a reader must know of the groups: what varies inside, and what does not count.
+    """Yield notes on what varies inside the groups, and what does not count.
 
     `labels` are the names of the groups where the first key is their number.
     """
@@ -190,9 +190,9 @@ def group_notes(
         advice = ": split with --by or filter with --where" if names else ""
         groups = sorted(
             {key for some in (names, recorded) for keys in some.values() for key in keys},
-            key=lambda key: unknown_last(*key),
+            key=lambda key: sort_key(*key),
         )
-        which = _of_groups(counting, by, groups, labels)
+        which = _group_list(counting, by, groups, labels)
         yield note("runs_vary", what="; ".join(what), which=which, advice=advice)
     yield from left_out_notes(runs, by)
 
@@ -202,7 +202,7 @@ _CONTENDED = 0.1
 
 
 def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[Note]:
-    """Yield which runs do not count, which fail after no time, and which had to wait."""
+    """Yield notes on runs that do not count, that fail at once, and that had to wait."""
     counting = standing(runs)
     if copies := counting.height - counted(counting, by).height:
         yield note("copies", n=copies)
@@ -228,10 +228,10 @@ def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[Note]:
 _MIXED = 3
 
 
-def _of_groups(
+def _group_list(
     runs: pl.DataFrame, by: Sequence[str], keys: Sequence[tuple[Any, ...]], labels: Sequence[str]
 ) -> str:
-    """Return ` (resnet dgx1, ssd dgx1 and 2 others)`; nothing where there is one group only."""
+    """Return ` (resnet dgx1, ssd dgx1 and 2 others)`; an empty text for one group."""
     counts = {name: runs.get_column(name).n_unique() for name in by}
     if all(count < 2 for count in counts.values()):
         return ""
@@ -248,7 +248,7 @@ _ENDED = {"unknown": "no status", "success": "status success, but the target was
 
 
 def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
-    """Yield how many of these runs did not reach the target, why, and where they count."""
+    """Yield a note on runs that did not reach the target: how many, why, where they count."""
     failed = runs.filter(~pl.col("reached"))
     if failed.is_empty():
         return
@@ -272,16 +272,16 @@ def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
         yield note("no_target")
 
 
-def unknown_last(*values: Any) -> tuple[tuple[bool, Any], ...]:
-    """Return the place of a row among others by some of its values, where any may be unknown."""
+def sort_key(*values: Any) -> tuple[tuple[bool, Any], ...]:
+    """Return a sort key of values in which None comes last."""
     return tuple((value is None, value) for value in values)
 
 
-def key_row(keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the grouping columns of a row for programs, standard ones first and always there."""
+def key_values(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the grouping keys of a row with their values, standard ones first."""
     return {name: keys.get(name) for name in row_keys(tuple(keys), ENTRY)}
 
 
 def mean_of(values: pl.Series) -> float | None:
-    """Return the mean of a column of numbers, None without any."""
+    """Return the mean of a numeric column, None if it is empty."""
     return cast("float | None", values.mean())

@@ -8,22 +8,22 @@ from ttastats.report.row import Key, Row
 from ttastats.table import schema
 
 
-def column(name: str, unit: str = "") -> Key:
+def column_key(name: str, unit: str = "") -> Key:
     """Return the key of a column of the table of runs."""
     return Key(next(one.description for one in schema.COLUMNS if one.name == name), unit)
 
 
-RunId = Annotated[str, column("run_id")]
-Source = Annotated[str, column("source")]
-Suite = Annotated[str | None, column("suite")]
-Round = Annotated[str | None, column("round")]
-Benchmark = Annotated[str | None, column("benchmark")]
-Entry = Annotated[str | None, column("entry")]
-Submitter = Annotated[str | None, column("submitter")]
-System = Annotated[str | None, column("system")]
-RunStatus = Annotated[str, column("run_status")]
-RunSeconds = Annotated[float | None, column("run_seconds", "seconds")]
-Seed = Annotated[int | None, column("seed")]
+RunId = Annotated[str, column_key("run_id")]
+Source = Annotated[str, column_key("source")]
+Suite = Annotated[str | None, column_key("suite")]
+Round = Annotated[str | None, column_key("round")]
+Benchmark = Annotated[str | None, column_key("benchmark")]
+Entry = Annotated[str | None, column_key("entry")]
+Submitter = Annotated[str | None, column_key("submitter")]
+System = Annotated[str | None, column_key("system")]
+RunStatus = Annotated[str, column_key("run_status")]
+RunSeconds = Annotated[float | None, column_key("run_seconds", "seconds")]
+Seed = Annotated[int | None, column_key("seed")]
 Steps = Annotated[float | None, Key("steps trained until then", "steps")]
 Epochs = Annotated[float | None, Key("epochs trained until then", "epochs")]
 Samples = Annotated[float | None, Key("samples trained until then", "samples")]

@@ -19,7 +19,7 @@ from ttastats.report.grouping import BENCHMARK
 _MOST = 200
 
 
-def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
+def filter_rows(report: Report, conditions: Sequence[Condition]) -> Report:
     """Return a report with the rows that meet all conditions, and a note on the others.
 
     What was computed from all rows stays so: adjusted p-values, means over rows, notes, sentence.
@@ -58,8 +58,8 @@ def filtered(report: Report, conditions: Sequence[Condition]) -> Report:
     )
 
 
-def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
-    """Return a report of one table with the rows of each benchmark sorted, and the first `top`.
+def sort_rows(report: Report, *, sort: str = "", top: int = 0) -> Report:
+    """Return a report with the rows of each benchmark sorted, and only the first `top`.
 
     `sort` is a key of the rows, or what is left of it without `_mean` and the unit; `-` before it
     sorts from high to low. Unknown comes last either way.
@@ -67,13 +67,13 @@ def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
     if not sort and not top:
         return report
     (table,) = report.tables
-    order = _sorted(report.rows, sort) if sort else list(range(len(report.rows)))
+    order = _sort_order(report.rows, sort) if sort else list(range(len(report.rows)))
     notes = report.notes
     if top:
         seen: Counter[Any] = Counter()
         shown = []
         for number in order:
-            place = _place(report.rows[number])
+            place = _benchmark_key(report.rows[number])
             seen[place] += 1
             if seen[place] <= top:
                 shown.append(number)
@@ -94,22 +94,22 @@ def arranged(report: Report, *, sort: str = "", top: int = 0) -> Report:
     )
 
 
-def first_rows(report: Report) -> Report:
-    """Return a report as people see it who did not say how many rows they want."""
+def default_rows(report: Report) -> Report:
+    """Return a report as shown by default: with the first rows of long tables."""
 
-    def cut(table: Table) -> Table:
+    def cut_table(table: Table) -> Table:
         if (hidden := len(table.rows) - _MOST) <= 0:
             return table
         *first, last = table.rows[:_MOST]
         more = f"{hidden:,} more rows not shown: --top 0 shows all"
         return replace(table, rows=(*first, replace(last, details=(*last.details, more))))
 
-    tables = tuple(map(cut, report.tables))
+    tables = tuple(map(cut_table, report.tables))
     return replace(report, people=lambda: replace(report, tables=tables))
 
 
-def _sorted(rows: Sequence[Mapping[str, Any]], sort: str) -> list[int]:
-    """Sort inside each benchmark: times of different benchmarks have nothing in common."""
+def _sort_order(rows: Sequence[Mapping[str, Any]], sort: str) -> list[int]:
+    """Return the order of rows sorted within each benchmark."""
     name = sort.removeprefix("-")
     ordered = {
         each: value
@@ -122,8 +122,8 @@ def _sorted(rows: Sequence[Mapping[str, Any]], sort: str) -> list[int]:
     known = [number for number, row in enumerate(rows) if row[key] is not None]
     unknown = [number for number, row in enumerate(rows) if row[key] is None]
     known.sort(key=lambda number: rows[number][key], reverse=sort.startswith("-"))
-    return sorted([*known, *unknown], key=lambda number: _place(rows[number]))
+    return sorted([*known, *unknown], key=lambda number: _benchmark_key(rows[number]))
 
 
-def _place(row: Mapping[str, Any]) -> tuple[tuple[bool, str], ...]:
+def _benchmark_key(row: Mapping[str, Any]) -> tuple[tuple[bool, str], ...]:
     return tuple((row.get(name) is None, str(row.get(name) or "")) for name in BENCHMARK)

@@ -23,18 +23,18 @@ class Remark:
     advice: str = ""
 
     @property
-    def harmful(self) -> bool:
-        """Return whether it is a caution, not a definition."""
+    def is_caution(self) -> bool:
+        """Return whether the remark is a caution, not a definition."""
         return self.code in _HARM
 
     @property
     def short(self) -> str:
-        """Return it in a few words."""
+        """Return the remark in a few words."""
         return SHORT.get(self.code) or self.code.replace("_", " ")
 
     @property
     def brief(self) -> str:
-        """Return it with what to do about it; without such words, its first note."""
+        """Return the remark with its advice, or else its first note."""
         if self.advice:
             about = f": {self.share} rows" if " of " in self.share else f": {self.share}"
             name = f"{self.short[:1].upper()}{self.short[1:]}{about if self.share else ''}"
@@ -45,8 +45,8 @@ class Remark:
         return f"{self.mark} {text}".strip()
 
 
-def ranked(report: Report) -> list[Remark]:
-    """Return the notes of a report by their codes: cautions first, the most harmful first."""
+def ranked_remarks(report: Report) -> list[Remark]:
+    """Return the notes of a report grouped by code, the most serious cautions first."""
     notes: dict[str, list[Any]] = {}
     for note in report.notes:
         notes.setdefault(note.code, []).append(note)
@@ -55,14 +55,14 @@ def ranked(report: Report) -> list[Remark]:
             code,
             tuple(note.text for note in notes[code]),
             next((note.mark for note in notes[code] if note.mark), ""),
-            _share(report.rows, code),
+            _share_of_rows(report.rows, code),
             ADVICE.get(code, "") if report.command == "compare" else "",
         )
         for code in sorted(notes, key=lambda code: _HARM.get(code, len(_HARM)))
     ]
 
 
-def _share(rows: Sequence[Mapping[str, Any]], code: str) -> str:
+def _share_of_rows(rows: Sequence[Mapping[str, Any]], code: str) -> str:
     flagged = [row for row in rows if code in row.get("flags", ())]
     if not 0 < len(flagged) < len(rows):
         return ""

@@ -41,19 +41,19 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     keys: dict[str, Any] = {}
 
-    def numbers(self) -> dict[str, Any]:
-        """Return the row for programs: seconds, fractions, None for unknown."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as a dictionary: seconds, fractions, None for unknown."""
         numbers = dict(self.keys)
         for name, key in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
             value = getattr(self, name)
             if isinstance(value, Row):
-                numbers |= value.numbers()
+                numbers |= value.to_dict()
             elif key and value is not msgspec.UNSET and name != "keys":
                 numbers[key] = value
         return numbers
 
     def get(self, name: str) -> Any:
-        """Return the value of a key that is known by its name only, as one of `--by`."""
+        """Return the value of a key by its name, such as one of `--by`."""
         return self.keys[name] if name in self.keys else getattr(self, name)
 
 
@@ -63,8 +63,8 @@ AnyRow = Row | Mapping[str, Any]
 R = TypeVar("R", bound=Row)
 
 
-def of_kind(rows: Sequence[object], kind: type[R]) -> tuple[R, ...]:
-    """Return the rows of an answer as what they are, or raise if they are of another."""
+def expect_kind(rows: Sequence[object], kind: type[R]) -> tuple[R, ...]:
+    """Return rows as rows of one class; raise an error if they are of another."""
     typed = tuple(row for row in rows if isinstance(row, kind))
     if len(typed) < len(rows):
         raise TypeError(f"not all rows are of {kind.__name__}")
@@ -86,8 +86,8 @@ _TYPES = {
 }  # fmt: skip
 
 
-def by_column(rows: Sequence[Row]) -> pl.DataFrame | None:
-    """Return rows of one kind as a table with the types of their keys; None where these vary.
+def typed_table(rows: Sequence[Row]) -> pl.DataFrame | None:
+    """Return rows of one class as a typed table; None if the types of a key vary.
 
     Nor can a table hold text that is no Unicode.
     """
@@ -97,14 +97,15 @@ def by_column(rows: Sequence[Row]) -> pl.DataFrame | None:
         return None
     try:
         keys = [pl.Series(name, [row.keys[name] for row in rows]) for name in rows[0].keys]
-        columns = list(_columns(rows))
+        columns = list(_typed_columns(rows))
     except UnicodeEncodeError:
         return None
     known = [column for column in columns if column is not None]
     return pl.DataFrame([*keys, *known]) if len(known) == len(columns) else None
 
 
-def _columns(rows: Sequence[Row]) -> Iterator[pl.Series | None]:
+def _typed_columns(rows: Sequence[Row]) -> Iterator[pl.Series | None]:
+    """Yield each column of some rows; None if its types vary."""
     kind = type(rows[0])
     hints = get_type_hints(kind)
     for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
@@ -113,7 +114,7 @@ def _columns(rows: Sequence[Row]) -> Iterator[pl.Series | None]:
         of_list = get_origin(hint) is list
         known = [each for each in get_args(hint) if each is not NoneType and not of_list] or [hint]
         if isinstance(hints[name], type) and issubclass(hints[name], Row):
-            yield from _columns(values)
+            yield from _typed_columns(values)
         elif name != "keys":
             of = known[0]
             if not (key and of in _TYPES and len(known) == 1):
@@ -129,16 +130,16 @@ def _columns(rows: Sequence[Row]) -> Iterator[pl.Series | None]:
 
 
 @cache
-def described(kind: type[Row]) -> dict[str, Key]:
-    """Return the keys of a row with what they mean, but for those of the groups."""
-    return dict(_described(kind))
+def key_descriptions(kind: type[Row]) -> dict[str, Key]:
+    """Return the keys of a row class with their descriptions, without grouping keys."""
+    return dict(_describe_keys(kind))
 
 
-def _described(kind: type[Row]) -> Iterator[tuple[str, Key]]:
+def _describe_keys(kind: type[Row]) -> Iterator[tuple[str, Key]]:
     hints = get_type_hints(kind, include_extras=True)
     for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         for part in (hints[name], *get_args(hints[name])):  # a key that may be absent is a union
             if isinstance(part, type) and issubclass(part, Row):
-                yield from _described(part)
+                yield from _describe_keys(part)
             elif get_origin(part) is Annotated:
                 yield from ((key, about) for about in part.__metadata__ if isinstance(about, Key))

@@ -9,24 +9,24 @@ _DOTS = " ·∘•●"  # none, one, two, three, more runs in one place
 _FAILED = "×"
 
 
-def strip(
+def draw_strip(
     times: Sequence[float], failed: Sequence[float], low: float, high: float, width: int = WIDTH
 ) -> str:
-    """Return a line of `width` characters from `low` to `high` seconds, a mark per place.
+    """Return runs as marks on a line of `width` characters from `low` to `high` seconds.
 
     A failed run stands where it ended, as a cross, which hides what else is there.
     """
     counts = [0] * width
     for time in times:
-        counts[place(time, low, high, width)] += 1
+        counts[strip_position(time, low, high, width)] += 1
     marks = [_DOTS[min(count, len(_DOTS) - 1)] for count in counts]
     for time in failed:
-        marks[place(time, low, high, width)] = _FAILED
+        marks[strip_position(time, low, high, width)] = _FAILED
     return "".join(marks)
 
 
-def place(time: float, low: float, high: float, width: int) -> int:
-    """Return the character that a number is drawn at, from `low` to `high` over `width`."""
+def strip_position(time: float, low: float, high: float, width: int) -> int:
+    """Return the character position of a number on a line from `low` to `high`."""
     if high <= low:
         return 0
     return min(width - 1, max(0, round((time - low) / (high - low) * (width - 1))))

@@ -26,7 +26,7 @@ _REMEDY = (
 
 
 def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
-    """Return a table with the columns and types of the schema, in its order.
+    """Return a table with the columns and types of the schema, in its order, or raise an error.
 
     A frame that has them is given as it is. Of any other, columns that are missing are null, but
     `source` or `run_id` (each stands for the other), `eval_index` (the order of the evaluations),
@@ -50,18 +50,20 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
     wrong = [
         f"column {name} is {types[name]}, {schema.POLARS[name]} is needed"
         for name in known
-        if not _may_become(types[name], schema.POLARS[name])
+        if not _is_castable(types[name], schema.POLARS[name])
     ]
     if wrong:
         raise TtastatsError("; ".join(wrong), where=where, remedy="Cast it first.")
     # What others made is small beside what `ingest` writes, and is looked at as a whole.
-    rows = _cast(frame.lazy().select(known).unique(maintain_order=True).collect(), where)
+    rows = _cast_columns(frame.lazy().select(known).unique(maintain_order=True).collect(), where)
     given = [name for name in schema.RUN if name in rows.columns]
     _expect_names(rows.lazy().select(given), where)
     missing = [name for name in schema.RUN if name not in rows.columns]
-    rows = _numbered(rows.with_columns(pl.col(given[0]).alias(name) for name in missing))
-    _expect_one_answer(rows, where)
-    return _filled(_identified(rows)).lazy().select(schema.NAMES)
+    rows = _with_evaluation_numbers(
+        rows.with_columns(pl.col(given[0]).alias(name) for name in missing)
+    )
+    _expect_unique_values(rows, where)
+    return _with_all_columns(_with_run_ids(rows)).lazy().select(schema.NAMES)
 
 
 def _expect_columns(types: pl.Schema, where: str) -> None:
@@ -82,8 +84,8 @@ def _expect_columns(types: pl.Schema, where: str) -> None:
     )
 
 
-def _may_become(has: pl.DataType, needs: pl.DataType) -> bool:
-    """Return whether values of one type may all be values of another."""
+def _is_castable(has: pl.DataType, needs: pl.DataType) -> bool:
+    """Return whether values of one type may all be valid in another."""
     if has == needs or has == pl.Null:
         return True
     if needs == pl.String:
@@ -95,8 +97,8 @@ def _may_become(has: pl.DataType, needs: pl.DataType) -> bool:
     return has.is_numeric() or (needs == pl.Float64 and isinstance(has, pl.Duration))
 
 
-def _cast(frame: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Cast every column to its type, or say in which something would be lost."""
+def _cast_columns(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+    """Return the table with every column cast; raise an error for a value that would be lost."""
     plain = frame.with_columns(
         pl.col(pl.Float32, pl.Float64).exclude("logged_value").fill_nan(None),
         pl.col(pl.Duration).dt.total_microseconds() / 1e6,
@@ -122,7 +124,7 @@ def _cast_column(name: str, has: pl.DataType) -> pl.Expr:
 
 
 def _lost_value(before: pl.Series, after: pl.Series) -> str | None:
-    """Return a value that its new type cannot hold, or None. Nanoseconds may be lost."""
+    """Return a value that its new type cannot hold, or None; nanoseconds do not count."""
     gone = before.is_not_null() & after.is_null()
     if after.dtype.is_temporal():  # Python knows no other years
         gone |= ~after.dt.year().is_between(1, 9999).fill_null(value=True)
@@ -133,7 +135,7 @@ def _lost_value(before: pl.Series, after: pl.Series) -> str | None:
 
 
 def _expect_years(dates: pl.LazyFrame, where: str) -> None:
-    """Refuse dates of years that Python does not know."""
+    """Raise an error for dates in years outside Python's range."""
     odd = dates.filter(~pl.col("started_at").dt.year().is_between(1, 9999)).head(1).collect()
     if not odd.is_empty():
         raise TtastatsError(
@@ -144,7 +146,7 @@ def _expect_years(dates: pl.LazyFrame, where: str) -> None:
 
 
 def _expect_names(names: pl.LazyFrame, where: str) -> None:
-    """Refuse rows that do not say of which run they are."""
+    """Raise an error for rows without the name of their run."""
     for name, nameless in names.null_count().collect().row(0, named=True).items():
         if nameless:
             raise TtastatsError(
@@ -154,11 +156,11 @@ def _expect_names(names: pl.LazyFrame, where: str) -> None:
             )
 
 
-def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
-    """Number the evaluations of each run, unless all are, and put the rows in order."""
+def _with_evaluation_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the table in order, with numbered evaluations unless all have numbers."""
     evaluated = pl.col("metric").is_not_null()
     if "eval_index" not in frame.columns or frame.filter(evaluated)["eval_index"].null_count():
-        known = _checkpoint(frame.filter(evaluated))
+        known = _checkpoint_column(frame.filter(evaluated))
         # Without any the rows are in order, and each metric counts its own.
         order = pl.int_range(pl.len()).over(*schema.RUN, "metric")
         place = (pl.col(known) if known else order).cast(pl.Float64)
@@ -167,8 +169,8 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.sort(schema.ORDER, maintain_order=True)
 
 
-def _checkpoint(evaluations: pl.DataFrame) -> str | None:
-    """Return the column by which the metrics of one checkpoint know each other.
+def _checkpoint_column(evaluations: pl.DataFrame) -> str | None:
+    """Return the column that is equal for all metrics of one checkpoint, or None.
 
     They may be logged one after the other; a single metric needs none but the time. Without a time
     it is what had been trained. None where that is not told either.
@@ -183,8 +185,8 @@ def _checkpoint(evaluations: pl.DataFrame) -> str | None:
     return "seconds" if timed else None
 
 
-def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
-    """Refuse a table, in order, in which a run has two answers to one question.
+def _expect_unique_values(frame: pl.DataFrame, where: str) -> None:
+    """Raise an error if a run of an ordered table has two values for one metric at once.
 
     Most often one name stands for several runs, such as a seed for a run of each system.
     """
@@ -196,7 +198,7 @@ def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
     if not double.is_empty():
         first = double.row(0, named=True)
         raise TtastatsError(
-            f"run {first['source']} has {first['metric']} twice at {_place(first)}",
+            f"run {first['source']} has {first['metric']} twice at {_position_text(first)}",
             where=where,
             remedy=remedy,
         )
@@ -214,16 +216,16 @@ def _expect_one_answer(frame: pl.DataFrame, where: str) -> None:
             )
 
 
-def _place(row: dict[str, object]) -> str:
-    """Return when an evaluation was made, as far as its row tells."""
+def _position_text(row: dict[str, object]) -> str:
+    """Return the progress at an evaluation in words, by the first column known."""
     if row.get("seconds") is not None:
         return f"{row['seconds']} s"
     known = [name for name in ("step", "samples", "epoch") if row.get(name) is not None]
     return f"{known[0]} {row[known[0]]}" if known else f"evaluation {row['eval_index']}"
 
 
-def _identified(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return runs that no log identifies a digest of what the table says of them as `run_id`."""
+def _with_run_ids(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with a `run_id` for every run, a digest of its rows if it had none."""
     if "source_digest" in frame.columns:
         return frame
     rows = pl.struct(name for name in frame.columns if name != "run_id").struct.json_encode()
@@ -241,8 +243,8 @@ def _identified(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _filled(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add the columns that are missing."""
+def _with_all_columns(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with all columns of the schema; missing ones are null."""
     derived = {"logged_value": pl.col("value"), "run_status": pl.lit("unknown")}
     if "seconds" in frame.columns:
         derived["run_seconds"] = pl.col("seconds").max().over(schema.RUN)

@@ -30,7 +30,7 @@ _PROBLEMS_KEY = "ttastats.problems"
 
 
 def table_metadata(table: str, version: int) -> dict[str, str]:
-    """Return the metadata that say what a table is."""
+    """Return the Parquet metadata that identify a table: its kind, schema and version."""
     fields = {
         "schema": version,
         "table": table,
@@ -41,15 +41,15 @@ def table_metadata(table: str, version: int) -> dict[str, str]:
 
 
 def ingest_metadata(manifest: str, problems: Iterable[Problem]) -> dict[str, str]:
-    """Return the metadata for the next ingest, and for whoever asks what was wrong."""
+    """Return the Parquet metadata with the manifest of an ingest, and its problems."""
     rows = [[each.source, each.code, each.message, each.severity, each.line] for each in problems]
-    return {_PROBLEMS_KEY: packed(rows)} | ({MANIFEST_KEY: manifest} if manifest else {})
+    return {_PROBLEMS_KEY: pack_json(rows)} | ({MANIFEST_KEY: manifest} if manifest else {})
 
 
-def metadata_of(file: Place, remedy: str) -> dict[str, str]:
-    """Return what the footer of a file says; `remedy` is what to give instead of no such file."""
+def read_metadata(file: Place, remedy: str) -> dict[str, str]:
+    """Return the Parquet metadata of a file; `remedy` is advice in case there is none."""
     try:
-        return pl.read_parquet_metadata(file) if isinstance(file, Path) else _remote(file)
+        return pl.read_parquet_metadata(file) if isinstance(file, Path) else _remote_metadata(file)
     except FileNotFoundError:
         raise TtastatsError("no such file", where=str(file), remedy=remedy) from None
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -57,17 +57,17 @@ def metadata_of(file: Place, remedy: str) -> dict[str, str]:
         raise TtastatsError(reason, where=str(file), remedy=remedy) from error
 
 
-def _remote(url: Url) -> dict[str, str]:
-    """Return what the footer of an object says."""
+def _remote_metadata(url: Url) -> dict[str, str]:
+    """Return the Parquet metadata of an object in a store."""
     if content := url.read_small():
         return pl.read_parquet_metadata(content[0])
-    texts = of_object(url, stores.state_of(url)).metadata or {}
+    texts = object_footer(url, stores.state_of(url)).metadata or {}
     return {key.decode(): text.decode() for key, text in texts.items()}
 
 
 @lru_cache(maxsize=8)
-def of_object(url: Url, state: str | None) -> Any:
-    """Return the footer of an object in a state, as pyarrow has it; nothing else is read."""
+def object_footer(url: Url, state: str | None) -> Any:
+    """Return the footer of an object in a known state, read without the rest."""
     from pyarrow import ArrowInvalid, parquet  # only URLs need it
 
     if state is None:
@@ -82,8 +82,8 @@ def of_object(url: Url, state: str | None) -> Any:
             ) from error
 
 
-def fields_of(metadata: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a file says of its writing: nothing where another program wrote it."""
+def ttastats_fields(metadata: Mapping[str, str]) -> dict[str, Any]:
+    """Return the ttastats part of Parquet metadata, empty in files of other programs."""
     try:
         fields = json.loads(metadata[KEY])
     except (KeyError, ValueError):
@@ -91,12 +91,12 @@ def fields_of(metadata: Mapping[str, str]) -> dict[str, Any]:
     return fields if isinstance(fields, dict) else {}
 
 
-def table_of(metadata: Mapping[str, str]) -> str | None:
-    """Return which table a file of ours holds, or None where another program wrote it.
+def table_kind(metadata: Mapping[str, str]) -> str | None:
+    """Return which kind of table a file holds, or None if another program wrote it.
 
     The first tables did not say that they hold runs.
     """
-    fields = fields_of(metadata)
+    fields = ttastats_fields(metadata)
     if not fields:
         return None
     return "profile" if fields.get("table") == "profile" else "runs"
@@ -106,12 +106,12 @@ def table_of(metadata: Mapping[str, str]) -> str | None:
 _Packed = tuple[str | None, str, str, Severity, int | None]
 
 
-def problems_in(metadata: Mapping[str, str], where: str) -> list[Problem] | None:
-    """Return the problems that were left in the footer of a file, or None if none were written."""
+def stored_problems(metadata: Mapping[str, str], where: str) -> list[Problem] | None:
+    """Return the problems stored in Parquet metadata, or None if none were stored."""
     try:
-        rows = unpacked(metadata.get(_PROBLEMS_KEY, ""))
+        rows = unpack_json(metadata.get(_PROBLEMS_KEY, ""))
         if rows is None:  # as the manifest kept them in the first tables
-            before = unpacked(metadata.get(MANIFEST_KEY, ""))
+            before = unpack_json(metadata.get(MANIFEST_KEY, ""))
             rows = before.get("problems") if isinstance(before, dict) else None
         if rows is None:
             return None
@@ -128,13 +128,13 @@ def problems_in(metadata: Mapping[str, str], where: str) -> list[Problem] | None
     ]
 
 
-def packed(value: Any) -> str:
-    """Return JSON, compressed by zlib, as base64."""
+def pack_json(value: Any) -> str:
+    """Return a value as JSON, compressed by zlib, as base64."""
     return base64.b64encode(zlib.compress(json.dumps(value).encode(), level=1)).decode()
 
 
-def unpacked(text: str) -> Any:
-    """Return what was packed, or None where it was not.
+def unpack_json(text: str) -> Any:
+    """Return the value of a text from `pack_json`, or None of any other text.
 
     Raises
     ------

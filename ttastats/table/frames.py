@@ -24,14 +24,14 @@ class Frame(Protocol):
 
 
 def is_frame(source: object) -> bool:
-    """Return whether an object is a table in memory, of polars or of another library."""
+    """Return whether an object is a DataFrame of polars or of another library."""
     return isinstance(source, pl.DataFrame | pl.LazyFrame | Frame) or hasattr(
         source, "__dataframe__"
     )
 
 
-def as_polars(frame: Any) -> pl.DataFrame | pl.LazyFrame:
-    """Return a frame of pandas, pyarrow, duckdb or another program that exchanges, as of polars."""
+def to_polars(frame: Any) -> pl.DataFrame | pl.LazyFrame:
+    """Return a DataFrame of pandas, pyarrow, duckdb or another library as one of polars."""
     if isinstance(frame, pl.DataFrame | pl.LazyFrame):
         return frame
     try:
@@ -92,7 +92,7 @@ def from_frame(
         Any other column of the schema (docs/columns.md): the column that holds it, or a value for
         all rows, such as `accelerators=8` or `run_seconds="total"`.
     """
-    rows = as_polars(frame).lazy().collect()
+    rows = to_polars(frame).lazy().collect()
     given = {"seconds": seconds, "epoch": epoch, "step": step, "samples": samples}
     given |= {"benchmark": benchmark, "entry": entry, **others}
     goals = {"target_value": target, "higher_is_better": higher_is_better}
@@ -107,13 +107,17 @@ def from_frame(
             pl.col(runs).cast(pl.String),
             separator="/",
         ).alias("source"),
-        *(_given(rows, name, what) for name, what in given.items() if what is not None),
+        *(
+            _column_or_constant(rows, name, what)
+            for name, what in given.items()
+            if what is not None
+        ),
     )
-    table = _with_values(table, rows, metric, value)
+    table = _with_metrics(table, rows, metric, value)
     for name, what in goals.items():
         if what is not None and not isinstance(what, str):
-            table = table.with_columns(_goal_column(table["metric"], name, what))
-    return conform(_evaluations(table), _HERE).collect()
+            table = table.with_columns(_by_metric(table["metric"], name, what))
+    return conform(_with_run_lengths(table), _HERE).collect()
 
 
 def _expect_column(rows: pl.DataFrame, name: str, column: object) -> None:
@@ -125,8 +129,8 @@ def _expect_column(rows: pl.DataFrame, name: str, column: object) -> None:
         )
 
 
-def _given(rows: pl.DataFrame, name: str, what: Any) -> pl.Expr:
-    """Return a column of the schema: a column of the frame, or one value for all rows."""
+def _column_or_constant(rows: pl.DataFrame, name: str, what: Any) -> pl.Expr:
+    """Return a column of the schema from a column of the frame, or from one value for all rows."""
     if name not in schema.NAMES:
         raise TtastatsError(
             f"{name} is not a column of the schema",
@@ -139,10 +143,10 @@ def _given(rows: pl.DataFrame, name: str, what: Any) -> pl.Expr:
     return pl.lit(what).alias(name)
 
 
-def _with_values(
+def _with_metrics(
     table: pl.DataFrame, rows: pl.DataFrame, metric: str | Sequence[str], value: str | None
 ) -> pl.DataFrame:
-    """Add `metric` and `value`; where each metric has a column, the rows once for each."""
+    """Return the table with `metric` and `value`, with one row for each metric column."""
     if value is not None:
         if not isinstance(metric, str):
             raise TtastatsError(
@@ -151,7 +155,10 @@ def _with_values(
                 remedy="List the value columns in metric=[...] and omit value.",
             )
         return table.hstack(
-            rows.select(_given(rows, "metric", metric), _given(rows, "value", value))
+            rows.select(
+                _column_or_constant(rows, "metric", metric),
+                _column_or_constant(rows, "value", value),
+            )
         )
     names = [metric] if isinstance(metric, str) else list(metric)
     for name in names:
@@ -162,8 +169,8 @@ def _with_values(
     )
 
 
-def _goal_column(metrics: pl.Series, name: str, what: Any) -> pl.Series:
-    """Return the target or the direction of each metric."""
+def _by_metric(metrics: pl.Series, name: str, what: Any) -> pl.Series:
+    """Return the target, or the direction, of each row's metric."""
     known = metrics.cast(pl.String).drop_nulls().unique().sort().to_list()
     if isinstance(what, Mapping):
         for metric in what:
@@ -184,8 +191,8 @@ def _goal_column(metrics: pl.Series, name: str, what: Any) -> pl.Series:
     return pl.Series(name, [what]).new_from_index(0, len(metrics))
 
 
-def _evaluations(table: pl.DataFrame) -> pl.DataFrame:
-    """Leave out rows without a value, but one of a run that has no other; say how long runs took.
+def _with_run_lengths(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that have a value, or one row of a run without any, with run lengths.
 
     Metrics that are logged in rows of their own leave the others empty there, as training does.
     A run whose values are all NaN, and not missing, diverged: its evaluations have no value.

@@ -83,32 +83,32 @@ class Kind:
         """Return the names and types of the columns."""
         return pl.Schema({column.name: column.dtype for column in self.columns})
 
-    def metadata_of(self, path: Place) -> dict[str, str]:
-        """Return what the footer of a file, or of the head of a folder, says."""
-        return footer.metadata_of(path / HEAD if path.is_dir() else path, self.remedy)
+    def read_metadata(self, path: Place) -> dict[str, str]:
+        """Return the Parquet metadata of a file, or of a folder's head file."""
+        return footer.read_metadata(path / HEAD if path.is_dir() else path, self.remedy)
 
     def scan(self, path: Place, only: str = "") -> pl.LazyFrame:
-        """Return the rows of a file, or of a folder or one part of it, as the version of today.
+        """Return the rows of a file or folder, or of one part of it, in the current schema.
 
         Raises
         ------
         TtastatsError
             It is missing, unreadable, of the other kind, or newer than this program.
         """
-        metadata = self.metadata_of(path)
+        metadata = self.read_metadata(path)
         version = self._version(metadata, str(path))
-        parts = _parts(metadata, path) if path.is_dir() else []
-        cut = {name: self.schema()[name] for name in self.partition_in(metadata) or ()}
+        parts = _checked_parts(metadata, path) if path.is_dir() else []
+        cut = {name: self.schema()[name] for name in self.parse_partition(metadata) or ()}
         if isinstance(path, Url):
-            frame = _remote(path, parts, only, cut)
+            frame = _scan_remote(path, parts, only, cut)
         else:
-            frame = _local(path, parts, only, cut)
+            frame = _scan_local(path, parts, only, cut)
         for step in range(version, self.version):
             frame = self.upgrades[step](frame)
         return frame
 
     def _version(self, metadata: Mapping[str, str], where: str) -> int:
-        fields, name = footer.fields_of(metadata), footer.table_of(metadata)
+        fields, name = footer.ttastats_fields(metadata), footer.table_kind(metadata)
         if name not in {self.name, None}:
             what, remedy = _OTHER[name or self.name]
             raise TtastatsError(what, where=where, remedy=remedy.format(path=where))
@@ -128,30 +128,34 @@ class Kind:
             )
         return version
 
-    def is_at(self, path: Place) -> bool:
-        """Return whether a file or folder is such a table, written by ttastats."""
+    def is_table(self, path: Place) -> bool:
+        """Return whether a file or folder is a table of this kind, written by ttastats."""
         try:
-            return footer.table_of(self.metadata_of(path)) == self.name
+            return footer.table_kind(self.read_metadata(path)) == self.name
         except TtastatsError:
             return False
 
-    def problems_at(self, path: Place) -> list[Problem] | None:
-        """Return what was found wrong when a table was made, or None if that was not written."""
-        return footer.problems_in(self.metadata_of(path), str(path))
+    def stored_problems(self, path: Place) -> list[Problem] | None:
+        """Return the problems stored in a table, or None if none were stored."""
+        return footer.stored_problems(self.read_metadata(path), str(path))
 
-    def old_parts(self, path: Place) -> list[str]:
-        """Return the names of the parts that a head lists as its own or as replaced."""
+    def listed_parts(self, path: Place) -> list[str]:
+        """Return the parts listed in a folder's head file, those replaced included."""
         if not (path / HEAD).exists():
             return []
-        metadata = self.metadata_of(path)
-        return [name for key in (_PARTS_KEY, _REPLACED_KEY) for name in _names(metadata, key, path)]
+        metadata = self.read_metadata(path)
+        return [
+            name
+            for key in (_PARTS_KEY, _REPLACED_KEY)
+            for name in _listed_names(metadata, key, path)
+        ]
 
-    def partition_of(self, path: Place) -> tuple[str, ...] | None:
-        """Return the columns that cut a folder, or None where its rows are in order."""
-        return self.partition_in(self.metadata_of(path))
+    def partition_columns(self, path: Place) -> tuple[str, ...] | None:
+        """Return the columns that partition a folder, or None if its rows are in order."""
+        return self.parse_partition(self.read_metadata(path))
 
-    def partition_in(self, metadata: Mapping[str, str]) -> tuple[str, ...] | None:
-        """Return the columns that cut a folder with a head of these metadata."""
+    def parse_partition(self, metadata: Mapping[str, str]) -> tuple[str, ...] | None:
+        """Return the partition columns in the metadata of a folder's head file, or None."""
         try:
             names = json.loads(metadata[_PARTITION_KEY])
         except (KeyError, ValueError, RecursionError):
@@ -159,9 +163,9 @@ class Kind:
         known = [column.name for column in self.columns if column.of_run]
         return tuple(name for name in names if name in known) if isinstance(names, list) else None
 
-    def parts_of(self, path: Place) -> list[str]:
+    def part_names(self, path: Place) -> list[str]:
         """Return the names of the parts of a folder."""
-        return _names(self.metadata_of(path), _PARTS_KEY, path)
+        return _listed_names(self.read_metadata(path), _PARTS_KEY, path)
 
     def write(
         self,
@@ -175,7 +179,7 @@ class Kind:
         partition: Sequence[str] | None = None,
         kept: Sequence[str] = (),
     ) -> None:
-        """Write ordered rows to `path`: a reader sees the old table or the complete new one.
+        """Write ordered rows to `path` atomically: a reader sees the old table or the new one.
 
         `manifest` is kept beside the rows for the next ingest, `problems` for whoever asks what
         was wrong with what was read; `in_parts` makes a folder. `expected` holds the state of the
@@ -198,7 +202,7 @@ class Kind:
             self._write_folder(rows.lazy(), path, about, left, expected, partition or (), kept)
             return
         with atomic.replacing(path, expected) as temporary:
-            _sink(rows.lazy(), temporary, about | left)
+            _write_rows(rows.lazy(), temporary, about | left)
 
     def _write_folder(
         self,
@@ -210,19 +214,21 @@ class Kind:
         partition: Sequence[str],
         kept: Sequence[str],
     ) -> None:
-        """Write the parts, and the head that lists them, which takes the place of the old one last.
+        """Write the parts, then the head file that lists them in place of the old one.
 
         Of what is there, only the parts that the old head lists are removed, those that one lists
         which it had replaced, and those whose names only a writer of ours gives: a killed one may
         have left them.
         """
-        there = below(path)
-        old = sorted({*self.old_parts(path), *filter(PART.fullmatch, there)} & {*there} - {*kept})
+        there = parquet_files(path)
+        old = sorted(
+            {*self.listed_parts(path), *filter(PART.fullmatch, there)} & {*there} - {*kept}
+        )
         writer = os.urandom(4).hex()  # another one may write at the same time
-        number = _first_free(there)
+        number = _first_free_number(there)
 
-        def name(part: FileProviderArgs) -> str:
-            place = _hive(part.partition_keys.row(0, named=True)) if partition else ""
+        def part_name(part: FileProviderArgs) -> str:
+            place = _hive_folder(part.partition_keys.row(0, named=True)) if partition else ""
             return f"{place}{number + part.index_in_partition:08x}-{writer}.parquet"
 
         with atomic.replacing_folder(path, HEAD, old, expected) as folder:
@@ -232,24 +238,24 @@ class Kind:
                 include_key=False if partition else None,
                 max_rows_per_file=None if partition else _PART_ROWS,
                 approximate_bytes_per_file=None,
-                file_path_provider=name,
+                file_path_provider=part_name,
             )
             if partition:  # each combination of values is held until the end
                 pieces = rows.collect_batches(chunk_size=_HELD_ROWS, maintain_order=True)
                 for piece in pieces:
-                    _sink(piece.lazy(), parts, about)
+                    _write_rows(piece.lazy(), parts, about)
                     number += 1
             else:
-                _sink(rows, parts, about)
+                _write_rows(rows, parts, about)
             lists = {
-                _PARTS_KEY: json.dumps(sorted([*kept, *below(folder)])),
+                _PARTS_KEY: json.dumps(sorted([*kept, *parquet_files(folder)])),
                 _REPLACED_KEY: json.dumps(old),
             }
-            _sink(self.schema().to_frame().lazy(), folder / HEAD, about | left | lists)
+            _write_rows(self.schema().to_frame().lazy(), folder / HEAD, about | left | lists)
 
 
-def _sink(rows: pl.LazyFrame, target: Path | pl.PartitionBy, about: dict[str, str]) -> None:
-    """Write rows into a file or into files, a row group after the other."""
+def _write_rows(rows: pl.LazyFrame, target: Path | pl.PartitionBy, about: dict[str, str]) -> None:
+    """Write rows into a file or several files, one row group after the other."""
     rows.sink_parquet(
         target,
         compression="zstd",
@@ -260,17 +266,17 @@ def _sink(rows: pl.LazyFrame, target: Path | pl.PartitionBy, about: dict[str, st
     )
 
 
-def below(path: Place) -> list[str]:
-    """Return the names of the Parquet files of a folder, or nothing where there is none."""
+def parquet_files(path: Place) -> list[str]:
+    """Return the names of the Parquet files in a folder, also in subfolders; none without one."""
     if isinstance(path, Url):
         return [name for name in path.list_folder() if name.endswith(".parquet")]
     return [each.relative_to(path).as_posix() for each in path.rglob("*.parquet")]
 
 
-def _local(
+def _scan_local(
     path: Path, parts: Sequence[str], only: str, cut: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
-    """Return the rows of a table; parts of a folder that is cut are chosen by their names first."""
+    """Return the rows of a local table; parts of a partitioned folder are chosen by name."""
     names = [only] if only else parts
     if not cut:
         return pl.scan_parquet([path / name for name in names] or path)
@@ -278,25 +284,25 @@ def _local(
     return pl.scan_parquet(files, glob=False, hive_partitioning=True, hive_schema=dict(cut))
 
 
-def _remote(
+def _scan_remote(
     url: Url, parts: Sequence[str], only: str, cut: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
-    """Return the rows of a table in a store: a small one is fetched whole."""
+    """Return the rows of a table in a store; a small one is fetched whole."""
     contents = url.read_small(parts)
     if contents is None:
         places = [url / name for name in ([only] if only else parts)]
-        return _in_ranges(url, places or [url], cut)
+        return _scan_ranges(url, places or [url], cut)
     return pl.concat(
         [
-            pl.scan_parquet(content).with_columns(**_values(name, cut))
+            pl.scan_parquet(content).with_columns(**_partition_values(name, cut))
             for name, content in zip(parts or [""], contents, strict=True)
             if only in {"", name}
         ]
     )
 
 
-def _in_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-    """Return the rows of objects, of which pyarrow reads the row groups and columns in question."""
+def _scan_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+    """Return the rows of objects, of which pyarrow fetches only the ranges it needs."""
     from pyarrow import PythonFile, dataset, fs, schema  # only URLs need it
 
     class Ranges(fs.FSSpecHandler):  # type: ignore[misc]
@@ -320,7 +326,7 @@ def _in_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType])
 
     with stores.store_errors_named(url):
         head = url / HEAD if url.is_dir() else url
-        of_all = footer.of_object(head, stores.state_of(head)).schema.to_arrow_schema()
+        of_all = footer.object_footer(head, stores.state_of(head)).schema.to_arrow_schema()
         store = fs.PyFileSystem(Ranges(url.store_and_path()[0]))
         names = [each.store_and_path()[1] for each in objects]
         hive = dataset.partitioning(schema([of_all.field(column) for column in cut]), flavor="hive")
@@ -330,10 +336,10 @@ def _in_ranges(url: Url, objects: Sequence[Url], cut: Mapping[str, pl.DataType])
     return pl.scan_pyarrow_dataset(rows)
 
 
-def _parts(metadata: Mapping[str, str], path: Place) -> list[str]:
-    """Return the parts of a folder, which are all there."""
-    names = _names(metadata, _PARTS_KEY, path)
-    lost = sorted({*names} - {*below(path)}) if isinstance(path, Path) else []
+def _checked_parts(metadata: Mapping[str, str], path: Place) -> list[str]:
+    """Return the parts of a folder; raise an error if one is missing."""
+    names = _listed_names(metadata, _PARTS_KEY, path)
+    lost = sorted({*names} - {*parquet_files(path)}) if isinstance(path, Path) else []
     if lost or not names:
         raise TtastatsError(
             f"part files are missing: {', '.join(lost) or 'all'}",
@@ -347,16 +353,16 @@ def _parts(metadata: Mapping[str, str], path: Place) -> list[str]:
 PART = re.compile(r"(?:[a-z_]+=[^/]+/)*([0-9a-f]{8})-[0-9a-f]{8}\.parquet")
 
 
-def _hive(values: Mapping[str, Any]) -> str:
-    """Return the folder of the rows with some values, as Hive names it."""
+def _hive_folder(values: Mapping[str, Any]) -> str:
+    """Return the Hive-style folder name of some partition values."""
     return "".join(
         f"{column}={_NULL if value in {None, ''} else quote(str(value), safe=' ')}/"
         for column, value in values.items()
     )
 
 
-def _values(name: str, cut: Mapping[str, pl.DataType]) -> dict[str, pl.Expr]:
-    """Return the values of the rows of a part, as its name tells them."""
+def _partition_values(name: str, cut: Mapping[str, pl.DataType]) -> dict[str, pl.Expr]:
+    """Return the partition values of a part, from its name."""
     told = dict(folder.split("=", 1) for folder in name.split("/")[:-1])
     values = {column: None if told[column] == _NULL else unquote(told[column]) for column in cut}
     return {column: pl.lit(value).cast(cut[column]) for column, value in values.items()}
@@ -365,14 +371,14 @@ def _values(name: str, cut: Mapping[str, pl.DataType]) -> dict[str, pl.Expr]:
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-def _first_free(names: Iterable[str]) -> int:
-    """Return the first number that no part has, nor any after it."""
+def _first_free_number(names: Iterable[str]) -> int:
+    """Return the first number above those of all parts."""
     parts = map(PART.fullmatch, names)
     return max((int(part[1], 16) + 1 for part in parts if part), default=0)
 
 
-def _names(metadata: Mapping[str, str], key: str, path: Place) -> list[str]:
-    """Return the names of files that the head of a folder lists, none of which may lead out."""
+def _listed_names(metadata: Mapping[str, str], key: str, path: Place) -> list[str]:
+    """Return the file names that a folder's head file lists; none may leave the folder."""
     remedy = "Do not use this table, or ingest its logs again into another folder."
     try:
         names = json.loads(metadata.get(key, "[]"))

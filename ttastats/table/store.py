@@ -20,40 +20,44 @@ from ttastats.table.schema import RUNS
 write = RUNS.write
 
 
-def expect_place(path: Place, *, in_parts: bool = False) -> None:
-    """Raise before hours of reading if the result could not be written."""
-    if path.exists() and not is_ours(path) and not (in_parts and _is_free(path)):
+def expect_output(path: Place, *, in_parts: bool = False) -> None:
+    """Raise an error before any reading if the result could not be written to a path."""
+    if (
+        path.exists()
+        and not is_ttastats_table(path)
+        and not (in_parts and _has_only_leftovers(path))
+    ):
         raise atomic.overwrite_error(path, "already exists and was not created by ttastats")
     if path.exists() and in_parts != path.is_dir():
         what = "is a file and cannot be replaced by a folder"
         raise TtastatsError(what, where=str(path), remedy=atomic.REMEDY)
     if path.is_dir():
-        RUNS.old_parts(path)
+        RUNS.listed_parts(path)
     atomic.remove_leftovers(path)
     atomic.expect_writable(path)
 
 
-def _is_free(path: Place) -> bool:
-    """Return whether nothing is in a folder but parts of a writer who was killed at the first."""
+def _has_only_leftovers(path: Place) -> bool:
+    """Return whether a folder holds nothing but parts of a first write that was killed."""
     if isinstance(path, Url):
         return all(map(PART.fullmatch, path.list_folder()))
     return atomic.is_empty(path)
 
 
-def state_of(path: Place) -> str | None:
-    """Return what tells whether a table has been replaced, or None where there is none."""
+def table_state(path: Place) -> str | None:
+    """Return a text that changes when a table is replaced; None if there is none."""
     return stores.state_of(path / HEAD if path.is_dir() else path)
 
 
-def read(paths: Sequence[Place]) -> pl.LazyFrame:
+def read_tables(paths: Sequence[Place]) -> pl.LazyFrame:
     """Return the rows of ttastats files or folders; rows read twice are counted once."""
     if not paths:
         raise TtastatsError("no file given", remedy=RUNS.remedy)
-    return together([_read_one(path) for path in paths])
+    return concatenate([_read_one(path) for path in paths])
 
 
-def together(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
-    """Return several tables as one; rows that stand in several are counted once."""
+def concatenate(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+    """Return several tables as one; rows that are in several are counted once."""
     if len(frames) == 1:
         return frames[0]
     # To find out that no run stands in two tables takes far less than to compare their rows.
@@ -70,28 +74,28 @@ def _read_one(path: Place) -> pl.LazyFrame:
     return rows.select(schema.NAMES) if path.is_dir() else conform(rows, str(path))
 
 
-def manifest_of(path: Place) -> str:
-    """Return the text an ingest left for the next, or nothing."""
+def read_manifest(path: Place) -> str:
+    """Return the manifest that an ingest stored in a table, or an empty text."""
     try:
-        return RUNS.metadata_of(path).get(footer.MANIFEST_KEY, "")
+        return RUNS.read_metadata(path).get(footer.MANIFEST_KEY, "")
     except TtastatsError:
         return ""
 
 
-def problems_of(path: Place) -> list[Problem]:
-    """Return everything an ingest or a merge found wrong: of files, of runs, of files without runs.
+def read_problems(path: Place) -> list[Problem]:
+    """Return all problems stored in a table, of files and of runs.
 
     A table written by another program has kept what its column `problems` says.
     """
-    problems = RUNS.problems_at(path)
-    return tables.problems_of(_read_one(path)) if problems is None else problems
+    problems = RUNS.stored_problems(path)
+    return tables.run_problems(_read_one(path)) if problems is None else problems
 
 
-def rows_of(path: Place, sources: Collection[str]) -> pl.LazyFrame:
-    """Return the rows of some sources in a file of ours, without the marks of duplicates."""
+def rows_of_sources(path: Place, sources: Collection[str]) -> pl.LazyFrame:
+    """Return the rows of some sources in a table, without the marks of duplicates."""
     wanted = pl.LazyFrame({"source": list(sources)}, schema={"source": pl.String})
     rows = _read_one(path).join(wanted, on="source", how="semi", maintain_order="left")
-    if RUNS.partition_of(path) is not None:
+    if RUNS.partition_columns(path) is not None:
         rows = rows.sort(schema.ORDER, maintain_order=True)
     return rows.with_columns(pl.lit(None, pl.String).alias("duplicate_of"))
 
@@ -100,7 +104,7 @@ def is_logs(name: str) -> bool:
     """Return whether a path means logs: a folder or file that is no table, a pattern, or a URL."""
     path = stores.parse_place(name)
     if isinstance(path, Url):
-        return users.is_server(name) or (path.is_dir() and state_of(path) is None)
+        return users.is_server(name) or (path.is_dir() and table_state(path) is None)
     if path.is_dir():
         return not (path / HEAD).exists()
     if path.is_file():
@@ -115,9 +119,9 @@ def is_parquet(path: Place) -> bool:
     return False
 
 
-def is_ours(path: Place) -> bool:
-    """Return whether a file or folder was written by ttastats, of whatever version."""
+def is_ttastats_table(path: Place) -> bool:
+    """Return whether a file or folder was written by any version of ttastats."""
     try:
-        return bool(footer.fields_of(RUNS.metadata_of(path)))
+        return bool(footer.ttastats_fields(RUNS.read_metadata(path)))
     except TtastatsError:
         return False

@@ -27,14 +27,14 @@ class SourcedRun(msgspec.Struct, frozen=True):
 
     @property
     def run_id(self) -> str:
-        """Return the run's identity: reading the same log twice gives it twice."""
+        """Return the run's identity, a digest of its source: equal for each reading of a log."""
         return f"{self.digest[:16]}-{self.position}"
 
 
-def frame_of(runs: Iterable[SourcedRun]) -> pl.DataFrame:
-    """Return the table of some runs, in its fixed order: that of the sources and evaluations."""
+def table_of_runs(runs: Iterable[SourcedRun]) -> pl.DataFrame:
+    """Return the table of some runs, ordered by source and evaluation."""
     ordered = sorted(runs, key=lambda sourced: (sourced.source, sourced.run_id))
-    heads = _frame(map(_run_row, ordered), schema.RUN_NAMES)
+    heads = _typed_frame(map(_run_values, ordered), schema.RUN_NAMES)
     positions: list[int] = []
     rows: list[tuple[Any, ...]] = []
     for position, sourced in enumerate(ordered):
@@ -42,16 +42,16 @@ def frame_of(runs: Iterable[SourcedRun]) -> pl.DataFrame:
         positions.extend([position] * len(of_run))
         rows.extend(of_run)
     repeated = heads[pl.Series(positions, dtype=pl.UInt32)]
-    return repeated.hstack(_frame(rows, schema.EVALUATION_NAMES))
+    return repeated.hstack(_typed_frame(rows, schema.EVALUATION_NAMES))
 
 
-def _frame(rows: Iterable[tuple[Any, ...]], names: Sequence[str]) -> pl.DataFrame:
+def _typed_frame(rows: Iterable[tuple[Any, ...]], names: Sequence[str]) -> pl.DataFrame:
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
     named = zip(names, columns, strict=True)
     return pl.DataFrame([pl.Series(name, values, schema.POLARS[name]) for name, values in named])
 
 
-def _run_row(sourced: SourcedRun) -> tuple[Any, ...]:
+def _run_values(sourced: SourcedRun) -> tuple[Any, ...]:
     run = sourced.run
     return (
         sourced.run_id,
@@ -61,8 +61,8 @@ def _run_row(sourced: SourcedRun) -> tuple[Any, ...]:
         None,
         sourced.dialect,
         *_plain_run_fields(run),
-        _json_of([{name: getattr(each, name) for name in _OF_A_PROBLEM} for each in run.problems]),
-        _json_of(dict(run.extra)),
+        _to_json([{name: getattr(each, name) for name in _OF_A_PROBLEM} for each in run.problems]),
+        _to_json(dict(run.extra)),
     )
 
 
@@ -74,7 +74,7 @@ _plain_run_fields = attrgetter(
 
 
 def _content_digest(run: Run) -> str | None:
-    """Digest what makes a run this run: when it ran, how long, and what it measured when.
+    """Return a digest of the times and values of a run, the same for copies; None if too few.
 
     Names and folders are left out, so that a copy under another name has the same digest, and so
     are training metrics, which are read on request. A run without a date has none, since two may
@@ -92,7 +92,7 @@ def _content_digest(run: Run) -> str | None:
     if not dated and run.suite is not None:
         return None
     measured = [(e.metric, e.logged_value, e.seconds) for e in run.evaluations if e.index >= 0]
-    if not dated and not _is_telling(value for _, *both in measured for value in both):
+    if not dated and not _are_distinctive(value for _, *both in measured for value in both):
         return None
     return xxhash.xxh3_64_hexdigest(_encode((run.started_at, run.run_seconds, measured)))
 
@@ -101,20 +101,20 @@ def _content_digest(run: Run) -> str | None:
 _NUMBERS, _DIGITS = 4, 4
 
 
-def _is_telling(values: Iterable[float | None]) -> bool:
-    """Return whether there are so many numbers of several digits that only copies share them."""
+def _are_distinctive(values: Iterable[float | None]) -> bool:
+    """Return whether there are enough numbers of several digits to recognise copies."""
     known = {value for value in values if value is not None}
     long = [x for x in known if len(f"{abs(x):.15g}".replace(".", "").strip("0")) >= _DIGITS]
     return len(long) >= _NUMBERS
 
 
-def merged(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:
-    """Return one table of two that are in order and have no source in common."""
+def merge_sorted(rows: pl.LazyFrame, others: pl.LazyFrame) -> pl.LazyFrame:
+    """Return two ordered tables without a common source as one."""
     return rows.merge_sorted(others, key="source", maintain_order=True)
 
 
-def heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
-    """Return one row per run that was read, in order: what it is, and of which it is a copy.
+def run_heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
+    """Return one row per run that was read, with the run that it is a copy of, if any.
 
     Columns: those named, and `run_id`, `source`, `content_digest`, the numbers of `evaluations` and
     `rows`, and `duplicate_of`, the source of the first run with the same content where that is
@@ -123,7 +123,7 @@ def heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
     original = pl.col("source").first().over("content_digest")
     is_copy = pl.col("content_digest").is_not_null() & (original != pl.col("source"))
     return (
-        rows.filter(schema.of_runs())
+        rows.filter(schema.is_run())
         .group_by(schema.RUN)
         .agg(
             pl.col("content_digest", *columns).first(),
@@ -136,8 +136,8 @@ def heads(rows: pl.LazyFrame, columns: Sequence[str] = ()) -> pl.DataFrame:
     )
 
 
-def marked(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.LazyFrame:
-    """Return the rows with every run marked that is a copy, as their `heads` say."""
+def mark_copies(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.LazyFrame:
+    """Return the rows with every copied run marked, by the `run_heads`."""
     copies = _copies(runs)
     if copies.is_empty():
         return rows
@@ -149,7 +149,7 @@ def marked(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.LazyFrame:
 
 
 def duplicate_problems(runs: pl.DataFrame) -> list[Problem]:
-    """Return which runs are copies of another, and of which."""
+    """Return a problem for each run that is a copy of another."""
     copies = _copies(runs).select("source", "duplicate_of").unique(maintain_order=True)
     return [
         Problem("duplicate_run", f"duplicate of {original}", "warning", source=source)
@@ -169,8 +169,8 @@ _checkpoint = itemgetter(_FIELDS.index("index"), _FIELDS.index("metric"))
 _NONE = (None,) * len(_FIELDS)
 
 
-def problems_of(rows: pl.LazyFrame) -> list[Problem]:
-    """Return what the column `problems` holds of each run; text that is no list is kept.
+def run_problems(rows: pl.LazyFrame) -> list[Problem]:
+    """Return the problems in the column `problems`, by run.
 
     Problems of files that gave no run stand in no row.
     """
@@ -190,6 +190,6 @@ def problems_of(rows: pl.LazyFrame) -> list[Problem]:
     return problems
 
 
-def _json_of(value: Any) -> str | None:
-    """Return JSON text, or None for an empty value. NaN becomes null: JSON has no NaN."""
+def _to_json(value: Any) -> str | None:
+    """Return a value as JSON text, None if it is empty; NaN becomes null."""
     return _encode(value).decode() if value else None

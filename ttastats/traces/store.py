@@ -15,7 +15,7 @@ from ttastats.traces.table import PROFILES
 #: What a profile cannot be read without.
 _REQUIRED = ("kind", "name")
 
-is_profile = PROFILES.is_at
+is_profile = PROFILES.is_table
 
 
 def write_profile(
@@ -52,4 +52,4 @@ def read_profiles(paths: Sequence[Place]) -> pl.DataFrame:
 
 def profile_problems(path: Place) -> list[Problem]:
     """Return the problems found when a profile was created."""
-    return PROFILES.problems_at(path) or []
+    return PROFILES.stored_problems(path) or []

@@ -12,36 +12,36 @@ import polars as pl
 from ttastats import api
 from ttastats.outcomes import counted
 from ttastats.stats.moments import coefficient_of_variation
-from ttastats.table.schema import recorded
+from ttastats.table.schema import parse_extra
 
 
-def table_of(places: Sequence[Path]) -> pl.DataFrame:
-    """Return the tidy table of the logs in some folders, read as `ttastats ingest` reads them."""
+def table_of_logs(places: Sequence[Path]) -> pl.DataFrame:
+    """Return the table of the logs in some folders, read as `ttastats ingest` reads them."""
     with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
         file = Path(folder, "runs.parquet")
         api.ingest(list(places), file)
         return api.read(file).collect()
 
 
-def remarks(table: pl.DataFrame) -> list[str]:
-    """Return what no table of one setup says: how epochs and CPU time varied, and odd data."""
-    return [*_what_varied(counted.counted(api.run_table(table))), *odd_data(table)]
+def variation_remarks(table: pl.DataFrame) -> list[str]:
+    """Return remarks on how epochs and CPU time varied, and on odd data."""
+    return [*_variation(counted.counted(api.run_table(table))), *data_remarks(table)]
 
 
-def odd_data(table: pl.DataFrame) -> list[str]:
-    """Return what runs say is odd about their data."""
-    extras = map(recorded, api.run_table(table).get_column("extra"))
+def data_remarks(table: pl.DataFrame) -> list[str]:
+    """Return what the logs of runs report as odd about their data."""
+    extras = map(parse_extra, api.run_table(table).get_column("extra"))
     return list(dict.fromkeys(extra["data_note"] for extra in extras if "data_note" in extra))
 
 
-def _what_varied(runs: pl.DataFrame) -> list[str]:
-    """Compare epochs and CPU time per epoch over the runs that reached the target (Table 4)."""
+def _variation(runs: pl.DataFrame) -> list[str]:
+    """Return how epochs and CPU time per epoch varied over runs that reached (Table 4)."""
     solved = [
         (epochs, seconds, extra["run_totals"]["cpu_seconds_all_workers"])
         for reached, epochs, seconds, text in runs.select(
             "reached", "epochs", "tta_seconds", "extra"
         ).iter_rows()
-        if reached and epochs and "run_totals" in (extra := recorded(text))
+        if reached and epochs and "run_totals" in (extra := parse_extra(text))
     ]
     if len(solved) < 2:
         return []

@@ -16,8 +16,8 @@ from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Recipe
 
 
-def check(recipe: Recipe) -> None:
-    """Refuse a workload whose quality is not an accuracy: the format knows no other."""
+def expect_accuracy(recipe: Recipe) -> None:
+    """Raise an error unless a workload's quality is an accuracy, as DAWNBench's format requires."""
     if recipe.metric != "accuracy":
         raise TtastatsError(
             f"DAWNBench tables hold accuracies, not {recipe.metric}",
@@ -26,14 +26,14 @@ def check(recipe: Recipe) -> None:
         )
 
 
-def write(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) -> Path:
-    """Write the two files of a run, numbered as its log, and give the table's path."""
+def write_entry(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) -> Path:
+    """Write the two DAWNBench files of a run; return the path of the table."""
     number = log_number(log)
     name = f"{place.org}_{place.benchmark}_{place.system}_pytorch_run{number}"
     table = place.dawnbench / f"{name}.tsv"
     with log_errors_named(table):
         table.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write_text(table.with_suffix(".json"), _description(place, settings, log))
+        atomic.write_text(table.with_suffix(".json"), _entry_description(place, settings, log))
         # DAWNBench counts all but validation: reading and preparing the data are on its clock.
         rows = (
             (each.epoch, round(each.known_at.wall - each.evaluated, 6), 100 * each.quality)
@@ -43,7 +43,7 @@ def write(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) 
     return table
 
 
-def _description(place: ResultFolder, settings: Settings, log: Path) -> str:
+def _entry_description(place: ResultFolder, settings: Settings, log: Path) -> str:
     return dawnbench.description_json(
         {
             "version": "v1.0",

@@ -51,7 +51,7 @@ class Outcome:
 
 
 def log_head(log: EventLog, place: ResultFolder) -> None:
-    """Write what is run by whom, on what, and that no rules of a round hold for it."""
+    """Log who made the run, on what system, and that no rules of a round apply."""
     log.point(mllog.RECORDER, f"ttastats {__version__}")
     log.point("submission_benchmark", place.benchmark)
     log.point("submission_org", place.org)
@@ -61,7 +61,7 @@ def log_head(log: EventLog, place: ResultFolder) -> None:
 
 
 def log_setup(log: EventLog, net: Network) -> None:
-    """Write everything that decides how the run will go, the workload's own text included."""
+    """Log all settings that decide how the run goes, and the source of the workload."""
     workload, settings = net.workload, net.settings
     log.point("seed", settings.seed)
     log.point("global_batch_size", settings.batch_size)
@@ -78,14 +78,14 @@ def log_setup(log: EventLog, net: Network) -> None:
     log.point("workload_source", workload.source)
     for text in workload.imported:
         log.point("workload_import", text)
-    log.point("software", hardware.software())
+    log.point("software", hardware.software_versions())
     if settings.device == "cuda":
-        log.point("gpu", hardware.gpu(net.team.device))
+        log.point("gpu", hardware.gpu_state(net.team.device))
     log.point("workers", net.team.size)
 
 
 def log_data(log: EventLog, data: Data) -> None:
-    """Write how many samples there are, and what is odd about them."""
+    """Log the numbers of samples, and what is odd about them."""
     log.point("train_samples", len(data.train_targets))
     log.point("eval_samples", len(data.eval_targets))
     for note in data.notes:
@@ -101,7 +101,7 @@ def log_training(
     step: int,
     about: dict[str, Any],
 ) -> None:
-    """Write what a stretch of training cost; throughput is in samples per second."""
+    """Log loss, throughput (samples per second) and cost since the last evaluation."""
     stats = {
         "throughput": round(samples / training.wall, 3) if training.wall else None,
         "train_loss": loss if math.isfinite(loss) else None,
@@ -115,7 +115,7 @@ def log_training(
 def log_evaluation(
     log: EventLog, metric: str, checkpoint: Checkpoint, about: dict[str, Any], at: Stamp
 ) -> None:
-    """Write the quality, and what it cost by each clock; CPU is that of all workers."""
+    """Log the quality and the cost of an evaluation; CPU time is that of all workers."""
     clocks = {
         "cpu_seconds": checkpoint.known_at.cpu,
         "training_seconds": checkpoint.trained.wall,
@@ -132,7 +132,7 @@ def log_evaluation(
 
 
 def log_test(log: EventLog, metric: str, quality: float, **about: Any) -> None:
-    """Write the quality on data that decided nothing, as a metric without a target."""
+    """Log the quality on the test part, as a metric without a target."""
     value = quality if math.isfinite(quality) else None
     log.point("eval_accuracy", value, metric=f"test_{metric}", **about)
 
@@ -140,7 +140,7 @@ def log_test(log: EventLog, metric: str, quality: float, **about: Any) -> None:
 def log_totals(
     log: EventLog, outcome: Outcome, device: torch.device, cpu: float, waiting: float
 ) -> None:
-    """Write the parts of the counted time; `cpu` and `waiting` for a core are of all workers."""
+    """Log the parts of the counted time; `cpu` and `waiting` are of all workers."""
     last = outcome.checkpoints[-1]
     totals = {
         "wall_seconds": outcome.run.wall,
@@ -153,6 +153,6 @@ def log_totals(
     }
     if device.type == "cuda":
         totals["gpu_peak_bytes"] = torch.cuda.max_memory_allocated(device)
-        log.point("gpu_after", hardware.gpu(device))
+        log.point("gpu_after", hardware.gpu_state(device))
     log.point("run_totals", {name: round(value, 6) for name, value in totals.items()})
     log.point("dataset_sha256", outcome.dataset)

@@ -20,7 +20,7 @@ from ttastats.recording import mllog, result_files
 from ttastats.recording.result_files import ResultFolder
 from ttastats.trainer import dawnbench, hardware, parallel, progress, session, workloads
 from ttastats.trainer.session import Planned
-from ttastats.trainer.settings import Overrides, Settings, settings_of, setup_suffix
+from ttastats.trainer.settings import Overrides, Settings, complete_settings, setup_suffix
 from ttastats.trainer.workloads.contract import Value
 
 #: Why `run_stop` is written in a run that nobody stopped.
@@ -53,48 +53,48 @@ class Plan:
     setups: Mapping[str, ResultFolder]
 
 
-def plan(
+def plan_runs(
     request: Request,
     options: Overrides,
     seeds: Sequence[int],
     grid: Mapping[str, Sequence[Value]] | None = None,
 ) -> Plan:
-    """Return the runs of a grid, every one of them checked before the first begins.
+    """Return the runs of a grid, all checked before the first begins.
 
     Parameters
     ----------
     grid
         Values by their name in the recipe; what has none is as in `options`.
     """
-    workload = workloads.load(request.workload)
+    workload = workloads.load_workload(request.workload)
     if request.dawnbench:
-        dawnbench.check(workload.recipe)
+        dawnbench.expect_accuracy(workload.recipe)
     grid = {name: values for name, values in (grid or {}).items() if values}
     setups = {
-        _name(chosen, grid): _planned(request, options, chosen, seeds)
+        _setup_name(chosen, grid): _runs_of_setup(request, options, chosen, seeds)
         for chosen in (dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
     }
-    if len({runs[0].settings.setup() for runs in setups.values()}) < math.prod(
+    if len({runs[0].settings.setup_digest() for runs in setups.values()}) < math.prod(
         len(values) for values in grid.values()
     ):
         raise TtastatsError("two setups of the grid are identical", remedy="Give each value once.")
     for planned in setups.values():
         settings = planned[0].settings
-        workload.check(Path(settings.data) if settings.data else None, **settings.arguments())
-    runs = tuple(_in_turns(list(setups.values())))
+        workload.check(Path(settings.data) if settings.data else None, **settings.hook_arguments())
+    runs = tuple(_interleaved(list(setups.values())))
     missing = tuple(run for run in runs if not _is_complete(run))
     return Plan(runs, missing, {name: planned[0].place for name, planned in setups.items()})
 
 
-def make(planned: Sequence[Planned], *, write_dawnbench: bool = False) -> None:
-    """Make the runs in their order."""
+def make_runs(planned: Sequence[Planned], *, write_dawnbench: bool = False) -> None:
+    """Make the planned runs in order, in this process or in workers."""
     for workers, alike in groupby(planned, key=lambda run: run.settings.workers):
         runs = list(alike)
-        if workers == 1 or parallel.started_by_torchrun():
+        if workers == 1 or parallel.is_worker():
             _make_here(runs, write_dawnbench=write_dawnbench)
             continue
         try:
-            parallel.launch(workers, _make_here, runs, write_dawnbench)
+            parallel.run_workers(workers, _make_here, runs, write_dawnbench)
         except TtastatsError:
             # Now and then gloo aborts a worker that has finished: the logs tell what was done.
             if not all(map(_is_complete, runs)):
@@ -102,27 +102,27 @@ def make(planned: Sequence[Planned], *, write_dawnbench: bool = False) -> None:
 
 
 def _make_here(planned: list[Planned], write_dawnbench: bool) -> None:
-    with progress.watcher() as watcher:
-        session.run_all(planned, watcher, write_dawnbench=write_dawnbench)
+    with progress.progress_watcher() as watcher:
+        session.make_all(planned, watcher, write_dawnbench=write_dawnbench)
 
 
-def leads() -> bool:
-    """Return whether this process speaks for all workers."""
+def is_leader() -> bool:
+    """Return whether this process is the first worker, the one that writes output."""
     return parallel.rank() == 0
 
 
-def _planned(
+def _runs_of_setup(
     request: Request, options: Overrides, chosen: Mapping[str, Value], seeds: Sequence[int]
 ) -> list[Planned]:
-    """Return the runs of one setup.
+    """Return the planned runs of one setup.
 
     A system that the user named keeps its name, but in a sweep; a detected one also says what
     differs from the recipe, so that different setups do not end up as one entry.
     """
-    workload = workloads.load(request.workload)
+    workload = workloads.load_workload(request.workload)
     options = replace(options, values={**options.values, **chosen})
-    options = replace(options, values=_with_workers(options.values))
-    settings = [settings_of(options, workload, request.workload, seed) for seed in seeds]
+    options = replace(options, values=_with_worker_count(options.values))
+    settings = [complete_settings(options, workload, request.workload, seed) for seed in seeds]
     suffix = setup_suffix(options, settings[0], workload)
     system = request.system or hardware.default_system(settings[0].device)
     place = ResultFolder(
@@ -131,35 +131,35 @@ def _planned(
         checked_folder_name(system + (suffix if chosen or not request.system else ""), "--system"),
         checked_folder_name(workload.name, "workload"),
     )
-    setup = settings[0].setup()
+    setup = settings[0].setup_digest()
     # Where runs of another setup lie, such as those of a file before a change, a name of its own.
-    if any(logged is None or logged.setup() != setup for logged, _ in _logged(place)):
+    if any(logged is None or logged.setup_digest() != setup for logged, _ in _read_logs(place)):
         place = replace(place, system=f"{place.system}-{setup[:7]}")
     return [Planned(each, place) for each in settings]
 
 
 def _is_complete(run: Planned) -> bool:
-    identity = run.settings.identity()
+    identity = run.settings.identifying_values()
     return any(
-        settings is not None and settings.identity() == identity and reason in _COMPLETE
-        for settings, reason in _logged(run.place)
+        settings is not None and settings.identifying_values() == identity and reason in _COMPLETE
+        for settings, reason in _read_logs(run.place)
     )
 
 
-def _logged(place: ResultFolder) -> Iterator[tuple[Settings | None, str | None]]:
-    """Yield the settings and the end of each log of a place.
+def _read_logs(place: ResultFolder) -> Iterator[tuple[Settings | None, str | None]]:
+    """Yield the settings and the end reason of each log in a folder.
 
     What was killed before its run began is no log of a run.
     """
     for path in result_files.existing_logs(place):
-        begun, settings, reason = _read(path, path.stat().st_size)
+        begun, settings, reason = _read_log(path, path.stat().st_size)
         if begun:
             yield settings, reason
 
 
 @cache
-def _read(path: Path, _size: int) -> tuple[bool, Settings | None, str | None]:
-    """Return whether the run of a log began, its settings if this version's, and its end."""
+def _read_log(path: Path, _size: int) -> tuple[bool, Settings | None, str | None]:
+    """Return if a log's run began, its settings if by this version, and its end reason."""
     begun, settings, reason = False, None, None
     for event in mllog.read_events(path.read_text("utf-8", "replace")):
         value = event.get("value")
@@ -173,22 +173,22 @@ def _read(path: Path, _size: int) -> tuple[bool, Settings | None, str | None]:
     return begun, settings, reason
 
 
-def _name(chosen: Mapping[str, Value], grid: Mapping[str, Sequence[Value]]) -> str:
-    """Return what is particular about a setup, such as `batch_size 512`."""
+def _setup_name(chosen: Mapping[str, Value], grid: Mapping[str, Sequence[Value]]) -> str:
+    """Return the varied settings of a setup as text, such as `batch_size 512`."""
     varied = {name: value for name, value in chosen.items() if len(grid[name]) > 1}
     return ", ".join(f"{name} {value}" for name, value in varied.items()) or "the only setup"
 
 
-def _in_turns(setups: Sequence[Sequence[Planned]]) -> Iterator[Planned]:
-    """Yield run after run of all setups, beginning with another setup at each seed."""
+def _interleaved(setups: Sequence[Sequence[Planned]]) -> Iterator[Planned]:
+    """Yield the runs of all setups by seed, starting with another setup at each seed."""
     for number, runs in enumerate(zip(*setups, strict=True)):
         first = number % len(runs)
         yield from runs[first:] + runs[:first]
 
 
-def _with_workers(values: Mapping[str, Value]) -> Mapping[str, Value]:
-    """Let torchrun say how many workers there are, where it started them."""
-    if not parallel.started_by_torchrun():
+def _with_worker_count(values: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Return settings with the number of workers that torchrun started, if it did."""
+    if not parallel.is_worker():
         return values
     workers, there = values.get("workers", 1), parallel.world_size()
     if workers not in {1, there}:

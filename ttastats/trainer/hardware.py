@@ -41,8 +41,8 @@ FIELDS = (
 )  # fmt: skip
 
 
-def description(place: ResultFolder, settings: Settings) -> dict[str, Any]:
-    """Return the official fields, and under `ttastats` what decides how fast this machine is.
+def system_description(place: ResultFolder, settings: Settings) -> dict[str, Any]:
+    """Return the official fields of a system description, and details of this machine.
 
     All official values are text, as the official checker wants.
     """
@@ -56,8 +56,8 @@ def description(place: ResultFolder, settings: Settings) -> dict[str, Any]:
         "framework": f"PyTorch {torch.__version__}",
         "other_software_stack": f"Python {platform.python_version()}",
         "operating_system": operating_system(),
-        **_processor(),
-        **_accelerator(settings.device, here),
+        **_processor_fields(),
+        **_accelerator_fields(settings.device, here),
     }
     fields: dict[str, Any] = {field: detected.get(field, "") for field in FIELDS}
     fields["ttastats"] = {
@@ -70,21 +70,21 @@ def description(place: ResultFolder, settings: Settings) -> dict[str, Any]:
 
 
 def processor_name() -> str:
-    """Return the model of the processor, as far as the system tells."""
-    names = _values(_text(_CPUINFO), "model name")
+    """Return the model name of the processor, or an empty text."""
+    names = _field_values(_read_text(_CPUINFO), "model name")
     return names[0] if names else platform.processor() or platform.machine()
 
 
 def default_system(device: str) -> str:
-    """Return a short name of this machine that can be a folder."""
+    """Return a short name of this machine that is a valid folder name."""
     name = torch.cuda.get_device_name() if device == "cuda" else processor_name()
     name = re.sub(r"\((?:R|TM|C)\)|@.*|\bprocessor\b|\bcpu\b", " ", name, flags=re.IGNORECASE)
     short = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     return f"{short or 'unknown'}_x{available_cpus()}" if device == "cpu" else short or "gpu"
 
 
-def software() -> dict[str, Any]:
-    """Return the versions that decide how fast a run is and which way it takes."""
+def software_versions() -> dict[str, Any]:
+    """Return the software versions and build options that affect the speed of a run."""
     on_gpu = torch.cuda.is_available()
     return {
         "ttastats": __version__,
@@ -98,8 +98,8 @@ def software() -> dict[str, Any]:
     }
 
 
-def gpu(device: torch.device) -> dict[str, str]:
-    """Return what `nvidia-smi` tells of a GPU at this moment; nothing where it is missing."""
+def gpu_state(device: torch.device) -> dict[str, str]:
+    """Return what `nvidia-smi` reports of a GPU now; empty without it."""
     uuid = getattr(torch.cuda.get_device_properties(device), "uuid", device.index or 0)
     name = uuid if isinstance(uuid, int) else f"GPU-{uuid}"
     query = f"--query-gpu={','.join(_GPU)}"
@@ -112,22 +112,22 @@ def gpu(device: torch.device) -> dict[str, str]:
 
 
 def operating_system() -> str:
-    """Return the name of the distribution, or of the system."""
-    match = re.search(r'^PRETTY_NAME="?([^"\n]*)', _text(_RELEASE), re.MULTILINE)
+    """Return the name of the Linux distribution or other system."""
+    match = re.search(r'^PRETTY_NAME="?([^"\n]*)', _read_text(_RELEASE), re.MULTILINE)
     return match.group(1) if match else f"{platform.system()} {platform.release()}"
 
 
 def available_cpus() -> int:
-    """Return the number of logical processors this process may use."""
+    """Return the number of logical processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def _processor() -> dict[str, str]:
-    text = _text(_CPUINFO)
-    packages, cores = set(_values(text, "physical id")), _values(text, "cpu cores")
-    most = _text(Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")).strip()
+def _processor_fields() -> dict[str, str]:
+    text = _read_text(_CPUINFO)
+    packages, cores = set(_field_values(text, "physical id")), _field_values(text, "cpu cores")
+    most = _read_text(Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")).strip()
     return {
         "host_processors_per_node": str(len(packages) or 1),
         "host_processor_model_name": processor_name(),
@@ -135,13 +135,13 @@ def _processor() -> dict[str, str]:
         "host_processor_vcpu_count": str(os.cpu_count() or ""),
         # The highest the system names; that of the moment would never be the same.
         "host_processor_frequency": f"{int(most) / 1e6:.2f} GHz" if most.isdigit() else "",
-        "host_processor_caches": _caches(),
-        "host_memory_capacity": _memory(),
+        "host_processor_caches": _cache_sizes(),
+        "host_memory_capacity": _memory_size(),
         "host_storage_capacity": f"{shutil.disk_usage('/').total / 1e9:.0f} GB",
     }
 
 
-def _accelerator(device: str, workers_here: int) -> dict[str, str]:
+def _accelerator_fields(device: str, workers_here: int) -> dict[str, str]:
     if device != "cuda":
         return {"accelerators_per_node": "0"}
     facts = torch.cuda.get_device_properties(0)
@@ -153,17 +153,19 @@ def _accelerator(device: str, workers_here: int) -> dict[str, str]:
     }
 
 
-def _caches() -> str:
+def _cache_sizes() -> str:
     caches = []
     for folder in sorted(_CACHES.glob("index*")):
-        level, kind, size = (_text(folder / name).strip() for name in ("level", "type", "size"))
+        level, kind, size = (
+            _read_text(folder / name).strip() for name in ("level", "type", "size")
+        )
         letter = {"Data": "d", "Instruction": "i"}.get(kind, "")
         if level and size:
             caches.append(f"L{level}{letter} {size}")
     return ", ".join(caches)
 
 
-def _memory() -> str:
+def _memory_size() -> str:
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
@@ -171,11 +173,11 @@ def _memory() -> str:
     return f"{total / _GIB:.0f} GiB"
 
 
-def _values(text: str, name: str) -> list[str]:
+def _field_values(text: str, name: str) -> list[str]:
     return re.findall(rf"^{name}\s*:\s*(.*?)\s*$", text, re.MULTILINE)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text("utf-8", "replace")
     except OSError:

@@ -27,13 +27,13 @@ class StopRequest:
         self.reason: str | None = None
         self._alone = alone
 
-    def check(self) -> None:
-        """Raise if the run has been asked to stop."""
+    def raise_if_stopped(self) -> None:
+        """Raise an error if the run was asked to stop."""
         if self.reason is not None:
             raise Interrupted(self.reason)
 
-    def note(self, number: int, _frame: FrameType | None) -> None:
-        """Note a signal; the second Ctrl-C ends the program at once.
+    def handle_signal(self, number: int, _frame: FrameType | None) -> None:
+        """Record a stop signal; a second Ctrl-C ends the program at once.
 
         One of several workers gets each Ctrl-C more than once, from whoever started it as well.
         """
@@ -43,8 +43,8 @@ class StopRequest:
 
 
 @contextmanager
-def listening(*, obey: bool = True, alone: bool = True) -> Iterator[StopRequest]:
-    """Return a stop request that Ctrl-C and SIGTERM set, and restore what they did before.
+def stop_on_signals(*, obey: bool = True, alone: bool = True) -> Iterator[StopRequest]:
+    """Yield a stop request set by Ctrl-C and SIGTERM; restore their handlers afterwards.
 
     `obey` False is for workers beside the one that logs: they stop when it does. `alone` tells
     that there is only one process.
@@ -53,7 +53,7 @@ def listening(*, obey: bool = True, alone: bool = True) -> Iterator[StopRequest]
     if threading.current_thread() is not threading.main_thread():
         yield request  # Python lets no other thread handle signals
         return
-    handler = request.note if obey else signal.SIG_IGN
+    handler = request.handle_signal if obey else signal.SIG_IGN
     before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield request

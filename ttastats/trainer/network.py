@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from ttastats.base.errors import TtastatsError
-from ttastats.trainer.parallel import Team, shared_by_workers
+from ttastats.trainer.parallel import Team, average_gradients
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Data, Workload
 
@@ -31,8 +31,8 @@ from ttastats.trainer.workloads.contract import Data, Workload
 _TRIED = 3
 
 
-def share_of_peak(epochs_trained: float, warmup_epochs: float, epochs: float) -> float:
-    """Return the share of the peak learning rate in the step after so many epochs.
+def learning_rate_share(epochs_trained: float, warmup_epochs: float, epochs: float) -> float:
+    """Return the learning rate after so many epochs as a share of its peak.
 
     Up in a straight line for `warmup_epochs`, then down in one to zero at `epochs`.
     """
@@ -42,13 +42,13 @@ def share_of_peak(epochs_trained: float, warmup_epochs: float, epochs: float) ->
     return max(0.0, min(1.0, rising, falling))
 
 
-def optimizers(model: nn.Module, workload: Workload, settings: Settings) -> list[Any]:
-    """Return the optimizers of a run; each group of weights remembers its peak learning rate.
+def make_optimizers(model: nn.Module, workload: Workload, settings: Settings) -> list[Any]:
+    """Return the optimizers of a run; each parameter group keeps its peak learning rate.
 
     An optimizer is whatever has `param_groups`, `zero_grad` and `step`.
     """
     if workload.optimizer is not None:
-        made = workload.optimizer(model, **settings.arguments())
+        made = workload.optimizer(model, **settings.hook_arguments())
         chosen = list(made) if isinstance(made, Sequence) else [made]
     else:
         common: dict[str, Any] = {"lr": settings.lr, "weight_decay": settings.weight_decay}
@@ -68,11 +68,11 @@ def optimizers(model: nn.Module, workload: Workload, settings: Settings) -> list
 def set_learning_rates(
     optimizers: Sequence[Any], workload: Workload, settings: Settings, epoch: float, step: int
 ) -> None:
-    """Set the learning rate of the next step, in the middle of which `epoch` epochs are trained."""
-    arguments = settings.arguments()
+    """Set the learning rates of the next step; `epoch` is the progress in its middle."""
+    arguments = settings.hook_arguments()
     share = 1.0
     if workload.schedule is None:  # else a workload may lack these settings
-        share = share_of_peak(epoch, settings.warmup_epochs, settings.schedule_epochs)
+        share = learning_rate_share(epoch, settings.warmup_epochs, settings.schedule_epochs)
     for group in (group for optimizer in optimizers for group in optimizer.param_groups):
         if workload.schedule is not None:
             share = workload.schedule(epoch, step, group, **arguments)
@@ -91,22 +91,26 @@ class Network:
     settings: Settings
     team: Team
 
-    def arguments(self) -> dict[str, Any]:
-        """Return what every hook is given."""
-        return self.settings.arguments(self.team.device)
+    def hook_arguments(self) -> dict[str, Any]:
+        """Return the arguments that every hook may take."""
+        return self.settings.hook_arguments(self.team.device)
 
     def batches(
         self, data: Data, rng: torch.Generator, epoch: int
     ) -> Iterator[tuple[Any, Any, int]]:
-        """Yield this worker's part of each batch of an epoch, and how many samples the batch has.
+        """Yield this worker's part of each batch of an epoch, and the size of the whole batch.
 
         Every worker gets the same number: the average over workers counts them alike.
         """
         size = self.team.size
         if self.workload.batches is not None:
-            for inputs, targets in self.workload.batches(data, rng, epoch, **self.arguments()):
+            for inputs, targets in self.workload.batches(data, rng, epoch, **self.hook_arguments()):
                 count = len(targets) - len(targets) % size
-                yield self.team.share(inputs[:count]), self.team.share(targets[:count]), count
+                yield (
+                    self.team.own_share(inputs[:count]),
+                    self.team.own_share(targets[:count]),
+                    count,
+                )
             return
         samples, batch_size = len(data.train_inputs), self.settings.batch_size
         if self.settings.drop_last and samples < batch_size:
@@ -119,14 +123,14 @@ class Network:
         usable = shuffled[: samples - samples % size]
         for batch in torch.split(usable, batch_size):
             if len(batch) == batch_size or not self.settings.drop_last:
-                mine = self.team.share(batch)
+                mine = self.team.own_share(batch)
                 yield data.train_inputs[mine], data.train_targets[mine], len(batch)
 
-    def step(
+    def train_step(
         self, inputs: Any, targets: Any, rng: torch.Generator, epoch: float, step: int
     ) -> Tensor:
-        """Take one step of training, and give the loss before it."""
-        args, workload = self.arguments(), self.workload
+        """Take one training step; return the loss before it."""
+        args, workload = self.hook_arguments(), self.workload
         set_learning_rates(self.optimizers, workload, self.settings, epoch, step)
         inputs = workload.augment(inputs, rng, int(epoch), step, **args)
         if workload.step is not None:
@@ -144,20 +148,22 @@ class Network:
         return torch.as_tensor(loss).detach()
 
     @torch.no_grad()
-    def quality(self, data: Data) -> float:
-        """Return the quality: one number for the evaluation samples."""
+    def evaluate_quality(self, data: Data) -> float:
+        """Return the quality over the evaluation samples."""
         self.bare.eval()
         if self.workload.evaluate is None:
             quality = self._mean_score(data.eval_inputs, data.eval_targets)
         else:
             with self.autocast():
-                quality = float(self.workload.evaluate(self.evaluating, data, **self.arguments()))
+                quality = float(
+                    self.workload.evaluate(self.evaluating, data, **self.hook_arguments())
+                )
         self.bare.train()
         return quality
 
     def _mean_score(self, inputs: Tensor, targets: Tensor) -> float:
         total = torch.zeros((), dtype=torch.float64, device=targets.device)
-        size, arguments = self.settings.eval_batch_size, self.arguments()
+        size, arguments = self.settings.eval_batch_size, self.hook_arguments()
         for part, right in zip(torch.split(inputs, size), torch.split(targets, size), strict=True):
             with self.autocast():
                 outputs = self.evaluating(part)
@@ -165,14 +171,14 @@ class Network:
         return float(total) / len(targets)
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """Return the context in which numbers are as precise as the settings say."""
+        """Return the autocast context for the precision in the settings."""
         return torch.autocast(
             self.team.device.type, dtype=torch.bfloat16, enabled=self.settings.precision == "bf16"
         )
 
 
 def set_numerics(settings: Settings) -> None:
-    """Let a GPU compute as precisely as the settings say, and choose its fastest convolutions.
+    """Set the GPU's matrix precision by the settings, and let it choose its fastest convolutions.
 
     PyTorch's own default for 32 bit convolutions is TF32, which has 10 bits where fp32 has 23.
     """
@@ -188,22 +194,22 @@ def steps_per_epoch(samples: int, settings: Settings) -> int:
     return max(1, int(batches) if settings.drop_last else math.ceil(batches))
 
 
-def read(workload: Workload, settings: Settings, team: Team) -> Data:
+def load_data(workload: Workload, settings: Settings, team: Team) -> Data:
     """Return the data of a run, on the device."""
     folder = Path(settings.data) if settings.data else None
-    data: Data = workload.data(folder, **settings.arguments(team.device))
-    return data.on(team.device)
+    data: Data = workload.data(folder, **settings.hook_arguments(team.device))
+    return data.to_device(team.device)
 
 
-def sees_data(workload: Workload) -> bool:
-    """Return whether nothing but the data shows the shapes of batches or the form of the model."""
-    return workload.dummy is None or workload.model.names("data")
+def needs_data(workload: Workload) -> bool:
+    """Return whether batch shapes or the model depend on the data, so that it is loaded first."""
+    return workload.dummy is None or workload.model.takes("data")
 
 
-def made(workload: Workload, settings: Settings, team: Team, data: Data | None) -> nn.Module:
-    """Return the model of a run, with weights that the seed decides, and the data if it looks."""
+def make_model(workload: Workload, settings: Settings, team: Team, data: Data | None) -> nn.Module:
+    """Return the model of a run with weights decided by the seed; it may depend on the data."""
     torch.manual_seed(settings.seed)
-    arguments = {**settings.arguments(team.device), "data": data}
+    arguments = {**settings.hook_arguments(team.device), "data": data}
     where: dict[str, Any] = {"device": team.device}
     if settings.channels_last:
         where["memory_format"] = torch.channels_last
@@ -211,12 +217,14 @@ def made(workload: Workload, settings: Settings, team: Team, data: Data | None) 
     return model
 
 
-def build(workload: Workload, settings: Settings, team: Team, data: Data | None = None) -> Network:
-    """Return the network of a run; `data` are needed where the model looks at them."""
-    bare = made(workload, settings, team, data)
+def build_network(
+    workload: Workload, settings: Settings, team: Team, data: Data | None = None
+) -> Network:
+    """Return the network of a run; `data` are needed if the model depends on them."""
+    bare = make_model(workload, settings, team, data)
     if settings.channels_last:
         bare.register_forward_pre_hook(_channels_last)
-    shared: nn.Module = shared_by_workers(bare, team) if team.size > 1 else bare
+    shared: nn.Module = average_gradients(bare, team) if team.size > 1 else bare
     if settings.compile:
         _expect_compiler(team.device)
     # Shapes are known: a graph for any shape would be slower in every step.
@@ -225,7 +233,7 @@ def build(workload: Workload, settings: Settings, team: Team, data: Data | None 
         bare=bare,
         evaluating=compiled(bare),
         training=compiled(shared),
-        optimizers=optimizers(bare, workload, settings),
+        optimizers=make_optimizers(bare, workload, settings),
         workload=workload,
         settings=settings,
         team=team,
@@ -233,7 +241,7 @@ def build(workload: Workload, settings: Settings, team: Team, data: Data | None 
 
 
 def _expect_compiler(device: torch.device) -> None:
-    """Refuse to compile for a CPU without a C++ compiler: PyTorch would fail in the first step."""
+    """Raise an error if a CPU run is to be compiled without a C++ compiler."""
     name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if device.type == "cpu" and shutil.which(name) is None:
         raise TtastatsError(
@@ -244,7 +252,7 @@ def _expect_compiler(device: torch.device) -> None:
 
 
 def _channels_last(_model: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return images with their channels last."""
+    """Return images in the channels-last memory format."""
     return tuple(
         tensor.contiguous(memory_format=torch.channels_last)
         if isinstance(tensor, Tensor) and tensor.dim() == 4
@@ -254,7 +262,7 @@ def _channels_last(_model: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...
 
 
 def warm_up(network: Network, data: Data | None = None) -> None:
-    """Take steps on samples of every shape the run will meet, and undo them.
+    """Train on samples of every batch shape of the run, then restore the weights.
 
     Afterwards weights, statistics, optimizers and random numbers are what they were before. The
     samples are dummies, or `data` where the workload has none.
@@ -263,7 +271,7 @@ def warm_up(network: Network, data: Data | None = None) -> None:
     devices = [team.device] if team.device.type == "cuda" else []
     state = copy.deepcopy(network.bare.state_dict())
     with torch.random.fork_rng(devices=devices):
-        samples = _samples(network, data).on(team.device)
+        samples = _warm_up_samples(network, data).to_device(team.device)
         # At the end another graph may be compiled: some weights may no longer move.
         for epoch in (0.0, float(settings.epochs)):
             rng = torch.Generator(team.device).manual_seed(0)
@@ -271,16 +279,16 @@ def warm_up(network: Network, data: Data | None = None) -> None:
             if network.workload.batches is not None:
                 batches = itertools.islice(batches, _TRIED)
             for step, (inputs, targets, _) in enumerate(batches):
-                network.step(inputs, targets, rng, epoch, step)
-        if team.leads:
-            network.quality(samples)
+                network.train_step(inputs, targets, rng, epoch, step)
+        if team.is_leader:
+            network.evaluate_quality(samples)
     network.bare.load_state_dict(state)
     network.bare.zero_grad(set_to_none=True)
-    network.optimizers = optimizers(network.bare, network.workload, settings)
+    network.optimizers = make_optimizers(network.bare, network.workload, settings)
 
 
-def _samples(network: Network, data: Data | None) -> Data:
-    """Return samples that make up one batch, and one of what remains at the end of an epoch."""
+def _warm_up_samples(network: Network, data: Data | None) -> Data:
+    """Return samples for one full batch and one batch as at the end of an epoch."""
     settings, dummy = network.settings, network.workload.dummy
     if network.workload.batches is not None and data is not None:
         return data
@@ -292,10 +300,10 @@ def _samples(network: Network, data: Data | None) -> Data:
     chunk = int(settings.values.get("eval_batch_size", sizes[1]))
     evaluated = min(sizes[1], chunk + sizes[1] % chunk)
     if data is not None:
-        return data.first(trained, evaluated)
+        return data.first_samples(trained, evaluated)
     assert dummy is not None  # noqa: S101 - as no data are given
     train, evaluation = (
-        dummy(trained, **network.arguments()),
-        dummy(evaluated, **network.arguments()),
+        dummy(trained, **network.hook_arguments()),
+        dummy(evaluated, **network.hook_arguments()),
     )
     return Data(*train, *evaluation)

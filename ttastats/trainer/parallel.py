@@ -52,28 +52,28 @@ class Team:
     device: torch.device
 
     @property
-    def leads(self) -> bool:
+    def is_leader(self) -> bool:
         """Return whether this worker logs, evaluates and decides."""
         return self.rank == 0
 
-    def wait(self) -> None:
-        """Wait until every worker is here."""
+    def wait_for_all(self) -> None:
+        """Wait until every worker has reached this point."""
         if self.size > 1:
             dist.barrier()
 
-    def share(self, samples: Tensor) -> Tensor:
+    def own_share(self, samples: Tensor) -> Tensor:
         """Return this worker's part of a batch."""
         return samples[self.rank :: self.size] if self.size > 1 else samples
 
-    def leader_says(self, decision: bool) -> bool:
-        """Return the first worker's decision to all."""
+    def broadcast_decision(self, decision: bool) -> bool:
+        """Return the first worker's decision to all workers."""
         if self.size == 1:
             return decision
         word = torch.tensor([int(decision)], device=self.device)
         dist.broadcast(word, src=0)
         return bool(word.item())
 
-    def total(self, *numbers: float) -> list[float]:
+    def sum_over_workers(self, *numbers: float) -> list[float]:
         """Return the sum of each number over the workers."""
         if self.size == 1:
             return list(numbers)
@@ -81,37 +81,37 @@ class Team:
         dist.all_reduce(words)
         return [float(number) for number in words.tolist()]
 
-    def tell_failure(self, error: BaseException) -> None:
-        """Let the other workers know what went wrong with this one."""
-        if self.size > 1 and not self.failure():
+    def report_failure(self, error: BaseException) -> None:
+        """Tell the other workers the error of this one."""
+        if self.size > 1 and not self.failure_text():
             trace = "".join(traceback.format_exception(error))
             text = f"worker {self.rank}: {type(error).__name__}: {error}\n{trace}"
             with suppress(RuntimeError):
-                _store().set(_FAILURE, text)
+                _rendezvous_store().set(_FAILURE, text)
 
-    def failure(self) -> str:
-        """Return what went wrong with a worker: one line, then its traceback; empty for nothing."""
+    def failure_text(self) -> str:
+        """Return the error of a failed worker, one line and its traceback; empty if none failed."""
         if self.size > 1:
             with suppress(RuntimeError):  # the store is gone with the process that kept it
-                if _store().check([_FAILURE]):
-                    return str(_store().get(_FAILURE).decode())
+                if _rendezvous_store().check([_FAILURE]):
+                    return str(_rendezvous_store().get(_FAILURE).decode())
         return ""
 
 
-def lost(error: BaseException) -> bool:
-    """Return whether an error says that another worker can no longer be reached."""
+def is_lost_worker(error: BaseException) -> bool:
+    """Return whether an error means that another worker can no longer be reached."""
     return isinstance(error, dist.DistError) or (
         isinstance(error, RuntimeError) and "connection" in str(error).lower()
     )
 
 
-def started_by_torchrun() -> bool:
-    """Return whether this process is one worker of several, whoever started them."""
+def is_worker() -> bool:
+    """Return whether this process is one worker of several."""
     return world_size() > 1
 
 
 def world_size() -> int:
-    """Return the number of workers the environment tells of."""
+    """Return the number of workers by the environment variables."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
@@ -121,8 +121,8 @@ def rank() -> int:
 
 
 @contextmanager
-def team(device: str) -> Iterator[Team]:
-    """Join the workers the environment tells of, and leave them at the end."""
+def join_team(device: str) -> Iterator[Team]:
+    """Yield the team of workers by the environment; leave it at the end."""
     size = world_size()
     place = torch.device(device)
     if device == "cuda":
@@ -131,7 +131,7 @@ def team(device: str) -> Iterator[Team]:
     if size == 1:
         yield Team(0, 1, place)
         return
-    threading.Thread(target=follow, args=(_starter(),), daemon=True).start()
+    threading.Thread(target=exit_with_parent, args=(_parent_alive(),), daemon=True).start()
     dist.init_process_group(
         "nccl" if device == "cuda" else "gloo",
         timeout=_PATIENCE,
@@ -143,12 +143,12 @@ def team(device: str) -> Iterator[Team]:
         dist.destroy_process_group()
 
 
-def _store() -> Any:
+def _rendezvous_store() -> Any:
     return dist.distributed_c10d._get_default_store()
 
 
-def launch(workers: int, work: Callable[..., None], *given: Any) -> None:
-    """Let several processes do some work, each a worker of the same run."""
+def run_workers(workers: int, work: Callable[..., None], *given: Any) -> None:
+    """Run a function in several processes, each a worker of the same run."""
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -169,15 +169,15 @@ def launch(workers: int, work: Callable[..., None], *given: Any) -> None:
     if _START == "forkserver":
         multiprocessing.set_forkserver_preload(list(IMPORTED_ONCE))
     try:
-        elastic_launch(config, _worker)(work, given)
+        elastic_launch(config, _run_worker)(work, given)
     except ChildFailedError as error:
-        raise _failed(*error.get_first_failure()) from None
+        raise _worker_error(*error.get_first_failure()) from None
     except SignalException as error:
         name = signal.Signals(error.sigval).name
         raise TtastatsError(f"interrupted by {name}; this is recorded in the log") from None
 
 
-def _failed(number: int, failure: Any) -> TtastatsError:
+def _worker_error(number: int, failure: Any) -> TtastatsError:
     """Return the error of the first worker that failed, or how it died."""
     message = failure.error_file_data["message"]
     if isinstance(message, dict):
@@ -195,17 +195,17 @@ def _failed(number: int, failure: Any) -> TtastatsError:
     )
 
 
-def _worker(work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    """Do the work in a process of its own."""
+def _run_worker(work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    """Run the function in a worker process."""
     # A group of its own: Ctrl-C at the terminal must reach a worker once, from its starter.
     os.setpgrp()
     gc.freeze()  # what was imported stays: a collection would copy it all from the server
-    if _starter()():  # or nobody waits for the work any more
+    if _parent_alive()():  # or nobody waits for the work any more
         work(*arguments)
 
 
-def _starter() -> Callable[[], bool]:
-    """Return what tells whether the process that started this one, `launch` or torchrun, lives."""
+def _parent_alive() -> Callable[[], bool]:
+    """Return a function that tells whether the process that started this one is alive."""
     starter = multiprocessing.parent_process()  # which need not be the process this was forked of
     if starter is not None:
         return starter.is_alive
@@ -213,8 +213,8 @@ def _starter() -> Callable[[], bool]:
     return lambda: os.getppid() == parent
 
 
-def follow(lives: Callable[[], bool]) -> None:
-    """Stop this worker when the process that started it is gone, however it went."""
+def exit_with_parent(lives: Callable[[], bool]) -> None:
+    """End this worker when the process that started it is gone."""
     while lives():
         time.sleep(_LOOK_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -222,7 +222,7 @@ def follow(lives: Callable[[], bool]) -> None:
     os._exit(1)  # it may wait for another worker, and nobody is left to end it
 
 
-def shared_by_workers(model: nn.Module, team: Team) -> DistributedDataParallel:
+def average_gradients(model: nn.Module, team: Team) -> DistributedDataParallel:
     """Return a model whose gradients are averaged over the workers.
 
     The statistics of batch normalisation stay each worker's own, as the first worker evaluates:

@@ -19,8 +19,8 @@ from ttastats.trainer.workloads.contract import Recipe
 
 
 @contextmanager
-def watcher() -> Iterator[Watcher]:
-    """Return a watcher that draws on stderr if a person looks at it, and otherwise does nothing."""
+def progress_watcher() -> Iterator[Watcher]:
+    """Yield a watcher that draws progress on a terminal, or one that does nothing."""
     console = Console(stderr=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SystemDiffers)
@@ -29,7 +29,7 @@ def watcher() -> Iterator[Watcher]:
                 yield terminal
         else:
             yield Nobody()
-    for message in dict.fromkeys(_text(warning) for warning in caught):
+    for message in dict.fromkeys(_warning_text(warning) for warning in caught):
         sys.stderr.write(f"{message}\n")
 
 
@@ -52,12 +52,12 @@ class _Terminal:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def begins(self, planned: Planned, number: int, count: int) -> None:
-        """Draw an empty line for a run."""
+    def on_begin(self, planned: Planned, number: int, count: int) -> None:
+        """Draw an empty progress line for a run."""
         if self._planned is None or self._planned.place != planned.place:
             self._bar.console.print(planned.place.system, highlight=False, style="bold")
         self._planned = planned
-        self._recipe = workloads.load(planned.settings.workload).recipe
+        self._recipe = workloads.load_workload(planned.settings.workload).recipe
         self._run = f"run {number}/{count}"
         self._bar.reset(
             self._task,
@@ -66,20 +66,20 @@ class _Terminal:
             state="warming up",
         )
 
-    def checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Draw how far the run has come, and how far it has to go."""
+    def on_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Draw the progress of the run and its latest quality."""
         if self._planned is None or self._recipe is None:
             return
-        state = _state(checkpoint, self._recipe, self._planned.settings)
+        state = _progress_text(checkpoint, self._recipe, self._planned.settings)
         self._bar.update(self._task, completed=checkpoint.epoch, state=state)
 
-    def ends(self, made: Made) -> None:
-        """Leave one line for the run."""
-        self._bar.console.print(f"{self._run} {one_line(made)}", highlight=False)
+    def on_end(self, made: Made) -> None:
+        """Replace the progress line by one with the result."""
+        self._bar.console.print(f"{self._run} {result_line(made)}", highlight=False)
 
 
-def one_line(made: Made) -> str:
-    """Return a run in one line."""
+def result_line(made: Made) -> str:
+    """Return the result of a run as one line."""
     outcome, last = made.outcome, made.outcome.checkpoints[-1]
     how = "reached" if outcome.reached else "NOT reached"
     return (
@@ -88,7 +88,7 @@ def one_line(made: Made) -> str:
     )
 
 
-def _state(checkpoint: Checkpoint, recipe: Recipe, settings: Settings) -> str:
+def _progress_text(checkpoint: Checkpoint, recipe: Recipe, settings: Settings) -> str:
     missing = settings.target - checkpoint.quality
     missing = missing if recipe.higher_is_better else -missing
     distance = "target reached" if missing <= 0 else f"{missing:.4f} to go"
@@ -98,7 +98,7 @@ def _state(checkpoint: Checkpoint, recipe: Recipe, settings: Settings) -> str:
     )
 
 
-def _text(warning: warnings.WarningMessage) -> str:
+def _warning_text(warning: warnings.WarningMessage) -> str:
     if issubclass(warning.category, SystemDiffers):
         return f"warning: {warning.message}"
     return warnings.formatwarning(

@@ -17,10 +17,10 @@ from ttastats.recording.result_files import ResultFolder
 from ttastats.recording.run_log import RunLog, SilentLog
 from ttastats.trainer import dawnbench, events, hardware, workloads
 from ttastats.trainer.events import Checkpoint, Outcome
-from ttastats.trainer.interrupts import Interrupted, StopRequest, listening
-from ttastats.trainer.loop import train
+from ttastats.trainer.interrupts import Interrupted, StopRequest, stop_on_signals
+from ttastats.trainer.loop import train_run
 from ttastats.trainer.network import set_numerics
-from ttastats.trainer.parallel import Team, lost, team
+from ttastats.trainer.parallel import Team, is_lost_worker, join_team
 from ttastats.trainer.settings import Settings
 
 
@@ -44,80 +44,82 @@ class Made:
 class Watcher(Protocol):
     """Is told how the runs go."""
 
-    def begins(self, planned: Planned, number: int, count: int) -> None:
-        """Learn that a run begins; `number` counts from 1."""
+    def on_begin(self, planned: Planned, number: int, count: int) -> None:
+        """Handle the start of a run; `number` counts from 1."""
 
-    def checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Learn how good the network has become."""
+    def on_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Handle an evaluation."""
 
-    def ends(self, made: Made) -> None:
-        """Learn how a run ended."""
+    def on_end(self, made: Made) -> None:
+        """Handle the end of a run."""
 
 
 class Nobody:
     """Watches nothing."""
 
-    def begins(self, planned: Planned, number: int, count: int) -> None:
-        """Ignore it."""
+    def on_begin(self, planned: Planned, number: int, count: int) -> None:
+        """Do nothing."""
 
-    def checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Ignore it."""
+    def on_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Do nothing."""
 
-    def ends(self, made: Made) -> None:
-        """Ignore it."""
+    def on_end(self, made: Made) -> None:
+        """Do nothing."""
 
 
-def run_all(
+def make_all(
     planned: Sequence[Planned], watcher: Watcher, *, write_dawnbench: bool = False
 ) -> list[Made]:
     """Make the runs in this process, which may be one worker of several."""
     made: list[Made] = []
     with (
-        team(planned[0].settings.device) as workers,
-        listening(obey=workers.leads, alone=workers.size == 1) as stop,
+        join_team(planned[0].settings.device) as workers,
+        stop_on_signals(obey=workers.is_leader, alone=workers.size == 1) as stop,
     ):
-        setup = planned[0].settings.setup()
+        setup = planned[0].settings.setup_digest()
         for number, run in enumerate(planned, start=1):
-            if run.settings.setup() != setup:
-                setup = run.settings.setup()
+            if run.settings.setup_digest() != setup:
+                setup = run.settings.setup_digest()
                 torch.compiler.reset()  # graphs of other setups count against the limit of graphs
-            listener = watcher if workers.leads else Nobody()
-            listener.begins(run, number, len(planned))
-            done = _run(run, workers, stop, listener.checkpoint)
+            listener = watcher if workers.is_leader else Nobody()
+            listener.on_begin(run, number, len(planned))
+            done = _make_run(run, workers, stop, listener.on_checkpoint)
             if done is None:
                 continue
             if write_dawnbench:
-                dawnbench.write(run.place, done.settings, done.log, done.outcome)
-            watcher.ends(done)
+                dawnbench.write_entry(run.place, done.settings, done.log, done.outcome)
+            watcher.on_end(done)
             made.append(done)
     return made
 
 
-def _run(
+def _make_run(
     planned: Planned, workers: Team, stop: StopRequest, on_checkpoint: Callable[[Checkpoint], None]
 ) -> Made | None:
-    """Make one run; only the worker that leads has something to tell of it."""
+    """Return one finished run; None in workers other than the first."""
     settings = planned.settings
     if settings.threads:
         torch.set_num_threads(settings.threads)
     set_numerics(settings)
-    workload = workloads.load(settings.workload)
+    workload = workloads.load_workload(settings.workload)
     on_gpu = workers.device.type == "cuda"
     clock = Clock(lambda: torch.cuda.synchronize(workers.device)) if on_gpu else Clock()
     gc.collect()  # what the last run left is not collected on the clock of this one
-    if not workers.leads:
-        train(workload, settings, workers, SilentLog(), clock, stop, on_checkpoint)
+    if not workers.is_leader:
+        train_run(workload, settings, workers, SilentLog(), clock, stop, on_checkpoint)
         return None
-    result_files.write_description(planned.place, hardware.description(planned.place, settings))
+    result_files.write_description(
+        planned.place, hardware.system_description(planned.place, settings)
+    )
     path, stream = result_files.create_log(planned.place)
     log = RunLog(path, stream, clock)
     try:
         events.log_head(log, planned.place)
-        outcome = train(workload, settings, workers, log, clock, stop, on_checkpoint)
+        outcome = train_run(workload, settings, workers, log, clock, stop, on_checkpoint)
         log.save()
     except Exception as error:
         log.save()
-        if failure := _failure(error, workers):
+        if failure := _expected_failure(error, workers):
             what, remedy = failure
             raise TtastatsError(what, where=str(path), remedy=remedy) from error
         raise
@@ -126,9 +128,9 @@ def _run(
     return Made(settings, path, outcome)
 
 
-def _failure(error: Exception, workers: Team) -> tuple[str, str] | None:
-    """Return what broke a run off and what to do; nothing for an error of the code."""
-    if text := workers.failure():
+def _expected_failure(error: Exception, workers: Team) -> tuple[str, str] | None:
+    """Return what broke a run off and the advice; None for an error of the code."""
+    if text := workers.failure_text():
         first, _, trace = text.partition("\n")
         return f"{first}: the run counts as failed", trace
     if isinstance(error, Interrupted):
@@ -136,7 +138,7 @@ def _failure(error: Exception, workers: Team) -> tuple[str, str] | None:
             f"interrupted by {error.reason}; this is recorded in the log, and the run is left out",
             "The runs before it are complete. Run the same command again to resume.",
         )
-    if lost(error):
+    if is_lost_worker(error):
         return (
             "another worker was lost during the run, which counts as failed",
             "A worker may have run out of memory. Run the same command again to repeat the run; "

@@ -54,43 +54,47 @@ class Settings:
         """Return the settings as plain values."""
         return dataclasses.asdict(self)
 
-    def arguments(self, device: torch.device | None = None) -> dict[str, Any]:
-        """Return what every hook of a workload is given: all values, the device and the seed."""
+    def hook_arguments(self, device: torch.device | None = None) -> dict[str, Any]:
+        """Return the arguments of a workload's hooks: all values, the device and the seed."""
         about = {"device": device or torch.device(self.device), "seed": self.seed}
         return {**self.values, **about}
 
-    def identity(self) -> dict[str, Any]:
-        """Return what makes it this run: everything but where the file and the data lie."""
+    def identifying_values(self) -> dict[str, Any]:
+        """Return all settings that identify the run: without the paths of file and data."""
         return {name: getattr(self, name) for name in ("sha256", "seed", "values", "device")}
 
-    def setup(self) -> str:
-        """Return a digest of what runs of one setup share: everything but the seed."""
-        shared = self.identity() | {"seed": None}
+    def setup_digest(self) -> str:
+        """Return a digest of all settings but the seed."""
+        shared = self.identifying_values() | {"seed": None}
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
 
-def settings_of(options: Overrides, workload: Workload, path: str, seed: int) -> Settings:
-    """Complete the options by the recipe and the machine."""
-    device = _device(options.device)
+def complete_settings(options: Overrides, workload: Workload, path: str, seed: int) -> Settings:
+    """Return the user's options completed by the recipe and the machine."""
+    device = _parse_device(options.device)
     values = workload.recipe.complete(options.values)
     # Two threads on two cores that somebody else uses as well can be twenty times slower than
     # one, since they wait for each other without sleeping.
     values["threads"] = values["threads"] or (1 if device == "cpu" else 0)
     settings = Settings(path, workload.sha256, seed, values, device, options.data)
-    _check(settings, workload)
+    _check_settings(settings, workload)
     return settings
 
 
 def setup_suffix(options: Overrides, settings: Settings, workload: Workload) -> str:
-    """Return short name of what was changed of the recipe, such as `-batch512-bf16`; or nothing."""
-    usual = settings_of(Overrides(device=settings.device), workload, settings.workload, 0).values
+    """Return a short name of the changed settings, such as `-batch512-bf16`, or an empty text."""
+    usual = complete_settings(
+        Overrides(device=settings.device), workload, settings.workload, 0
+    ).values
     changed = {name: settings.values[name] for name in settings.values if name in options.values}
     return "".join(
-        f"-{_short(name, value)}" for name, value in changed.items() if value != usual.get(name)
+        f"-{_short_setting(name, value)}"
+        for name, value in changed.items()
+        if value != usual.get(name)
     )
 
 
-def _short(name: str, value: Value) -> str:
+def _short_setting(name: str, value: Value) -> str:
     if isinstance(value, bool):
         return name if value else f"no_{name}"
     if isinstance(value, str):
@@ -98,7 +102,7 @@ def _short(name: str, value: Value) -> str:
     return f"{name.removesuffix('_size')}{value:g}"
 
 
-def _device(name: str) -> str:
+def _parse_device(name: str) -> str:
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda" and not torch.cuda.is_available():
@@ -110,7 +114,7 @@ def _device(name: str) -> str:
     return name
 
 
-def _check(settings: Settings, workload: Workload) -> None:
+def _check_settings(settings: Settings, workload: Workload) -> None:
     for name in ("batch_size", "workers", "epochs", "evaluate_every"):
         value = settings.values[name]
         if value != END and value <= 0:  # type: ignore[operator]

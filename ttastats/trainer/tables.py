@@ -26,7 +26,7 @@ from ttastats.report.cells import Column, Line, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.grouping import mean_of
 from ttastats.report.keys import EpochsMean, High, Low, ReachedCount, RunCount
-from ttastats.report.row import Key, Row, of_kind
+from ttastats.report.row import Key, Row, expect_kind
 from ttastats.stats.verdict import Verdict
 
 
@@ -76,8 +76,8 @@ class SweepRow(Row, frozen=True):
 _ITSELF = TimesRow(throughput_speedup=1.0, speedup=1.0, epochs_ratio=1.0, verdict="baseline")
 
 
-def report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
-    """Return one row per setup, each against the first.
+def sweep_report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
+    """Return the report of a sweep: one row per setup, each compared with the first.
 
     Parameters
     ----------
@@ -90,18 +90,18 @@ def report(table: pl.DataFrame, setups: Mapping[str, str]) -> Report:
     sides = {name: table.filter(pl.col("system") == system) for name, system in setups.items()}
     first = next(iter(sides))
     tested = _tested_metric(sides.values())
-    rows = [_row(sides[first], side, (first, name), tested) for name, side in sides.items()]
+    rows = [_sweep_row(sides[first], side, (first, name), tested) for name, side in sides.items()]
     title = f"{rows[0].benchmark}: speedup over {first} (>1: faster; cf. Table 7)"
-    tables = [fields.table(rows, _FIELDS, title)]
+    tables = [fields.make_table(rows, _FIELDS, title)]
     unseen = {row.setup: row.unseen for row in rows if isinstance(row.unseen, UnseenRow)}
     if unseen:
-        tables.append(_unseen_table(unseen, tested))
+        tables.append(_test_table(unseen, tested))
     notes = [note("clocks")]
     if any(row.reached < row.n for row in rows):
         notes.append(note("failed_runs.table"))
     # Of the wall, of all runs together.
     notes += [each for each in api.summary(table).notes if each.code == "contended"]
-    return Report("sweep", tuple(rows), tuple(tables), tuple(notes), _sentence(rows))
+    return Report("sweep", tuple(rows), tuple(tables), tuple(notes), _throughput_sentence(rows))
 
 
 #: What a comparison by the wall says, by the same names.
@@ -111,15 +111,15 @@ _BY_THE_WALL = (
 )  # fmt: skip
 
 
-def _row(
+def _sweep_row(
     baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str], tested: str
 ) -> SweepRow:
     speedups = cpu = _ITSELF
     if names[0] != names[1]:
-        speedups = _compared(baseline, side, names, also=[tested] if tested else [])
-        cpu = _compared(baseline, side, names, unit="cpu-seconds")
+        speedups = _compared_row(baseline, side, names, also=[tested] if tested else [])
+        cpu = _compared_row(baseline, side, names, unit="cpu-seconds")
     about, spent = (
-        of_kind(api.summary(side, by=["benchmark"], unit=unit).records, SummaryRow)[0]
+        expect_kind(api.summary(side, by=["benchmark"], unit=unit).records, SummaryRow)[0]
         for unit in ("seconds", "cpu-seconds")
     )
     return SweepRow(
@@ -137,41 +137,41 @@ def _row(
         cpu_tta_low=cpu.speedup_low,
         cpu_tta_high=cpu.speedup_high,
         cpu_verdict=cpu.verdict,
-        unseen=_unseen(side, tested, speedups) if tested else UNSET,
+        unseen=_test_row(side, tested, speedups) if tested else UNSET,
     )
 
 
-def _compared(
+def _compared_row(
     baseline: pl.DataFrame, side: pl.DataFrame, names: tuple[str, str], **keywords: Any
 ) -> TimesRow:
-    (row,) = of_kind(api.compare(baseline, side, labels=names, **keywords).records, TimesRow)
+    (row,) = expect_kind(api.compare(baseline, side, labels=names, **keywords).records, TimesRow)
     return row
 
 
-def _verdict(word: str) -> Text:
-    """Return a verdict; by CPU time less of it is what faster is by the wall."""
+def _verdict_text(word: str) -> Text:
+    """Return a verdict as text; in CPU time, "faster" becomes "less"."""
     return Text(word, "plain" if word == "baseline" else Verdict(word).colour)
 
 
 _FIELDS: tuple[Field[SweepRow], ...] = (
     Field(Column("setup"), lambda row: Text(row.setup)),
-    fields.reached(),
-    *fields.of(SweepRow, "epochs_mean", rank=1),
-    fields.number("mean TTA", "tta_mean_seconds", "seconds", rank=2),
-    fields.number("throughput", "throughput_speedup", "ratio"),
-    fields.number("TTA speedup", "speedup", "ratio", interval=True),
-    Field(Column("verdict"), lambda row: _verdict(row.verdict)),
-    fields.number("throughput (CPU)", "cpu_throughput_speedup", "ratio", rank=3),
+    fields.reached_field(),
+    *fields.number_fields(SweepRow, "epochs_mean", rank=1),
+    fields.number_field("mean TTA", "tta_mean_seconds", "seconds", rank=2),
+    fields.number_field("throughput", "throughput_speedup", "ratio"),
+    fields.number_field("TTA speedup", "speedup", "ratio", interval=True),
+    Field(Column("verdict"), lambda row: _verdict_text(row.verdict)),
+    fields.number_field("throughput (CPU)", "cpu_throughput_speedup", "ratio", rank=3),
     Field(
         Column("TTA speedup (CPU)", "right"),
         lambda row: Quantity(row.cpu_tta_speedup, "ratio", row.cpu_tta_low, row.cpu_tta_high),
     ),
-    Field(Column("verdict (CPU)"), lambda row: _verdict(row.cpu_verdict)),
+    Field(Column("verdict (CPU)"), lambda row: _verdict_text(row.cpu_verdict)),
 )
 
 
-def _sentence(rows: Sequence[SweepRow]) -> str:
-    """Return the setup whose throughput promises most, and what became of it in CPU seconds."""
+def _throughput_sentence(rows: Sequence[SweepRow]) -> str:
+    """Return which setup has the best throughput, and whether it also reaches the target sooner."""
     others = [row for row in rows[1:] if row.cpu_throughput_speedup and row.cpu_tta_speedup]
     if not others:
         return ""
@@ -185,13 +185,13 @@ def _sentence(rows: Sequence[SweepRow]) -> str:
 
 
 def _tested_metric(sides: Iterable[pl.DataFrame]) -> str:
-    """Return the metric of the test part that all setups kept; empty where one kept none."""
+    """Return the test metric that all setups logged, or an empty text."""
     logged = set.intersection(*(set(side["metric"].drop_nulls()) for side in sides))
     return next((f"test_{name}" for name in sorted(logged) if f"test_{name}" in logged), "")
 
 
-def _unseen(side: pl.DataFrame, metric: str, compared: TimesRow) -> UnseenRow:
-    """Return what the runs of a setup were worth.
+def _test_row(side: pl.DataFrame, metric: str, compared: TimesRow) -> UnseenRow:
+    """Return the quality of a setup's runs on the test part.
 
     `compared` is the row of the comparison with the first setup, which has `metric` beside times;
     nothing of it for the first itself.
@@ -212,8 +212,8 @@ def _unseen(side: pl.DataFrame, metric: str, compared: TimesRow) -> UnseenRow:
     )
 
 
-def _unseen_table(setups: Mapping[str, UnseenRow], metric: str) -> Table:
-    """Return a line for each setup, with its difference from the first."""
+def _test_table(setups: Mapping[str, UnseenRow], metric: str) -> Table:
+    """Return a table with the test quality of each setup, and its difference from the first."""
     first, *_ = setups.values()
     spreads = [row.test_sd for row in setups.values() if row.test_sd]
     digits = units.digits_for([], min(spreads, default=None), first.test_mean)

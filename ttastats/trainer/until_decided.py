@@ -17,7 +17,7 @@ from ttastats.answers.compare.rows import LookKeys, TimesRow
 from ttastats.base import units
 from ttastats.base.errors import raise_if
 from ttastats.report.answer import Report
-from ttastats.report.row import of_kind
+from ttastats.report.row import expect_kind
 from ttastats.sides import looks
 from ttastats.sides.options import Options
 from ttastats.stats.power import runs_needed
@@ -37,37 +37,39 @@ class Decided:
     remark: str
 
 
-def check(setups: Sequence[str], max_runs: int) -> None:
-    """Refuse what no plan of looks can follow."""
+def expect_two_setups(setups: Sequence[str], max_runs: int) -> None:
+    """Raise an error for requests that no plan of looks can follow."""
     looks.check(max_runs)
     pair = f"--until-decided compares two setups, not {len(setups)}"
     values = "Give one option two values, such as --batch-size 32,512."
     raise_if(len(setups) != 2, pair, None, values)
     alone = "--until-decided does not run under torchrun"
-    raise_if(parallel.started_by_torchrun(), alone, None, "Use --workers instead.")
+    raise_if(parallel.is_worker(), alone, None, "Use --workers instead.")
 
 
-def run(made: Made, setups: Mapping[str, str], seed: int, max_runs: int) -> Decided:
-    """Add a run to each side after every undecided look; `setups` are systems by their names."""
+def run_until_decided(made: Made, setups: Mapping[str, str], seed: int, max_runs: int) -> Decided:
+    """Add a run to each setup after every undecided look; return the decision."""
     n = FIRST_LOOK
     while True:
         table = made(n).filter(pl.col("seed").is_between(seed, seed + n - 1))
         sides = [table.filter(pl.col("system") == system) for system in setups.values()]
         report = api.compare(*sides, labels=list(setups), options=Options(max_runs=max_runs))
-        (row,) = of_kind(report.records, TimesRow)
+        (row,) = expect_kind(report.records, TimesRow)
         undecided = row.verdict == Verdict.UNDECIDED or row.dagger
         if not isinstance(row.look, LookKeys) or row.look.look is None:
             remark = f"stopped after {n} runs per side: the plan does not cover these runs"
             return Decided(report, remark)
         if n == max_runs or not undecided:
             outcome = "undecided" if undecided else "decided"
-            remark = f"{outcome} after {n} runs per side, of at most {max_runs}; {_fixed(row)}"
+            remark = (
+                f"{outcome} after {n} runs per side, of at most {max_runs}; {_fixed_plan_runs(row)}"
+            )
             return Decided(report, remark)
         n += 1
 
 
-def _fixed(row: TimesRow) -> str:
-    """Return how many runs a plan of a fixed number would have taken for what was seen."""
+def _fixed_plan_runs(row: TimesRow) -> str:
+    """Return how many runs a plan without looks would have needed."""
     cv = (((row.cv_a or 0.0) ** 2 + (row.cv_b or 0.0) ** 2) / 2) ** 0.5
     needed = runs_needed(row.speedup or 1.0, cv)
     if needed is None:

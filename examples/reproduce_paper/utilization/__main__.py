@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int:
     except (TtastatsError, OSError) as error:
         print(f"utilization: {error}", file=sys.stderr)
         return 2
-    as_table.render(tables(folder), Console(width=130), verbose=True)
+    as_table.print_report(tables(folder), Console(width=130), verbose=True)
     print(f"plots: {folder}/*.svg")
     return 0
 
@@ -93,7 +93,7 @@ def main(arguments: list[str]) -> int:
 def _record(path: Path, request: Request) -> None:
     if not path.exists():
         print(f"recording {path.stem} ...", file=sys.stderr)
-        store.write_profile(workload.recorded(request), path)
+        store.write_profile(workload.profile_workload(request), path)
 
 
 def tables(folder: Path) -> Report:

@@ -32,11 +32,11 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
     """Return the columns of times after the keys."""
     level = percentages.percent_text(options.confidence)
     wide: Sequence[Field[Any]] = (
-        fields.number(f"{axis.noun} saved", "time_saved", "fraction", rank=4),
-        fields.number("other mean", "other_mean_ratio", "ratio", rank=6),
+        fields.number_field(f"{axis.noun} saved", "time_saved", "fraction", rank=4),
+        fields.number_field("other mean", "other_mean_ratio", "ratio", rank=6),
         Field(Column("B wins", "right", rank=5), _wins),
-        fields.number(f"CV A [{level}]", "cv_a", "fraction", interval=True, rank=7),
-        fields.number(f"CV B [{level}]", "cv_b", "fraction", interval=True, rank=7),
+        fields.number_field(f"CV A [{level}]", "cv_a", "fraction", interval=True, rank=7),
+        fields.number_field(f"CV B [{level}]", "cv_b", "fraction", interval=True, rank=7),
         Field(Column("p perm", "right", rank=5), lambda s: PValue(s.row.p_permutation)),
     )
 
@@ -70,7 +70,7 @@ def of_qualities(options: Options) -> Sequence[Field[Any]]:
 
     change = Column(f"B − A [{percentages.percent_text(options.confidence)} CI]")
     return _columns(
-        "sd", mean, fields.words("runs", runs, rank=1),
+        "sd", mean, fields.text_field("runs", runs, rank=1),
         Field(change, lambda s: Text(difference(s.contrast))), verdict=_quality_verdict,
     )  # fmt: skip
 
@@ -170,7 +170,7 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
         low, high = min(times), max(times)
         for name, side in (("A", contrast.a), ("B", contrast.b)):
             stopped = side.outcomes.times[~side.outcomes.reached].tolist()
-            yield f"     {name}  {strips.strip(side.times.tolist(), stopped, low, high)}"
+            yield f"     {name}  {strips.draw_strip(side.times.tolist(), stopped, low, high)}"
         left, right = (units.amount(end, contrast.axis.unit) for end in (low, high))
         yield f"        {left}{right.rjust(strips.WIDTH - len(left))}"
 

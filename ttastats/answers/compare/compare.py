@@ -295,7 +295,7 @@ def _table(
     def key(s: Shown[Any, Any], name: str) -> Text:
         if isinstance(s.row, TimesRow) and name in setups.COLUMNS and s.get(name) is None:
             return Text(f"{setups.described(s.pair.a, name)} | {setups.described(s.pair.b, name)}")
-        return fields.key(name, s.row)
+        return fields.key_cell(name, s.row)
 
     every = [
         Field(
@@ -317,7 +317,7 @@ def _table(
             line = replace(line, more=more, place=headline.place(row), aside=aside)
         else:
             details = [*below, *details]
-        body.append(replace(line, details=grouping.with_line(details, s.left_out)))
+        body.append(replace(line, details=grouping.append_line(details, s.left_out)))
     if side.mean is not None:
         constant = any(s.contrast.speedup and s.contrast.speedup.unseen_epochs for s in side.shown)
         mark, mean = cells.CONSTANT if constant else "", side.mean

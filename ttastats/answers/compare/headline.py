@@ -248,6 +248,6 @@ def caveats(report: Report) -> tuple[Caveat, ...]:
     return tuple(
         Caveat(f"{each.short}{f': {each.share}' if each.share else ''}", " ".join(each.texts),
                DOUBTS[each.code])
-        for each in remarks.ranked(report)
+        for each in remarks.ranked_remarks(report)
         if each.code in DOUBTS
     )  # fmt: skip

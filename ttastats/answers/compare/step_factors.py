@@ -68,7 +68,7 @@ class Explained:
             keys={
                 f"{name}_{key}": value
                 for name, row in named
-                for key, value in row.numbers().items()
+                for key, value in row.to_dict().items()
                 if key != "name"
             }
         )
@@ -92,18 +92,18 @@ class Explained:
         if self.whole:
             columns: list[fields.Field[Factor]] = [
                 fields.Field(Column("part of a step", names=True), lambda row: Text(row.name)),
-                fields.number("A", "a_seconds", "seconds"),
-                fields.number("B", "b_seconds", "seconds"),
-                fields.number(
+                fields.number_field("A", "a_seconds", "seconds"),
+                fields.number_field("B", "b_seconds", "seconds"),
+                fields.number_field(
                     f"factor [{percentages.percent_text(confidence)}]",
                     "factor",
                     "ratio",
                     interval=True,
                 ),
-                fields.number("share of throughput", "share", "fraction"),
+                fields.number_field("share of throughput", "share", "fraction"),
             ]
             rows = [*self.parts, *self.whole]
-            yield fields.table(rows, columns, "the throughput as a product of factors")
+            yield fields.make_table(rows, columns, "the throughput as a product of factors")
 
 
 def explained(

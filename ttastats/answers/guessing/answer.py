@@ -16,7 +16,7 @@ from ttastats.formats.own_logs import FILE
 from ttastats.ingestion.ingest import default_output
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Table, Text
-from ttastats.report.render.harmless import visible, visible_lines
+from ttastats.report.render.harmless import escape_invisible, escape_lines
 
 #: Names of one reason, or of one kind, that are shown before the rest is only counted.
 _NAMED = 3
@@ -103,7 +103,7 @@ class Guessed:
         """Return all of it as text."""
         number = sum(len(kind.files) for kind in self.kinds)
         lines = [
-            f"{visible(self.path)}: {units.plural(number, 'log')} of "
+            f"{escape_invisible(self.path)}: {units.plural(number, 'log')} of "
             f"{units.plural(len(self.kinds), 'kind')}",
             "",
         ]
@@ -112,15 +112,17 @@ class Guessed:
         if self.left:
             number = sum(len(names) for _, names in self.left)
             lines.append(f"not recognised as logs: {units.plural(number, 'file')}")
-            lines += [f"    {_named(names)}: {visible(reason)}" for reason, names in self.left]
+            lines += [
+                f"    {_named(names)}: {escape_invisible(reason)}" for reason, names in self.left
+            ]
             lines.append("")
         lines += ["next", *(f"    {command}" for command in self.commands())]
         return "\n".join(lines)
 
     def commands(self) -> Iterator[str]:
         """Yield the commands that lead from here to a verdict."""
-        path = shlex.quote(visible(self.path))
-        config = self.output or visible(str(Path(self.folder) / FILE))
+        path = shlex.quote(escape_invisible(self.path))
+        config = self.output or escape_invisible(str(Path(self.folder) / FILE))
         if self.config and self.output is None:
             yield f"ttastats guess {path} -o {shlex.quote(config)}"
         # `ingest` looks for it in the folder, in those above and in those below.
@@ -131,10 +133,10 @@ class Guessed:
         is_met = is_around and Path(config).name == FILE
         named = "" if is_met or not self.config else f" --config {shlex.quote(config)}"
         yield f"ttastats ingest {path}{named}"
-        table = shlex.quote(visible(str(default_output([self.path]))))
+        table = shlex.quote(escape_invisible(str(default_output([self.path]))))
         kind = max(self.kinds, key=lambda kind: (len(kind.counted.entries) > 1, len(kind.files)))
         if len(entries := kind.counted.names) > 1:
-            a, b = (shlex.quote(f"entry={visible(name)}") for name in entries[:2])
+            a, b = (shlex.quote(f"entry={escape_invisible(name)}") for name in entries[:2])
             yield f"ttastats compare {table} --a {a} --b {b}{_question(kind)}"
         else:
             yield f"ttastats summary {table}{_target(kind)}"
@@ -181,25 +183,27 @@ def _holds(kind: Kind) -> str:
     parts.append(units.plural(counted.evaluations, "evaluation"))
     clock = kind.clock or "the log"
     timed = "" if counted.timed == counted.runs else f" in {counted.timed:,} of them"
-    parts.append(f"time from {visible(clock)}{timed}" if counted.timed else "no time")
+    parts.append(f"time from {escape_invisible(clock)}{timed}" if counted.timed else "no time")
     return "; ".join(parts)
 
 
 def _kind(place: int, kind: Kind) -> Iterator[str]:
-    yield f"{place}. {visible(kind.title)}"
+    yield f"{place}. {escape_invisible(kind.title)}"
     yield f"   {units.plural(len(kind.files), 'file')}: {_named(kind.files)}"
     nothing = "parts of runs that other files tell" if kind.counted.parts else "no run can be read"
     yield f"   {_holds(kind) if kind.counted.runs else nothing}"
     if kind.block:
         plain = [line for line in kind.block.splitlines() if not _DOUBT.match(line)]
         yield ""
-        yield from (f"   {line}" for line in visible_lines("\n".join(plain)).splitlines())
+        yield from (f"   {line}" for line in escape_lines("\n".join(plain)).splitlines())
     if kind.reasons or kind.problems:
         yield ""
     for mark, sure in ((" ", True), ("?", False)):
         reasons = (reason for reason in kind.reasons if reason.sure is sure)
-        yield from (f" {mark} {reason.key:<8} {visible(reason.text)}" for reason in reasons)
-    yield from (f" ! {visible(problem)}" for problem in kind.problems[:_PROBLEMS])
+        yield from (
+            f" {mark} {reason.key:<8} {escape_invisible(reason.text)}" for reason in reasons
+        )
+    yield from (f" ! {escape_invisible(problem)}" for problem in kind.problems[:_PROBLEMS])
     if len(kind.problems) > _PROBLEMS:
         yield f" ! and {len(kind.problems) - _PROBLEMS} more"
     if kind.runs:
@@ -212,7 +216,7 @@ _DOUBT = re.compile(r"# \w+\? ")
 
 
 def _named(names: Sequence[str]) -> str:
-    return units.join_names([visible(name) for name in names], _NAMED)
+    return units.join_names([escape_invisible(name) for name in names], _NAMED)
 
 
 _COLUMNS = (

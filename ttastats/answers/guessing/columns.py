@@ -106,7 +106,7 @@ def _plain(name: str) -> str:
 
 def _metrics(table: _Table) -> tuple[str, ...]:
     numeric = table.numeric
-    metrics = [name for name in names.metrics(table.frame.columns) if name in numeric]
+    metrics = [name for name in names.guess_metrics(table.frame.columns) if name in numeric]
     says = "the name says it is an evaluation metric"
     doubt = ""
     # Beside a name that says so, one that does not is none of an evaluation.
@@ -188,7 +188,7 @@ def _directions(columns: Sequence[str], numeric: Mapping[str, pl.Series]) -> Ite
 def _count(key: str, numeric: Mapping[str, pl.Series]) -> str | None:
     """Return the column that counts training: by the names read without a word, then by others."""
     others = (name for name in numeric if _plain(name) in COUNTS[key])
-    return names.first_of(names.COUNTS[key], numeric) or next(others, None)
+    return names.first_known(names.COUNTS[key], numeric) or next(others, None)
 
 
 def _progress(table: _Table, key: str, column: str) -> str:

@@ -155,7 +155,11 @@ def _without_events(by_kind: _Sorted) -> None:
     timed = set()
     for file, sketch in chain.from_iterable(by_kind.guessed.values()):
         keys = sketch.proposal.keys
-        if presets.block(str(keys["preset"])).seconds if "preset" in keys else keys.get("seconds"):
+        if (
+            presets.preset_block(str(keys["preset"])).seconds
+            if "preset" in keys
+            else keys.get("seconds")
+        ):
             timed.add(file.place.parent)
     events = by_kind.read.get(_EVENTS, [])
     beside = [file for file in events if file.place.parent in timed and not file.source.named]
@@ -268,9 +272,9 @@ def _proposed(by_kind: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
 
 def _of_a_preset(paths: Sequence[str], proposal: Proposal) -> list[FilePattern]:
     """Return the pattern that a preset has for its files, where it matches all of them."""
-    preset = presets.presets().get(str(proposal.keys.get("preset")))
+    preset = presets.load_presets().get(str(proposal.keys.get("preset")))
     for pattern in preset.signs.path if preset and preset.signs else ():
-        if all(patterns.matched(f"**/{pattern}", path) for path in paths):
+        if all(patterns.match_path(f"**/{pattern}", path) for path in paths):
             return [FilePattern(f"**/{pattern}", tuple(paths), ())]
     return []
 
@@ -284,8 +288,8 @@ def _apart(
     As few as can be: of all files, of those of a folder, of one file each.
     """
     for layout in layouts(paths, runs_inside=runs_inside):
-        also = [path for path in unfit if patterns.matched(layout.pattern, path)]
-        fits = not any(patterns.matched(layout.pattern, path) for path in others)
+        also = [path for path in unfit if patterns.match_path(layout.pattern, path)]
+        fits = not any(patterns.match_path(layout.pattern, path) for path in others)
         if fits and len(also) < len(layout.paths):
             text = f"also matches {units.join_names(sorted(also), 3)}, which cannot be read"
             doubt = Reason("files", f"{text}: failed runs?", sure=False)

@@ -70,7 +70,7 @@ def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
     text = f"recognised: preset {preset}; needs no block, this one adds a target and names"
     reasons = [Reason("preset", text)]
     if not block.metrics:
-        ranked = tuple(sorted(names.metrics(_columns(head, path, block)), key=columns.rank))
+        ranked = tuple(sorted(names.guess_metrics(_columns(head, path, block)), key=columns.rank))
         if ranked:
             keys["metric"] = ranked
             reasons.append(Reason("metric", f"{ranked[0]}, by name; add a target"))

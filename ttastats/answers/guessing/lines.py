@@ -158,7 +158,7 @@ _ENDED_TIME = rf"\[(?P<{names.OF_A_BAR}>\d[\d:]+)<"
 def _metrics(kinds: Counter[tuple[_Named, ...]]) -> frozenset[str]:
     groups = dict.fromkeys(each.group for named in kinds for each in named if each.part == "value")
     of_training = [name for name in groups if higher_is_better(name) is not None][:1]
-    return frozenset(names.metrics(groups) or of_training)
+    return frozenset(names.guess_metrics(groups) or of_training)
 
 
 def _line_before(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ttastats.formats.own_logs.block import KEYS
-from ttastats.report.render.harmless import visible
+from ttastats.report.render.harmless import escape_invisible
 from ttastats.sides.options import several
 
 
@@ -41,7 +41,7 @@ def written(proposal: Proposal) -> str:
     lines = ["[[logs]]"]
     for key in KEYS:
         lines += [
-            f"# {key}? {visible(reason.text)}"
+            f"# {key}? {escape_invisible(reason.text)}"
             for reason in proposal.reasons
             if reason.key == key and not reason.sure
         ]

@@ -16,7 +16,7 @@ from ttastats.base import units
 from ttastats.base.records import Problem
 from ttastats.formats.dialect import PART_OF_A_RUN
 from ttastats.formats.own_logs import FILE, config, presets
-from ttastats.formats.own_logs.block import Block, metric_of
+from ttastats.formats.own_logs.block import Block, parse_metric
 from ttastats.ingestion import inferred
 from ttastats.ingestion.ingest import units as units_of_work
 from ttastats.ingestion.reading import Reading, read_unit
@@ -208,8 +208,8 @@ def _metrics_of(proposal: Proposal | None) -> Sequence[str]:
     """Return the metrics in the order in which a block or its preset names them."""
     keys = proposal.keys if proposal else {}
     if "metric" in keys or "preset" not in keys:
-        return [metric_of(text).name for text in keys.get("metric", ())]
-    return [metric.name for metric in presets.block(str(keys["preset"])).metrics]
+        return [parse_metric(text).name for text in keys.get("metric", ())]
+    return [metric.name for metric in presets.preset_block(str(keys["preset"])).metrics]
 
 
 def _clock(proposal: Proposal | None) -> str:

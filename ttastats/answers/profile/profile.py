@@ -149,11 +149,11 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
             (longest, _of_operators(longest), "longest operators"),
             (below, _of_operators(below), _below_average(below)),
             (sharing, _RANKS, "ranks"),
-            (memory, [_name("memory"), *fields.of(MemoryRow, "bytes")], "memory"),
+            (memory, [_name("memory"), *fields.number_fields(MemoryRow, "bytes")], "memory"),
         ]
         for some, shown, heading in sections:
             if some and heading:
-                tables.append(fields.table(some, shown, f"{title}{heading}"))
+                tables.append(fields.make_table(some, shown, f"{title}{heading}"))
         tables += profile_measured.tables(measured, title)
         remarks = [*_notes(profile), *profile_measured.notes(profile)]
         notes += [remark for remark in remarks if remark not in notes]
@@ -221,7 +221,11 @@ def _name(title: str) -> Field[PartRow | WorkRow | OperatorRow | MemoryRow]:
     return Field(Column(title, names=True), lambda row: Text(TITLES.get(row.name, str(row.name))))
 
 
-_PARTS = (_name("part"), *fields.of(PartRow, "seconds", "share"), *fields.of(PartRow, "n", rank=1))
+_PARTS = (
+    _name("part"),
+    *fields.number_fields(PartRow, "seconds", "share"),
+    *fields.number_fields(PartRow, "n", rank=1),
+)
 _RANKS: tuple[Field[RankRow], ...] = (
     Field(
         Column("rank"),
@@ -229,22 +233,22 @@ _RANKS: tuple[Field[RankRow], ...] = (
             f"{'unknown' if row.name is None else row.name}{' (slowest)' if row.slowest else ''}"
         ),
     ),
-    *fields.of(RankRow, "step_seconds", "work_seconds", "skew", "compute_seconds"),
-    *fields.of(RankRow, "communication_seconds", "exposed_seconds", "waiting"),
+    *fields.number_fields(RankRow, "step_seconds", "work_seconds", "skew", "compute_seconds"),
+    *fields.number_fields(RankRow, "communication_seconds", "exposed_seconds", "waiting"),
 )
 
 
 def _rates(title: str, rows: Sequence[WorkRow | OperatorRow]) -> list[Field[WorkRow | OperatorRow]]:
     rates = ("flops_per_second", "tensor_core_share")
     known = [name for name in rates if any(row.get(name) for row in rows)]
-    return [_name(title), *fields.of(WorkRow, "calls", "seconds", "share", *known)]
+    return [_name(title), *fields.number_fields(WorkRow, "calls", "seconds", "share", *known)]
 
 
 def _of_operators(rows: Sequence[OperatorRow]) -> list[Field[OperatorRow]]:
     name, *rates = _rates("operator", rows)
     kind: Field[OperatorRow] = Field(Column("kind of work", rank=1), lambda row: Text(row.category))
-    shown = fields.known(rows, ("utilization", "of_average"))
-    return [name, kind, *rates, *fields.of(OperatorRow, *shown)]
+    shown = fields.known_keys(rows, ("utilization", "of_average"))
+    return [name, kind, *rates, *fields.number_fields(OperatorRow, *shown)]
 
 
 def _notes(profile: pl.DataFrame) -> Iterator[Note]:

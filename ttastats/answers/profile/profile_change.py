@@ -80,7 +80,7 @@ def report(
     sentence = _sentence(whole, parts, decided)
     parts.sort(key=lambda row: -abs(row.change))
     title = f"A = {labels[0]}   B = {labels[1]}   time of a step"
-    table = fields.table([whole, *parts[:_MOST]], _columns(by, confidence), title)
+    table = fields.make_table([whole, *parts[:_MOST]], _columns(by, confidence), title)
     notes = [_noise(a, b, whole, len(parts))]
     if len(parts) > _MOST:
         notes.append(note("more.parts", n=len(parts) - _MOST))
@@ -115,9 +115,9 @@ def _columns(by: By, confidence: float) -> list[Field[ChangeRow]]:
     part = Column("part or operator" if by == "operator" else "part", names=True)
     return [
         Field(part, lambda row: Text(row.name)),
-        *fields.of(ChangeRow, "a_seconds", "b_seconds"),
-        fields.number(change, "change", "seconds", interval=True),
-        *fields.of(ChangeRow, "share"),
+        *fields.number_fields(ChangeRow, "a_seconds", "b_seconds"),
+        fields.number_field(change, "change", "seconds", interval=True),
+        *fields.number_fields(ChangeRow, "share"),
         Field(
             Column("p", "right", rank=1),
             lambda row: PValue(row.p_value if row.name == _WHOLE else row.p_adjusted),

@@ -89,7 +89,7 @@ def tables(rows: Sequence[Row], title: str) -> Iterator[Table]:
     """Yield the tables for people of such rows."""
     for kind, (heading, shown) in _SHOWN.items():
         if some := [row for row in rows if isinstance(row, kind)]:
-            yield fields.table(some, shown, f"{title}{heading}")
+            yield fields.make_table(some, shown, f"{title}{heading}")
 
 
 def notes(profile: pl.DataFrame) -> Iterator[Note]:
@@ -222,25 +222,27 @@ _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
     BatchRow: (
         "throughput over batch sizes",
         (
-            fields.words("batch size", lambda row: f"{int(row.name):,}"),
-            fields.words("samples per second", lambda row: f"{row.samples_per_second:,.0f}"),
-            *fields.of(BatchRow, "gain", "flops_per_second", "utilization"),
-            *fields.of(BatchRow, "cpu_utilization", rank=1),
+            fields.text_field("batch size", lambda row: f"{int(row.name):,}"),
+            fields.text_field("samples per second", lambda row: f"{row.samples_per_second:,.0f}"),
+            *fields.number_fields(BatchRow, "gain", "flops_per_second", "utilization"),
+            *fields.number_fields(BatchRow, "cpu_utilization", rank=1),
         ),
     ),
     AblationRow: (
         "without memory-bound layers",
         (
             _name("layers"),
-            *fields.of(AblationRow, "seconds", "speedup", "flops_per_second", "utilization"),
+            *fields.number_fields(
+                AblationRow, "seconds", "speedup", "flops_per_second", "utilization"
+            ),
         ),
     ),
     WorkersRow: (
         "communication per step, wall-clock",
         (
             _name("workers"),
-            *fields.of(WorkersRow, "seconds", "under_way_share", "exposed_share"),
-            *fields.of(WorkersRow, "pure_share", "bytes"),
+            *fields.number_fields(WorkersRow, "seconds", "under_way_share", "exposed_share"),
+            *fields.number_fields(WorkersRow, "pure_share", "bytes"),
         ),
     ),
     MeasuredRow: (

@@ -23,7 +23,7 @@ from ttastats.report import fields, grouping
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field
-from ttastats.report.row import of_kind
+from ttastats.report.row import expect_kind
 from ttastats.stats.verdict import Verdict
 
 #: Answers of more entries show the numbers behind each verdict only if asked.
@@ -42,7 +42,9 @@ def report(
 ) -> Report:
     """Return the report of a table of runs, judged by the official targets."""
     row_of = row_maker(library, options)
-    rows = [row_of(grouping.key_row(keys), group) for keys, group in grouping.groups(runs, by)]
+    rows = [
+        row_of(grouping.key_values(keys), group) for keys, group in grouping.group_runs(runs, by)
+    ]
     if all(row.reference_n is None for row in rows):
         raise TtastatsError(
             f"no entry has a reference: {_reasons(rows)}",
@@ -51,7 +53,7 @@ def report(
             "records.",
         )
     names = ("suite", "round", "benchmark", "batch_size", "ratio")
-    rows.sort(key=lambda row: grouping.unknown_last(*map(row.get, names)))
+    rows.sort(key=lambda row: grouping.sort_key(*map(row.get, names)))
     every = options.verbose or len(rows) <= FEW
     shown, notes = _fields(rows, by, options), [*_notes(rows, options.confidence, every=every)]
     # Of many entries, the columns say enough; one without an interval gets its reason.
@@ -61,7 +63,7 @@ def report(
         else (() if row.low is not None else (_verdict(row),))
         for row in rows
     ]
-    answer = grouping.answer("rcp", rows, shown, runs, by, notes, details=details)
+    answer = grouping.group_report("rcp", rows, shown, runs, by, notes, details=details)
     return replace(answer, sentence=_sentence(rows, by, options.confidence))
 
 
@@ -95,7 +97,7 @@ def _sentence(rows: Sequence[RcpRow], by: Sequence[str], confidence: float) -> s
 
 def unanswered(answer: Report) -> int:
     """Return the number of entries that have no reference to be held against."""
-    return sum(row.reference_n is None for row in of_kind(answer.records, RcpRow))
+    return sum(row.reference_n is None for row in expect_kind(answer.records, RcpRow))
 
 
 def _reasons(rows: Sequence[RcpRow]) -> str:
@@ -110,11 +112,11 @@ def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> l
     named = len(known) == len(rows) and all(row.keys.get("submitter") for row in rows)
     hidden = {"entry"} if named and {"submitter", "system", "entry"} <= set(by) else set()
     return [
-        *fields.keys(shown_keys(rows, by, hidden)),
-        fields.words(
+        *fields.key_fields(shown_keys(rows, by, hidden)),
+        fields.text_field(
             "BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}", rank=1
         ),
-        fields.reached(),
+        fields.reached_field(),
         Field(
             Column("entry", "right", rank=2),
             lambda row: Quantity(row.entry_mean, row.unit or "epochs", spread=row.entry_cv),
@@ -129,7 +131,7 @@ def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> l
         ),
         Field(Column("converges"), _word),
         Field(Column("official", rank=1), lambda row: Text(row.official_verdict or "–")),
-        fields.words(
+        fields.text_field(
             "factor",
             lambda row: factor_text(
                 None if row.official_verdict == "failed" else row.official_factor

@@ -125,5 +125,5 @@ def of_rules() -> Report:
         Column("rules"), Column("definition of a record"),
         Column("rules as of", rank=2, names=True), Column("source", rank=1, names=True),
     )  # fmt: skip
-    body = tuple(Line(tuple(map(Text, row.numbers().values()))) for row in rows)
+    body = tuple(Line(tuple(map(Text, row.to_dict().values()))) for row in rows)
     return Report("record", tuple(rows), (Table(columns, body, "contest rules"),))

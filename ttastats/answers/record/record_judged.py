@@ -28,7 +28,7 @@ from ttastats.stats.decision import side_of
 from ttastats.stats.means import AgainstNumber, compare_with_number
 from ttastats.stats.permutation import mann_whitney_p
 from ttastats.stats.quantiles import t_tail
-from ttastats.table.schema import recorded
+from ttastats.table.schema import parse_extra
 
 _SURE = 0.05  # of times, where rules ask for no test
 _OURS = " (our requirement: the rules do not ask for a test)"
@@ -300,7 +300,7 @@ def _of_studies(sides: Sides, rules: Rules) -> JudgedRecord:
 def _studies(runs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     """Return the best time of each study; infinite where none of its trials reached the target."""
     runs = once(runs)
-    names = [recorded(text).get(rules.replicate) for text in runs["extra"].to_list()]
+    names = [parse_extra(text).get(rules.replicate) for text in runs["extra"].to_list()]
     if None in names:
         raise TtastatsError(
             f"not all runs record their {rules.replicate}",

@@ -85,7 +85,7 @@ def _metric(sources: Sequence[Source], rules: Rules, what: Question, named: str 
         return ""
     logged = [
         question.rows(source, what.where)
-        .filter(schema.of_evaluations())
+        .filter(schema.is_evaluation())
         .select(pl.col("metric").unique().sort())
         .collect()["metric"]
         .to_list()
@@ -124,7 +124,7 @@ def _at_earliest(side: Chosen, metric: str, rules: Rules, targets: Sequence[User
     """
     counted = once(side.runs)
     values = (
-        side.rows.filter(schema.of_evaluations(), pl.col("metric") == metric)
+        side.rows.filter(schema.is_evaluation(), pl.col("metric") == metric)
         .join(counted.lazy().select(schema.RUN), on=schema.RUN, how="semi")
         .filter(pl.col("value").is_finite(), pl.col("step") > 0)
         .unique((*schema.RUN, "step"), keep="first")

@@ -120,16 +120,16 @@ class Block(msgspec.Struct, frozen=True):
         return "lines" if self.line else "table"
 
 
-def fields_of(named: Mapping[str, str]) -> dict[str, Any]:
-    """Return the columns of the table that some names fill; those that count are whole numbers."""
+def run_fields(named: Mapping[str, str]) -> dict[str, Any]:
+    """Return the named groups that are columns of the table; counts become integers."""
     return {
-        name: _whole(named[name]) if name in patterns.COUNTS else named[name]
+        name: _parse_integer(named[name]) if name in patterns.COUNTS else named[name]
         for name in FIELDS
         if name in named
     }
 
 
-def _whole(text: str) -> int | None:
+def _parse_integer(text: str) -> int | None:
     try:
         number = float(text)
     except ValueError:
@@ -142,21 +142,21 @@ _APART = ("run", "new_run", "resume", "new_epoch")
 _ROWS = ("seconds", "step", "epoch", "samples", *_APART, "carry", "joined", "failed")
 
 
-def is_layout(block: Block) -> bool:
-    """Return whether a block says where things stand in a file, not only which of them count."""
-    return bool(block.line or block.preset or _given(block, _ROWS))
+def has_layout(block: Block) -> bool:
+    """Return whether a block tells how to read a file, not only which of its columns count."""
+    return bool(block.line or block.preset or _given_keys(block, _ROWS))
 
 
-def _given(block: Block, names: Sequence[str]) -> list[str]:
+def _given_keys(block: Block, names: Sequence[str]) -> list[str]:
     return [name for name in names if getattr(block, name) != getattr(_SILENT, name)]
 
 
 _SILENT = Block("")
 
 
-def refined(preset: Block, block: Block) -> Block:
-    """Return the block of a preset whose signs a file bears, with what is given for the file."""
-    given = _given(block, (*_ROWS, "clock"))
+def merge_block(preset: Block, block: Block) -> Block:
+    """Return the block of a preset with the user's settings for the file in their place."""
+    given = _given_keys(block, (*_ROWS, "clock"))
     apart = _APART if any(name in given for name in _APART) else ()
     settings = {name: getattr(block, name) for name in (*given, *apart)}
     if block.metrics:
@@ -180,8 +180,8 @@ KEYS = (
 Keys = Mapping[str, Any]
 
 
-def block_of(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
-    """Return the block that some keys describe; `where` tells where a key is written."""
+def parse_block(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
+    """Return the block that a mapping describes; `where` returns the position of a key."""
     keys = {FORMER_NAMES.get(key, key): value for key, value in keys.items()}
     for key in keys:
         if key not in KEYS:
@@ -191,24 +191,24 @@ def block_of(keys: Keys, where: Callable[[str], str], **more: Any) -> Block:
     reader = _Reader(keys, where)
     return Block(
         where=where(""),
-        files=reader.pattern("files"),
-        line=reader.texts("line"),
-        metrics=_metrics(reader),
-        otherwise=reader.each("otherwise", metric_of) or (),
-        seconds=reader.each("seconds", _clock),
-        step=reader.each("step", _progress),
-        epoch=reader.each("epoch", _progress),
-        samples=reader.each("samples", _progress),
-        run=reader.texts("run"),
-        new_run=reader.text("new_run"),
-        resume=reader.one_of("resume", BACK),
-        new_epoch=reader.one_of("new_epoch", BACK[:1]),
-        clock=reader.text("clock"),
-        carry=reader.truth("carry"),
-        joined=reader.truth("joined"),
+        files=reader.read_pattern("files"),
+        line=reader.read_texts("line"),
+        metrics=_parse_metrics(reader),
+        otherwise=reader.read_parsed("otherwise", parse_metric) or (),
+        seconds=reader.read_parsed("seconds", _parse_clock),
+        step=reader.read_parsed("step", _parse_progress),
+        epoch=reader.read_parsed("epoch", _parse_progress),
+        samples=reader.read_parsed("samples", _parse_progress),
+        run=reader.read_texts("run"),
+        new_run=reader.read_text("new_run"),
+        resume=reader.read_choice("resume", BACK),
+        new_epoch=reader.read_choice("new_epoch", BACK[:1]),
+        clock=reader.read_text("clock"),
+        carry=reader.read_boolean("carry"),
+        joined=reader.read_boolean("joined"),
         may_lack=tuple(key for key in keys if isinstance(keys[key], list) and "" in keys[key]),
-        failed=_condition(reader),
-        fields={name: reader.words(name) for name in FIELDS if name in keys},
+        failed=_parse_condition(reader),
+        fields={name: reader.read_text_or_number(name) for name in FIELDS if name in keys},
         **more,
     )
 
@@ -220,65 +220,65 @@ class _Reader:
         self.keys = keys
         self.where = where
 
-    def refuse(self, key: str, what: str, remedy: str) -> TtastatsError:
+    def error(self, key: str, what: str, remedy: str) -> TtastatsError:
         return TtastatsError(what, where=self.where(key), remedy=remedy)
 
-    def wrong_type(self, key: str, what: str, example: str = '"..."') -> TtastatsError:
-        return self.refuse(key, f"{key} is {what}: {self.keys[key]!r}", f"Write {key} = {example}.")
+    def type_error(self, key: str, what: str, example: str = '"..."') -> TtastatsError:
+        return self.error(key, f"{key} is {what}: {self.keys[key]!r}", f"Write {key} = {example}.")
 
-    def text(self, key: str) -> str | None:
+    def read_text(self, key: str) -> str | None:
         value = self.keys.get(key)
         if value is None or isinstance(value, str):
             return value
-        raise self.wrong_type(key, "not a string")
+        raise self.type_error(key, "not a string")
 
-    def words(self, key: str) -> str:
-        """Return a text; a number may be written bare."""
+    def read_text_or_number(self, key: str) -> str:
+        """Return a text; a number is returned as text too."""
         value = self.keys[key]
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
-        return self.text(key) or ""
+        return self.read_text(key) or ""
 
-    def texts(self, key: str) -> tuple[str, ...]:
+    def read_texts(self, key: str) -> tuple[str, ...]:
         value = self.keys.get(key, ())
         if isinstance(value, str):
             return (value,)
         if isinstance(value, Sequence) and all(isinstance(text, str) for text in value):
             return tuple(value)
-        raise self.wrong_type(key, "neither a string nor a list of strings")
+        raise self.type_error(key, "neither a string nor a list of strings")
 
-    def truth(self, key: str) -> bool:
+    def read_boolean(self, key: str) -> bool:
         value = self.keys.get(key, False)
         if isinstance(value, bool):
             return value
-        raise self.wrong_type(key, "neither true nor false", "true")
+        raise self.type_error(key, "neither true nor false", "true")
 
-    def pattern(self, key: str) -> str | None:
-        text = self.text(key)
+    def read_pattern(self, key: str) -> str | None:
+        text = self.read_text(key)
         if text is not None:
             try:
-                patterns.compiled(text)
+                patterns.compile_pattern(text)
             except TtastatsError as error:
                 what = f"{error.where}: {error.what}"
-                raise self.refuse(key, what, error.remedy or "") from error
+                raise self.error(key, what, error.remedy or "") from error
         return text
 
-    def one_of(self, key: str, known: Sequence[str]) -> str | None:
-        text = self.text(key)
+    def read_choice(self, key: str, known: Sequence[str]) -> str | None:
+        text = self.read_text(key)
         if text is None or text in known:
             return text
         named = " or ".join(f'"{word}"' for word in known)
-        raise self.refuse(key, f"invalid value: {key} = {text!r}", f"Write {named}.")
+        raise self.error(key, f"invalid value: {key} = {text!r}", f"Write {named}.")
 
-    def each(self, key: str, read: Callable[[str], Any]) -> Any:
-        """Return what each text says, None where the key is absent; an empty text says: none."""
+    def read_parsed(self, key: str, read: Callable[[str], Any]) -> Any:
+        """Return each text of a key parsed; None if the key is absent."""
         if key not in self.keys:
             return None
         try:
-            return tuple(read(text) for text in self.texts(key) if text.strip())
+            return tuple(read(text) for text in self.read_texts(key) if text.strip())
         except ValueError as error:
             what, _, remedy = str(error).partition("\n")
-            raise self.refuse(key, what, remedy) from error
+            raise self.error(key, what, remedy) from error
 
 
 _METRIC = re.compile(
@@ -288,20 +288,20 @@ _METRIC = re.compile(
 )
 
 
-def _metrics(reader: _Reader) -> tuple[Metric, ...]:
+def _parse_metrics(reader: _Reader) -> tuple[Metric, ...]:
     metric = reader.keys.get("metric", ())
     by_benchmark: dict[str | None, Any] = (
         dict(metric) if isinstance(metric, Mapping) else {None: metric}
     )
     metrics: list[Metric] = []
     for benchmark, texts in by_benchmark.items():
-        named = _Reader({"metric": texts}, reader.where).each("metric", metric_of)
+        named = _Reader({"metric": texts}, reader.where).read_parsed("metric", parse_metric)
         metrics += [msgspec.structs.replace(metric, benchmark=benchmark) for metric in named]
     return tuple(metrics)
 
 
-def metric_of(text: str) -> Metric:
-    """Read `val_loss`, `val_loss <= 3.28`, `acc >= 97 %`, `fancy higher`.
+def parse_metric(text: str) -> Metric:
+    """Return the metric in `val_loss`, `val_loss <= 3.28`, `acc >= 97 %`, `fancy higher`.
 
     A ValueError says what is wrong with another text, and in a second line what to do.
     """
@@ -328,8 +328,8 @@ _STAMP = re.compile(r"\s*(?P<column>\S(?:[^%]*\S)?)\s+(?P<format>\S*%.*)")
 _PROGRESS = re.compile(r"\s*(?P<sum>sum\s+)?(?P<column>.*?\S)(?:\s*\+\s*(?P<plus>\d+))?\s*")
 
 
-def _clock(text: str) -> TimeColumn:
-    """Read `time ms`, `stamp %H:%M:%S`, `_timestamp unix`, `time s per iter`, `sum time s`."""
+def _parse_clock(text: str) -> TimeColumn:
+    """Return the clock in `time ms`, `stamp %H:%M:%S`, `time s per iter`, `sum time s`."""
     per = _PER.fullmatch(text)
     if per:
         of_one = TimeColumn(per["column"].strip(), SECONDS[per["unit"]], per=per["per"])
@@ -351,19 +351,19 @@ def _clock(text: str) -> TimeColumn:
     )
 
 
-def _progress(text: str) -> CountColumn:
-    """Read `step`, `epoch + 1`, `sum length`."""
+def _parse_progress(text: str) -> CountColumn:
+    """Return the count in `step`, `epoch + 1`, `sum length`."""
     match = _PROGRESS.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} names no column\nWrite 'epoch', 'epoch + 1' or 'sum length'.")
     return CountColumn(match["column"], float(match["plus"] or 0), bool(match["sum"]))
 
 
-def _condition(reader: _Reader) -> CellCondition | None:
-    text = reader.text("failed")
+def _parse_condition(reader: _Reader) -> CellCondition | None:
+    text = reader.read_text("failed")
     if text is None:
         return None
     column, sign, values = text.partition("=")
     if not sign or not column.strip() or not values.strip():
-        raise reader.refuse("failed", f"{text!r} is not a condition", "Write 'status = crash'.")
+        raise reader.error("failed", f"{text!r} is not a condition", "Write 'status = crash'.")
     return CellCondition(column.strip(), tuple(value.strip() for value in values.split(",")))

@@ -11,7 +11,7 @@ from typing import Any
 from ttastats.base.errors import TtastatsError
 from ttastats.base.nearest import suggestion
 from ttastats.formats.own_logs import presets
-from ttastats.formats.own_logs.block import BACK, Block, Keys, block_of
+from ttastats.formats.own_logs.block import BACK, Block, Keys, parse_block
 
 _HEADER = re.compile(r"^[ \t]*\[\[\s*logs\s*\]\]", re.MULTILINE)
 #: A group with a name.
@@ -19,7 +19,7 @@ _NAMED = re.compile(r"\(\?P?<[A-Za-z_]")
 
 
 def blocks(text: str, shown: str, root: str) -> tuple[Block, ...]:
-    """Return the blocks of a file; `shown` names it, and its patterns start at the folder `root`.
+    """Return the blocks in the text of a `ttastats.toml`; `shown` names it in errors.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def blocks(text: str, shown: str, root: str) -> tuple[Block, ...]:
         if key != "logs":
             raise TtastatsError(
                 f"unknown table {key!r}",
-                where=_place(shown, text, 0, key),
+                where=_key_position(shown, text, 0, key),
                 remedy="Each kind of logs needs a [[logs]] table.",
             )
     tables = content.get("logs", [])
@@ -44,7 +44,9 @@ def blocks(text: str, shown: str, root: str) -> tuple[Block, ...]:
         )
     starts = [match.start() for match in _HEADER.finditer(text)] or [0]
     return tuple(
-        described(table, partial(_place, shown, text, starts[min(number, len(starts) - 1)]), root)
+        complete_block(
+            table, partial(_key_position, shown, text, starts[min(number, len(starts) - 1)]), root
+        )
         for number, table in enumerate(tables)
     )
 
@@ -54,22 +56,24 @@ _QUOTES = (
 )
 
 
-def described(keys: Keys, where: Callable[[str], str], root: str, *, quiet: bool = False) -> Block:
-    """Return one block, what its preset says included; what it says itself goes first."""
+def complete_block(
+    keys: Keys, where: Callable[[str], str], root: str, *, quiet: bool = False
+) -> Block:
+    """Return one block, completed by its preset, whose settings it overrides."""
     name = keys.get("preset")
     base: Mapping[str, Any] = {}
     if name is not None:
-        if name not in presets.presets():
+        if name not in presets.load_presets():
             raise TtastatsError(
                 f"unknown preset {name!r}",
                 where=where("preset"),
-                remedy=suggestion(str(name), presets.presets(), "Presets", most=40),
+                remedy=suggestion(str(name), presets.load_presets(), "Presets", most=40),
             )
-        base = presets.presets()[name].keys
+        base = presets.load_presets()[name].keys
         if "metric" in keys:  # which is to be there
             base = {key: value for key, value in base.items() if key != "otherwise"}
-    source = presets.presets()[name].target_source if name and "metric" not in keys else "user"
-    block = block_of(
+    source = presets.load_presets()[name].target_source if name and "metric" not in keys else "user"
+    block = parse_block(
         {**base, **keys}, where, root=root, preset=name, quiet=quiet, target_source=source
     )
     for pattern in block.line:
@@ -87,7 +91,7 @@ def described(keys: Keys, where: Callable[[str], str], root: str, *, quiet: bool
 
 
 def _expect_expression(pattern: str, where: str, *, named: bool = False) -> None:
-    """Refuse a regular expression that cannot be used, or that names no group where it must.
+    """Raise an error for an invalid regular expression, or one without its named groups.
 
     Logs are matched by the engine of Rust, by way of polars: it takes time in proportion to a
     line's length, whatever the expression, so that none can run forever. What it does not know
@@ -114,8 +118,8 @@ def _expect_expression(pattern: str, where: str, *, named: bool = False) -> None
         )
 
 
-def _place(shown: str, text: str, start: int, key: str) -> str:
-    """Return file and the line of a key of the table that starts there, or that of the table."""
+def _key_position(shown: str, text: str, start: int, key: str) -> str:
+    """Return the file and line of a key of the table that begins at `start`."""
     end = next((match.start() for match in _HEADER.finditer(text, start + 1)), len(text))
     end = end if end > start else len(text)
     written = re.compile(rf"""^\s*["']?{re.escape(key)}["']?\s*[=\]]""", re.MULTILINE)

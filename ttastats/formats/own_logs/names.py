@@ -40,8 +40,8 @@ OF_A_BAR = "elapsed_of_bar"
 CLOCKS = {name: seconds for seconds, names in _CLOCKS.items() for name in names}
 
 
-def metrics(columns: Iterable[str]) -> tuple[str, ...]:
-    """Guess which columns are metrics of quality: those of evaluations whose direction is known."""
+def guess_metrics(columns: Iterable[str]) -> tuple[str, ...]:
+    """Return which columns are quality metrics of evaluations, judged by their names."""
     names = tuple(columns)
     measured = evaluation_metrics(names)
     return tuple(
@@ -51,12 +51,12 @@ def metrics(columns: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def clocks(columns: Iterable[str]) -> tuple[tuple[str, float], ...]:
-    """Return the columns that may be a clock by their names, each with the seconds of its unit."""
+def guess_clocks(columns: Iterable[str]) -> tuple[tuple[str, float], ...]:
+    """Return the columns that may be a clock by their names, with their units in seconds."""
     return tuple((name, CLOCKS[name]) for name in columns if name in CLOCKS)
 
 
-def first_of(known: Sequence[str], columns: Iterable[str]) -> str | None:
-    """Return the first of some known names that is a column."""
+def first_known(known: Sequence[str], columns: Iterable[str]) -> str | None:
+    """Return the first of some known names that is a column, or None."""
     present = set(columns)
     return next((name for name in known if name in present), None)

@@ -18,8 +18,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @lru_cache(maxsize=256)
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of paths as a regular expression.
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Return a path pattern as a regular expression.
 
     `{name}` stands for one or more characters within a part of the path and names them; the first
     of two takes as much as it can. `{_}` names nothing, `*` and `?` are as in a shell, and `**`
@@ -30,7 +30,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
     for match in _PIECE.finditer(pattern.removeprefix("./")):
         piece, name = match.group(), match.group(1)
         if name is not None or piece in "{}":
-            text += _named(pattern, name, seen)
+            text += _named_group(pattern, name, seen)
         else:
             text += _WILD.get(piece) or re.escape(piece)
     return re.compile(text)
@@ -39,7 +39,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
 _WILD = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
 
 
-def _named(pattern: str, name: str | None, seen: set[str]) -> str:
+def _named_group(pattern: str, name: str | None, seen: set[str]) -> str:
     if name is None or not _NAME.fullmatch(name):
         raise TtastatsError(
             "braces without a name" if name is not None else "unbalanced braces",
@@ -56,20 +56,20 @@ def _named(pattern: str, name: str | None, seen: set[str]) -> str:
     return f"(?P<{name}>{what})"
 
 
-def matched(pattern: str, path: str) -> Mapping[str, str] | None:
-    """Return what a pattern names in a path below its folder, or None where it does not match.
+def match_path(pattern: str, path: str) -> Mapping[str, str] | None:
+    """Return what a pattern's groups match in a relative path, or None if it does not match.
 
     The ending of a compressed file may be left out of the pattern.
     """
-    regex = compiled(pattern)
+    regex = compile_pattern(pattern)
     for ending in ("", *COMPRESSED):
         if path.endswith(ending) and (match := regex.fullmatch(path.removesuffix(ending))):
             return match.groupdict()
     return None
 
 
-def filled(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
-    """Return texts with what the names in their braces stand for, and none where one is unknown.
+def fill_names(texts: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """Return texts with the names in braces replaced; texts with unknown names are left out.
 
     A text that is such a name itself means what it stands for.
     """

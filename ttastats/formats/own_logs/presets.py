@@ -11,7 +11,7 @@ from importlib import resources
 import msgspec
 
 from ttastats.formats.own_logs import patterns
-from ttastats.formats.own_logs.block import Block, Keys, block_of
+from ttastats.formats.own_logs.block import Block, Keys, parse_block
 
 #: The package that holds them, named as text: it stands above this module.
 _PACKAGE = "ttastats_parsers"
@@ -48,7 +48,7 @@ class Preset(msgspec.Struct, frozen=True):
 
 
 @cache
-def presets() -> Mapping[str, Preset]:
+def load_presets() -> Mapping[str, Preset]:
     """Return the presets by name."""
     folder = resources.files(_PACKAGE).joinpath("presets")
     known = {}
@@ -63,10 +63,10 @@ def presets() -> Mapping[str, Preset]:
 
 
 @lru_cache(maxsize=256)
-def block(name: str) -> Block:
-    """Return the block of a preset, for files that are recognised."""
-    preset = presets()[name]
-    return block_of(
+def preset_block(name: str) -> Block:
+    """Return the block of a preset, for recognised files."""
+    preset = load_presets()[name]
+    return parse_block(
         preset.keys,
         lambda _key: f"preset {name}",
         preset=name,
@@ -75,8 +75,8 @@ def block(name: str) -> Block:
     )
 
 
-def recognised(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the presets that a file's first block and path are the signs of.
+def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the presets that match a file's first block and path, with the groups in the path.
 
     Each with what its pattern names in the path.
     """
@@ -85,29 +85,30 @@ def recognised(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
     start = head[:_LOOKED_AT]
     return {
         name: named
-        for name, signs, holds in _with_signs()
-        if all(map(start.__contains__, holds)) and (named := _named(signs, start, path)) is not None
+        for name, signs, holds in _recognisable_presets()
+        if all(map(start.__contains__, holds))
+        and (named := _match_signs(signs, start, path)) is not None
     }
 
 
 @cache
-def _with_signs() -> Sequence[tuple[str, Signs, Sequence[bytes]]]:
-    """Return the presets that have signs, with the texts that are looked for first."""
+def _recognisable_presets() -> Sequence[tuple[str, Signs, Sequence[bytes]]]:
+    """Return the presets that can be recognised, with texts that are quick to search for."""
     return [
         (preset.name, preset.signs, [text.encode() for text in preset.signs.holds])
-        for preset in presets().values()
+        for preset in load_presets().values()
         if preset.signs
     ]
 
 
-def _named(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
-    fitting = (patterns.matched(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
+def _match_signs(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
+    fitting = (patterns.match_path(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
     named = next((each for each in fitting if each is not None), None if signs.path else {})
-    if named is None or not all(_expression(pattern).search(head) for pattern in signs.head):
+    if named is None or not all(_compiled(pattern).search(head) for pattern in signs.head):
         return None
     return named
 
 
 @cache
-def _expression(pattern: str) -> re.Pattern[bytes]:
+def _compiled(pattern: str) -> re.Pattern[bytes]:
     return re.compile(pattern.encode(), re.MULTILINE)

@@ -88,61 +88,63 @@ class Setup(NamedTuple):
     seed: int | None
 
 
-def flat(settings: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
-    """Return nested settings with their keys joined by points."""
+def flatten(settings: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
+    """Return nested settings as one mapping with keys joined by dots."""
     joined: dict[str, Any] = {}
     for key, value in settings.items():
         if isinstance(value, dict) and depth < 8:
-            joined |= flat(value, f"{prefix}{key}.", depth + 1)
+            joined |= flatten(value, f"{prefix}{key}.", depth + 1)
         else:
             joined[f"{prefix}{key}"] = value
     return joined
 
 
-def recorded(extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that a run's record holds, by their names."""
+def recorded_settings(extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings in a run's `extra` by their names."""
     settings: dict[str, Any] = {}
     for key in reversed(RECORDED):
         if isinstance(more := extra.get(key), Mapping):
-            settings |= flat(more)
+            settings |= flatten(more)
     return settings
 
 
-def shared(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return as text what repeated runs share of flat settings, in the order of their names."""
+def setup_settings(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the settings that repeated runs share, as sorted texts: without seeds and paths."""
     return {
-        key: _without_numbers(value)
+        key: _without_run_number(value)
         for key, value in sorted(settings.items())
         if value is not None and not _OF_ONE_RUN.search(key)
     }
 
 
-def varying(several: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the names of settings (`shared`) in which runs that record any differ."""
+def varying_names(several: Iterable[Mapping[str, str]]) -> list[str]:
+    """Return the names of settings in which runs that record any differ."""
     known = [each for each in several if each]
     names = dict.fromkeys(name for each in known for name in each)
     return sorted(name for name in names if len({each.get(name) for each in known}) > 1)
 
 
-def entry_of(settings: Mapping[str, Any]) -> str | None:
-    """Return the name of what runs with these settings share: the settings, or a digest of many."""
-    return _named(shared(flat(settings)))
+def entry_name(settings: Mapping[str, Any]) -> str | None:
+    """Return a name for runs with these settings: the settings, or a digest of many."""
+    return _name_setting(setup_settings(flatten(settings)))
 
 
-def _named(settings: Mapping[str, str]) -> str | None:
+def _name_setting(settings: Mapping[str, str]) -> str | None:
     text = " ".join(f"{key}={value}" for key, value in settings.items())
     if len(text) <= _LONGEST:
         return text or None
     return f"settings {xxhash.xxh3_64_hexdigest(text.encode('utf-8', 'replace'))[:8]}"
 
 
-def seed_of(settings: Mapping[str, Any]) -> int | None:
-    """Return the seed that some flat settings name."""
+def recorded_seed(settings: Mapping[str, Any]) -> int | None:
+    """Return the seed in some flat settings, or None."""
     names = [*_SEEDS, *sorted(name for name in settings if _SEED_KEY.search(name))]
-    return next((seed for name in names if (seed := _whole(settings.get(name))) is not None), None)
+    return next(
+        (seed for name in names if (seed := _as_integer(settings.get(name))) is not None), None
+    )
 
 
-def _whole(value: Any) -> int | None:
+def _as_integer(value: Any) -> int | None:
     if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,18}\s*", value):
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -150,18 +152,18 @@ def _whole(value: Any) -> int | None:
     return int(value) if value == value // 1 and abs(value) < 2.0**62 else None
 
 
-def _without_numbers(value: Any) -> str:
-    """Return a value as text, without what numbers runs in a name such as `adam-s0`."""
+def _without_run_number(value: Any) -> str:
+    """Return a value as text without a run number such as in `adam-s0`."""
     if not isinstance(value, str):
         try:
             return repr(value)
         except RecursionError:
             return type(value).__name__
-    return "/".join(split(part)[0] for part in value.split("/")) or value
+    return "/".join(split_run_number(part)[0] for part in value.split("/")) or value
 
 
-def split(name: str) -> tuple[str, int | None]:
-    """Return a name without what numbers runs in it, and the seed it tells."""
+def split_run_number(name: str) -> tuple[str, int | None]:
+    """Return a name without its run number, and the seed in it."""
     if _MADE_UP.fullmatch(name):
         return "", None
     seeds = [int(match["number"]) for match in _COUNTED.finditer(name) if match["seed"]]
@@ -171,10 +173,10 @@ def split(name: str) -> tuple[str, int | None]:
     return rest, seeds[0] if seeds else None
 
 
-def settled(runs: Sequence[Seen]) -> list[Setup]:
-    """Return the entry and the seed of each run, as all of them together tell."""
-    paths, seeds = _paths(runs)
-    shares = [shared(run.settings) for run in runs]
+def infer_setups(runs: Sequence[Seen]) -> list[Setup]:
+    """Return the entry and the seed of each run, inferred from all runs together."""
+    paths, seeds = _from_paths(runs)
+    shares = [setup_settings(run.settings) for run in runs]
     groups: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
     for number, (run, path) in enumerate(zip(runs, paths, strict=True)):
         groups[run.scope, path].append(number)
@@ -183,43 +185,45 @@ def settled(runs: Sequence[Seen]) -> list[Setup]:
         stems[scope].add(path)
     entries = [""] * len(runs)
     for (scope, path), numbers in groups.items():
-        names = varying(shares[number] for number in numbers)
+        names = varying_names(shares[number] for number in numbers)
         for number in numbers:
             own = {name: shares[number][name] for name in names if name in shares[number]}
             words = [path] if path and (not own or len(stems[scope]) > 1) else []
-            words += [text] if (text := _named(own)) else []
-            entries[number] = " ".join(words) or _named(shares[number]) or runs[number].fallback
+            words += [text] if (text := _name_setting(own)) else []
+            entries[number] = (
+                " ".join(words) or _name_setting(shares[number]) or runs[number].fallback
+            )
     return [Setup(entry, seed) for entry, seed in zip(entries, seeds, strict=True)]
 
 
-def _paths(runs: Sequence[Seen]) -> tuple[list[str], list[int | None]]:
-    """Return of each run the names around it without numbers of runs, and its seed."""
+def _from_paths(runs: Sequence[Seen]) -> tuple[list[str], list[int | None]]:
+    """Return for each run the entry and the seed in its path."""
     files: defaultdict[tuple[Any, ...], set[str]] = defaultdict(set)
     for run in runs:
-        files[run.scope, run.place].add(split(run.file)[0])
+        files[run.scope, run.place].add(split_run_number(run.file)[0])
     every: list[list[str]] = []
     seeds: list[int | None] = []
     for run in runs:
         # The name of a file tells runs apart only where others lie beside it.
         of_file = len(files[run.scope, run.place]) > 1
-        halves = [split(part) for part in (*run.place, run.file)]
-        every.append(_telling(stem for stem, _ in (halves if of_file else halves[:-1])))
+        halves = [split_run_number(part) for part in (*run.place, run.file)]
+        every.append(_distinctive_parts(stem for stem, _ in (halves if of_file else halves[:-1])))
         told = [seed for _, seed in reversed(halves) if seed is not None]
         seeds.append(run.seed if run.seed is not None else next(iter(told), None))
-    _leave_out_numbers(runs, every, seeds)
-    return ["/".join(_telling(parts)) for parts in every], seeds
+    _strip_run_numbers(runs, every, seeds)
+    return ["/".join(_distinctive_parts(parts)) for parts in every], seeds
 
 
-def _telling(parts: Iterable[str]) -> list[str]:
-    """Return the parts of a path that are not the same for all runs of a program."""
+def _distinctive_parts(parts: Iterable[str]) -> list[str]:
+    """Return the parts of a path that differ between programs."""
     known = [part for part in parts if part]
     return [part for part in known if part.lower() not in _PLACES] or known[-1:]
 
 
-def _leave_out_numbers(
+def _strip_run_numbers(
     runs: Sequence[Seen], every: list[list[str]], seeds: list[int | None]
 ) -> None:
-    """Leave out numbers at the end of names that count runs; those behind an s are seeds."""
+    """Strip numbers at the end of names that count runs; those after an s become seeds."""
     matches = [_AT_END.fullmatch(parts[-1]) if parts else None for parts in every]
     numbers: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
     is_recorded: defaultdict[tuple[Any, ...], list[bool]] = defaultdict(list)
@@ -233,7 +237,7 @@ def _leave_out_numbers(
     crossed = Counter((key[:-1], frozenset(some)) for key, some in numbers.items())
     for place, (match, key) in enumerate(zip(matches, keys, strict=True)):
         known = all(is_recorded[key])
-        if match is None or not _count_runs(numbers[key], known or "s" in match["mark"]):
+        if match is None or not _are_run_numbers(numbers[key], known or "s" in match["mark"]):
             continue
         # `exp1` and `exp2` may be two setups: what tells is that others have the same numbers,
         # or that the settings of all are known.
@@ -244,7 +248,7 @@ def _leave_out_numbers(
                 seeds[place] = int(match["number"])
 
 
-def _count_runs(numbers: set[int], alone: bool) -> bool:
-    """Return whether numbers count from 0 or 1 with few gaps; one may be `alone`."""
+def _are_run_numbers(numbers: set[int], alone: bool) -> bool:
+    """Return whether numbers count from 0 or 1 with few gaps; a single one may be `alone`."""
     span = max(numbers) - min(numbers) + 1
     return (len(numbers) > 1 or alone) and min(numbers) <= 1 and len(numbers) >= 2 / 3 * span

@@ -10,7 +10,7 @@ from typing import Any
 
 from ttastats.base.file_names import safe_file_name
 from ttastats.recording import dawnbench
-from ttastats.table.schema import recorded
+from ttastats.table.schema import parse_extra
 
 Row = Mapping[str, Any]
 
@@ -32,7 +32,7 @@ def files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
         "costPerHour": run["cost_per_hour"],
         "timestamp": None if started is None else f"{started:%Y-%m-%d}",
     }
-    texts = {place / f"{stem}.json": dawnbench.description_json(fields | recorded(run["extra"]))}
+    texts = {place / f"{stem}.json": dawnbench.description_json(fields | parse_extra(run["extra"]))}
     if run["metric"] is not None:
         texts[place / f"{stem}.tsv"] = _table(rows)
     return texts

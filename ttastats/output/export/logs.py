@@ -43,7 +43,7 @@ def write(table: pl.LazyFrame, output: Path) -> Exported:
     with atomic.new_folder(output) as folder:
         written, left_out = 0, Counter[str]()
         taken: set[PurePosixPath] = set()
-        every = table.filter(schema.of_runs()).collect().sort(schema.ORDER, maintain_order=True)
+        every = table.filter(schema.is_run()).collect().sort(schema.ORDER, maintain_order=True)
         # A log that was rejected has nothing to write.
         for _, run in groupby(every.iter_rows(named=True), key=itemgetter(*schema.RUN)):
             rows = list(run)

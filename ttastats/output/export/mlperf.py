@@ -10,7 +10,7 @@ from typing import Any
 
 from ttastats.base.file_names import safe_file_name
 from ttastats.recording import mllog
-from ttastats.table.schema import recorded
+from ttastats.table.schema import parse_extra
 
 Row = Mapping[str, Any]
 
@@ -26,7 +26,7 @@ _LABELS = (("samples_count", "samples"), ("step_num", "step"), ("epoch_num", "ep
 
 def was_recorded(run: Row) -> bool:
     """Return whether a run is somebody's own, of which a recorder wrote such a log."""
-    return mllog.RECORDER in recorded(run["extra"])
+    return mllog.RECORDER in parse_extra(run["extra"])
 
 
 def folder(run: Row) -> PurePosixPath:
@@ -69,7 +69,7 @@ def _system(run: Row) -> dict[str, Any]:
 def log(rows: Sequence[Row]) -> str:
     """Return the log of one run, whose rows are its evaluations in their order."""
     run = rows[0]
-    extra = recorded(run["extra"])
+    extra = parse_extra(run["extra"])
     setup = extra.get("init_seconds")
     init = float(setup) if isinstance(setup, int | float) and math.isfinite(setup) else None
     zero = run["started_at"].timestamp() if run["started_at"] else init or 0.0
@@ -128,7 +128,7 @@ def _targets(rows: Iterable[Row]) -> Iterator[_Event]:
 
 
 def _scores(rows: Sequence[Row]) -> Iterator[_Event]:
-    clocks = recorded(rows[0]["extra"]).get("clocks") if was_recorded(rows[0]) else None
+    clocks = parse_extra(rows[0]["extra"]).get("clocks") if was_recorded(rows[0]) else None
     for row in rows:
         if row["metric"] is None or (row["eval_index"] or 0) < 0:  # a training metric
             continue

@@ -58,7 +58,7 @@ def export(table: pl.LazyFrame, output: Path) -> Exported:
     write = _WRITERS.get(ending)
     if write is None:
         return logs.write(table, output)
-    if output.exists() and store.is_ours(output):
+    if output.exists() and store.is_ttastats_table(output):
         raise atomic.overwrite_error(output, "is a ttastats table")
     with atomic.replacing(output) as temporary:
         write(table, temporary)

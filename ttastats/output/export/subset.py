@@ -58,9 +58,9 @@ def write(
     if chosen is not every:
         wanted = chosen.select(schema.RUN).unique().collect()
         rows = rows.join(wanted.lazy(), on=schema.RUN, how="semi")
-    runs = known = tables.heads(rows)
+    runs = known = tables.run_heads(rows)
     if chosen is not every:
-        known = every.filter(schema.of_runs()).select(schema.RUN).unique().collect()
+        known = every.filter(schema.is_run()).select(schema.RUN).unique().collect()
     if runs.is_empty():
         raise TtastatsError(
             "no run matches; nothing was written",
@@ -77,7 +77,7 @@ def write(
         copies=runs.height - runs.get_column("duplicate_of").null_count(),
         problems=len(kept),
     )
-    ordered = _in_order(tables.marked(rows, runs), runs)
+    ordered = _in_order(tables.mark_copies(rows, runs), runs)
     del runs, known  # a million of them take more memory than the rows being written
     store.write(
         ordered,

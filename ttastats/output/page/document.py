@@ -17,7 +17,7 @@ from ttastats.output.plots import quality, renderer, theme
 from ttastats.output.plots.plot import Plot
 from ttastats.report.cells import Conclusion, Gate
 from ttastats.report.render import as_csv, as_html
-from ttastats.report.render.harmless import visible_frame
+from ttastats.report.render.harmless import escape_frame
 
 #: Fonts that are there; a page brings none.
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -66,7 +66,7 @@ def html(content: Content) -> str:
     style, program, drawing = embedded.part("page.css"), embedded.program(), renderer.vega()
     sections = _sections(content)
     rows = content.answer.rows if content.answer else ()
-    return as_html.filled(
+    return as_html.fill_html(
         "output/page/parts/page.html",
         content=content,
         sections=sections,
@@ -76,7 +76,7 @@ def html(content: Content) -> str:
         looks=list(_linked(content.looks, sections)),
         # How many rows have which verdict, where each has but a line.
         counted=figure_rows.counted(rows) if len(rows) >= figure_rows.THIN_FROM else "",
-        csv=f"data:text/csv;charset=utf-8,{quote(as_csv.render(content.report))}",
+        csv=f"data:text/csv;charset=utf-8,{quote(as_csv.render_csv(content.report))}",
         version=__version__,
         policy=_policy(style, (drawing, program)),
         style=style,
@@ -170,7 +170,7 @@ def _figure(content: Content, sections: Sequence[Section]) -> str:
 
 def _data(content: Content) -> str:
     """Return what the program of the page reads at once: choices and themes, as JSON."""
-    choices = visible_frame(content.choices)
+    choices = escape_frame(content.choices)
     themes = {
         name: theme.config(dark=name == "dark", font_size=12.0) | {"font": _FONT}
         for name in ("light", "dark")

@@ -13,8 +13,8 @@ from ttastats.output.page import figure_rows, scale
 from ttastats.output.page.figure_rows import FigureRow, Runs
 from ttastats.output.page.scale import Scale
 from ttastats.output.plots import axes
-from ttastats.report.render.harmless import visible
-from ttastats.report.render.shortening import middle_cut, shortened
+from ttastats.report.render.harmless import escape_invisible
+from ttastats.report.render.shortening import cut_middle, shorten_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def _legend(sides: tuple[str, str], rows: Sequence[FigureRow], layout: RowLayout
     marks = [("A", sides[0], "a"), ("B", sides[1], "b")]
     x, y = layout.a.x, 13.0
     for letter, name, kind in marks:
-        words = f"{letter} {middle_cut(visible(name), layout.letters[2])}"
+        words = f"{letter} {cut_middle(escape_invisible(name), layout.letters[2])}"
         yield f'<path class="{kind}" d="M{x + 4:g} {y - 4:g}h.01"/>'
         yield _text(x + 14, y, words, "l")
         x, y = (x + 40 + 7.8 * len(words), y) if layout.name == "wide" else (x, y + layout.line)
@@ -196,15 +196,15 @@ def _titles(titles: tuple[str, str], layout: RowLayout) -> Iterator[str]:
 def _names(rows: Sequence[FigureRow], layout: RowLayout) -> list[tuple[str, str]]:
     """Return the name and the setup of each row, cut so that no two rows become the same."""
     if layout.setup is None:
-        whole = [visible(f"{row.name} {row.setup}".strip()) for row in rows]
+        whole = [escape_invisible(f"{row.name} {row.setup}".strip()) for row in rows]
         return [(name, "") for name in _cut(whole, layout.letters[0])]
-    names = _cut([visible(row.name) for row in rows], layout.letters[0])
-    setups = _cut([visible(row.setup) for row in rows], layout.letters[1])
+    names = _cut([escape_invisible(row.name) for row in rows], layout.letters[0])
+    setups = _cut([escape_invisible(row.setup) for row in rows], layout.letters[1])
     return list(zip(names, setups, strict=True))
 
 
 def _cut(names: Sequence[str], letters: int) -> list[str]:
-    short = shortened(names, letters) or {name: middle_cut(name, letters) for name in names}
+    short = shorten_names(names, letters) or {name: cut_middle(name, letters) for name in names}
     return [short[name] for name in names]
 
 
@@ -329,4 +329,4 @@ def _text(
 
 
 def _safe(text: str) -> str:
-    return escape(visible(text))
+    return escape(escape_invisible(text))

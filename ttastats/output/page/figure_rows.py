@@ -10,7 +10,7 @@ from ttastats.answers.compare.rows import TimesRow
 from ttastats.answers.compare.sentences import p_text
 from ttastats.report.answer import Against, Report
 from ttastats.report.grouping import shown_keys
-from ttastats.report.row import of_kind
+from ttastats.report.row import expect_kind
 from ttastats.stats.outcomes import Outcomes
 from ttastats.stats.verdict import Tone
 
@@ -73,7 +73,7 @@ def counted(found: tuple[FigureRow, ...]) -> str:
 def _rows(one: Against, report: Report) -> Iterator[FigureRow]:
     several = len(report.against) > 1
     keys = [key for key in shown_keys(report.records, report.by) if key != "benchmark"]
-    for row, (a, b) in zip(of_kind(one.rows, TimesRow), one.runs, strict=True):
+    for row, (a, b) in zip(expect_kind(one.rows, TimesRow), one.runs, strict=True):
         ert = row.estimand == "ert"
         throughput, epochs = _known(row.throughput_speedup), _known(row.epochs_ratio)
         per_epoch = "throughput" if row.on.is_time else "per epoch"

@@ -19,7 +19,7 @@ from ttastats.outcomes.axis import AXES, Axis
 from ttastats.output.page import scale
 from ttastats.output.page.scale import Scale
 from ttastats.output.plots import names
-from ttastats.report.render.shortening import shortened
+from ttastats.report.render.shortening import shorten_names
 from ttastats.sides.numbers import SideNumbers
 
 #: Columns of a screen that a name may take before it is shortened.
@@ -112,7 +112,7 @@ def _table(
     ticks = scale.of(amounts, axis.unit)
     lanes = one.lanes()
     whole = [names.label([entry.label]) for entry in one.entries]
-    short = shortened(whole, _LONGEST) or {}
+    short = shorten_names(whole, _LONGEST) or {}
     counts = [_count(entry.side) for entry in one.entries]
     complete = Counter(_count(entry.side) for entry in one.entries if entry.side.all_reached)
     # How many runs most entries have, all of which reached.

@@ -18,7 +18,7 @@ from ttastats.output.plots.profiled import kinds, shared
 from ttastats.output.plots.profiled.shared import Profiles
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
-from ttastats.report.row import of_kind
+from ttastats.report.row import expect_kind
 from ttastats.stats.decision import side_of
 from ttastats.stats.verdict import Verdict
 from ttastats.traces import answers
@@ -134,7 +134,7 @@ def _facts(profiles: Profiles) -> tuple[Fact, ...]:
 
 def _verdict(a: str, b: str, change: Report) -> Conclusion:
     """Return how the steps of B differ from those of A, as the comparison says it."""
-    whole = of_kind(change.records, profile_change.ChangeRow)[0]
+    whole = expect_kind(change.records, profile_change.ChangeRow)[0]
     low, high = whole.change_low, whole.change_high
     word = (Verdict.UNDECIDED, Verdict.SLOWER, Verdict.FASTER)[side_of(0.0, low, high)]
     label = "not tested" if low is None else word.label

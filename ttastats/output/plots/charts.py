@@ -11,7 +11,7 @@ import polars as pl
 from ttastats.output.plots import axes, names, theme
 from ttastats.output.plots.material import OTHERS, Panel
 from ttastats.output.plots.plot import Plot
-from ttastats.report.render.harmless import visible, visible_frame, visible_in
+from ttastats.report.render.harmless import escape_frame, escape_invisible, escape_json
 
 #: The width in CSS pixels of a name that has a line of its own.
 _WHOLE = 560
@@ -282,5 +282,12 @@ def plot(
         "description": f"{title}. {described or runs or text}",
     }
     # No renderer, page or screen gets a control character: some write invalid SVG, some abort.
-    shown = {visible(name): visible_frame(frame) for name, frame in data.items()}
-    return Plot(kind, visible(title), visible(text), visible_in(specification), shown, benchmark)
+    shown = {escape_invisible(name): escape_frame(frame) for name, frame in data.items()}
+    return Plot(
+        kind,
+        escape_invisible(title),
+        escape_invisible(text),
+        escape_json(specification),
+        shown,
+        benchmark,
+    )

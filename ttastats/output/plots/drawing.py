@@ -120,7 +120,7 @@ def _stacked(plots: Sequence[Drawable], look: Style) -> str:
 def html(plots: Sequence[Drawable], look: Style | None = None) -> str:
     """Return a page with some plots that needs no network: programs and data are in it."""
     look = look or Style()
-    return as_html.filled(
+    return as_html.fill_html(
         "output/plots/page.html",
         plots=plots,
         data=script_json([specification(plot, look) for plot in plots]),

@@ -55,7 +55,7 @@ def _reports(material: Material) -> Iterator[Report]:
     varied = settings.pooled(runs, by)
     if not any(0 < len(each) <= _MOST for each in varied.values()):
         return
-    for keys, group in grouping.groups(runs, by):
+    for keys, group in grouping.group_runs(runs, by):
         several = varied.get(tuple(keys.values()), [])
         if 0 < len(several) <= _MOST:
             known = settings.known(group["extra"])

@@ -36,7 +36,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
     chosen = runs.join(long.tail(_MOST).select(by), on=by, how="semi", nulls_equal=True)
     drawn = [
         plot
-        for keys, group in (grouping.groups(chosen, by) if chosen.height else ())
+        for keys, group in (grouping.group_runs(chosen, by) if chosen.height else ())
         for plot in _plots(keys, nights.history(group, nights.BY_DATE))
     ]
     if not drawn:

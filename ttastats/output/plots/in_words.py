@@ -39,7 +39,7 @@ def _panel(panel: Panel, timed: pl.DataFrame, width: int) -> Iterator[str]:
         done = runs.filter("reached").get_column("observed_seconds").to_list()
         failed = runs.filter(~pl.col("reached")).get_column("observed_seconds").to_list()
         mean = "–" if one.tta_mean_seconds is None else units.amount(one.tta_mean_seconds, unit)
-        dots = strips.strip(done, failed, low, high, room)
+        dots = strips.draw_strip(done, failed, low, high, room)
         yield f"{one.label[:margin]:<{margin}}  {dots}  {one.reached}/{one.n}  mean {mean}"
     left, right = units.amount(low, unit), units.amount(high, unit)
     yield f"{'':<{margin}}  {left}{right.rjust(room - len(left))}"

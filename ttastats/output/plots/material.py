@@ -144,7 +144,7 @@ class Panel:
     @cached_property
     def evaluations(self) -> pl.LazyFrame:
         """Return the evaluations of the runs as `logged` does; of few runs they are read once."""
-        rows = self.logged(schema.of_evaluations())
+        rows = self.logged(schema.is_evaluation())
         return rows if self.too_many else rows.collect().lazy()
 
     def logged(self, wanted: pl.Expr) -> pl.LazyFrame:

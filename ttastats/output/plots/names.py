@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ttastats.report.render.harmless import visible
-from ttastats.report.render.shortening import middle_cut, shortened
+from ttastats.report.render.harmless import escape_invisible
+from ttastats.report.render.shortening import cut_middle, shorten_names
 
 #: Between the lines of a name that has several; no line feed, which names could hold.
 LINE = "␤"
@@ -22,7 +22,8 @@ _LONGEST = 34
 def label(values: Sequence[Any]) -> str:
     """Return one line for the values of some keys; unknown is said."""
     parts = [
-        "unknown" if value is None else visible(" ".join(str(value).split())) for value in values
+        "unknown" if value is None else escape_invisible(" ".join(str(value).split()))
+        for value in values
     ]
     return " · ".join(parts) or "all runs"
 
@@ -37,11 +38,11 @@ def short(names: Sequence[str]) -> dict[str, str]:
     shared = _shared_folders(parts)
     bare = ["/".join(each[shared:]) for each in parts]
     for width in (_LONGEST, _LONGEST + 8, _LONGEST + 16):
-        cut = {name: middle_cut(name, width) for name in bare}
+        cut = {name: cut_middle(name, width) for name in bare}
         if len(set(cut.values())) == len(cut):
             break
     else:
-        cut = shortened(bare, width) or cut
+        cut = shorten_names(bare, width) or cut
     shown = {name: cut[text] for name, text in zip(names, bare, strict=True)}
     return dict(zip(shown, numbered(shown.values()), strict=True))
 
@@ -52,11 +53,11 @@ def fitting(names: Iterable[str], fits: Callable[[str], bool], most: int) -> dic
     long = dict.fromkeys(piece for each in pieces.values() for piece in each)
     cut: dict[str, str] = {}
     for letters in range(most, 3, -1):
-        short = shortened(long, letters) or {}
+        short = shorten_names(long, letters) or {}
         cut = {piece: text for piece, text in short.items() if fits(text)} | cut
         if len(cut) == len(long):
             break
-    cut = {piece: middle_cut(piece, 3) for piece in long} | cut
+    cut = {piece: cut_middle(piece, 3) for piece in long} | cut
     shown = numbered(LINE.join(cut[piece] for piece in each) for each in pieces.values())
     return dict(zip(pieces, shown, strict=True))
 

@@ -16,7 +16,7 @@ from ttastats.output.plots.material import Material, side_labels
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.report.grouping import shown_keys
 from ttastats.report.render import shortening
-from ttastats.report.row import of_kind
+from ttastats.report.row import expect_kind
 from ttastats.stats.decision import MARKS
 from ttastats.stats.verdict import Verdict
 
@@ -53,7 +53,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
     report = compare_report.of_times(
         baseline, others, material.by, material.options, pool=material.pool
     )
-    rows = of_kind(report.records, TimesRow)
+    rows = expect_kind(report.records, TimesRow)
     table = _table(rows, report.by, material)
     if table.is_empty():
         raise NothingToDrawError(
@@ -116,7 +116,7 @@ def _table(rows: Sequence[TimesRow], by: Sequence[str], material: Material) -> p
     labels = dict(
         zip((side.label for side in material.sides), side_labels(material.sides), strict=True)
     )
-    models = shortening.models(row.get("hardware") for row in rows if row.get("hardware"))
+    models = shortening.hardware_models(row.get("hardware") for row in rows if row.get("hardware"))
     table = []
     for number, row in enumerate(rows):
         values = [row.get(key) for key in keys]

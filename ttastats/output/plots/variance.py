@@ -13,7 +13,7 @@ from ttastats.output.plots import charts, names, theme
 from ttastats.output.plots.material import Material
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.report.grouping import ENTRY, shown_keys
-from ttastats.report.row import of_kind
+from ttastats.report.row import expect_kind
 
 KIND = "variance"
 _STEP = 19.0
@@ -55,7 +55,7 @@ def _rows(material: Material, number: int) -> list[dict[str, Any]]:
     if side.runs.select(by).unique().height > _MOST_GROUPS:
         return []
     report = variance_report.report(side.runs, by)
-    every = of_kind(report.records, VarianceRow)
+    every = expect_kind(report.records, VarianceRow)
     rows = [row for row in every if row.share_epochs is not None]
     keys = [key for key in shown_keys(rows, by) if key not in {"benchmark", "suite", "round"}]
     full = [names.label([row.get(key) for key in keys]) if keys else "all runs" for row in rows]

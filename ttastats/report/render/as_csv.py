@@ -10,37 +10,37 @@ from typing import Any
 import polars as pl
 
 from ttastats.report.answer import Report
-from ttastats.report.render.harmless import visible, visible_frame
+from ttastats.report.render.harmless import escape_frame, escape_invisible
 
 #: Where a spreadsheet would take text for a formula: at its start, or after a semicolon, since
 #: that ends a cell where the comma is for decimals. Some also take the full-width signs.
 FORMULA = r"(^|;)([=+\-@\t\r\n＝＋－＠])"
 
 
-def render(report: Report) -> str:
-    """Return the rows as CSV text with a header line.
+def render_csv(report: Report) -> str:
+    """Return the rows of a report as CSV text with a header line.
 
     In text cells a `'` stands before what a spreadsheet would take for a formula, and characters
     that show nothing are spelled out. Numbers are as they are.
     """
-    if (frame := report.columns) is not None:
+    if (frame := report.typed_columns) is not None:
         texts = pl.col(pl.String).replace("", None).str.replace_all(FORMULA, "${1}'${2}")
         listed = frame.with_columns(pl.col(pl.List(pl.String)).list.join(";"))
-        return visible_frame(listed.with_columns(texts)).write_csv()
+        return escape_frame(listed.with_columns(texts)).write_csv()
     names = list(dict.fromkeys(name for row in report.rows for name in row))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
     for row in report.rows:
-        writer.writerow([_cell(row.get(name)) for name in names])
+        writer.writerow([_csv_cell(row.get(name)) for name in names])
     return text.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def _csv_cell(value: Any) -> Any:
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
         value = ";".join(str(item) for item in value)
-    return visible(re.sub(FORMULA, r"\1'\2", value)) if isinstance(value, str) else value
+    return escape_invisible(re.sub(FORMULA, r"\1'\2", value)) if isinstance(value, str) else value

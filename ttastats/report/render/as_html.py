@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, PValue, Quantity, Reached
 from ttastats.report.render import words
-from ttastats.report.render.harmless import visible
+from ttastats.report.render.harmless import escape_invisible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -29,21 +29,21 @@ _STYLE = """\
 """
 
 
-def alone(report: Report) -> str:
-    """Return a report as the HTML that a notebook shows, with the style it needs."""
-    return f'{_STYLE}<div class="ttastats">\n{render(report)}</div>\n'
+def render_standalone(report: Report) -> str:
+    """Return a report as the HTML that a notebook shows, with its style."""
+    return f'{_STYLE}<div class="ttastats">\n{render_html(report)}</div>\n'
 
 
-def render(report: Report) -> str:
-    """Return the tables, notes and sentence of a report as a fragment of HTML.
+def render_html(report: Report) -> str:
+    """Return tables, notes and sentence of a report as an HTML fragment.
 
     Cells of numbers say the raw number (seconds, fractions) in `data-value`.
     """
-    return filled("report/render/report.html", report=report)
+    return fill_html("report/render/report.html", report=report)
 
 
-def filled(template: str, **values: Any) -> str:
-    """Fill a template of the package: what it does not call safe is text, and only shows."""
+def fill_html(template: str, **values: Any) -> str:
+    """Return a template of the package filled in, with values escaped."""
     return _environment().get_template(template).render(**values)
 
 
@@ -53,7 +53,9 @@ def _environment() -> Environment:
 
     environment = Environment(
         autoescape=True,
-        finalize=lambda value: value if hasattr(value, "__html__") else visible(str(value)),
+        finalize=lambda value: (
+            value if hasattr(value, "__html__") else escape_invisible(str(value))
+        ),
         keep_trailing_newline=True,
         loader=FunctionLoader(lambda name: files("ttastats").joinpath(name).read_text("utf-8")),
         lstrip_blocks=True,
@@ -62,16 +64,16 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "code_at_odd_places": re.compile(r"`([^`]+)`").split,
-        "gate": words.gate,
+        "gate": words.gate_lines,
         "lines": lambda texts: "\n".join(texts).split("\n"),
-        "number": _number,
-        "words": words.cell,
+        "number": _sort_value,
+        "words": words.cell_text,
     }
     return environment
 
 
-def _number(cell: Cell) -> str | None:
-    """Return the number that a cell is sorted by, in full; None where it has none at all."""
+def _sort_value(cell: Cell) -> str | None:
+    """Return the number by which a cell is sorted, in full; None if it has none."""
     match cell:
         case Quantity(value=value) | PValue(value=value):
             number = value

@@ -12,9 +12,9 @@ from ttastats.base.version import __version__
 from ttastats.report.answer import Report
 
 
-def render(report: Report) -> str:
-    """Return the report as JSON text. Infinity is the string "inf": JSON has no such number."""
-    gate, lines = report.gate, _lines(report)
+def render_json(report: Report) -> str:
+    """Return a report as JSON text, with infinity as the string "inf"."""
+    gate, lines = report.gate, _json_lines(report)
     text = dumps(
         {
             "ttastats": __version__,
@@ -47,9 +47,9 @@ def render(report: Report) -> str:
     )  # fmt: skip
 
 
-def _lines(report: Report) -> str:
-    """Return the rows as lines of JSON, where they have columns and no infinite number."""
-    frame = report.columns
+def _json_lines(report: Report) -> str:
+    """Return the rows as lines of JSON, for typed columns without infinite numbers."""
+    frame = report.typed_columns
     if (
         frame is None
         or frame.select(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ttastats.report.answer import Report
 from ttastats.report.cells import Table
 from ttastats.report.render import words
-from ttastats.report.render.harmless import visible
+from ttastats.report.render.harmless import escape_invisible
 
 #: Words that a renderer would make a link, or that would call a person or an issue.
 _LINK = re.compile(r"(\S*(?:@|://|www\.|#\d)\S*)", re.IGNORECASE)
@@ -20,48 +20,48 @@ _BLOCK = re.compile(r"^(?=(?:#{1,6}|[+-])\s|>|[=-]+$)")
 _OWN_CODE = re.compile(r"(`[\w ./=-]+`)")
 
 
-def render(report: Report) -> str:
-    """Return the report as Markdown text. Names from logs are data: nothing in them is markup."""
-    blocks = ["\n".join(_table(table)) for table in report.tables]
+def render_markdown(report: Report) -> str:
+    """Return a report as Markdown text; nothing in names from logs acts as markup."""
+    blocks = ["\n".join(_markdown_table(table)) for table in report.tables]
     if report.notes:
         texts = (f"{note.mark} {note.text}".strip() for note in report.notes)
-        blocks.append("\n".join(f"- {_prose(text)}" for text in texts))
+        blocks.append("\n".join(f"- {_escape_prose(text)}" for text in texts))
     if report.gate is not None:
-        headline, *lines = words.gate(report.gate)
-        blocks.append(f"**{_prose(headline)}**")
-        blocks += ["\n".join(f"- {_prose(text)}" for text in lines)] if lines else []
+        headline, *lines = words.gate_lines(report.gate)
+        blocks.append(f"**{_escape_prose(headline)}**")
+        blocks += ["\n".join(f"- {_escape_prose(text)}" for text in lines)] if lines else []
     if report.sentence:
-        blocks.append(_prose(report.sentence))
+        blocks.append(_escape_prose(report.sentence))
     return "\n\n".join(blocks) + "\n"
 
 
-def _table(table: Table) -> Iterable[str]:
+def _markdown_table(table: Table) -> Iterable[str]:
     if table.title:
-        yield f"**{_inert(table.title)}**\n"
-    yield _line(column.title for column in table.columns)
+        yield f"**{_escape_markup(table.title)}**\n"
+    yield _markdown_line(column.title for column in table.columns)
     rules = ("---:" if column.align == "right" else "---" for column in table.columns)
     yield f"| {' | '.join(rules)} |"
     for row in table.rows:
-        yield _line(words.cell(cell) for cell in row.cells)
+        yield _markdown_line(words.cell_text(cell) for cell in row.cells)
         for detail in (*row.details, *row.more):
-            yield _line([detail, *[""] * (len(table.columns) - 1)])
+            yield _markdown_line([detail, *[""] * (len(table.columns) - 1)])
 
 
-def _line(cells: Iterable[str]) -> str:
-    """Return a line of a table. A bar ends a cell even in code, save with a backslash before it."""
-    return "| " + " | ".join(_inert(cell).replace("|", "\\|") for cell in cells) + " |"
+def _markdown_line(cells: Iterable[str]) -> str:
+    """Return a row of a Markdown table, with bars escaped."""
+    return "| " + " | ".join(_escape_markup(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
-def _prose(text: str) -> str:
-    """Return a note; words that it sets in code stay so."""
+def _escape_prose(text: str) -> str:
+    """Return a note with its code spans kept and the rest escaped."""
     parts = _OWN_CODE.split(text)
-    parts[::2] = map(_inert, parts[::2])
+    parts[::2] = map(_escape_markup, parts[::2])
     return _BLOCK.sub(r"\\", "".join(parts))
 
 
-def _inert(text: str) -> str:
-    """Return a text so that no markup, link or mention comes of it: what would be one is code."""
-    parts = _LINK.split(visible(text))
+def _escape_markup(text: str) -> str:
+    """Return a text in which markup, links and mentions are set as code."""
+    parts = _LINK.split(escape_invisible(text))
     for place, part in enumerate(parts):
         if place % 2:  # code stands between more backticks than it holds in succession
             fence = "`" * (1 + max(map(len, re.findall("`+", part)), default=0))

@@ -19,9 +19,9 @@ from ttastats.report.cells import Line as TableLine
 from ttastats.report.remarks import Remark
 from ttastats.report.render import fitting, words
 from ttastats.report.render.fitting import GAP, Layout
-from ttastats.report.render.harmless import visible
+from ttastats.report.render.harmless import escape_invisible
 from ttastats.report.render.pictures import with_pictures
-from ttastats.report.render.shortening import models
+from ttastats.report.render.shortening import hardware_models
 from ttastats.stats.verdict import Tone
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "dim": "dim"}
@@ -34,10 +34,10 @@ WIDTH = 100
 _CAUTIONS, _LINES = 3, 2
 
 
-def render(
+def print_report(
     report: Report, console: Console, *, width: int | None = None, verbose: bool = False
 ) -> None:
-    """Print a report in layers: what it comes to, the tables, the worst cautions, and the rest.
+    """Print a report: its sentence, the tables, the worst cautions, then the rest.
 
     `verbose` shows all notes in full. `width` None leaves lines as long as they are. Otherwise,
     what many rows share stands once above them and long names are shortened. Where that is not
@@ -53,80 +53,82 @@ def render(
         console.print(line, soft_wrap=True, highlight=False)
 
 
-def text(report: Report) -> str:
-    """Return a report as plain text; in a notebook, rich would display it itself."""
+def render_text(report: Report) -> str:
+    """Return a report as plain text."""
     stream = io.StringIO()
     console = Console(file=stream, force_jupyter=False, color_system=None)
-    render(report, console, width=WIDTH)
+    print_report(report, console, width=WIDTH)
     return stream.getvalue().rstrip("\n")
 
 
 def _report_lines(report: Report, width: int | None, *, verbose: bool) -> Iterator[Line]:
-    yield from _first(report, width)
+    yield from _answer_lines(report, width)
     for number, table in enumerate(report.tables):
         if number:
             yield Line("")
         shown = table if width is None else with_pictures(table)
-        yield from _table_lines(shown if verbose or width is None else _brief(shown, width), width)
+        yield from _table_lines(
+            shown if verbose or width is None else _screen_table(shown, width), width
+        )
     if verbose:
         for note in report.notes:
-            yield from _wrapped(f"{note.mark} {note.text}".strip(), width)
+            yield from _wrap(f"{note.mark} {note.text}".strip(), width)
     else:
-        yield from _worst(remarks.ranked(report), width)
+        yield from _caution_lines(remarks.ranked_remarks(report), width)
     if report.gate is not None:
-        headline, *outcomes = words.gate(report.gate)
-        yield from _styled(
-            _wrapped(headline, width), _STYLES["good" if report.gate.passed else "bad"]
+        headline, *outcomes = words.gate_lines(report.gate)
+        yield from _with_style(
+            _wrap(headline, width), _STYLES["good" if report.gate.passed else "bad"]
         )
         for text in outcomes:
-            yield from _wrapped(text, width, _BELOW)
+            yield from _wrap(text, width, _BELOW)
     if verbose and report.lead and report.sentence not in {"", *(x.text for x in report.lead)}:
         yield Line("")
-        yield from _wrapped(report.sentence, width)
+        yield from _wrap(report.sentence, width)
 
 
-def _first(report: Report, width: int | None) -> Iterator[Line]:
-    """Yield what the report comes to."""
+def _answer_lines(report: Report, width: int | None) -> Iterator[Line]:
+    """Yield the lines with the answer of the report."""
     for lead in report.lead:
-        first, *others = _wrapped(f"{lead.word}   {lead.text}", width)
+        first, *others = _wrap(f"{lead.word}   {lead.text}", width)
         first.stylize(f"bold {_STYLES[lead.tone]}".strip(), 1, 1 + len(lead.word))
         yield from (first, *others)
     if report.sentence and not report.lead:
-        yield from _wrapped(report.sentence, width)
+        yield from _wrap(report.sentence, width)
     if (report.lead or report.sentence) and (report.tables or report.notes or report.gate):
         yield Line("")
 
 
-def _worst(ranked: Sequence[Remark], width: int | None) -> Iterator[Line]:
-    """Yield the most harmful notes in few lines, and one line that counts the others."""
-    worst = [remark for remark in ranked if remark.harmful][:_CAUTIONS]
+def _caution_lines(ranked: Sequence[Remark], width: int | None) -> Iterator[Line]:
+    """Yield the most serious notes in a few lines, and the number of the others."""
+    worst = [remark for remark in ranked if remark.is_caution][:_CAUTIONS]
     for remark in worst:
-        lines = list(_wrapped(f"! {remark.brief}", width))
+        lines = list(_wrap(f"! {remark.brief}", width))
         if len(lines) > _LINES and width is not None:
-            lines[_LINES - 1] = Line(_cut(lines[_LINES - 1].plain, "", width))
+            lines[_LINES - 1] = Line(_cut_line(lines[_LINES - 1].plain, "", width))
         yield from lines[:_LINES]
     rest = [f"{each.short} {each.mark}".strip() for each in ranked if each not in worst]
     if rest:
         names = f" + {len(rest)} more: {', '.join(rest)}"
         end = " (-v shows all)"
         if width is not None and cell_len(names + end) > width:
-            names = _cut(names, end, width)
+            names = _cut_line(names, end, width)
         yield Line(names + end, style="dim")
 
 
-def _cut(line: str, end: str, width: int) -> str:
-    """Return as many words of a line as leave room for the end, and three dots."""
+def _cut_line(line: str, end: str, width: int) -> str:
+    """Return the words of a line that leave room for its end, with an ellipsis."""
     room = max(20, width - cell_len(end) - 2)
     words = line.rstrip(",")[: room + 1].rpartition(" ")[0].rstrip(" ,;:(")
     return f"{words} …"
 
 
 def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
-    layout = fitting.fit(table, width)
+    layout = fitting.fit_columns(table, width)
     if table.title:
-        yield from _styled(_wrapped(table.title, width), "bold")
+        yield from _with_style(_wrap(table.title, width), "bold")
     titles = TableLine(tuple(Text(column.title) for column in table.columns))
-    yield from _styled([_aligned(titles, table, layout)], "bold")
+    yield from _with_style([_aligned_line(titles, table, layout)], "bold")
     breadth = sum(layout.widths.values()) + cell_len(GAP) * (len(layout.widths) - 1)
     yield Line(" " + "─" * breadth, style="dim")
     before: TableLine | None = None
@@ -137,28 +139,30 @@ def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
             if before is not None:
                 yield Line("")
             if shared:
-                yield from _styled(_wrapped(" · ".join(map(words.cell, shared)), width), "bold")
-        yield _aligned(row, table, layout)
+                yield from _with_style(
+                    _wrap(" · ".join(map(words.cell_text, shared)), width), "bold"
+                )
+        yield _aligned_line(row, table, layout)
         details = list(row.details)
         if layout.below:  # the columns that found no room, as one line with their titles
-            cells = [(table.columns[p].title, words.cell(row.cells[p])) for p in layout.hidden]
+            cells = [(table.columns[p].title, words.cell_text(row.cells[p])) for p in layout.hidden]
             line = " · ".join(f"{title} {text}" for title, text in cells if text)
             details[:0] = [line] if line else []
         for text in (*details, *row.more):
-            yield from _styled(_wrapped(text, width, _BELOW), "dim")
+            yield from _with_style(_wrap(text, width, _BELOW), "dim")
         before = row
     if layout.hidden and not layout.below:
         hidden = ", ".join(table.columns[position].title for position in layout.hidden)
         note = f"hidden columns: {hidden} (use a wider terminal or --format csv)"
-        yield from _styled(_wrapped(note, width), "dim")
+        yield from _with_style(_wrap(note, width), "dim")
 
 
-def _brief(table: Table, width: int) -> Table:
-    """Return a table in the order of a screen, with short names and what is worth its place."""
+def _screen_table(table: Table, width: int) -> Table:
+    """Return a table in screen order, with short names and only informative columns."""
     rows = sorted(table.rows, key=lambda row: (row.of_all, row.place))
     listed = [row for row in rows if not row.aside] or rows
     short = {
-        place: models(words.cell(row.cells[place]) for row in listed)
+        place: hardware_models(words.cell_text(row.cells[place]) for row in listed)
         for place, column in enumerate(table.columns)
         if column.models
     }
@@ -166,7 +170,7 @@ def _brief(table: Table, width: int) -> Table:
         replace(
             row,
             cells=tuple(
-                Text(short[place].get(words.cell(cell), words.cell(cell)))
+                Text(short[place].get(words.cell_text(cell), words.cell_text(cell)))
                 if place in short
                 else cell
                 for place, cell in enumerate(row.cells)
@@ -181,16 +185,16 @@ def _brief(table: Table, width: int) -> Table:
     made = _with_common_keys(replace(table, rows=tuple(lines)))
     if not any(column.narrow for column in table.columns):
         return made
-    narrow, whole = _narrow(made), fitting.fit(made, width)
-    more = len(fitting.fit(narrow, width).shown) > len(whole.shown)
+    narrow, whole = _narrow_table(made), fitting.fit_columns(made, width)
+    more = len(fitting.fit_columns(narrow, width).shown) > len(whole.shown)
     return narrow if more or whole.hidden else made
 
 
 def _with_common_keys(table: Table) -> Table:
-    """Return a table that says once, in its title, what all rows share of a setup."""
+    """Return a table whose title states the keys that all rows share."""
     rows = [row for row in table.rows if not row.of_all]
     shared = {
-        place: words.cell(rows[0].cells[place])
+        place: words.cell_text(rows[0].cells[place])
         for place, column in enumerate(table.columns)
         if column.names and column.narrow and len({row.cells[place] for row in rows}) == 1
     }
@@ -212,8 +216,8 @@ def _with_common_keys(table: Table) -> Table:
 _ALL_REACHED = re.compile(r"\b(\d+)/\1\b")
 
 
-def _narrow(table: Table) -> Table:
-    """Return a table whose columns with a narrow title show no more than they must."""
+def _narrow_table(table: Table) -> Table:
+    """Return a table whose columns with short titles show only the necessary."""
 
     def shown(column: Column, cell: Cell) -> Cell:
         if column.narrow and isinstance(cell, Quantity):
@@ -231,17 +235,17 @@ def _narrow(table: Table) -> Table:
     )
 
 
-def _styled(lines: Iterable[Line], style: str) -> Iterator[Line]:
+def _with_style(lines: Iterable[Line], style: str) -> Iterator[Line]:
     for line in lines:
         line.stylize(style)
         yield line
 
 
-def _aligned(row: TableLine, table: Table, layout: Layout) -> Line:
+def _aligned_line(row: TableLine, table: Table, layout: Layout) -> Line:
     text, styled = "", []
     for number, position in enumerate(layout.shown):
         cell, width = row.cells[position], layout.widths[position]
-        whole = words.cell(cell)
+        whole = words.cell_text(cell)
         shown = layout.short.get(position, {}).get(whole, whole)
         room = " " * (width - cell_len(shown))
         before, after = (room, "") if table.columns[position].align == "right" else ("", room)
@@ -255,9 +259,9 @@ def _aligned(row: TableLine, table: Table, layout: Layout) -> Line:
     return line
 
 
-def _wrapped(text: str, width: int | None, indent: str = " ") -> Iterator[Line]:
-    """Break a text at its words where the screen ends; leading spaces are kept."""
-    text = visible(text.rstrip())
+def _wrap(text: str, width: int | None, indent: str = " ") -> Iterator[Line]:
+    """Yield a text wrapped at words to a width; leading spaces are kept."""
+    text = escape_invisible(text.rstrip())
     if width is None or cell_len(text) + len(indent) <= width:
         yield Line(indent + text)
         return

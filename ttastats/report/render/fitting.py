@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from ttastats.report.cells import Table
 from ttastats.report.render import words
-from ttastats.report.render.shortening import shortened
+from ttastats.report.render.shortening import shorten_names
 
 #: Between two columns.
 GAP = "  "
@@ -41,35 +41,35 @@ class Layout:
     below: bool
 
 
-def fit(table: Table, width: int | None) -> Layout:
-    """Return the layout of a table. `width` None is a pipe: every column, each row complete."""
+def fit_columns(table: Table, width: int | None) -> Layout:
+    """Return the layout of a table for a width; without a width every column is complete."""
     if width is None:
         everything = tuple(range(len(table.columns)))
-        return Layout((), everything, (), _natural(table, everything), {}, below=True)
-    heads = _heads(table)
+        return Layout((), everything, (), _natural_widths(table, everything), {}, below=True)
+    heads = _head_columns(table)
     body = tuple(p for p in range(len(table.columns)) if p not in heads)
     below = len(table.rows) <= _FEW_ROWS
     # All columns of the highest rank give way at once.
     ranks = sorted({table.columns[p].rank for p in body} - {0}, reverse=True)
     for rank in (math.inf, *ranks):
         shown = tuple(p for p in body if table.columns[p].rank < rank)
-        widths = _widths(table, shown, width, _NAME)
-        short = _short(table, shown, widths)
+        widths = _column_widths(table, shown, width, _NAME)
+        short = _short_names(table, shown, widths)
         if widths is not None and short is not None:
-            hidden = _hidden(table, body, shown)
+            hidden = _hidden_columns(table, body, shown)
             return Layout(heads, shown, hidden, widths, short, below)
     # A very narrow screen shows names alone, and all else below them.
     shown = tuple(p for p in body if table.columns[p].names) or body[:1]
-    widths = _widths(table, shown, width, _SHORTEST_NAME)
-    short = _short(table, shown, widths)
+    widths = _column_widths(table, shown, width, _SHORTEST_NAME)
+    short = _short_names(table, shown, widths)
     if widths is None or short is None:  # then the screen must break the names
-        widths, short = _natural(table, shown), {}
-    hidden = _hidden(table, body, shown)
+        widths, short = _natural_widths(table, shown), {}
+    hidden = _hidden_columns(table, body, shown)
     return Layout(heads, shown, hidden, widths, short, below=True)
 
 
-def _heads(table: Table) -> tuple[int, ...]:
-    """Return the columns that stand above the rows: as many as enough rows share."""
+def _head_columns(table: Table) -> tuple[int, ...]:
+    """Return the columns shown as titles above rows, since enough rows share their values."""
     leading = 0
     while leading < len(table.columns) - 1 and table.columns[leading].heads:
         leading += 1
@@ -80,13 +80,15 @@ def _heads(table: Table) -> tuple[int, ...]:
     return ()
 
 
-def _hidden(table: Table, body: Sequence[int], shown: Sequence[int]) -> tuple[int, ...]:
+def _hidden_columns(table: Table, body: Sequence[int], shown: Sequence[int]) -> tuple[int, ...]:
     return tuple(p for p in body if p not in shown and not table.columns[p].drawn)
 
 
-def _widths(table: Table, shown: Sequence[int], width: int, shortest: int) -> dict[int, int] | None:
-    """Return the widths, the longest names shortened first; None where that is not enough."""
-    widths = _natural(table, shown)
+def _column_widths(
+    table: Table, shown: Sequence[int], width: int, shortest: int
+) -> dict[int, int] | None:
+    """Return the column widths, the longest names shortened first; None if they do not fit."""
+    widths = _natural_widths(table, shown)
     names = [p for p in shown if table.columns[p].names]
     excess = 1 + sum(widths.values()) + len(GAP) * (len(shown) - 1) - width
     for _ in range(excess):
@@ -97,18 +99,20 @@ def _widths(table: Table, shown: Sequence[int], width: int, shortest: int) -> di
     return widths
 
 
-def _natural(table: Table, positions: Sequence[int]) -> dict[int, int]:
-    return {p: max(map(cell_len, (table.columns[p].title, *_texts(table, p)))) for p in positions}
+def _natural_widths(table: Table, positions: Sequence[int]) -> dict[int, int]:
+    return {
+        p: max(map(cell_len, (table.columns[p].title, *_column_texts(table, p)))) for p in positions
+    }
 
 
-def _short(
+def _short_names(
     table: Table, shown: Sequence[int], widths: Mapping[int, int] | None
 ) -> dict[int, dict[str, str]] | None:
-    """Return the names of each column in its width; None where they could be mistaken."""
+    """Return the names of each column shortened to its width; None if they become ambiguous."""
     names = [p for p in shown if table.columns[p].names] if widths else []
-    short = {p: shortened(_texts(table, p), widths[p]) for p in names} if widths else {}
+    short = {p: shorten_names(_column_texts(table, p), widths[p]) for p in names} if widths else {}
     return None if None in short.values() else {p: names for p, names in short.items() if names}
 
 
-def _texts(table: Table, position: int) -> list[str]:
-    return [words.cell(row.cells[position]) for row in table.rows]
+def _column_texts(table: Table, position: int) -> list[str]:
+    return [words.cell_text(row.cells[position]) for row in table.rows]

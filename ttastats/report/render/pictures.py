@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ttastats.report.cells import Column, Quantity, Table, Text
 from ttastats.report.render import words
-from ttastats.report.strips import place
+from ttastats.report.strips import strip_position
 
 _WIDTH = 15
 #: Times further apart than this share a logarithmic axis.
@@ -20,7 +20,7 @@ _RANK = 4
 
 
 def with_pictures(table: Table) -> Table:
-    """Return a table with the intervals of a column drawn beside it, where there are two or more.
+    """Return a table with the intervals of a column drawn in another, if there are several.
 
     That of one row would fill its axis whatever its width.
     """
@@ -29,19 +29,19 @@ def with_pictures(table: Table) -> Table:
             cells = [row.cells[position] for row in table.rows]
             quantities = [cell if isinstance(cell, Quantity) else Quantity(None) for cell in cells]
             if sum(each.low is not None for each in quantities) > 1:
-                return _beside(table, position, quantities)
+                return _with_drawn_column(table, position, quantities)
     return table
 
 
-def _beside(table: Table, position: int, quantities: Sequence[Quantity]) -> Table:
+def _with_drawn_column(table: Table, position: int, quantities: Sequence[Quantity]) -> Table:
     ratios = quantities[0].unit == "ratio"
-    axis = _of_ratios(quantities) if ratios else _of_amounts(quantities)
+    axis = _log_axis(quantities) if ratios else _linear_axis(quantities)
     columns, drawn = list(table.columns), Column(axis.title, rank=_RANK, drawn=True)
     columns.insert(position + 1, drawn)
     rows = []
     for row, quantity in zip(table.rows, quantities, strict=True):
         cells = list(row.cells)
-        cells.insert(position + 1, Text(axis.drawn(quantity)))
+        cells.insert(position + 1, Text(axis.draw_interval(quantity)))
         rows.append(replace(row, cells=tuple(cells)))
     return replace(table, columns=tuple(columns), rows=tuple(rows))
 
@@ -57,55 +57,55 @@ class _Axis:
     width: int = _WIDTH
     mark: float | None = None
 
-    def at(self, value: float) -> int:
-        """Return the character of a value, or of the end beyond which it lies."""
+    def column_of(self, value: float) -> int:
+        """Return the character position of a value; beyond the ends, that of the end."""
         scaled = math.log if self.logarithmic else float
         inside = min(max(value, self.low), self.high)
-        return place(scaled(inside), scaled(self.low), scaled(self.high), self.width)
+        return strip_position(scaled(inside), scaled(self.low), scaled(self.high), self.width)
 
-    def drawn(self, quantity: Quantity) -> str:
-        """Return a line with a dot at the value, or the dot alone where it has no interval."""
+    def draw_interval(self, quantity: Quantity) -> str:
+        """Return a line with a dot at the value, or only the dot without an interval."""
         if quantity.value is None or quantity.value <= 0:
             return ""
         ends = (quantity.low, quantity.high)
-        left, right = (self.at(quantity.value if end is None else end) for end in ends)
+        left, right = (self.column_of(quantity.value if end is None else end) for end in ends)
         marks = [" "] * self.width
         marks[left : right + 1] = "─" * (right + 1 - left)
         if self.mark is not None:
-            middle = self.at(self.mark)
+            middle = self.column_of(self.mark)
             marks[middle] = "│" if marks[middle] == " " else "┼"
-        marks[self.at(quantity.value)] = "●"
+        marks[self.column_of(quantity.value)] = "●"
         return "".join(marks).rstrip()
 
 
-def _ends(quantities: Sequence[Quantity]) -> Iterator[float]:
+def _interval_ends(quantities: Sequence[Quantity]) -> Iterator[float]:
     for each in quantities:
         yield from (end for end in (each.low, each.value, each.high) if end is not None and end > 0)
 
 
-def _of_amounts(quantities: Sequence[Quantity]) -> _Axis:
-    """Return the axis on which all intervals have room."""
-    ends = list(_ends(quantities)) or [1.0]
+def _linear_axis(quantities: Sequence[Quantity]) -> _Axis:
+    """Return the axis that fits all intervals."""
+    ends = list(_interval_ends(quantities)) or [1.0]
     low, high = min(ends), max(ends)
-    left, right = (words.cell(Quantity(end, quantities[0].unit)) for end in (low, high))
+    left, right = (words.cell_text(Quantity(end, quantities[0].unit)) for end in (low, high))
     width = max(_WIDTH, len(left) + len(right) + 2)
     return _Axis(f"{left}{right.rjust(width - len(left))}", low, high, high > _FAR * low, width)
 
 
-def _of_ratios(quantities: Sequence[Quantity]) -> _Axis:
-    """Return the logarithmic axis of ratios, with 1 in sight.
+def _log_axis(quantities: Sequence[Quantity]) -> _Axis:
+    """Return the logarithmic axis that fits all intervals and 1.
 
     It ends at twice the logarithm of the farthest ratio, so that a wide interval of one row does
     not press the others together.
     """
     values = [math.log(each.value) for each in quantities if each.value]
     reach = max(2 * max(map(abs, values), default=0.0), _NEAR)
-    ends = [max(-reach, min(reach, math.log(end))) for end in _ends(quantities)]
+    ends = [max(-reach, min(reach, math.log(end))) for end in _interval_ends(quantities)]
     low, high = math.exp(min(0.0, *ends)), math.exp(max(0.0, *ends))
     left, right = f"{low:.2g}", f"{high:.2g}"
     axis = _Axis("", low, high, logarithmic=True, mark=1.0)
     title = [" "] * _WIDTH
     title[: len(left)], title[-len(right) :] = left, right
-    if title[max(0, axis.at(1) - 1) : axis.at(1) + 2] == [" "] * 3:
-        title[axis.at(1)] = "1"
+    if title[max(0, axis.column_of(1) - 1) : axis.column_of(1) + 2] == [" "] * 3:
+        title[axis.column_of(1)] = "1"
     return replace(axis, title="".join(title))

@@ -12,8 +12,8 @@ from rich.cells import cell_len
 ELLIPSIS = "…"
 
 
-def shortened(names: Iterable[str], width: int) -> dict[str, str] | None:
-    """Return each name in at most `width` columns of a screen, without a part from its middle.
+def shorten_names(names: Iterable[str], width: int) -> dict[str, str] | None:
+    """Return each name cut in its middle to a width, all still different; None if impossible.
 
     Which part is chosen for each name so that no other name can be meant: of `tyche_ngpu512_ngc`
     and `tyche_ngpu64_ngc` the numbers stay, and stay whole where that is possible. None if the
@@ -26,7 +26,7 @@ def shortened(names: Iterable[str], width: int) -> dict[str, str] | None:
     for whole_numbers, head in product((True, False), heads):
         if len(short) == len(distinct):
             break
-        parts = {name: _parts(name, head, width) for name in long}
+        parts = {name: _head_and_tail(name, head, width) for name in long}
         owners = Counter(parts.values())
         short |= {
             name: ELLIPSIS.join(ends)
@@ -42,8 +42,8 @@ def shortened(names: Iterable[str], width: int) -> dict[str, str] | None:
 _MODEL = re.compile(r"[A-Za-z]*\d\w*")
 
 
-def models(names: Iterable[str]) -> dict[str, str]:
-    """Return the model of each name of hardware, or the whole name where several share it."""
+def hardware_models(names: Iterable[str]) -> dict[str, str]:
+    """Return the model of each hardware name, or the whole name if several share the model."""
 
     def model(name: str) -> str:
         match = _MODEL.search(name)
@@ -54,14 +54,18 @@ def models(names: Iterable[str]) -> dict[str, str]:
     return {name: part if owners[part] == 1 else name for name, part in short.items()}
 
 
-def middle_cut(name: str, width: int) -> str:
-    """Return a name in at most `width` columns, even if another one becomes the same."""
-    return name if cell_len(name) <= width else ELLIPSIS.join(_parts(name, (width - 1) // 2, width))
+def cut_middle(name: str, width: int) -> str:
+    """Return a name cut in its middle to a width, even if it becomes ambiguous."""
+    return (
+        name
+        if cell_len(name) <= width
+        else ELLIPSIS.join(_head_and_tail(name, (width - 1) // 2, width))
+    )
 
 
-def _parts(name: str, head: int, width: int) -> tuple[str, str]:
-    """Return the beginning and the end of a name that stay."""
-    return _taken(name, head), _taken(name[::-1], width - head - 1)[::-1]
+def _head_and_tail(name: str, head: int, width: int) -> tuple[str, str]:
+    """Return the beginning and the end of a name that remain."""
+    return _take_width(name, head), _take_width(name[::-1], width - head - 1)[::-1]
 
 
 def _breaks_a_number(name: str, head: str, tail: str) -> bool:
@@ -69,8 +73,8 @@ def _breaks_a_number(name: str, head: str, tail: str) -> bool:
     return any(name[cut - 1].isdigit() and name[cut : cut + 1].isdigit() for cut in cuts)
 
 
-def _taken(text: str, width: int) -> str:
-    """Return as much of the beginning as fits; a wide letter takes two columns."""
+def _take_width(text: str, width: int) -> str:
+    """Return the longest beginning that fits a width; a wide letter takes two columns."""
     text = text[:width]
     while cell_len(text) > width:
         text = text[:-1]

@@ -37,36 +37,36 @@ COUNTERS: Mapping[str, str] = {
 }
 
 
-def flops_per_second(device: torch.device) -> Mapping[str, float]:
-    """Return the FLOP/s of the fastest product of two square matrices, by precision."""
+def peak_flops(device: torch.device) -> Mapping[str, float]:
+    """Return the highest measured FLOP/s of a matrix product, by precision."""
     before, side = torch.backends.cuda.matmul.allow_tf32, _SIDE[device.type]
     rates: dict[str, float] = {}
     try:
-        for precision in _precisions(device):
+        for precision in _native_precisions(device):
             torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
             dtype = _DTYPES[precision]
             a, b = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
-            rates[precision] = 2 * side**3 / _fastest(partial(torch.matmul, a, b), device)
+            rates[precision] = 2 * side**3 / _shortest_time(partial(torch.matmul, a, b), device)
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
     return rates
 
 
-def _precisions(device: torch.device) -> tuple[str, ...]:
-    """Leave out bf16 where a processor only imitates it: a single product can take seconds."""
+def _native_precisions(device: torch.device) -> tuple[str, ...]:
+    """Return the precisions to measure, without bf16 where a CPU only emulates it."""
     if device.type != "cpu":
         return tuple(_DTYPES)
     return ("fp32", "bf16") if torch.ops.mkldnn._is_mkldnn_bf16_supported() else ("fp32",)
 
 
-def bytes_per_second(device: torch.device) -> float:
-    """Return the rate of the fastest copy within the memory; each byte is read and written."""
+def peak_bandwidth(device: torch.device) -> float:
+    """Return the highest measured bytes/s of a copy in memory, read and written bytes counted."""
     source = torch.ones(_COPIED[device.type], dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
-    return 2 * source.nbytes / _fastest(lambda: target.copy_(source), device)
+    return 2 * source.nbytes / _shortest_time(lambda: target.copy_(source), device)
 
 
-def _fastest(work: Callable[[], object], device: torch.device) -> float:
+def _shortest_time(work: Callable[[], object], device: torch.device) -> float:
     work()
     return min(timing.timed_seconds(work, device) for _ in range(_TRIES))
 
@@ -84,29 +84,29 @@ class Driver:
         self._power: list[float] = []
         self._busy: list[float] = []
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._ask, daemon=True)
+        self._thread = threading.Thread(target=self._sample_loop, daemon=True)
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Start sampling the GPU's counters."""
         if self._nvml is not None:
-            self._handle = _handle(self._nvml, self._index)
-            self._before = _sample(self._nvml, self._handle)
+            self._handle = _device_handle(self._nvml, self._index)
+            self._before = _counter_sample(self._nvml, self._handle)
             self._thread.start()
 
     def stop(self) -> None:
-        """End, and average the answers."""
+        """Stop sampling, and average the samples."""
         if self._nvml is None:
             return
         self._ended.set()
         self._thread.join()
         if self._before is not None:
-            after = _sample(self._nvml, self._handle)
-            self.measures |= _counted(self._nvml, self._before, after)
+            after = _counter_sample(self._nvml, self._handle)
+            self.measures |= _counter_shares(self._nvml, self._before, after)
         for name, values in (("power", self._power), ("gpu_utilization", self._busy)):
             if values:
                 self.measures[name] = fmean(values)
 
-    def _ask(self) -> None:
+    def _sample_loop(self) -> None:
         nvml: Any = self._nvml
         while not self._ended.wait(_EVERY_SECONDS):
             try:
@@ -128,16 +128,16 @@ def _nvml() -> ModuleType | None:
     return pynvml  # type: ignore[no-any-return]
 
 
-def _handle(nvml: Any, index: int) -> Any:
-    """Return the driver's handle of a device, which may number devices in its own way."""
+def _device_handle(nvml: Any, index: int) -> Any:
+    """Return NVML's handle of a device, which NVML may number differently."""
     uuid = str(getattr(torch.cuda.get_device_properties(index), "uuid", ""))
     if uuid:
         return nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid.removeprefix('GPU-')}")
     return nvml.nvmlDeviceGetHandleByIndex(index)
 
 
-def _sample(nvml: Any, handle: Any) -> Any:
-    """Return a sample of the counters at this moment; None where the GPU has none."""
+def _counter_sample(nvml: Any, handle: Any) -> Any:
+    """Return a sample of the counters now; None where the GPU has none."""
     try:
         if not nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
             return None
@@ -148,7 +148,7 @@ def _sample(nvml: Any, handle: Any) -> Any:
     return sample
 
 
-def _counted(nvml: Any, before: Any, after: Any) -> dict[str, float]:
+def _counter_shares(nvml: Any, before: Any, after: Any) -> dict[str, float]:
     """Return the counters between two samples as fractions."""
     query = nvml.c_nvmlGpmMetricsGet_t()
     query.version = nvml.NVML_GPM_METRICS_GET_VERSION

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ttastats.trainer.profiler.trace import Recorder, quietly
+from ttastats.trainer.profiler.trace import Recorder, hiding_profiler_output
 
 #: What the memory of a step is for, in the order of a plot (Zhu et al., Figure 8).
 KINDS = ("weights", "gradients", "optimizer state", "feature maps", "workspace")
@@ -35,18 +35,18 @@ class TrainingState:
     model: nn.Module
     optimizers: tuple[Any, ...]
 
-    def forget_gradients(self) -> None:
-        """Free the gradients, which are made anew in each step."""
+    def free_gradients(self) -> None:
+        """Free the gradients, which each step creates anew."""
         for weight in self.model.parameters():
             weight.grad = None
 
-    def weights(self) -> dict[int, int]:
+    def weight_bytes(self) -> dict[int, int]:
         """Return the bytes of weights and buffers by the address of each storage."""
-        return _storages((*self.model.parameters(), *self.model.buffers()))
+        return _storage_sizes((*self.model.parameters(), *self.model.buffers()))
 
     @contextmanager
-    def each_gradient(self, callback: Callable[[Tensor], None]) -> Iterator[None]:
-        """Let somebody see each gradient when it is made: some steps free them at their end."""
+    def watching_gradients(self, callback: Callable[[Tensor], None]) -> Iterator[None]:
+        """Call a function with each gradient when it is created, while the block runs."""
 
         def made(weight: Tensor) -> None:
             if weight.grad is not None:
@@ -58,19 +58,19 @@ class TrainingState:
                     hooks.callback(weight.register_post_accumulate_grad_hook(made).remove)
             yield
 
-    def optimizer_state(self) -> dict[int, int]:
-        """Return the bytes that optimizers keep by the address of each storage."""
+    def optimizer_bytes(self) -> dict[int, int]:
+        """Return the bytes of optimizer state by the address of each storage."""
         states = [
             dict(state)
             for optimizer in self.optimizers
             for state in getattr(optimizer, "state", {}).values()
         ]
-        weights = self.weights()
-        storages = _storages(tree_leaves(states))
+        weights = self.weight_bytes()
+        storages = _storage_sizes(tree_leaves(states))
         return {address: size for address, size in storages.items() if address not in weights}
 
 
-def _storages(tensors: Iterable[Any]) -> dict[int, int]:
+def _storage_sizes(tensors: Iterable[Any]) -> dict[int, int]:
     storages = (tensor.untyped_storage() for tensor in tensors if isinstance(tensor, Tensor))
     return {storage._cdata: storage.nbytes() for storage in storages}
 
@@ -96,14 +96,14 @@ class Watched(TorchDispatchMode):
         self._stack = ExitStack()
 
     def __enter__(self) -> Watched:
-        self._state.forget_gradients()
-        weights, states = self._state.weights(), self._state.optimizer_state()
+        self._state.free_gradients()
+        weights, states = self._state.weight_bytes(), self._state.optimizer_bytes()
         self._steady = {"weights": sum(weights.values()), "optimizer state": sum(states.values())}
         self._ignored = {*weights, *states}
         hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, lambda tensor: tensor)
         self._stack.enter_context(hooks)
         self._stack.enter_context(
-            self._state.each_gradient(lambda tensor: self._add(tensor, self._gradients))
+            self._state.watching_gradients(lambda tensor: self._add(tensor, self._gradients))
         )
         super().__enter__()
         return self
@@ -111,7 +111,7 @@ class Watched(TorchDispatchMode):
     def __exit__(self, *why: Any) -> None:
         super().__exit__(*why)
         self._stack.__exit__(*why)
-        live = at_peak(self._log)
+        live = live_at_peak(self._log)
         maps = self._maps - self._gradients
         self.bytes_of = {
             **self._steady,
@@ -119,13 +119,13 @@ class Watched(TorchDispatchMode):
             "feature maps": sum(size for storage, size in live.items() if storage in maps),
         }
 
-    def split(self, whole: int) -> dict[str, int]:
-        """Return the bytes of each kind; together they are the `whole` the allocator measured."""
+    def split_by_kind(self, whole: int) -> dict[str, int]:
+        """Return the bytes of each kind, which sum to the `whole` that the allocator measured."""
         bytes_of = {**self.bytes_of, "workspace": whole - sum(self.bytes_of.values())}
         return {kind: bytes_of[kind] for kind in KINDS}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        before = _storages(tree_leaves([args, kwargs])).keys() - self._seen.keys()
+        before = _storage_sizes(tree_leaves([args, kwargs])).keys() - self._seen.keys()
         self._ignored |= before  # no operator made them in this step
         result = func(*args, **(kwargs or {}))
         for tensor in tree_leaves(result):
@@ -153,8 +153,8 @@ class Watched(TorchDispatchMode):
         self._log.append((self._seen.pop(address), -size))
 
 
-def at_peak(log: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """Return what lived when most bytes did, from numbers of storages with bytes more or less."""
+def live_at_peak(log: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Return the storages alive at the peak with their bytes, from a log of changes."""
     live: dict[int, int] = {}
     most: dict[int, int] = {}
     now = highest = 0
@@ -183,8 +183,8 @@ class Measured:
         self._stack = ExitStack()
 
     def __enter__(self) -> Measured:
-        self._state.forget_gradients()
-        weights, states = self._state.weights(), self._state.optimizer_state()
+        self._state.free_gradients()
+        weights, states = self._state.weight_bytes(), self._state.optimizer_bytes()
         self._before = sum((*weights.values(), *states.values()))
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
@@ -192,7 +192,7 @@ class Measured:
             self._allocated = torch.cuda.memory_allocated(self._device)
         else:
             self._recorder.start()
-            self._stack.enter_context(quietly())
+            self._stack.enter_context(hiding_profiler_output())
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -201,12 +201,12 @@ class Measured:
             torch.cuda.synchronize(self._device)
             risen = torch.cuda.max_memory_allocated(self._device) - self._allocated
         else:
-            risen = highest(json.loads(self._recorder.stop())["traceEvents"])
+            risen = peak_bytes(json.loads(self._recorder.stop())["traceEvents"])
         self.bytes = self._before + risen
 
 
-def highest(trace: Iterable[Mapping[str, Any]]) -> int:
-    """Return the most bytes a CPU held at once, by the allocations and frees of a trace."""
+def peak_bytes(trace: Iterable[Mapping[str, Any]]) -> int:
+    """Return the peak bytes of a CPU by the allocations and frees of a trace."""
     changes: list[tuple[float, int]] = [
         (event["ts"], event["args"]["Bytes"])
         for event in trace

@@ -51,47 +51,49 @@ class Recording:
         self.driver: Driver = Driver(device)
         #: The trace, and whether its clock is the CPU time of this thread.
         self.trace: bytes = b""
-        self.by_cpu_time: bool = timing.in_cpu_time(device) and not compiled
+        self.by_cpu_time: bool = timing.uses_cpu_time(device) and not compiled
         self._state, self._steps = state, steps
-        self._plan = self._planned()
+        self._plan = self._all_steps()
         self._now: Step = nullcontext()
         self.done: bool = False
 
     def step(self) -> None:
-        """Learn that a step has ended and the next begins."""
+        """Mark the end of a step and the start of the next."""
         if not self.done:
             self._now.__exit__(None, None, None)
-            self.begin()
+            self.begin_step()
 
-    def broken(self, *why: Any) -> None:
-        """Learn that a step failed."""
+    def mark_broken(self, *why: Any) -> None:
+        """Mark that a step failed."""
         self._now.__exit__(*why)
 
-    def begin(self) -> None:
-        """Watch the next step as planned."""
+    def begin_step(self) -> None:
+        """Start recording the next step as planned."""
         following = next(self._plan, None)
         self.done = following is None
         self._now = nullcontext() if following is None else following
         self._now.__enter__()
 
     @property
-    def warm_up(self) -> tuple[int, str]:
-        """Return how many of the first steps were warming up, and by which rule."""
+    def warm_up_steps(self) -> tuple[int, str]:
+        """Return the number of warm-up steps, and the rule in words."""
         by_cpu_time = self.by_cpu_time
-        seconds = [timing.seconds(step, by_cpu_time=by_cpu_time) for step in self.first]
-        return timing.warm_up(seconds)
+        seconds = [timing.length_on_clock(step, by_cpu_time=by_cpu_time) for step in self.first]
+        return timing.warm_up_steps(seconds)
 
     @property
     def step_seconds(self) -> float:
-        """Return the median length of a step that nobody watched."""
-        return timing.typical(self.plain, by_cpu_time=self.by_cpu_time)
+        """Return the median length of a step without the profiler."""
+        return timing.median_length(self.plain, by_cpu_time=self.by_cpu_time)
 
-    def _planned(self) -> Iterator[Step]:
+    def _all_steps(self) -> Iterator[Step]:
         for _ in range(_FIRST):
-            yield from self._timed(self.first)
-        typical = timing.typical(self.first, by_cpu_time=self.by_cpu_time)
-        steps = self._steps or enough(typical)
-        yield from self._in_turns(steps) if self.by_cpu_time else self._one_after_another(steps)
+            yield from self._timed_steps(self.first)
+        typical = timing.median_length(self.first, by_cpu_time=self.by_cpu_time)
+        steps = self._steps or steps_to_profile(typical)
+        yield from (
+            self._alternating_steps(steps) if self.by_cpu_time else self._profiled_steps(steps)
+        )
         yield self.counter
         if self._state is not None:
             watched, measured = (
@@ -100,35 +102,35 @@ class Recording:
             )
             yield watched
             yield measured
-            self.memory = watched.split(measured.bytes)
+            self.memory = watched.split_by_kind(measured.bytes)
 
-    def _timed(self, lengths: list[Length]) -> Iterator[Step]:
+    def _timed_steps(self, lengths: list[Length]) -> Iterator[Step]:
         timed = Timed(self.device)
         yield timed
         lengths.append(timed.length)
 
-    def _in_turns(self, steps: int) -> Iterator[Step]:
-        """Take turns: what slows the machine down for a while is equally unfair to both."""
+    def _alternating_steps(self, steps: int) -> Iterator[Step]:
+        """Yield profiled and plain steps in turn, so that slow phases affect both alike."""
         for _ in range(steps):
-            yield from self._timed(self.plain)
+            yield from self._timed_steps(self.plain)
             self.watched.append(trace.TimedOperators())
             yield self.watched[-1]
-        events = list(trace.events(self.watched, self.step_seconds))
+        events = list(trace.trace_events(self.watched, self.step_seconds))
         self.trace = msgspec.json.encode({"schemaVersion": 1, "traceEvents": events})
 
-    def _one_after_another(self, steps: int) -> Iterator[Step]:
-        """Let PyTorch's profiler watch, which is started once."""
+    def _profiled_steps(self, steps: int) -> Iterator[Step]:
+        """Yield steps recorded by PyTorch's profiler, which is started once."""
         self.driver.start()
         for _ in range(steps):
-            yield from self._timed(self.plain)
+            yield from self._timed_steps(self.plain)
         self.driver.stop()
         recorder = trace.Recorder(self.device)
         recorder.start()
         for _ in range(steps):
-            yield recorder.step()
+            yield recorder.annotate_step()
         self.trace = recorder.stop()
 
 
-def enough(step_seconds: float) -> int:
-    """Return how many steps are watched."""
+def steps_to_profile(step_seconds: float) -> int:
+    """Return how many steps are profiled, by the length of a step."""
     return max(_FEWEST, min(_MOST, round(_SECONDS / step_seconds)))

@@ -33,13 +33,17 @@ class About:
 
 
 def profile_rows(recording: Recording, about: About, more: Iterable[Row]) -> pl.DataFrame:
-    """Return the rows of a profile; `more` are measures of further steps.
+    """Return the rows of a profile; `more` are measures of other variants of the step.
 
     What was measured beside the trace stands in the place of what the trace says of all steps.
     """
     trace = kineto.read_trace([recording.trace])
     measured = table.frame_of(
-        [*_steps(recording, about), *_machine(recording.device, about), *more]
+        [
+            *_plain_step_measures(recording, about),
+            *_machine_measures(recording.device, about),
+            *more,
+        ]
     )
     replaced = (
         (pl.col("kind") == "measure")
@@ -58,14 +62,14 @@ def profile_rows(recording: Recording, about: About, more: Iterable[Row]) -> pl.
     return rows.with_columns(pl.lit(value).alias(name) for name, value in shared.items())
 
 
-def _steps(recording: Recording, about: About) -> Iterator[Row]:
-    """Yield what was measured of steps that nobody watched, or watched in another way."""
-    (warm_up, rule), plain = recording.warm_up, recording.plain
+def _plain_step_measures(recording: Recording, about: About) -> Iterator[Row]:
+    """Yield the measures of steps that were timed without the profiler."""
+    (warm_up, rule), plain = recording.warm_up_steps, recording.plain
     yield measure_row("warmup_steps", warm_up, text=rule)
     clock = "CPU time of the thread" if recording.by_cpu_time else "wall-clock"
     yield measure_row("uninstrumented_step_seconds", recording.step_seconds, text=clock)
     yield measure_row("wall_step_seconds", median(step.wall for step in plain))
-    yield measure_row("step_flops", recording.counter.flops)
+    yield measure_row("step_flops", recording.counter.counted_flops)
     cores = hardware.available_cpus()
     yield measure_row(
         "cpu_utilization", timing.cpu_utilization(plain, cores), text=f"of {cores} cores"
@@ -80,14 +84,14 @@ def _steps(recording: Recording, about: About) -> Iterator[Row]:
         yield measure_row("samples_per_second", throughput, of=str(about.samples))
 
 
-def _machine(device: torch.device, about: About) -> Iterator[Row]:
+def _machine_measures(device: torch.device, about: About) -> Iterator[Row]:
     name = hardware.processor_name()
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device)
     yield measure_row("device_name", of=str(device.index or 0), text=name)
     yield measure_row("torch_version", text=torch.__version__)
     yield measure_row("threads", torch.get_num_threads())
-    for precision, rate in machine.flops_per_second(device).items():
+    for precision, rate in machine.peak_flops(device).items():
         yield measure_row("peak_flops", rate, of=precision)
-    yield measure_row("peak_bandwidth", machine.bytes_per_second(device), of=device.type)
+    yield measure_row("peak_bandwidth", machine.peak_bandwidth(device), of=device.type)
     yield measure_row("precision", text=about.precision)

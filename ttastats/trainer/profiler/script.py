@@ -32,7 +32,7 @@ def profile(
     precision: str = "fp32",
     steps: int | None = None,
 ) -> Profile:
-    """Record the first steps of a `with` block, each of which ends with a call of `step`.
+    """Record the first steps of a `with` block; each ends with a call of `step`.
 
     The first steps warm up; then come steps that nobody watches, steps that are watched, and some
     that count FLOPs and look at the memory. After that, `done` is true and a step costs nothing.
@@ -77,25 +77,25 @@ class Profile:
 
     @property
     def done(self) -> bool:
-        """Return whether enough steps have been taken."""
+        """Return whether enough steps have been recorded."""
         return self._recording.done
 
     def step(self) -> None:
-        """Record that a step has ended."""
+        """Mark the end of a step."""
         self._recording.step()
 
     def __enter__(self) -> Self:
         """Begin with the first step."""
-        self._recording.begin()
+        self._recording.begin_step()
         return self
 
     def __exit__(self, *why: Any) -> None:
         """Write the profile, unless the block failed."""
         if why[0] is not None:
-            self._recording.broken(*why)
+            self._recording.mark_broken(*why)
             return
         if not self.done:
-            self._recording.broken(None, None, None)
+            self._recording.mark_broken(None, None, None)
             raise TtastatsError(
                 "too few steps for a profile",
                 where=str(self._path),

@@ -29,21 +29,21 @@ class Subject:
     device: torch.device
 
 
-def prepared(settings: Settings, team: Team) -> Subject:
-    """Return the step of a workload, on made-up samples where it knows how to make them up."""
+def prepare_step(settings: Settings, team: Team) -> Subject:
+    """Return the training step of a workload, on dummy samples if it can make them."""
     if settings.threads:
         torch.set_num_threads(settings.threads)
     network.set_numerics(settings)
-    workload = workloads.load(settings.workload)
+    workload = workloads.load_workload(settings.workload)
     if workload.dummy is None or workload.batches is not None:
-        data = network.read(workload, settings, team)
+        data = network.load_data(workload, settings, team)
     else:
-        made_up = workload.dummy(settings.batch_size, **settings.arguments(team.device))
-        data = Data(*made_up, *(part[:1] for part in made_up)).on(team.device)
-    net = network.build(workload, settings, team, data)
-    batches = _alike(net, data)
+        made_up = workload.dummy(settings.batch_size, **settings.hook_arguments(team.device))
+        data = Data(*made_up, *(part[:1] for part in made_up)).to_device(team.device)
+    net = network.build_network(workload, settings, team, data)
+    batches = _equal_batches(net, data)
     first = next(batches)
-    steps = _steps(net, itertools.chain([first], batches))
+    steps = _take_steps(net, itertools.chain([first], batches))
     return Subject(
         step=lambda: next(steps),
         samples=first[2],
@@ -54,8 +54,8 @@ def prepared(settings: Settings, team: Team) -> Subject:
     )
 
 
-def _alike(net: Network, data: Data) -> Iterator[tuple[Any, Any, int]]:
-    """Yield batch after batch of as many samples as the first has, epoch after epoch."""
+def _equal_batches(net: Network, data: Data) -> Iterator[tuple[Any, Any, int]]:
+    """Yield batches as large as the first, epoch after epoch."""
     order = torch.Generator(net.team.device).manual_seed(net.settings.seed)
     size = None
     for epoch in itertools.count():
@@ -65,9 +65,9 @@ def _alike(net: Network, data: Data) -> Iterator[tuple[Any, Any, int]]:
                 yield batch
 
 
-def _steps(net: Network, batches: Iterator[tuple[Any, Any, int]]) -> Iterator[None]:
-    """Take a step whenever the next is asked for: the batch is picked in the step, as in a run."""
+def _take_steps(net: Network, batches: Iterator[tuple[Any, Any, int]]) -> Iterator[None]:
+    """Take one step for each item requested, with the choice of its batch, as in a run."""
     augmentation = torch.Generator(net.team.device).manual_seed(net.settings.seed + 2**32)
     for number, (inputs, targets, _) in enumerate(batches):
-        net.step(inputs, targets, augmentation, 0.0, number)
+        net.train_step(inputs, targets, augmentation, 0.0, number)
         yield

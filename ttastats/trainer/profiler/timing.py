@@ -33,55 +33,57 @@ class Timed:
         self._device = device
 
     def __enter__(self) -> Timed:
-        self._began = _now()
+        self._began = _clock_readings()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
-        self.length = Length(*(now - at for now, at in zip(_now(), self._began, strict=True)))
+        self.length = Length(
+            *(now - at for now, at in zip(_clock_readings(), self._began, strict=True))
+        )
 
 
-def _now() -> tuple[float, float, float]:
+def _clock_readings() -> tuple[float, float, float]:
     return time.perf_counter(), time.thread_time(), time.process_time()
 
 
-def timed(work: Callable[[], object], device: torch.device) -> Length:
-    """Return how long some work took until the device was done with it."""
+def time_work(work: Callable[[], object], device: torch.device) -> Length:
+    """Return how long some work took on each clock, until the device had finished."""
     with Timed(device) as it:
         work()
     return it.length
 
 
 def timed_seconds(work: Callable[[], object], device: torch.device) -> float:
-    """Return the length of some work on the clock that fits the device."""
-    return seconds(timed(work, device), by_cpu_time=in_cpu_time(device))
+    """Return how long some work took on the clock that suits the device."""
+    return length_on_clock(time_work(work, device), by_cpu_time=uses_cpu_time(device))
 
 
-def in_cpu_time(device: torch.device) -> bool:
-    """Return whether a step is as long as this thread computes, however busy the machine is.
+def uses_cpu_time(device: torch.device) -> bool:
+    """Return whether steps are timed in the CPU time of the thread, as on a CPU.
 
     With several threads, CPU time would count those that wait for others without sleeping.
     """
     return device.type == "cpu" and torch.get_num_threads() == 1
 
 
-def seconds(length: Length, *, by_cpu_time: bool) -> float:
-    """Return the length on one of two clocks: in CPU time of the thread, or on the wall."""
+def length_on_clock(length: Length, *, by_cpu_time: bool) -> float:
+    """Return the length in CPU time of the thread, or in wall-clock time."""
     return length.thread if by_cpu_time else length.wall
 
 
-def typical(lengths: Sequence[Length], *, by_cpu_time: bool) -> float:
-    """Return the median length on one of two clocks."""
-    return median(seconds(length, by_cpu_time=by_cpu_time) for length in lengths)
+def median_length(lengths: Sequence[Length], *, by_cpu_time: bool) -> float:
+    """Return the median length on one of the two clocks."""
+    return median(length_on_clock(length, by_cpu_time=by_cpu_time) for length in lengths)
 
 
 def cpu_utilization(lengths: Sequence[Length], cores: int) -> float:
-    """Return the busy share of the cores by this process (Zhu et al., equation 3)."""
+    """Return this process's share of the cores' time (Zhu et al., equation 3)."""
     return sum(step.process for step in lengths) / (sum(step.wall for step in lengths) * cores)
 
 
-def warm_up(seconds: Sequence[float]) -> tuple[int, str]:
+def warm_up_steps(seconds: Sequence[float]) -> tuple[int, str]:
     """Return how many of the first steps were warming up, and the rule in words.
 
     The first step always was: it imports what nobody imported before and allocates all memory. A
@@ -119,6 +121,6 @@ class FlopCounter(FlopCounterMode):
         super().__init__(display=False, custom_mapping=_CPU_ATTENTION)
 
     @property
-    def flops(self) -> int:
-        """Return the FLOPs of the block."""
+    def counted_flops(self) -> int:
+        """Return the FLOPs counted in the block."""
         return int(self.get_total_flops())

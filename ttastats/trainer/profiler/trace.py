@@ -87,21 +87,23 @@ class TimedOperators(TorchDispatchMode):
         if name.startswith((_NOTE_BEGINS, _NOTE_ENDS)):
             call = Call(name, began / 1e9, 0.0, {"note": args[0]})
         else:
-            call = Call(name, began / 1e9, seconds, _arguments(func, args, by_name))
+            call = Call(name, began / 1e9, seconds, _describe_arguments(func, args, by_name))
         self.calls.append(call)
         return result
 
 
-def _arguments(func: Any, args: Sequence[Any], by_name: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Describe all arguments as `record_shapes` does, in the order of the operator's signature."""
+def _describe_arguments(
+    func: Any, args: Sequence[Any], by_name: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return all arguments as `record_shapes` does, in the order of the operator's signature."""
     rest = func._schema.arguments[len(args) :]
     values = [*args, *(by_name.get(each.name, each.default_value) for each in rest)]
-    parts = [_argument(value) for value in values]
+    parts = [_describe_argument(value) for value in values]
     names = ("Input Dims", "Input type", "Concrete Inputs")
     return {name: [part[place] for part in parts] for place, name in enumerate(names)}
 
 
-def _argument(value: Any) -> tuple[Any, str, str]:
+def _describe_argument(value: Any) -> tuple[Any, str, str]:
     if isinstance(value, Tensor):
         return list(value.shape), _TYPES.get(value.dtype, str(value.dtype)), ""
     if value is None:
@@ -114,8 +116,10 @@ def _argument(value: Any) -> tuple[Any, str, str]:
     return [], "ScalarList", f"[{', '.join(map(str, value))}]"
 
 
-def events(steps: Sequence[TimedOperators], unwatched_seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the events of a trace of some steps, each as long as one that nobody watched.
+def trace_events(
+    steps: Sequence[TimedOperators], unwatched_seconds: float
+) -> Iterator[dict[str, Any]]:
+    """Yield trace events of steps, scaled to the length of a step without the profiler.
 
     Times are microseconds. Where operators take longer than the whole step that nobody watched,
     the step is as long as they are.
@@ -132,15 +136,15 @@ def events(steps: Sequence[TimedOperators], unwatched_seconds: float) -> Iterato
                 notes.append((call.args["note"], at))
             elif call.name.startswith(_NOTE_ENDS):
                 name, since = notes.pop()
-                yield _event(name, "user_annotation", since, at - since, {})
+                yield _trace_event(name, "user_annotation", since, at - since, {})
             else:
-                yield _event(call.name, "cpu_op", at, call.seconds, call.args)
+                yield _trace_event(call.name, "cpu_op", at, call.seconds, call.args)
             at, end = at + call.seconds, call.begin + call.seconds
         at += max(0.0, step.begin + step.seconds - end) * scale
-        yield _event(f"ProfilerStep#{number}", "user_annotation", begin, at - begin, {})
+        yield _trace_event(f"ProfilerStep#{number}", "user_annotation", begin, at - begin, {})
 
 
-def _event(
+def _trace_event(
     name: str, category: str, at: float, seconds: float, args: Mapping[str, Any]
 ) -> dict[str, Any]:
     return {
@@ -166,21 +170,21 @@ class Recorder:
         self._steps = itertools.count()
 
     def start(self) -> None:
-        """Begin to record."""
-        with quietly():
+        """Start the profiler."""
+        with hiding_profiler_output():
             self._profile.start()
 
     def stop(self) -> bytes:
-        """End, and return the trace."""
-        with quietly(), tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
+        """Stop the profiler and return the trace."""
+        with hiding_profiler_output(), tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
             path = Path(folder, "trace.json")
             self._profile.stop()
             self._profile.export_chrome_trace(str(path))
             return path.read_bytes()
 
     @contextmanager
-    def step(self) -> Iterator[None]:
-        """Mark a step, which is the work of a `with` block."""
+    def annotate_step(self) -> Iterator[None]:
+        """Annotate the work of a `with` block as a step."""
         with record_function(f"ProfilerStep#{next(self._steps)}"):
             yield
             if self._device.type == "cuda":
@@ -188,8 +192,8 @@ class Recorder:
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
-    """Keep the profiler's own lines off the screen, and let everything else through."""
+def hiding_profiler_output() -> Iterator[None]:
+    """Hide what the profiler prints while the block runs; other output passes."""
     sys.stderr.flush()
     screen = os.dup(2)
     with tempfile.TemporaryFile() as caught:

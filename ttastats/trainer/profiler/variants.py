@@ -65,17 +65,17 @@ class Point:
         return self.samples / self.seconds
 
 
-def of_batch_sizes(
+def batch_size_measures(
     make: Callable[[int], Subject], sizes: Iterable[int], largest: int, cores: int
 ) -> Iterator[Row]:
-    """Yield how many samples a second each batch size trains (TBD, Figures 4 to 6).
+    """Yield the throughput of each batch size as measures (TBD, Figures 4 to 6).
 
     Without sizes, the batch is doubled until that hardly helps, or a step takes too long.
     """
     if chosen := sorted(set(sizes)):
-        points = [_point(make(size), cores) for size in chosen]
+        points = [_measure_point(make(size), cores) for size in chosen]
     else:
-        points = _until_saturated(make, largest, cores)
+        points = _doubling_until_saturated(make, largest, cores)
     for point in points:
         size = str(point.samples)
         yield measure_row("batch_samples_per_second", point.throughput, of=size)
@@ -86,12 +86,14 @@ def of_batch_sizes(
     yield measure_row("saturation_batch_size", enough, text=rule if enough else f"none is {rule}")
 
 
-def _until_saturated(make: Callable[[int], Subject], largest: int, cores: int) -> list[Point]:
+def _doubling_until_saturated(
+    make: Callable[[int], Subject], largest: int, cores: int
+) -> list[Point]:
     points: list[Point] = []
     for size in (_FIRST * 2**power for power in count()):
         if size > largest and points:
             break
-        points.append(_point(make(min(size, largest)), cores))
+        points.append(_measure_point(make(min(size, largest)), cores))
         throughputs = {point.samples: point.throughput for point in points}
         is_enough = answers.saturation_point(throughputs) is not None
         if is_enough or 2 * points[-1].seconds > _LONGEST_SECONDS:
@@ -99,16 +101,18 @@ def _until_saturated(make: Callable[[int], Subject], largest: int, cores: int) -
     return points
 
 
-def _point(subject: Subject, cores: int) -> Point:
-    """Take a few steps of a subject; the first two warm up."""
+def _measure_point(subject: Subject, cores: int) -> Point:
+    """Return the throughput of a batch size from a few steps after two warm-up steps."""
     device = subject.device
     with timing.FlopCounter() as counter:
         subject.step()
     first = timing.timed_seconds(subject.step, device)
     steps = max(_FEWEST, min(_MOST, round(_SECONDS / first)))
-    lengths = [timing.timed(subject.step, device) for _ in range(steps)]
-    typical = timing.typical(lengths, by_cpu_time=timing.in_cpu_time(device))
-    return Point(subject.samples, typical, counter.flops, timing.cpu_utilization(lengths, cores))
+    lengths = [timing.time_work(subject.step, device) for _ in range(steps)]
+    typical = timing.median_length(lengths, by_cpu_time=timing.uses_cpu_time(device))
+    return Point(
+        subject.samples, typical, counter.counted_flops, timing.cpu_utilization(lengths, cores)
+    )
 
 
 class Without(TorchFunctionMode):
@@ -132,8 +136,8 @@ class Without(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def of_ablation(make: Callable[[], Subject], steps: int) -> Iterator[Row]:
-    """Yield the step of each variant, all taken in turns; nothing where there are no such layers.
+def ablation_measures(make: Callable[[], Subject], steps: int) -> Iterator[Row]:
+    """Yield the step time without each set of layers as measures, taken in turns.
 
     Parameters
     ----------
@@ -147,7 +151,7 @@ def of_ablation(make: Callable[[], Subject], steps: int) -> Iterator[Row]:
             subject_of_it.step()
         with Without(VARIANTS[variant]) as mode, timing.FlopCounter() as counter:
             subject_of_it.step()
-        flops[variant] = counter.flops
+        flops[variant] = counter.counted_flops
         is_there = is_there or any(mode.met.values())
     if not is_there:
         return
@@ -155,16 +159,16 @@ def of_ablation(make: Callable[[], Subject], steps: int) -> Iterator[Row]:
     for _ in range(steps):
         for variant, subject_of_it in subjects.items():
             with Without(VARIANTS[variant]):
-                lengths[variant].append(timing.timed(subject_of_it.step, subject_of_it.device))
-    by_cpu_time = timing.in_cpu_time(subjects["all layers"].device)
+                lengths[variant].append(timing.time_work(subject_of_it.step, subject_of_it.device))
+    by_cpu_time = timing.uses_cpu_time(subjects["all layers"].device)
     for variant in VARIANTS:
-        seconds = timing.typical(lengths[variant], by_cpu_time=by_cpu_time)
+        seconds = timing.median_length(lengths[variant], by_cpu_time=by_cpu_time)
         yield measure_row("ablated_step_seconds", seconds, of=variant)
         yield measure_row("ablated_step_flops", flops[variant], of=variant)
 
 
-def of_communication(settings: Settings, steps: int, folder: Path) -> Iterator[Row]:
-    """Yield how long workers wait for each other's gradients, in three ways, named apart.
+def communication_measures(settings: Settings, steps: int, folder: Path) -> Iterator[Row]:
+    """Yield how long workers wait for each other's gradients, in three modes, as measures.
 
     Under way: the union of the times from the start of an all-reduce to its end, which includes
     waiting for the slower worker (Coleman et al., Tables 8 and 9); on a GPU only a trace shows it.
@@ -173,39 +177,39 @@ def of_communication(settings: Settings, steps: int, folder: Path) -> Iterator[R
     processes of their own.
     """
     path = folder / "communication.json"
-    parallel.launch(settings.workers, _work, settings, steps, path)
+    parallel.run_workers(settings.workers, _communication_worker, settings, steps, path)
     for name, value in msgspec.json.decode(path.read_bytes()).items():
         yield measure_row(f"workers_{name}", value, of=str(settings.workers))
 
 
-def _work(settings: Settings, steps: int, path: Path) -> None:
-    """Do what one worker does; the first writes what it measured."""
-    with parallel.team(settings.device) as team:
-        seconds = _communication(subject.prepared(settings, team), team, steps)
-        if team.leads:
+def _communication_worker(settings: Settings, steps: int, path: Path) -> None:
+    """Measure the communication as one worker; the first writes the result."""
+    with parallel.join_team(settings.device) as team:
+        seconds = _measure_communication(subject.prepare_step(settings, team), team, steps)
+        if team.is_leader:
             path.write_bytes(msgspec.json.encode(seconds))
-        team.wait()
+        team.wait_for_all()
 
 
-def _communication(step_of: Subject, team: Team, steps: int) -> dict[str, float | None]:
+def _measure_communication(step_of: Subject, team: Team, steps: int) -> dict[str, float | None]:
     model: Any = step_of.training
     sent: list[Interval] = []
     sizes: list[int] = []
-    model.register_comm_hook(team.size, _noting(sent, sizes))
+    model.register_comm_hook(team.size, _timing_hook(sent, sizes))
     for _ in range(_WARM_UP):
         step_of.step()
     heard, silent, under_way, size = [], [], [], 0
     for _ in range(steps):
         sent.clear()
         sizes.clear()
-        heard.append(_wall(step_of.step, team))
+        heard.append(_team_seconds(step_of.step, team))
         start, end = np.array(sent).reshape(-1, 2).T
         under_way.append(float(np.diff(intervals.merge_intervals(start, end)).sum()))
         size = sum(sizes)
         with model.no_sync():
-            silent.append(_wall(step_of.step, team))
+            silent.append(_team_seconds(step_of.step, team))
     buffer = torch.zeros(max(1, size // 4), device=team.device)
-    pure = [_wall(lambda: dist.all_reduce(buffer), team) for _ in range(steps)]
+    pure = [_team_seconds(lambda: dist.all_reduce(buffer), team) for _ in range(steps)]
     return {
         "step_seconds": median(heard),
         "exposed_seconds": median(heard) - median(silent),
@@ -215,14 +219,14 @@ def _communication(step_of: Subject, team: Team, steps: int) -> dict[str, float 
     }
 
 
-def _wall(work: Callable[[], object], team: Team) -> float:
-    """Return how long some work takes that all workers begin together."""
-    team.wait()
-    return timing.timed(work, team.device).wall
+def _team_seconds(work: Callable[[], object], team: Team) -> float:
+    """Return the wall-clock time of work that all workers start together."""
+    team.wait_for_all()
+    return timing.time_work(work, team.device).wall
 
 
-def _noting(sent: list[Interval], sizes: list[int]) -> Callable[[int, Any], Any]:
-    """Return what averages a bucket of gradients, and notes when and how many bytes."""
+def _timing_hook(sent: list[Interval], sizes: list[int]) -> Callable[[int, Any], Any]:
+    """Return a DDP hook that averages gradients and records when, and how many bytes."""
 
     def average(workers: int, bucket: Any) -> Any:
         began, tensor = time.perf_counter(), bucket.buffer()

@@ -17,12 +17,12 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.units import seconds
 from ttastats.traces.table import Row
 from ttastats.trainer import hardware, workloads
-from ttastats.trainer.parallel import Team, started_by_torchrun
+from ttastats.trainer.parallel import Team, is_worker
 from ttastats.trainer.profiler import rows, subject, timing, variants
 from ttastats.trainer.profiler.memory import TrainingState
-from ttastats.trainer.profiler.recording import Recording, enough
+from ttastats.trainer.profiler.recording import Recording, steps_to_profile
 from ttastats.trainer.profiler.rows import About
-from ttastats.trainer.settings import Overrides, Settings, settings_of, setup_suffix
+from ttastats.trainer.settings import Overrides, Settings, complete_settings, setup_suffix
 
 #: Without a batch size from the user, a CPU gets one whose step is not longer.
 _LONGEST_SECONDS = 0.25
@@ -45,29 +45,29 @@ class Request:
     without: tuple[str, ...] = ()
 
 
-def recorded(request: Request) -> pl.DataFrame:
-    """Return the rows of a new profile."""
-    shared = _settings(request)
-    if started_by_torchrun():
+def profile_workload(request: Request) -> pl.DataFrame:
+    """Return the rows of a new profile of a workload."""
+    shared = _request_settings(request)
+    if is_worker():
         raise TtastatsError(
             "starts its workers itself", where="profile", remedy="Use --workers without torchrun."
         )
     workers, team = shared.workers, Team(0, 1, torch.device(shared.device))
-    fitted, left_out = _fitting(request, shared, team)
-    alone = _settings(request, workers=1, batch_size=fitted.batch_size // workers)
-    recording, samples = _recorded(alone, team, request)
-    steps = request.steps or enough(recording.step_seconds)
-    further = list(_further(request, alone, steps, team))
+    fitted, left_out = _shortened_settings(request, shared, team)
+    alone = _request_settings(request, workers=1, batch_size=fitted.batch_size // workers)
+    recording, samples = _record_steps(alone, team, request)
+    steps = request.steps or steps_to_profile(recording.step_seconds)
+    further = list(_variant_measures(request, alone, steps, team))
     if workers > 1:
         with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
-            further += variants.of_communication(fitted, steps, Path(folder))
+            further += variants.communication_measures(fitted, steps, Path(folder))
         part = f"the share of each of {workers} workers in {fitted.batch_size}"
         left_out = f"{part}; {left_out}" if left_out else part
     # TF32 is one of GPUs alone.
     imitated = shared.device == "cpu" and shared.precision == "tf32"
     precision = "fp32" if imitated else str(shared.precision)
     about = About(
-        profile=_name(request, fitted),
+        profile=_profile_name(request, fitted),
         source=request.workload,
         precision=precision,
         samples=samples,
@@ -76,23 +76,26 @@ def recorded(request: Request) -> pl.DataFrame:
     return rows.profile_rows(recording, about, further)
 
 
-def _settings(request: Request, **values: Any) -> Settings:
+def _request_settings(request: Request, **values: Any) -> Settings:
+    """Return the settings of the run to profile."""
     options = replace(request.options, values={**request.options.values, **values})
-    return settings_of(options, workloads.load(request.workload), request.workload, seed=0)
+    return complete_settings(
+        options, workloads.load_workload(request.workload), request.workload, seed=0
+    )
 
 
-def _name(request: Request, settings: Settings) -> str:
-    """Return the workload with what differs from its recipe, such as `digits-batch512`."""
-    workload = workloads.load(request.workload)
+def _profile_name(request: Request, settings: Settings) -> str:
+    """Return the workload's name with the changed settings, such as `digits-batch512`."""
+    workload = workloads.load_workload(request.workload)
     changed = {**request.options.values, "batch_size": settings.batch_size}
     suffix = setup_suffix(replace(request.options, values=changed), settings, workload)
     without = f" without {', '.join(request.without)}" if request.without else ""
     return workload.name + suffix + without
 
 
-def _recorded(settings: Settings, team: Team, request: Request) -> tuple[Recording, int]:
-    """Record the step, without the layers that the request names, of which there must be some."""
-    step_of = subject.prepared(settings, team)
+def _record_steps(settings: Settings, team: Team, request: Request) -> tuple[Recording, int]:
+    """Record the step, without the layers to ablate; return the recording and the batch size."""
+    step_of = subject.prepare_step(settings, team)
     state = TrainingState(step_of.model, step_of.optimizers)
     compiled, where = bool(settings.compile), "--without"
     if compiled and request.without:
@@ -105,7 +108,7 @@ def _recorded(settings: Settings, team: Team, request: Request) -> tuple[Recordi
             )
     recording = Recording(step_of.device, state, steps=request.steps, compiled=compiled)
     with variants.Without(request.without) if request.without else nullcontext() as mode:
-        recording.begin()
+        recording.begin_step()
         while not recording.done:
             step_of.step()
             recording.step()
@@ -115,17 +118,21 @@ def _recorded(settings: Settings, team: Team, request: Request) -> tuple[Recordi
     return recording, step_of.samples
 
 
-def _further(request: Request, settings: Settings, steps: int, team: Team) -> Iterator[Row]:
+def _variant_measures(
+    request: Request, settings: Settings, steps: int, team: Team
+) -> Iterator[Row]:
     """Yield the measures of other batch sizes and of fewer layers."""
     if request.batch_sizes is not None:
-        make = partial(_of_batch, request, team)
+        make = partial(_step_of_batch, request, team)
         largest = int(settings.values.get("train_samples", settings.batch_size))
         cores = hardware.available_cpus()
-        yield from variants.of_batch_sizes(make, request.batch_sizes, largest, cores)
+        yield from variants.batch_size_measures(make, request.batch_sizes, largest, cores)
     if request.ablation:
         if settings.compile:
             raise TtastatsError("cannot remove layers of a compiled network", where="--ablation")
-        measures = list(variants.of_ablation(partial(subject.prepared, settings, team), steps))
+        measures = list(
+            variants.ablation_measures(partial(subject.prepare_step, settings, team), steps)
+        )
         if not measures:
             raise TtastatsError(
                 "the network has no batch norm and no ReLU to remove", where="--ablation"
@@ -133,12 +140,14 @@ def _further(request: Request, settings: Settings, steps: int, team: Team) -> It
         yield from measures
 
 
-def _of_batch(request: Request, team: Team, size: int) -> subject.Subject:
-    return subject.prepared(_settings(request, workers=1, batch_size=size), team)
+def _step_of_batch(request: Request, team: Team, size: int) -> subject.Subject:
+    return subject.prepare_step(_request_settings(request, workers=1, batch_size=size), team)
 
 
-def _fitting(request: Request, settings: Settings, team: Team) -> tuple[Settings, str | None]:
-    """Return settings whose step a CPU takes in reasonable time, and a text about that.
+def _shortened_settings(
+    request: Request, settings: Settings, team: Team
+) -> tuple[Settings, str | None]:
+    """Return settings whose step is short enough for a CPU, and a remark on the change.
 
     A batch size that the user names is taken as it is.
     """
@@ -146,21 +155,21 @@ def _fitting(request: Request, settings: Settings, team: Team) -> tuple[Settings
     is_given = "batch_size" in request.options.values
     if team.device.type != "cpu" or is_given or size <= _FIRST_TRIED:
         return settings, None
-    small = _of_batch(request, team, _FIRST_TRIED)
+    small = _step_of_batch(request, team, _FIRST_TRIED)
     small.step()
     by_sample = timing.timed_seconds(small.step, team.device) / small.samples
-    smaller = fitting(size // workers, by_sample) * workers
+    smaller = fitting_batch_size(size // workers, by_sample) * workers
     if smaller == size:
         return settings, None
     text = (
         f"the recipe's {size:,} would take about {seconds(by_sample * size / workers)} a step; "
         f"--batch-size {size} profiles them"
     )
-    return _settings(request, batch_size=smaller), text
+    return _request_settings(request, batch_size=smaller), text
 
 
-def fitting(size: int, seconds_by_sample: float) -> int:
-    """Halve a batch until its step is short enough."""
+def fitting_batch_size(size: int, seconds_by_sample: float) -> int:
+    """Return the batch size, halved until its step is short enough."""
     while size > _SMALLEST and size * seconds_by_sample > _LONGEST_SECONDS:
         size //= 2
     return size

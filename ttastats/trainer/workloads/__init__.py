@@ -22,17 +22,17 @@ _NO_WORKLOADS = frozenset({_FOLDER / "__init__.py", _FOLDER / "contract.py"})
 
 
 @cache
-def load(name: str) -> Workload:
-    """Return a built-in workload by its name, or the one in a Python file."""
+def load_workload(name: str) -> Workload:
+    """Return a built-in workload by its name, or one defined in a Python file."""
     if name in BUILT_IN:
-        return _workload(name, _built_in(name))
+        return _workload_of(name, _built_in(name))
     path = Path(name)
     if path.suffix != ".py":
         raise TtastatsError(
             f"unknown workload {name!r}",
             remedy=f"Choose {', '.join(BUILT_IN)}, or give a Python file such as mine.py.",
         )
-    return _workload(path.stem.replace("_", "-"), _from_file(path))
+    return _workload_of(path.stem.replace("_", "-"), _from_file(path))
 
 
 def _built_in(name: str) -> ModuleType:
@@ -68,7 +68,7 @@ def _from_file(path: Path) -> ModuleType:
     return module
 
 
-def _workload(name: str, module: ModuleType) -> Workload:
+def _workload_of(name: str, module: ModuleType) -> Workload:
     missing = [word for word in REQUIRED if not hasattr(module, word)]
     if missing:
         raise TtastatsError(
@@ -78,13 +78,15 @@ def _workload(name: str, module: ModuleType) -> Workload:
         )
     path = Path(str(module.__file__))
     try:
-        return contract.workload(name, path.read_text("utf-8"), imported(path), vars(module))
+        return contract.make_workload(
+            name, path.read_text("utf-8"), imported_sources(path), vars(module)
+        )
     except TtastatsError as error:
         raise TtastatsError(error.what, where=str(module.__file__), remedy=error.remedy) from None
 
 
-def imported(path: Path) -> tuple[str, ...]:
-    """Return texts of the files that a file imports, and that those import, in a fixed order.
+def imported_sources(path: Path) -> tuple[str, ...]:
+    """Return the texts of all files that a file imports, directly or not, in a fixed order.
 
     Those in its folder, and the workloads that come with the trainer, describe a workload too. They
     are found in the text, so that what a function imports only when it is called counts, and what
@@ -93,13 +95,13 @@ def imported(path: Path) -> tuple[str, ...]:
     first = path.resolve()
     files, waiting = {first}, [first]
     while waiting:
-        new = set(_imported_by(waiting.pop(), first.parent)) - files - _NO_WORKLOADS
+        new = set(_imported_files(waiting.pop(), first.parent)) - files - _NO_WORKLOADS
         files |= new
         waiting += new
     return tuple(sorted(file.read_text("utf-8", "replace") for file in files - {first}))
 
 
-def _imported_by(path: Path, folder: Path) -> Iterator[Path]:
+def _imported_files(path: Path, folder: Path) -> Iterator[Path]:
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):  # nothing imports from it; it says so when it is run
@@ -107,15 +109,15 @@ def _imported_by(path: Path, folder: Path) -> Iterator[Path]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from _files(folder, alias.name)
+                yield from _module_files(folder, alias.name)
         elif isinstance(node, ast.ImportFrom):
             place = path.parents[node.level - 1] if node.level else folder
             for alias in node.names:
-                yield from _files(place, f"{node.module or ''}.{alias.name}".lstrip("."))
+                yield from _module_files(place, f"{node.module or ''}.{alias.name}".lstrip("."))
 
 
-def _files(folder: Path, name: str) -> Iterator[Path]:
-    """Yield the files that importing a dotted name runs; its last word need not be a module."""
+def _module_files(folder: Path, name: str) -> Iterator[Path]:
+    """Yield the files that importing a dotted name runs; the last part need not be a module."""
     if name.startswith(f"{_PACKAGE}."):
         folder, name = _FOLDER, name.removeprefix(f"{_PACKAGE}.")
     place, words = folder, name.split(".")

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from ttastats.base.errors import TtastatsError
 from ttastats.trainer.workloads import cifar10_files
-from ttastats.trainer.workloads.cifar10 import cropped
+from ttastats.trainer.workloads.cifar10 import mirror_and_crop
 from ttastats.trainer.workloads.contract import END, Data, Recipe
 
 RECIPE = Recipe(
@@ -49,17 +49,17 @@ _VIEWED = 2000  # images that are evaluated at once
 
 
 def check(folder: Path | None) -> None:
-    """Refuse a folder that does not hold the files."""
-    cifar10_files.find(folder)
+    """Raise an error if a folder does not hold the files of CIFAR-10."""
+    cifar10_files.find_files(folder)
 
 
 def data(folder: Path | None, device: torch.device, precision: str) -> Data:
-    """Return the images, standardised where they are trained on."""
-    images = cifar10_files.read(folder)
+    """Return the images; the training part is standardised on the device."""
+    images = cifar10_files.read_images(folder)
     mean, deviation = (torch.tensor(of).view(1, 3, 1, 1) for of in (_MEAN, _DEVIATION))
 
     def ready(pixels: Tensor) -> Tensor:
-        levels = pixels.to(device).to(dtype(precision)) / 255
+        levels = pixels.to(device).to(weight_dtype(precision)) / 255
         standard = (levels - mean.to(levels)) / deviation.to(levels)
         return standard.contiguous(memory_format=torch.channels_last)
 
@@ -73,13 +73,13 @@ def data(folder: Path | None, device: torch.device, precision: str) -> Data:
     )
 
 
-def dtype(precision: str) -> torch.dtype:
-    """Return the type of weights and images; bf16 comes by autocast."""
+def weight_dtype(precision: str) -> torch.dtype:
+    """Return the type of weights and images for a precision; bf16 uses autocast."""
     return torch.float16 if precision == "fp16" else torch.float32
 
 
 def first_mirrored(samples: int, seed: int, device: torch.device) -> Tensor:
-    """Return which images are mirrored in every even epoch; the others are in every odd one."""
+    """Return which images are mirrored in even epochs; the others are in odd ones."""
     rng = torch.Generator(device).manual_seed(seed)
     return torch.rand(samples, generator=rng, device=device) < 0.5
 
@@ -87,26 +87,29 @@ def first_mirrored(samples: int, seed: int, device: torch.device) -> Tensor:
 def batches(
     data: Data, rng: torch.Generator, epoch: int, batch_size: int, margin: int, seed: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield shifted images, of which those that were mirrored in the last epoch now are not."""
+    """Yield shifted images; each is mirrored in every second epoch."""
     images = data.train_inputs
     mirrored = first_mirrored(len(images), seed, images.device) ^ bool(epoch % 2)
     order = torch.randperm(len(images), generator=rng, device=images.device)
     for part in torch.split(order, batch_size):
         if len(part) == batch_size:
-            yield cropped(images[part], mirrored[part], margin, rng), data.train_targets[part]
+            yield (
+                mirror_and_crop(images[part], mirrored[part], margin, rng),
+                data.train_targets[part],
+            )
 
 
 def model(width: int, precision: str, workers: int, data: Data) -> nn.Module:
     """Return the network of three groups of two convolutions."""
-    alone(workers)
+    expect_one_worker(workers)
     net = Whitened((width, 4 * width, 4 * width), layers=2, norm_momentum=0.4)
     net.scale = 1 / net.head.in_features
     net.head.weight.data /= net.head.weight.data.std()
-    return net.to_see(data.train_inputs, dtype(precision))
+    return net.fit_whitening(data.train_inputs, weight_dtype(precision))
 
 
-def alone(workers: int) -> None:
-    """Refuse several workers: no part of these recipes says how they would share."""
+def expect_one_worker(workers: int) -> None:
+    """Raise an error for several workers, which these recipes do not support."""
     if workers > 1:
         raise TtastatsError(
             "supports one GPU only", where="--workers", remedy="Use cifar10 for several GPUs."
@@ -131,8 +134,8 @@ class Whitened(nn.Module):
         scores: Tensor = self.head(functional.max_pool2d(x, 3).flatten(1)) * self.scale
         return scores
 
-    def to_see(self, images: Tensor, dtype: torch.dtype) -> Whitened:
-        """Set what whitens by the images, and give the network in a precision but for its norms."""
+    def fit_whitening(self, images: Tensor, dtype: torch.dtype) -> Whitened:
+        """Set the whitening layer by the images, and convert all but the norms to a precision."""
         patches = functional.unfold(images[:_WHITENED_BY].float(), 2).transpose(1, 2).flatten(0, 1)
         values, vectors = torch.linalg.eigh(patches.T @ patches / len(patches))
         filters = (vectors / (values + 5e-4).sqrt()).T.reshape(12, 3, 2, 2)
@@ -149,8 +152,8 @@ class _Group(nn.Module):
 
     def __init__(self, channels_in: int, channels: int, layers: int, momentum: float) -> None:
         super().__init__()
-        inner = [_convolution(channels, channels) for _ in range(layers - 1)]
-        self.convolutions = nn.ModuleList([_convolution(channels_in, channels), *inner])
+        inner = [_identity_convolution(channels, channels) for _ in range(layers - 1)]
+        self.convolutions = nn.ModuleList([_identity_convolution(channels_in, channels), *inner])
         self.norms = nn.ModuleList(
             nn.BatchNorm2d(channels, eps=1e-12, momentum=momentum) for _ in range(layers)
         )
@@ -166,8 +169,8 @@ class _Group(nn.Module):
         return functional.gelu(x + before if len(self.norms) > 2 else x)
 
 
-def _convolution(channels_in: int, channels: int) -> nn.Conv2d:
-    """Return a convolution that hands on what it sees, as far as it has filters for it."""
+def _identity_convolution(channels_in: int, channels: int) -> nn.Conv2d:
+    """Return a convolution that starts as the identity, as far as it has filters."""
     layer = nn.Conv2d(channels_in, channels, 3, padding="same", bias=False)
     nn.init.dirac_(layer.weight.data[:channels_in])
     return layer
@@ -178,7 +181,7 @@ class _Muon(torch.optim.Optimizer):
 
     def __init__(self, filters: Sequence[Tensor], compiled: bool, **values: float) -> None:
         super().__init__(filters, values)
-        self._orthogonal = torch.compile(_orthogonal) if compiled else _orthogonal
+        self._orthogonal = torch.compile(_orthogonalise) if compiled else _orthogonalise
 
     @torch.no_grad()
     def step(self, _closure: None = None) -> None:  # type: ignore[override]
@@ -193,8 +196,8 @@ class _Muon(torch.optim.Optimizer):
                 weight.add_(moved.to(weight), alpha=-group["lr"])
 
 
-def _orthogonal(matrix: Tensor) -> Tensor:
-    """Bring all singular values near one by three steps of a quintic Newton-Schulz iteration."""
+def _orthogonalise(matrix: Tensor) -> Tensor:
+    """Return a matrix with singular values near one, by three Newton-Schulz steps."""
     wide = matrix.bfloat16()
     wide = wide.T if len(matrix) > matrix.shape[1] else wide
     wide = wide / (wide.norm() + 1e-7)
@@ -210,7 +213,7 @@ def optimizer(
     sgd_momentum: float, weight_decay: float, batch_size: int, whiten_bias_epochs: float,
     device: str, _compile: bool,
 ) -> list[torch.optim.Optimizer]:  # fmt: skip
-    """Return Muon for the filters, and SGD for biases and head; decay does not follow the rate."""
+    """Return Muon for the filters, and SGD for biases and head."""
     decay = weight_decay * batch_size
     norms = [norm.bias for norm in model.modules() if isinstance(norm, nn.BatchNorm2d)]
     filters = [weight for weight in model.groups.parameters() if weight.dim() == 4]
@@ -229,7 +232,7 @@ def optimizer(
 
 
 def schedule(epoch: float, epochs: float, group: dict[str, Any]) -> float:
-    """Return the share of the rate: down to zero, for the whitening's bias after three epochs."""
+    """Return the share of the learning rate: linear decay, the whitening bias after 3 epochs."""
     ends: float = group.get("ends", epochs)
     return max(0.0, 1 - epoch / ends)
 
@@ -239,10 +242,10 @@ def step(
     epoch: float, autocast: Callable[[], AbstractContextManager[Any]], label_smoothing: float,
     whiten_bias_epochs: float,
 ) -> Tensor:  # fmt: skip
-    """Take a step on the sum of the losses, and give their mean."""
+    """Take a step on the sum of the losses; return their mean."""
     model.whiten.bias.requires_grad_(epoch < whiten_bias_epochs)  # type: ignore[union-attr]
     with autocast():
-        losses = smoothed(model(inputs), targets, label_smoothing)
+        losses = smoothed_cross_entropy(model(inputs), targets, label_smoothing)
     torch.autograd.backward(losses.sum())
     for optimizer in optimizers:
         optimizer.step()
@@ -250,15 +253,15 @@ def step(
     return losses.mean()
 
 
-def smoothed(outputs: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
-    """Return the cross entropy of each sample with softened labels."""
+def smoothed_cross_entropy(outputs: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
+    """Return the cross entropy of each sample with label smoothing."""
     return functional.cross_entropy(
         outputs.float(), targets, label_smoothing=label_smoothing, reduction="none"
     )
 
 
 def evaluate(model: nn.Module, data: Data) -> float:
-    """Return the accuracy over six views: shifted to two corners or not, mirrored or not."""
+    """Return the accuracy averaged over six views: shifted or not, mirrored or not."""
 
     def both(images: Tensor) -> Tensor:
         scores: Tensor = model(images) + model(images.flip(-1))

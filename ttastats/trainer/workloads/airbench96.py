@@ -17,8 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from ttastats.trainer.workloads import airbench94
-from ttastats.trainer.workloads.airbench94 import Whitened, alone, first_mirrored, smoothed
-from ttastats.trainer.workloads.cifar10 import cropped, with_hole
+from ttastats.trainer.workloads.airbench94 import (
+    Whitened,
+    expect_one_worker,
+    first_mirrored,
+    smoothed_cross_entropy,
+)
+from ttastats.trainer.workloads.cifar10 import cut_out, mirror_and_crop
 from ttastats.trainer.workloads.contract import END, Data, Recipe
 
 RECIPE = Recipe(
@@ -49,7 +54,7 @@ check, data, evaluate = airbench94.check, airbench94.data, airbench94.evaluate
 def batches(
     data: Data, rng: torch.Generator, batch_size: int, margin: int, hole: int, seed: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield batches for ever: one begins with what remains of an epoch and ends with the next."""
+    """Yield batches endlessly; one may hold the end of an epoch and the start of the next."""
     images, device = data.train_inputs, data.train_inputs.device
     mirrored = first_mirrored(len(images), seed, device)
     which, flips = torch.empty(0, dtype=torch.long, device=device), mirrored[:0]
@@ -59,8 +64,8 @@ def batches(
         while len(which) >= batch_size:
             part, which = which[:batch_size], which[batch_size:]
             flip, flips = flips[:batch_size], flips[batch_size:]
-            some = cropped(images[part], flip, margin, rng)
-            yield with_hole(some, hole, rng), data.train_targets[part]
+            some = mirror_and_crop(images[part], flip, margin, rng)
+            yield cut_out(some, hole, rng), data.train_targets[part]
         mirrored = ~mirrored
 
 
@@ -77,14 +82,14 @@ class _Filtered(nn.Module):
 
 
 def model(width: int, precision: str, workers: int, data: Data, _compile: bool) -> nn.Module:
-    """Return groups of three convolutions, and a proxy with groups of two."""
-    alone(workers)
+    """Return groups of three convolutions, and a proxy model with groups of two."""
+    expect_one_worker(workers)
     main = Whitened((width, 3 * width, 4 * width), layers=3, norm_momentum=0.1)
     proxy = Whitened((width // 4, width // 2, width // 2), layers=2, norm_momentum=0.1)
     for net in (main, proxy):
         net.scale = 1 / 9
         net.whiten.bias.data.zero_()  # type: ignore[union-attr]
-        net.to_see(data.train_inputs, airbench94.dtype(precision))
+        net.fit_whitening(data.train_inputs, airbench94.weight_dtype(precision))
     proxy.whiten.bias.requires_grad_(False)  # type: ignore[union-attr]
     small: Any = torch.compile(proxy, dynamic=False) if _compile else proxy
     return _Filtered(main, small)
@@ -99,8 +104,8 @@ class _Lookahead(torch.optim.SGD):
         self._slow: list[Tensor] = []
 
     @torch.no_grad()
-    def draw_back(self, weight: float) -> None:
-        """Mix the slow mean, of this weight, with the weights, and go on from there."""
+    def pull_to_slow(self, weight: float) -> None:
+        """Mix the slow weights, at this share, into the weights, and update the slow weights."""
         self._slow = self._slow or [part.clone() for part in self._fast]
         for slow, fast in zip(self._slow, self._fast, strict=True):
             slow.lerp_(fast, 1 - weight)
@@ -111,7 +116,7 @@ def optimizer(
     model: _Filtered, lr: float, weight_decay: float, momentum: float, bias_factor: float,
     batch_size: int, device: str,
 ) -> list[torch.optim.Optimizer]:  # fmt: skip
-    """Return SGD for the network and the proxy, with a higher rate for biases of norms."""
+    """Return SGD for the network and its proxy, with a higher rate for norm biases."""
     # A gradient that stays the same moves a weight by so much more than its rate in the end.
     scale = 1024 * (1 + 1 / (1 - momentum))
     decay = weight_decay * batch_size / scale
@@ -130,7 +135,7 @@ def optimizer(
 
 
 def schedule(epoch: float, epochs: float) -> float:
-    """Return the share of the rate: from 0.2 up to 1 in a tenth of the time, then down to zero."""
+    """Return the share of the learning rate: warm-up from 0.2 for a tenth, then linear decay."""
     done = epoch / epochs
     return 0.2 + 8 * done if done < 0.1 else max(0.0, (1 - done) / 0.9)
 
@@ -140,11 +145,11 @@ def step(
     step: int, autocast: Callable[[], AbstractContextManager[Any]], label_smoothing: float,
     whiten_bias_epochs: float, hardest: float, proxy_every: int, epochs: float,
 ) -> Tensor:  # fmt: skip
-    """Let the proxy choose, and at every fourth step learn; then train on what it chose."""
+    """Train on the hardest samples, chosen by the proxy, which itself learns every fourth step."""
     main, proxy = optimizers
     learns = step % proxy_every == 0
     with torch.set_grad_enabled(learns), autocast():
-        losses = smoothed(model.proxy(inputs), targets, label_smoothing)
+        losses = smoothed_cross_entropy(model.proxy(inputs), targets, label_smoothing)
     chosen = losses.topk(int(hardest * len(losses))).indices
     if learns:
         torch.autograd.backward(losses[chosen].sum())
@@ -152,7 +157,7 @@ def step(
         proxy.zero_grad()
     model.main.whiten.bias.requires_grad_(epoch < whiten_bias_epochs)  # type: ignore[union-attr]
     with autocast():
-        losses = smoothed(model(inputs[chosen]), targets[chosen], label_smoothing)
+        losses = smoothed_cross_entropy(model(inputs[chosen]), targets[chosen], label_smoothing)
     torch.autograd.backward(losses.sum())
     main.step()
     main.zero_grad()

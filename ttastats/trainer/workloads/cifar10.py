@@ -41,13 +41,13 @@ _SIDE, _MARGIN, _HOLE = 32, 4, 8
 
 
 def check(folder: Path | None) -> None:
-    """Refuse a folder that does not hold the files."""
-    cifar10_files.find(folder)
+    """Raise an error if a folder does not hold the files of CIFAR-10."""
+    cifar10_files.find_files(folder)
 
 
 def data(folder: Path | None, device: torch.device) -> Data:
-    """Return the images of a folder, standardised per channel by the training part alone."""
-    images = cifar10_files.read(folder)
+    """Return the images, standardised per channel by the training part alone."""
+    images = cifar10_files.read_images(folder)
     train = images.train_inputs.to(device).float()  # bytes are a quarter of what they become
     test = images.eval_inputs.to(device).float()
     mean = train.mean(dim=(0, 2, 3), keepdim=True)
@@ -63,18 +63,18 @@ def data(folder: Path | None, device: torch.device) -> Data:
 
 
 def dummy(samples: int) -> tuple[Tensor, Tensor]:
-    """Return meaningless samples of the right shape."""
+    """Return random samples of the right shape."""
     return torch.randn(samples, 3, _SIDE, _SIDE), torch.zeros(samples, dtype=torch.long)
 
 
 def augment(inputs: Tensor, rng: torch.Generator) -> Tensor:
-    """Crop each image from a mirrored margin, mirror every second one, and cut a hole."""
+    """Return images randomly cropped, mirrored, and with a square cut out."""
     mirrored = torch.rand(len(inputs), generator=rng, device=inputs.device) < 0.5
-    return with_hole(cropped(inputs, mirrored, _MARGIN, rng), _HOLE, rng)
+    return cut_out(mirror_and_crop(inputs, mirrored, _MARGIN, rng), _HOLE, rng)
 
 
-def cropped(images: Tensor, mirrored: Tensor, margin: int, rng: torch.Generator) -> Tensor:
-    """Mirror some images, and crop each from a mirrored margin."""
+def mirror_and_crop(images: Tensor, mirrored: Tensor, margin: int, rng: torch.Generator) -> Tensor:
+    """Return images, some of them mirrored, each cropped at random from a reflected margin."""
     samples, device = len(images), images.device
     corner = torch.randint(0, 2 * margin + 1, (2, samples, 1, 1), generator=rng, device=device)
     along = torch.arange(_SIDE, device=device)
@@ -85,8 +85,8 @@ def cropped(images: Tensor, mirrored: Tensor, margin: int, rng: torch.Generator)
     return padded[which, corner[0] + rows, corner[1] + columns].permute(0, 3, 1, 2)
 
 
-def with_hole(images: Tensor, side: int, rng: torch.Generator) -> Tensor:
-    """Cut a square out of each image, anywhere inside."""
+def cut_out(images: Tensor, side: int, rng: torch.Generator) -> Tensor:
+    """Return images with a random square set to zero."""
     samples, device = len(images), images.device
     hole = torch.randint(0, _SIDE - side + 1, (2, samples, 1, 1), generator=rng, device=device)
     along = torch.arange(_SIDE, device=device)

@@ -36,12 +36,12 @@ _ALLOWED = {
 Samples = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 
-def read(folder: Path | None) -> Data:
-    """Return the images of a folder, or of the folder of either version inside it.
+def read_images(folder: Path | None) -> Data:
+    """Return the images of CIFAR-10 in a folder, in the binary or the Python version.
 
     Inputs are pixels, (samples, 3, 32, 32) bytes, and targets the numbers of classes.
     """
-    train_paths, test_path, read_file = find(folder)
+    train_paths, test_path, read_file = find_files(folder)
     parts = zip(*map(read_file, train_paths), strict=True)
     train, test = tuple(map(np.concatenate, parts)), read_file(test_path)
     notes = [
@@ -56,7 +56,7 @@ def read(folder: Path | None) -> Data:
     return Data(x, y, eval_x, eval_y, tuple(notes))
 
 
-def find(folder: Path | None) -> tuple[Sequence[Path], Path, Callable[[Path], Samples]]:
+def find_files(folder: Path | None) -> tuple[Sequence[Path], Path, Callable[[Path], Samples]]:
     """Return the training files, the test file, and the function that reads either."""
     if folder is None:
         raise TtastatsError(
@@ -80,24 +80,24 @@ def find(folder: Path | None) -> tuple[Sequence[Path], Path, Callable[[Path], Sa
 
 def read_binary(path: Path) -> Samples:
     """Return the images of a binary file: records of a label and 3,072 pixels."""
-    content = np.frombuffer(_content(path), dtype=np.uint8)
+    content = np.frombuffer(_file_content(path), dtype=np.uint8)
     if not content.size or content.size % _RECORD:
-        raise _damaged(path, f"{content.size:,} bytes are not a whole number of images")
+        raise _damaged_error(path, f"{content.size:,} bytes are not a whole number of images")
     records = content.reshape(-1, _RECORD)
     return records[:, 1:].reshape(-1, 3, 32, 32), records[:, 0].astype(np.int64)
 
 
 def read_pickle(path: Path) -> Samples:
     """Return the images of a file of the Python version."""
-    content = _content(path)
+    content = _file_content(path)
     try:
         fields = _ArrayUnpickler(io.BytesIO(content), encoding="bytes").load()
         pixels = np.asarray(fields[b"data"], dtype=np.uint8).reshape(-1, 3, 32, 32)
         labels = np.asarray(fields[b"labels"], dtype=np.int64)
     except (pickle.UnpicklingError, EOFError, LookupError, TypeError, ValueError) as error:
-        raise _damaged(path, f"cannot be unpickled: {error}") from error
+        raise _damaged_error(path, f"cannot be unpickled: {error}") from error
     if len(labels) != len(pixels):
-        raise _damaged(path, f"{len(pixels):,} images have {len(labels):,} labels")
+        raise _damaged_error(path, f"{len(pixels):,} images have {len(labels):,} labels")
     return pixels, labels
 
 
@@ -111,12 +111,12 @@ class _ArrayUnpickler(pickle.Unpickler):
         return super().find_class(module.replace("numpy.core", "numpy._core"), name)
 
 
-def _content(path: Path) -> bytes:
+def _file_content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise _damaged(path, error.strerror or str(error)) from error
+        raise _damaged_error(path, error.strerror or str(error)) from error
 
 
-def _damaged(path: Path, what: str) -> TtastatsError:
+def _damaged_error(path: Path, what: str) -> TtastatsError:
     return TtastatsError(what, where=str(path), remedy=f"Download it again from {_SOURCE}")

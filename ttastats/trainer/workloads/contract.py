@@ -123,7 +123,7 @@ class Recipe:
         self.values: dict[str, Value] = {**first, **values}
 
     def with_defaults(self, hooks: Container[str]) -> Recipe:
-        """Return recipe with what it does not say; `hooks` are those that its file defines."""
+        """Return the recipe completed by default values; `hooks` are those its file defines."""
         values = {**_DEFAULTS}
         for part, of_part in _DEFAULTS_OF.items():
             values |= {} if part in hooks else of_part
@@ -141,7 +141,7 @@ class Recipe:
         return (*self.values, "lr")
 
     def complete(self, changes: Mapping[str, Value]) -> dict[str, Value]:
-        """Return all values of a run: those of the recipe, but for what is changed.
+        """Return all values of a run: those of the recipe with the changes.
 
         A schedule that would end before the run may is stretched, unless it is set itself.
         """
@@ -173,8 +173,8 @@ class Recipe:
             )
         return values
 
-    def read(self, name: str, text: str) -> Value:
-        """Read a value as it is written after `--set NAME=`; it is of the kind of the default."""
+    def parse_value(self, name: str, text: str) -> Value:
+        """Return the value of `--set NAME=`, in the type of the default."""
         if name not in self.names:
             self.complete({name: text})
         default = self.values.get(name, 0.0)
@@ -207,28 +207,28 @@ class Data:
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return the four tensors."""
+        """Return the four tensors of training and evaluation samples."""
         return self.train_inputs, self.train_targets, self.eval_inputs, self.eval_targets
 
-    def on(self, device: torch.device) -> Data:
-        """Return the same data in the memory of a device."""
+    def to_device(self, device: torch.device) -> Data:
+        """Return the data in the memory of a device."""
         inputs, targets, eval_inputs, eval_targets = (tensor.to(device) for tensor in self.tensors)
         raw = self.raw or self.tensors
         return Data(inputs, targets, eval_inputs, eval_targets, self.notes, raw, self.test)
 
-    def seen(self) -> Data:
-        """Return the samples that may be looked at while a run lasts."""
+    def without_test(self) -> Data:
+        """Return the data without the test part, which no run may look at."""
         return replace(self, test=None)
 
-    def tested(self, device: torch.device) -> Data | None:
-        """Return the test part in place of what was evaluated before, on the device."""
+    def test_data(self, device: torch.device) -> Data | None:
+        """Return the data with the test part as evaluation samples, on the device, or None."""
         if self.test is None:
             return None
         inputs, targets = (tensor.to(device) for tensor in self.test)
         return replace(self, eval_inputs=inputs, eval_targets=targets, test=None)
 
-    def first(self, train: int, evaluation: int) -> Data:
-        """Return some of the samples."""
+    def first_samples(self, train: int, evaluation: int) -> Data:
+        """Return the first training and evaluation samples."""
         training = (self.train_inputs[:train], self.train_targets[:train])
         return Data(*training, self.eval_inputs[:evaluation], self.eval_targets[:evaluation])
 
@@ -260,12 +260,12 @@ class Hook:
             **{parameter: known[name] for parameter, name in self.parameters if name in known}
         )
 
-    def names(self, word: str) -> bool:
-        """Return whether the function asks for something."""
+    def takes(self, word: str) -> bool:
+        """Return whether the function takes a parameter of this name."""
         return any(name == word for _, name in self.parameters or ())
 
 
-def hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
+def make_hook(name: str, function: Callable[..., Any], recipe: Recipe) -> Hook:
     """Return a function as the hook of a name, with its parameters resolved."""
     given = HOOKS[name]
     try:
@@ -330,10 +330,10 @@ class Workload:
     evaluate: Hook | None = None
 
 
-def workload(
+def make_workload(
     name: str, source: str, imported: Sequence[str], namespace: Mapping[str, Any]
 ) -> Workload:
-    """Return the workload that the names of a file define."""
+    """Return the workload defined by the names in a file."""
     recipe = namespace["RECIPE"]
     if not isinstance(recipe, Recipe):
         raise TtastatsError("RECIPE is not a Recipe")
@@ -344,7 +344,7 @@ def workload(
             remedy="Set train_samples=... and eval_samples=... in RECIPE, or remove dummy.",
         )
     functions = {**_OWN_WAYS, **{word: namespace[word] for word in HOOKS if word in namespace}}
-    hooks = {word: hook(word, function, recipe) for word, function in functions.items()}
+    hooks = {word: make_hook(word, function, recipe) for word, function in functions.items()}
     digest = hashlib.sha256("\0".join((source, *imported)).encode()).hexdigest()
     return Workload(
         name=name,

@@ -18,15 +18,15 @@ from ttastats.base.errors import TtastatsError
 from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
 
 
-def _scikit_learn() -> Path:
-    """Find scikit-learn without importing it, which takes as long as to import PyTorch."""
+def _scikit_learn_folder() -> Path:
+    """Return the folder of scikit-learn without importing it, which is slow."""
     spec = importlib.util.find_spec("sklearn")
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn")
     return Path(spec.origin).parent
 
 
-_FILE = _scikit_learn() / "datasets" / "data" / "digits.csv.gz"
+_FILE = _scikit_learn_folder() / "datasets" / "data" / "digits.csv.gz"
 _TRAIN, _EVAL = 1198, 599
 
 RECIPE = Recipe(
@@ -48,21 +48,21 @@ RECIPE = Recipe(
 )
 
 
-def images() -> tuple[Tensor, Tensor]:
-    """Return grey levels, shape (1797, 64), and digits as scikit-learn's `load_digits` does."""
+def load_images() -> tuple[Tensor, Tensor]:
+    """Return grey levels, shape (1797, 64), and digits, as scikit-learn's `load_digits` does."""
     rows = torch.from_numpy(np.loadtxt(_FILE, delimiter=","))
     return rows[:, :-1], rows[:, -1].long()
 
 
 def check(test_samples: int) -> None:
-    """Refuse a test part that leaves nothing to decide by."""
+    """Raise an error if the test part leaves no samples to evaluate."""
     if not 0 <= test_samples < _EVAL:
         raise TtastatsError(f"must be from 0 to {_EVAL - 1}", where="--set test_samples")
 
 
 def data(_folder: Path | None = None, test_samples: int = 0) -> Data:
-    """Return the images, standardised by the mean and deviation of the training part alone."""
-    levels, targets = images()
+    """Return the images, standardised by the training part alone."""
+    levels, targets = load_images()
     inputs = levels.float().reshape(-1, 1, 8, 8)
     train, held_out = inputs[:_TRAIN], inputs[_TRAIN:]
     mean, deviation = train.mean(), train.std()
@@ -79,12 +79,12 @@ def data(_folder: Path | None = None, test_samples: int = 0) -> Data:
 
 
 def dummy(samples: int) -> tuple[Tensor, Tensor]:
-    """Return meaningless samples of the right shape."""
+    """Return random samples of the right shape."""
     return torch.randn(samples, 1, 8, 8), torch.zeros(samples, dtype=torch.long)
 
 
 def augment(inputs: Tensor, rng: torch.Generator) -> Tensor:
-    """Shift each image by up to one pixel either way."""
+    """Return images shifted by up to one pixel in each direction."""
     samples, _, height, width = inputs.shape
     shifts = torch.randint(0, 3, (2, samples), generator=rng, device=inputs.device)
     rows = shifts[0, :, None, None] + torch.arange(height, device=inputs.device)[:, None]
@@ -95,7 +95,7 @@ def augment(inputs: Tensor, rng: torch.Generator) -> Tensor:
 
 
 def model(width: int) -> nn.Module:
-    """Return a stem and three residual blocks of `width`, twice and four times the channels."""
+    """Return a small residual network: a stem and three residual blocks."""
     return nn.Sequential(
         nn.Conv2d(1, width, 3, padding=1, bias=False),
         nn.BatchNorm2d(width),

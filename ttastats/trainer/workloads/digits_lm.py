@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from ttastats.trainer.workloads import gpt
 from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
-from ttastats.trainer.workloads.digits import images
+from ttastats.trainer.workloads.digits import load_images
 
 _TRAIN, _EVAL = 1198, 599
 _PIXELS, _LEVELS = 64, 17
@@ -42,15 +42,15 @@ RECIPE = Recipe(
 
 
 def data(_folder: Path | None = None) -> Data:
-    """Return the pixels to read, shifted by one, and the pixels to foretell."""
-    levels, _ = images()
+    """Return the pixels as input sequences, and the next pixels as targets."""
+    levels, _ = load_images()
     pixels = levels.long()
     before = functional.pad(pixels[:, :-1], (1, 0), value=_START)
     return Data(before[:_TRAIN], pixels[:_TRAIN], before[_TRAIN:], pixels[_TRAIN:])
 
 
 def dummy(samples: int) -> tuple[Tensor, Tensor]:
-    """Return meaningless samples of the right shape."""
+    """Return random samples of the right shape."""
     tokens = torch.randint(0, _LEVELS, (samples, _PIXELS))
     return tokens, tokens.clone()
 
@@ -64,6 +64,6 @@ def score(outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 def model(width: int) -> nn.Module:
-    """Return a decoder of two layers with heads 8 wide, or one head if `width` is no multiple."""
+    """Return a decoder of two layers with heads 8 wide, or one head."""
     head_width = width if width % _HEAD_WIDTH else _HEAD_WIDTH
     return gpt.Decoder(_LEVELS + 1, _LEVELS, _PIXELS, width, _LAYERS, head_width)

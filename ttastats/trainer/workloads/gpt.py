@@ -43,19 +43,19 @@ RECIPE = Recipe(
 
 
 def check(folder: Path | None, context: int) -> None:
-    """Refuse a text that is too short."""
-    _parts(folder, context)
+    """Raise an error if the text is too short."""
+    _split_text(folder, context)
 
 
 def data(folder: Path | None, context: int) -> Data:
     """Return windows of bytes, each with the bytes that come next."""
-    train, held_out = _parts(folder, context)
-    return Data(*_windows(train, context), *_windows(held_out, context))
+    train, held_out = _split_text(folder, context)
+    return Data(*_cut_windows(train, context), *_cut_windows(held_out, context))
 
 
-def _parts(folder: Path | None, context: int) -> tuple[Tensor, Tensor]:
-    """Return the text to learn from, and the last tenth."""
-    text = torch.from_numpy(np.frombuffer(_text(folder), np.uint8).copy())
+def _split_text(folder: Path | None, context: int) -> tuple[Tensor, Tensor]:
+    """Return the training text, and the last tenth for evaluation."""
+    text = torch.from_numpy(np.frombuffer(_read_text(folder), np.uint8).copy())
     cut = len(text) - len(text) // 10
     if len(text) - cut <= context:
         raise TtastatsError(
@@ -66,7 +66,7 @@ def _parts(folder: Path | None, context: int) -> tuple[Tensor, Tensor]:
     return text[:cut], text[cut:]
 
 
-def _text(folder: Path | None) -> bytes:
+def _read_text(folder: Path | None) -> bytes:
     if folder is None:
         from pydoc_data.topics import topics  # half a megabyte that no other workload needs
 
@@ -75,8 +75,8 @@ def _text(folder: Path | None) -> bytes:
     return b"\n".join(path.read_bytes() for path in files)
 
 
-def _windows(text: Tensor, context: int) -> tuple[Tensor, Tensor]:
-    """Return a text in pieces of one length, and the same one byte later."""
+def _cut_windows(text: Tensor, context: int) -> tuple[Tensor, Tensor]:
+    """Return a text cut into windows of equal length, and the same one byte later."""
     whole = (len(text) - 1) // context * context
     inputs, targets = (text[start : whole + start].view(-1, context).long() for start in (0, 1))
     return inputs, targets
@@ -85,7 +85,7 @@ def _windows(text: Tensor, context: int) -> tuple[Tensor, Tensor]:
 def batches(
     data: Data, rng: torch.Generator, batch_size: int, context: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the text once, in windows that begin elsewhere in every epoch."""
+    """Yield the text once, in windows that start at another offset in every epoch."""
     text, device = data.train_inputs.flatten(), data.train_inputs.device
     start = int(torch.randint(context, (), generator=rng, device=device))
     inputs, targets = (text.roll(-by).view(-1, context) for by in (start, start + 1))
@@ -101,13 +101,13 @@ def loss(outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 def score(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Return the nats per token of each window."""
+    """Return the mean cross entropy of each window, in nats per token."""
     nats = functional.cross_entropy(outputs.transpose(1, 2).float(), targets, reduction="none")
     return nats.double().mean(dim=1)
 
 
 def model(width: int, layers: int, heads: int, context: int, dropout: float) -> nn.Module:
-    """Return the network, what its layers add to the rest made small at first."""
+    """Return the network, with residual layers initialised small."""
     if width % heads:
         raise TtastatsError(f"width {width} is not divisible by {heads} heads", where="--set heads")
     net = Decoder(_BYTES, _BYTES, context, width, layers, width // heads, dropout)
@@ -137,7 +137,7 @@ class Decoder(nn.Module):
         nn.init.normal_(self.places, std=0.02)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return the scores at every place."""
+        """Return the scores of the next byte at every position."""
         inner = self.layers(self.drop(self.tokens(tokens) + self.places))
         levels: Tensor = self.levels(self.norm(inner))
         return levels
