@@ -115,28 +115,36 @@ class Command(TyperCommand):
     def format_options(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """Write examples, arguments and options."""
         super().format_epilog(ctx, formatter)
-        whole = not self._is_long(super().get_params(ctx)) or ctx.meta.get("help_all")
-        sections = self.sections(ctx) if whole else self._usual(ctx, formatter.width)
-        for title, records in sections.items():
+        width = None if ctx.meta.get("help_all") else formatter.width
+        for title, records in self.sections(ctx, width).items():
             with formatter.section(title):
                 formatter.write_dl(records)
 
-    def _usual(self, ctx: typer.Context, width: int) -> dict[str, list[tuple[str, str]]]:
-        """Return the arguments, the options of this command alone, and what most need of others."""
+    def sections(
+        self, ctx: typer.Context, width: int | None = None
+    ) -> dict[str, list[tuple[str, str]]]:
+        """Return arguments and options with their help; of many, those commands share by groups.
+
+        With a `width`, of many only those of this command and what most need, in a line each.
+        """
         params = {str(each.name): each for each in self.get_params(ctx)}
-        shared = {name for names in _OPTIONS.values() for name in names}
-        alone = [name for name in params if name not in shared]
-        names = [*alone, *(name for name in _USUAL if name in params), "help_all"]
-        records = {name: params[name].get_help_record(ctx) for name in names}
-        options = {
-            n: each[0] for n, each in records.items() if params[n].param_type_name == "option"
-        }
-        room = width - 4 - max(map(len, options.values()))
-        short = [(head, _in_a_line(params[name].help, room)) for name, head in options.items()]
-        return {
-            "Arguments": [each for name, each in records.items() if name not in options],
-            "Most used": short,
-        }
+        records = {name: r for name, each in params.items() if (r := each.get_help_record(ctx))}
+        arguments = [n for n in records if params[n].param_type_name == "argument"]
+        groups = {"Options": [name for name in records if name not in arguments]}
+        if "help_all" in params:
+            grouped = {
+                title: [n for n in names if n in records] for title, names in _OPTIONS.items()
+            }
+            shared = {name for names in grouped.values() for name in names}
+            alone = [name for name in groups["Options"] if name not in shared]
+            if width is not None:
+                names = [*alone, *(name for name in _USUAL if name in params), "help_all"]
+                room = width - 4 - max(len(records[name][0]) for name in names)
+                short = {n: (records[n][0], _in_a_line(params[n].help, room)) for n in names}
+                records, alone, grouped = records | short, [], {"Most used": names}
+            groups = {"Options": alone} | grouped
+        groups = {"Arguments": arguments} | groups
+        return {title: [records[n] for n in names] for title, names in groups.items() if names}
 
     @staticmethod
     def _is_long(params: list[Any]) -> bool:
@@ -159,21 +167,6 @@ class Command(TyperCommand):
         how: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
         how |= {"help": f"Show all {listed} options.", "callback": print_all}
         return [*params, TyperOption(param_decls=["--help-all"], **how)]
-
-    def sections(self, ctx: typer.Context) -> dict[str, list[tuple[str, str]]]:
-        """Return arguments and options with their help; of many, those commands share by groups."""
-        helps = {str(each.name): (each, each.get_help_record(ctx)) for each in self.get_params(ctx)}
-        rows = {name: record for name, (_, record) in helps.items() if record}
-        sections = {
-            "Arguments": [n for n in rows if helps[n][0].param_type_name == "argument"],
-            "Options": [n for n in rows if helps[n][0].param_type_name != "argument"],
-        }
-        if self._is_long(self.get_params(ctx)):
-            grouped = {title: [n for n in names if n in rows] for title, names in _OPTIONS.items()}
-            listed = {name for names in grouped.values() for name in names}
-            sections["Options"] = [n for n in sections["Options"] if n not in listed]
-            sections |= grouped
-        return {title: [rows[n] for n in names] for title, names in sections.items() if names}
 
     def format_epilog(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """Write nothing: the examples stand before the options."""

@@ -24,11 +24,6 @@ def shared(a: pl.DataFrame, b: pl.DataFrame) -> pl.Series:
     return ours.filter(ours.is_in(theirs.implode())).drop_nulls().unique()
 
 
-def of_content(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:
-    """Return the runs of these contents."""
-    return runs.filter(_CONTENT.is_in(content.implode()))
-
-
 def without(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:
     """Return the runs of other contents."""
     return runs.filter(~_CONTENT.is_in(content.implode()).fill_null(value=False))
@@ -48,8 +43,9 @@ def remark(
     groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]], both: pl.Series
 ) -> Iterator[Note]:
     """Name the runs that both sides of some groups have: of a difference they say nothing."""
+    of_both = _CONTENT.is_in(both.implode())
     counts = [
-        (name, of_content(pl.concat([a, b], how="diagonal_relaxed"), both)) for name, a, b in groups
+        (name, pl.concat([a, b], how="diagonal_relaxed").filter(of_both)) for name, a, b in groups
     ]
     counts = [(name, runs) for name, runs in counts if not runs.is_empty()]
     if not counts:
