@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
@@ -17,6 +17,9 @@ from ttastats.base.stores import Place
 from ttastats.output.plots import fonts, renderer, theme
 from ttastats.output.plots.names import LINE, NAME, fitting
 from ttastats.report.render import as_html
+
+if TYPE_CHECKING:
+    from ttastats.output.plots.plot import Plot
 
 #: CSS pixels to the inch; SVG and HTML count in them, PDF in points.
 _PIXELS, _POINTS = 96.0, 72.0
@@ -36,34 +39,6 @@ plots.forEach((plot, n) => vegaEmbed(`#plot-${n}`, plot, how));
 """
 
 
-class Drawable(Protocol):
-    """What is drawn: a `Plot`, which cannot be named here, since it is drawn by this module."""
-
-    @property
-    def kind(self) -> str:
-        """Return the kind of plot."""
-        ...
-
-    @property
-    def benchmark(self) -> str | None:
-        """Return the one benchmark it shows, None for several."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """Return what stands above it."""
-        ...
-
-    @property
-    def caption(self) -> str:
-        """Return what its marks mean."""
-        ...
-
-    def specification(self, **config: Any) -> dict[str, Any]:
-        """Return the Vega-Lite specification with its data; `config` is of `theme.config`."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Style:
     """How a plot is to look: its whole width in CSS pixels, with or without its title."""
@@ -73,13 +48,13 @@ class Style:
     dpi: float = 2 * _PIXELS
 
 
-def svg(plots: Sequence[Drawable], look: Style | None = None) -> str:
+def svg(plots: Sequence[Plot], look: Style | None = None) -> str:
     """Return SVG of the true size with the glyphs it needs; several are stacked."""
     stacked = _on_white(_stacked(plots, look or Style()))
     return fonts.embedded(_sized(stacked, 1 / _PIXELS, "in"))
 
 
-def png(plots: Sequence[Drawable], look: Style | None = None) -> bytes:
+def png(plots: Sequence[Plot], look: Style | None = None) -> bytes:
     """Return PNG."""
     look = look or Style()
     stacked = _on_white(_stacked(plots, look))
@@ -87,7 +62,7 @@ def png(plots: Sequence[Drawable], look: Style | None = None) -> bytes:
     return renderer.call("svg_to_png", stacked, scale=_POINTS / _PIXELS, ppi=look.dpi)
 
 
-def pdf(plots: Sequence[Drawable], look: Style | None = None) -> bytes:
+def pdf(plots: Sequence[Plot], look: Style | None = None) -> bytes:
     """Return PDF of the true size, its fonts embedded."""
     # The converter takes a pixel for a point, so the size is said in points.
     stacked = _sized(_stacked(plots, look or Style()), _POINTS / _PIXELS, "")
@@ -100,14 +75,16 @@ def _on_white(drawn: str) -> str:
     return f'{drawn[:head]}<rect width="100%" height="100%" fill="white"/>{drawn[head:]}'
 
 
-def _stacked(plots: Sequence[Drawable], look: Style) -> str:
+def _stacked(plots: Sequence[Plot], look: Style) -> str:
     """Return one SVG of plots below each other, sizes in pixels."""
     placed, top, widest = [], 0.0, 0.0
     for n, plot in enumerate(plots):
         laid_out = renderer.call("vegalite_to_svg", specification(plot, look)).decode()
         # Every clip and gradient gets a name that no other plot of the file has.
         drawn = _NAME.sub(rf"\g<1>p{n}-", laid_out)
-        described = _described(drawn, plot)
+        # What programs that read aloud look for.
+        texts = f"<title>{escape(plot.title)}</title><desc>{escape(plot.caption)}</desc>"
+        described = drawn.replace(">", f' role="img">{texts}', 1)
         if len(plots) == 1:
             return described
         width, height = (float(size) for size in _SIZE.findall(drawn)[0])
@@ -117,7 +94,7 @@ def _stacked(plots: Sequence[Drawable], look: Style) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(placed)}</svg>'
 
 
-def html(plots: Sequence[Drawable], look: Style | None = None) -> str:
+def html(plots: Sequence[Plot], look: Style | None = None) -> str:
     """Return a page with some plots that needs no network: programs and data are in it."""
     look = look or Style()
     return as_html.fill_html(
@@ -128,7 +105,7 @@ def html(plots: Sequence[Drawable], look: Style | None = None) -> str:
     )
 
 
-def specification(plot: Drawable, look: Style) -> dict[str, Any]:
+def specification(plot: Plot, look: Style) -> dict[str, Any]:
     """Return the specification for one width; a narrow plot has smaller letters."""
     narrow = look.width < 1.5 * theme.COLUMN
     size = 9.5 if narrow else 11.0
@@ -220,17 +197,13 @@ def _fewer_columns(view: dict[str, Any], width: float, size: float) -> dict[str,
     encoding = dict(view.get("encoding", {}))
     for channel, how in encoding.items():
         legend = how.get("legend") if isinstance(how, dict) else None
-        if legend and (names := _names(how)):
+        domain = how.get("scale", {}).get("domain", ()) if legend else ()
+        if names := [name for name in domain if isinstance(name, str)]:
             longest = max(fonts.width(name, size) for name in names)
             most = max(1, int(width / (longest + _SYMBOL)))
             columns = min(legend.get("columns", len(names)), most)
             encoding[channel] = how | {"legend": legend | {"columns": columns, "labelLimit": width}}
     return view | {"encoding": encoding} if encoding else view
-
-
-def _names(how: dict[str, Any]) -> list[str]:
-    """Return the names that a channel shows."""
-    return [name for name in how.get("scale", {}).get("domain", ()) if isinstance(name, str)]
 
 
 def _sized(drawn: str, factor: float, unit: str) -> str:
@@ -243,14 +216,7 @@ def _sized(drawn: str, factor: float, unit: str) -> str:
     return re.sub(r'\b(width|height)="([\d.]+)"', length, drawn[:head]) + drawn[head:]
 
 
-def _described(drawn: str, plot: Drawable) -> str:
-    """Return an SVG with what programs that read aloud look for."""
-    head = drawn.index(">")
-    texts = f"<title>{escape(plot.title)}</title><desc>{escape(plot.caption)}</desc>"
-    return f'{drawn[:head]} role="img">{texts}{drawn[head + 1 :]}'
-
-
-_FORMATS: dict[str, Callable[[Sequence[Drawable], Style], str | bytes]] = {
+_FORMATS: dict[str, Callable[[Sequence[Plot], Style], str | bytes]] = {
     ".svg": svg,
     ".pdf": pdf,
     ".png": png,
@@ -276,7 +242,7 @@ def expect(output: Path, inputs: Sequence[Place] = ()) -> None:
     atomic.expect_file_place(output)
 
 
-def write(output: Path, plots: Sequence[Drawable], look: Style) -> None:
+def write(output: Path, plots: Sequence[Plot], look: Style) -> None:
     """Write plots in the format that the name of the output ends in, whole or not at all.
 
     Raises
@@ -293,7 +259,7 @@ def write(output: Path, plots: Sequence[Drawable], look: Style) -> None:
         temporary.write_bytes(drawn.encode() if isinstance(drawn, str) else drawn)
 
 
-def _expect_one_benchmark(plots: Sequence[Drawable]) -> None:
+def _expect_one_benchmark(plots: Sequence[Plot]) -> None:
     """A figure of a paper shows one benchmark; an HTML file may show all."""
     names = list(dict.fromkeys(plot.benchmark or "" for plot in plots))
     if len(names) > 1:
