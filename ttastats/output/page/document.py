@@ -57,16 +57,11 @@ class Page:
 
 
 def page(content: Content) -> Page:
-    """Return the page of some content."""
-    return Page(html(content), content.counted, len(content.plots), content.report.gate)
-
-
-def html(content: Content) -> str:
-    """Return the text of the page: the same content gives the same bytes."""
+    """Return the page of some content: the same content gives the same bytes."""
     style, program, drawing = embedded.part("page.css"), embedded.program(), renderer.vega()
     sections = _sections(content)
     rows = content.answer.rows if content.answer else ()
-    return as_html.fill_html(
+    html = as_html.fill_html(
         "output/page/parts/page.html",
         content=content,
         sections=sections,
@@ -85,6 +80,7 @@ def html(content: Content) -> str:
         vega=embedded.packed(drawing),
         script=program,
     )
+    return Page(html, content.counted, len(content.plots), content.report.gate)
 
 
 def _policy(style: str, scripts: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ttastats.base import units
 from ttastats.base.units import Amount
+from ttastats.output.plots import axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,36 +33,8 @@ def of(amounts: Sequence[float], unit: Amount) -> Scale:
     low, high = min(known, default=1.0), max(known, default=1.0)
     room = max(1.02, (high / low) ** 0.04)
     low, high = low / room, high * room
-    return Scale(low, high, tuple((value, _tick(value, unit)) for value in _round(low, high, unit)))
-
-
-_STEPS = (1.0, 2.0, 5.0)
-
-
-def _round(low: float, high: float, unit: Amount) -> list[float]:
-    """Return round values between two ends: of times 1, 2, 5, 10, 20, 30 of a unit."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    values = [step * 10.0**power for power in decades for step in _STEPS]
-    if unit == "seconds" and high >= 60:
-        values = [value for value in values if value <= 30]
-        values += [value * 60 for value in (1, 2, 5, 10, 20, 30)]
-        values += [value * 3600 for value in (1, 2, 5, 10)]
-        values += [value * 86400 * 10**power for power in range(4) for value in _STEPS]
-        values = sorted({*values, 30.0})
-    inside = [value for value in values if low <= value <= high]
-    return inside if len(inside) > 1 else _even(low, high, unit)
-
-
-def _even(low: float, high: float, unit: Amount) -> list[float]:
-    """Return values at even distances where the ends are close to each other."""
-    scale = 1.0
-    if unit == "seconds":
-        scale = next((size for size in (86400.0, 3600.0, 60.0) if high >= 2 * size), 1.0)
-    rough = (high - low) / scale / 3
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = max(each for each in _STEPS if each * power <= rough) * power
-    first = math.ceil(low / scale / step)
-    return [n * step * scale for n in range(first, math.floor(high / scale / step) + 1)]
+    values = axes.round_times(low, high) if unit == "seconds" else axes.ticks(low, high)
+    return Scale(low, high, tuple((value, _tick(value, unit)) for value in values))
 
 
 def _tick(value: float, unit: Amount) -> str:

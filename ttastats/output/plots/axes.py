@@ -119,6 +119,15 @@ def _log_ticks(low: float, high: float) -> dict[str, Any]:
     return {"values": values, "labelExpr": duration("datum.value", "g")}
 
 
+def round_times(low: float, high: float) -> list[float]:
+    """Return round seconds between two ends; where they are few, even steps of a unit."""
+    values = [value for value in _ROUND if low <= value <= high]
+    if len(values) >= _FEWEST_TICKS:
+        return values
+    unit = next(seconds for _, seconds, most in _UNITS if high <= most)
+    return [value * unit for value in ticks(low / unit, high / unit)]
+
+
 def ticks(low: float, high: float) -> list[float]:
     """Return numbers that begin with 1, 2 or 5 between two ends; where they are few, even steps."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)

@@ -198,7 +198,8 @@ def _fewer_columns(view: dict[str, Any], width: float, size: float) -> dict[str,
     for channel, how in encoding.items():
         legend = how.get("legend") if isinstance(how, dict) else None
         domain = how.get("scale", {}).get("domain", ()) if legend else ()
-        if names := [name for name in domain if isinstance(name, str)]:
+        names = [name for name in domain if isinstance(name, str)]
+        if legend and names:
             longest = max(fonts.width(name, size) for name in names)
             most = max(1, int(width / (longest + _SYMBOL)))
             columns = min(legend.get("columns", len(names)), most)
