@@ -108,7 +108,7 @@ RATIOS = ([], [1.0], [0.95, 1.1], [0.84], [0.8], [0.5, 2.0], [7.9], [8.1], [0.00
 def axes_of() -> Iterator[object]:
     for some in RANGES:
         for each in (axes.time_axis(some, "t"), axes.time_axis(some, "t", from_zero=True),
-                     axes.time_axis(some, "t", log_from=2.0), axes.money_axis(some)):  # fmt: skip
+                     axes.time_axis(some, "t", log_from=2.0)):  # fmt: skip
             yield [some, each.title, each.divisor, each.scale, each.axis, each.shown("x")]
         for name in ("seconds", "cost", "energy", "steps"):
             of = axes.amount_axis(some, axis.AXES[name], name)

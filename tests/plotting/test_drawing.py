@@ -186,7 +186,7 @@ def test_more_entries_than_a_plot_can_show_are_counted() -> None:
 
 
 def test_more_runs_than_lines_can_show_are_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ttastats.output.plots.curves.MOST_RUNS", 8)
+    monkeypatch.setattr("ttastats.output.plots.material.MOST_RUNS", 8)
     monkeypatch.setattr("ttastats.output.plots.tta.MOST_RUNS", 8)
     (lines,) = api.plot("quality-time", made.two_entries())
     assert "Too many runs to draw individually" in lines.caption

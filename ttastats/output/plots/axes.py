@@ -77,12 +77,13 @@ def amount_axis(
 def said(value: str, of: Axis, *, named: bool = True) -> str:
     """Return the Vega expression of an amount in words, as `units.amount` writes it.
 
-    A count is not `named` where the title of an axis says what is counted.
+    A count is not `named` where the title of an axis says what is counted; its values are round.
     """
     if of.unit == "seconds":
         return duration(value)
     if of.unit == "dollars":
-        return f"'$' + format({value}, {value} < 0.1 ? '.2~g' : ',.2f')"
+        amount = f"format({value}, {value} < 0.1 ? '.2~g' : ',.2f')"
+        return f"'$' + {amount if named else value}"
     if of.unit == "joules":
         return f"format({value}, '.3~s') + 'J'"
     count = f"format({value}, {value} < 1000 ? '.4~g' : ',.0f')"
@@ -191,12 +192,3 @@ def ratio_axis(ratios: Iterable[float], more: Iterable[float] = ()) -> dict[str,
 def rounded(limits: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return scale and axis of ratios with ticks that are read from few labels: see `ticks`."""
     return limits | {"axis": limits["axis"] | {"values": ticks(*limits["scale"]["domain"])}}
-
-
-def money_axis(amounts: Iterable[float]) -> TimeAxis:
-    """Return the logarithmic axis of amounts of money."""
-    low, high = _ends(amounts)
-    # Room on the right for the words at the last mark.
-    scale = _log_scale(low, high * (high / low) ** 0.2)
-    axis = {"values": ticks(low, high), "labelExpr": "'$' + datum.value"}
-    return TimeAxis(f"cost in US dollars{_LOG}", 1.0, scale, axis)

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.base import units
-from ttastats.outcomes.axis import Axis
+from ttastats.outcomes.axis import AXES, Axis
 from ttastats.output.plots import axes, charts, names, theme
 from ttastats.output.plots.material import Material, Panel
 from ttastats.output.plots.plot import NothingToDrawError, Plot
@@ -23,11 +23,13 @@ _FEWEST_DAYS = 60
 
 def boards(material: Material) -> tuple[Plot, ...]:
     """Return a plot by time, and one by cost where it is known, for each such benchmark."""
+    measures = {"tta_seconds": material.axis}
+    measures |= {"cost": AXES["cost"]} if material.axis.is_time else {}
     drawn = [
-        _board(panel, measure)
+        _board(panel, measure, of)
         for panel in _suited(material)
-        for measure in ("tta_seconds", "cost" if material.axis.is_time else "")
-        if measure and panel.runs.get_column(measure).count() > 2
+        for measure, of in measures.items()
+        if panel.runs.get_column(measure).count() > 2
     ]
     if not drawn:
         raise NothingToDrawError(
@@ -42,7 +44,13 @@ def records(material: Material) -> tuple[Plot, ...]:
     if not material.axis.is_time:
         raise NothingToDrawError("the record plot shows time only", remedy="Remove --in.")
     dated = [(panel, _dated(panel)) for panel in _suited(material)]
-    drawn = tuple(_record(panel, entries) for panel, entries in dated if _spans_time(entries))
+    drawn = tuple(
+        _record(panel, entries)
+        for panel, entries in dated
+        if entries.height > 2
+        and (entries["started_at"][-1] - entries["started_at"][0]).days >= _FEWEST_DAYS
+        and entries["record"].sum() > 1
+    )
     if not drawn:
         raise NothingToDrawError(
             f"a record needs three dated entries of one run each, over {_FEWEST_DAYS} days",
@@ -79,22 +87,21 @@ def board(panel: Panel, measure: str) -> pl.DataFrame:
     )
 
 
-def _board(panel: Panel, measure: str) -> Plot:
+def _board(panel: Panel, measure: str, of: Axis) -> Plot:
     ranked = board(panel, measure)
     shown = ranked.head(_MOST)
-    by = panel.axis.noun if measure == "tta_seconds" else "cost"
-    name = f"leaderboard by {by}: {panel.name}"
+    name = f"leaderboard by {of.noun}: {panel.name}"
     unpriced = panel.runs.height - ranked.height if measure == "cost" else 0
     caption = (
         panel.counted,
         f"The {_MOST} best of {ranked.height} are shown." if ranked.height > _MOST else "",
         f"{units.plural(unpriced, 'run has', 'runs have')} no known cost." if unpriced else "",
-        "Cost is time-to-accuracy times the price of the hardware." if by == "cost" else "",
+        "Cost is time-to-accuracy times the price of the hardware." if measure == "cost" else "",
         "Each entry is a single run, so the order of close entries may be due to chance.",
     )
     return charts.plot(
-        KIND, panel, f"Leaderboard by {by}: {panel.title}", caption,
-        _board_chart(name, shown, measure, panel.axis), {name: shown.drop("started_at")},
+        KIND, panel, f"Leaderboard by {of.noun}: {panel.title}", caption,
+        _board_chart(name, shown, measure, of), {name: shown.drop("started_at")},
         height=shown.height * _STEP, described=f"First: {shown.get_column('entry')[0]}.",
     )  # fmt: skip
 
@@ -103,12 +110,8 @@ def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> char
     amounts = sorted(shown.get_column(measure))
     # One beyond them, so that words fit right of the last mark.
     amounts.append(amounts[-1] * (amounts[-1] / amounts[0]) ** 0.4)
-    if measure == "tta_seconds":
-        axis = axes.amount_axis(amounts, of, of.to_target, log_from=5)
-        words, what = axes.said(f"datum.{measure}", of), of.mean.removeprefix("mean ")
-    else:
-        axis, what = axes.money_axis(amounts), "cost"
-        words = "format(datum.cost, datum.cost < 1 ? '$.2f' : '$,.2f')"
+    axis = axes.amount_axis(amounts, of, of.to_target, log_from=5)
+    words, what = axes.said(f"datum.{measure}", of), of.mean.removeprefix("mean ")
     tooltip = charts.tooltips(
         "entry:N", "submitter:N", "hardware:N", ("words:N", what),
         ("epochs:Q", "", ".4~g"), ("source:N", "log"),
@@ -134,13 +137,6 @@ def _dated(panel: Panel) -> pl.DataFrame:
         labelled.append(record and time > last * 1.2)
         last = time if labelled[-1] else last
     return marked.with_columns(said=pl.Series(labelled[::-1], dtype=pl.Boolean))
-
-
-def _spans_time(dated: pl.DataFrame) -> bool:
-    if dated.height < 3:
-        return False
-    days = dated.get_column("started_at")
-    return (days[-1] - days[0]).days >= _FEWEST_DAYS and int(dated["record"].sum()) > 1
 
 
 def _record(panel: Panel, dated: pl.DataFrame) -> Plot:

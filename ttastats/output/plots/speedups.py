@@ -26,13 +26,6 @@ _STEP = 50.0
 _NUMBERS = 74
 #: Rows that can be read; of more, those whose speedup is farthest from 1.
 _MOST = 40
-#: The parts, with the keys of their numbers in the rows of `compare`.
-PARTS = (
-    ("TTA speedup", "speedup", "speedup"),
-    ("throughput", "throughput_speedup", "throughput"),
-    ("epochs", "epochs_ratio", "epochs"),
-)
-
 
 _COLUMNS = pl.Schema(
     {
@@ -90,11 +83,13 @@ def plots(material: Material) -> tuple[Plot, ...]:
 
 
 def _parts(of: Axis) -> tuple[tuple[str, str, str], ...]:
-    """Return the parts under the names they have on an axis."""
-    if of.is_time:
-        return PARTS
-    (_, *whole), (_, *per_epoch), epochs = PARTS
-    return ((of.to_target, whole[0], whole[1]), (of.per_epoch, *per_epoch), epochs)  # type: ignore[return-value]
+    """Return the parts under the names they have on an axis, with the keys of their numbers."""
+    names = ("TTA speedup", "throughput") if of.is_time else (of.to_target, of.per_epoch)
+    return (
+        (names[0], "speedup", "speedup"),
+        (names[1], "throughput_speedup", "throughput"),
+        ("epochs", "epochs_ratio", "epochs"),
+    )
 
 
 def _right_of_one(of: Axis, level: str) -> str:

@@ -233,10 +233,7 @@ def _chart(
         lane=f"{_MEAN}",
         interval=f"datum.low == null ? 'needs 2 runs' : ({low}) + ' to ' + ({high})",
     ).encode(**places, yOffset=charts.field("lane:Q", scale=across), tooltip=tooltip)
-    interval = (
-        mean.where("datum.low != null")
-        .mark("rule", style="mean")
-        .encode(x=charts.field("from_:Q", title=axis.title), x2="to")
-    )
+    ends, known = ("from_", "to"), "datum.low != null"
+    interval = charts.interval(mean, "x", ends, axis.title, where=known, style="mean")
     bar = mean.mark("point", style="mean", shape=theme.MEAN_SHAPE, size=36, filled=False)
     return (interval, bar, *runs)
