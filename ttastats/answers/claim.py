@@ -86,7 +86,7 @@ class ClaimRow(Row, frozen=True):
 
 
 def limits(seconds: str = "", steps: str = "") -> tuple[Limit, ...]:
-    """Return the claims about what runs take, or raise: `<= 80`, `80`; either may be empty."""
+    """Return the limits in options such as `<= 80` or `80` on seconds and steps."""
     texts: tuple[tuple[Spent, str], ...] = (("seconds", seconds), ("steps", steps))
     claims = []
     for unit, text in texts:
@@ -110,24 +110,24 @@ def report(
     rules: ClaimOptions,
     prior: pl.DataFrame | None = None,
 ) -> Report:
-    """Return the report of claims about runs at a budget, or without one judged by their target.
+    """Return the report of claims about runs at a budget or at their target.
 
     `threshold` is that of the quality, `limits` those of what the runs took to the target, or up to
     the budget. The noise of a `prior` of earlier runs is added to that of few runs (`priors`).
     """
     entries = None if prior is None else priors.earlier(prior)
     by = tuple(by)
-    _expect_known(runs, limits, budget)
+    _expect_values(runs, limits, budget)
     rows = [
         row
         for keys, group in grouping.group_runs(runs, by)
-        for row in _rows(
+        for row in _claim_rows(
             _Group(grouping.key_values(keys), group, budget, entries), threshold, limits, rules
         )
     ]
     shown: list[Field[ClaimRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
-        Field(Column("claim"), lambda row: Text(_claim(row))),
+        Field(Column("claim"), lambda row: Text(_claim_text(row))),
         fields.text_field(
             "runs", lambda r: f"{r.n} +{r.n_missing} missing" if r.n_missing else str(r.n)
         ),
@@ -143,16 +143,16 @@ def report(
             rank=1,
         ),
         Field(Column("p", "right"), lambda row: PValue(row.p_value)),
-        Field(Column("verdict"), _verdict),
+        Field(Column("verdict"), _verdict_cell),
     ]
-    title = "   ".join(filter(None, (grouping.common_title(rows, by), _place(budget))))
+    title = "   ".join(filter(None, (grouping.common_title(rows, by), _place_text(budget))))
     of_one = len({row.keys["benchmark"] for row in rows}) == 1
     keys = grouping.row_keys(by, grouping.ENTRY)
     names = grouping.row_names(rows, [key for key in keys if key != "benchmark" or not of_one])
     if len(set(names)) < 2:
         names = [""] * len(rows)
-    sentences = [_sentence(row, name, rules) for row, name in zip(rows, names, strict=True)]
-    notes = _notes(rows, runs, budget, rules)
+    sentences = [_claim_sentence(row, name, rules) for row, name in zip(rows, names, strict=True)]
+    notes = _claim_notes(rows, runs, budget, rules)
     many = len(rows) > _SEVERAL
     below = [
         (*(() if row.holds or not many else (text,)),
@@ -162,28 +162,28 @@ def report(
     answer = grouping.group_report(
         "claim", rows, shown, runs, by, notes, title=title, details=below
     )
-    return replace(answer, sentence=_verdicts(rows, names) if many else " ".join(sentences))
+    return replace(answer, sentence=_verdict_counts(rows, names) if many else " ".join(sentences))
 
 
-def _verdicts(rows: Sequence[ClaimRow], names: Sequence[str]) -> str:
-    """Return of how many groups a claim holds, and of which."""
-    claims = list(dict.fromkeys(map(_claim, rows)))
+def _verdict_counts(rows: Sequence[ClaimRow], names: Sequence[str]) -> str:
+    """Return for how many groups a claim holds, and their names."""
+    claims = list(dict.fromkeys(map(_claim_text, rows)))
     texts = []
     for claim in claims:
         of = [(name, row.holds) for name, row in zip(names, rows, strict=True)
-              if _claim(row) == claim]  # fmt: skip
+              if _claim_text(row) == claim]  # fmt: skip
         which = units.join_names([name for name, holds in of if holds], _SEVERAL)
         number = sum(holds for _, holds in of) or "none"
         texts.append(f"{claim} holds for {number} of {len(of)}{f' ({which})' if which else ''}.")
     return " ".join(texts)
 
 
-def _place(budget: Budget | None) -> str:
+def _place_text(budget: Budget | None) -> str:
     return str(budget) if budget else "to the target"
 
 
-def _expect_known(runs: pl.DataFrame, limits: Sequence[Limit], budget: Budget | None) -> None:
-    """Raise if no run tells what is claimed, though some got there, or was evaluated there."""
+def _expect_values(runs: pl.DataFrame, limits: Sequence[Limit], budget: Budget | None) -> None:
+    """Raise an error if no run has the quantity that is claimed."""
     there = standing(runs).filter("reached")
     if not there.height:
         return
@@ -213,13 +213,13 @@ class _Group:
     earlier: Sequence[Entry] | None = None
 
     def row(self, test: AgainstNumber, metric: str | None, *, higher: bool) -> ClaimRow:
-        """Return the numbers of a claim: it holds of all runs of the group, or it does not."""
+        """Return the row of a claim about the runs of the group."""
         missing = self.runs.height - test.n
         return ClaimRow(
             keys=self.keys,
             metric=metric,
             higher_is_better=higher,
-            at=_place(self.budget),
+            at=_place_text(self.budget),
             n=test.n,
             n_missing=missing,
             mean=test.mean,
@@ -238,11 +238,11 @@ class _Group:
         )
 
 
-def _rows(
+def _claim_rows(
     group: _Group, threshold: float | None, limits: Sequence[Limit], rules: ClaimOptions
 ) -> Iterator[ClaimRow]:
     if threshold is not None:
-        yield _of_quality(group, threshold, rules)
+        yield _quality_row(group, threshold, rules)
     added: PriorKeys | UnsetType = UNSET
     for limit in limits:
         spent = group.runs.filter("reached")[_COLUMNS[limit.unit]].drop_nulls()
@@ -264,7 +264,7 @@ def _rows(
         yield structs.replace(group.row(test, limit.unit, higher=False), prior=added)
 
 
-def _of_quality(group: _Group, threshold: float, rules: ClaimOptions) -> ClaimRow:
+def _quality_row(group: _Group, threshold: float, rules: ClaimOptions) -> ClaimRow:
     runs, budget = group.runs, group.budget
     metric, upwards = runs["target_metric"].drop_nulls().first(), is_upwards(runs)
 
@@ -296,12 +296,12 @@ def _digits(row: ClaimRow) -> Digits:
     return digits_for([row.threshold], row.sd, row.mean, _UNITS.get(row.metric or "", ""))
 
 
-def _claim(row: ClaimRow) -> str:
+def _claim_text(row: ClaimRow) -> str:
     sign = "≥" if row.higher_is_better else "≤"
     return f"{row.metric or 'quality'} {sign} {row.threshold:g}"
 
 
-def _verdict(row: ClaimRow) -> Text:
+def _verdict_cell(row: ClaimRow) -> Text:
     if row.holds:
         return Text("holds", "good")
     if row.margin is None:
@@ -310,9 +310,9 @@ def _verdict(row: ClaimRow) -> Text:
     return Text(f"not shown{why}" if row.margin > 0 else "not met", "bad")
 
 
-def _sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
-    """Return what became of a claim, and what is missing where it does not hold."""
-    claim = f"{name}: {_claim(row)} {row.at}".removeprefix(": ")
+def _claim_sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
+    """Return a sentence on whether the claim holds, and what is missing if not."""
+    claim = f"{name}: {_claim_text(row)} {row.at}".removeprefix(": ")
     if row.margin is None:
         return f"{claim}: no run has a value."
     digits = _digits(row)
@@ -340,7 +340,7 @@ def _sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
     return f"{text}; {plan} would be needed to confirm it (80% power)."
 
 
-def _notes(
+def _claim_notes(
     rows: Sequence[ClaimRow], runs: pl.DataFrame, budget: Budget | None, rules: ClaimOptions
 ) -> Iterator[Note]:
     if budget is not None:

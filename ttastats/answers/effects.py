@@ -97,7 +97,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
     }
     blocks = {_BLOCK: blocking.labelled(runs, options.block)} if options.block else {}
     runs = runs.with_columns(**settings, **blocks)
-    groups = [_of_group(keys, group, options) for keys, group in grouping.group_runs(runs, by)]
+    groups = [_fit_group(keys, group, options) for keys, group in grouping.group_runs(runs, by)]
     effects = [row for group in groups for row in group.effects]
     shares = [row for group in groups for row in group.shares]
     levels = [row for group in groups for row in group.levels]
@@ -129,7 +129,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
                            strict=True):  # fmt: skip
         about = name if len(groups) > 1 else ""
         notes += [each if each.code in _OF_ALL else each.prefixed(about) for each in group.notes]
-        if text := _sentence(group.effects, 1 - options.confidence):
+        if text := _effects_sentence(group.effects, 1 - options.confidence):
             sentences.append(f"{about}: {text}" if about else text)
     every = (*effects, *shares, *levels)
     notes = list(dict.fromkeys(notes))
@@ -148,7 +148,7 @@ class _Group:
     levels: Sequence[LevelRow] = ()
 
 
-def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, options: EffectsOptions) -> _Group:
+def _fit_group(keys: Mapping[str, Any], group: pl.DataFrame, options: EffectsOptions) -> _Group:
     axis, block = axes.of(group), [_BLOCK] if options.block else []
     runs = group.drop_nulls([*(f"setting {name}" for name in options.on), *block])
     unknown = group.height - runs.height
@@ -179,7 +179,7 @@ def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, options: EffectsOpti
     levels = [*_level_rows(keys, every, reached)]
     n = int(solved.sum())
     if design.has_intervals:
-        notes += _notes(fit, axis)
+        notes += _effect_notes(fit, axis)
     elif design.df < model.FEWEST_DF:
         notes.append(note("few_runs.effects", n=n, columns=n - design.df, df=design.df))
     else:
@@ -195,7 +195,7 @@ def _of_group(keys: Mapping[str, Any], group: pl.DataFrame, options: EffectsOpti
 
 
 def _effect_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[EffectRow]:
-    """Yield the rows of each effect, its parts in turn."""
+    """Yield the rows of each effect, one for each part."""
     p_values = {
         name: iter(adjust_p_values([each.ratio.p_value for term in part.effects for each in term]))
         for name, part in fit.parts.items()
@@ -215,7 +215,7 @@ def _effect_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[Effe
 
 
 def _share_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow]:
-    """Yield the shares of each term, then what the variances of the parts add up to."""
+    """Yield each term's share of the variance, then the sums over the parts."""
     names = [of_term[0][0] for of_term in fit.labels]
     if fit.design.sessions is not None and not fit.design.nested:
         names.append("sessions")
@@ -237,7 +237,7 @@ def _share_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[Share
 def _level_rows(
     keys: Mapping[str, Any], knobs: Sequence[Knob], reached: NDArray[np.bool_]
 ) -> Iterator[LevelRow]:
-    """Yield how many runs of each level reached the target, where some failed."""
+    """Yield how many runs of each level reached the target, if some failed."""
     if reached.all():
         return
     settings = [knob.setting for knob in knobs]
@@ -252,8 +252,8 @@ def _level_rows(
             yield LevelRow("level", knob.name, level, n, solved, p, holm, keys=key_row)
 
 
-def _notes(fit: Fit, axis: Axis) -> Iterator[Note]:
-    """Yield how the numbers were made, and which of them mislead."""
+def _effect_notes(fit: Fit, axis: Axis) -> Iterator[Note]:
+    """Yield notes on how the numbers were computed, and which are misleading."""
     knobs, design = fit.knobs, fit.design
     titles = {part: part_title(part, axis) for part in fit.logs}
     yield from (
@@ -292,18 +292,18 @@ def _notes(fit: Fit, axis: Axis) -> Iterator[Note]:
     yield note("definitions.effects", product=f"; {whole} = {' × '.join(rest)}" if rest else "")
 
 
-def _sentence(rows: Sequence[EffectRow], alpha: float) -> str:
+def _effects_sentence(rows: Sequence[EffectRow], alpha: float) -> str:
     """Return which settings change the time, and through which part."""
     texts, without = [], []
     by_effect: dict[str, list[EffectRow]] = {}
     for row in rows:
         by_effect.setdefault(name_of(row), []).append(row)
     for name, (whole, *parts) in by_effect.items():
-        through = " and ".join(_factor(each) for each in parts if _shown(each, alpha))
+        through = " and ".join(_factor_text(each) for each in parts if _shown(each, alpha))
         if _shown(whole, alpha):
             limits = units.interval_suffix(whole.ratio_low, whole.ratio_high)
             by = f", through {through}" if through else ""
-            texts.append(f"{name}: {_factor(whole)}{limits}{by}.")
+            texts.append(f"{name}: {_factor_text(whole)}{limits}{by}.")
         elif through:
             texts.append(f"{name}: {through}; {part_of(whole)} undecided.")
         else:
@@ -320,11 +320,11 @@ def _shown(row: EffectRow, alpha: float) -> bool:
 
 
 def part_of(row: EffectRow) -> str:
-    """Return what the part of a row is called."""
+    """Return the name of a row's part."""
     return part_title(row.part, axes.AXES[row.axis])
 
 
-def _factor(row: EffectRow) -> str:
+def _factor_text(row: EffectRow) -> str:
     return f"{part_of(row)} × {row.ratio or 0.0:.2f}"
 
 

@@ -109,19 +109,19 @@ def report(
             "left_out": key.LeftOutKeys(*gone.counts),
         }
         of_group = [
-            _row(history, part, number, about)
+            _history_row(history, part, number, about)
             for part in history.parts
             for number in range(len(part.borders) + 1)
         ]
         rows += of_group
         details += [()] * (len(of_group) - 1) + [grouping.append_line((), gone)]
-    notes = (*grouping.group_notes(runs, by), *_notes(histories, order))
-    tables, text = (_table(rows, by, details),), _opening(histories)
+    notes = (*grouping.group_notes(runs, by), *_history_notes(histories, order))
+    tables, text = (_table(rows, by, details),), _opening_sentence(histories)
     keys = grouping.row_keys(by, SETUP)
     return Report("history", tuple(rows), tables, notes, text, by=keys), histories
 
 
-def _row(history: History, part: Part, number: int, about: Mapping[str, Any]) -> HistoryRow:
+def _history_row(history: History, part: Part, number: int, about: Mapping[str, Any]) -> HistoryRow:
     start, end = part.segments(len(history.nights))[number]
     of = history.nights[start:end]
     return HistoryRow(
@@ -134,22 +134,22 @@ def _row(history: History, part: Part, number: int, about: Mapping[str, Any]) ->
         reached=sum(night.reached for night in of),
         mean=part.mean(start, end),
         unit=part.unit,
-        **(_began(history, part, part.borders[number - 1]) if number else {}),
+        **(_change_keys(history, part, part.borders[number - 1]) if number else {}),
         noise=part.noise,
         unseen=part.unseen if number == len(part.borders) else None,
         **about,
     )
 
 
-def _began(history: History, part: Part, border: Border) -> dict[str, Any]:
-    """Return what a row tells of the change it begins with."""
+def _change_keys(history: History, part: Part, border: Border) -> dict[str, Any]:
+    """Return the keys of a row on the change that it begins with."""
     sizes = {"size": border.size, "size_low": border.low, "size_high": border.high}
-    return {name: _relative(part, size) for name, size in sizes.items()} | {
+    return {name: _relative_size(part, size) for name, size in sizes.items()} | {
         "change": "drift" if border.drift else "step",
         "after_night": history.nights[border.first - 1].name,
         "by_night": history.nights[border.last].name,
-        "commits": _commits(history, border),
-        "run_next": _run_next(history, border),
+        "commits": _commits_between(history, border),
+        "run_next": _next_to_run(history, border),
         "alarm_night": history.nights[border.alarm - 1].name if border.alarm else None,
         "p_alarm": border.p_value,
         "autocorrelation": border.autocorrelation,
@@ -157,21 +157,21 @@ def _began(history: History, part: Part, border: Border) -> dict[str, Any]:
     }
 
 
-def _relative(part: Part, size: float) -> float:
+def _relative_size(part: Part, size: float) -> float:
     return size if part.name == FAILURES else math.expm1(size)
 
 
-def _commits(history: History, border: Border) -> list[str]:
+def _commits_between(history: History, border: Border) -> list[str]:
     between = history.nights[border.first : border.last + 1]
     return list(dict.fromkeys(commit for night in between for commit in night.commits))
 
 
-def _run_next(history: History, border: Border) -> str | None:
-    """Return what to run again: a night that halves those of the change, or one of its commits."""
+def _next_to_run(history: History, border: Border) -> str | None:
+    """Return the night or commit to run next in order to narrow a change down."""
     if border.middle is not None:
         night: Night = history.nights[border.middle]
         return night.commits[-1] if night.commits else night.name
-    of = _commits(history, border)
+    of = _commits_between(history, border)
     return of[(len(of) - 1) // 2] if border.alarm is not None and len(of) > 1 else None
 
 
@@ -185,7 +185,7 @@ def _table(
         *fields.number_fields(HistoryRow, "nights"),
         fields.reached_field(rank=2),
         Field(Column("mean", "right"), lambda row: Quantity(row.mean, row.unit)),  # type: ignore[arg-type]
-        fields.text_field("change [95%]", _change),
+        fields.text_field("change [95%]", _change_text),
         Field(Column("after – by", rank=1), lambda row: Text(
             f"{row.after_night} – {row.by_night}" if row.after_night else "")),
         Field(Column("run next", rank=2), lambda row: Text(row.run_next or "")),
@@ -195,31 +195,33 @@ def _table(
     return fields.make_table(rows, shown, grouping.common_title(rows, by), details)
 
 
-def _change(row: HistoryRow) -> str:
+def _change_text(row: HistoryRow) -> str:
     if row.size is None or row.size_low is None or row.size_high is None:
         return ""
     drift = " drift" if row.change == "drift" else ""
-    return f"{_sized(row.size, row.size_low, row.size_high)}{drift}"
+    return f"{_size_text(row.size, row.size_low, row.size_high)}{drift}"
 
 
-def _sized(*sizes: float) -> str:
-    """Return a size and its limits: `+2.1% [+1.8%, +2.4%]`."""
+def _size_text(*sizes: float) -> str:
+    """Return a size with its limits: `+2.1% [+1.8%, +2.4%]`."""
     value, *ends = (f"{'+' if size > 0 else ''}{units.percent(size)}" for size in sizes)
     return f"{value} [{', '.join(ends)}]"
 
 
 def size_of(part: Part, border: Border) -> str:
-    """Return the size of a change with its limits, and of what it is a share."""
-    text = _sized(*(_relative(part, size) for size in (border.size, border.low, border.high)))
+    """Return the size of a change with its limits, and what it is a share of."""
+    text = _size_text(
+        *(_relative_size(part, size) for size in (border.size, border.low, border.high))
+    )
     return f"{text} of the runs" if part.name == FAILURES else text
 
 
-def _opening(histories: Histories) -> str:
-    """Return a sentence for each setup; for several with too few nights one together."""
+def _opening_sentence(histories: Histories) -> str:
+    """Return a sentence for each setup, or one for all with too few nights."""
     few = [n for _, history in histories if (n := len(history.nights)) < changes.WAIT]
     several = len(few) > 1
     texts = [
-        _sentence(name, history)
+        _setup_sentence(name, history)
         for name, history in histories
         if not several or len(history.nights) >= changes.WAIT
     ]
@@ -228,15 +230,15 @@ def _opening(histories: Histories) -> str:
     return " ".join(texts)
 
 
-def _sentence(name: str, history: History) -> str:
-    """Return the changes of a setup in order, and what stays unseen."""
+def _setup_sentence(name: str, history: History) -> str:
+    """Return the changes of a setup in order, and how large a change may stay undetected."""
     of = f"{name}: " if name else ""
     if len(history.nights) < changes.WAIT:
         return of + wording("few_nights", n=len(history.nights), least=changes.WAIT)
     every = [(border.split, part, border) for part in history.parts for border in part.borders
              if border.alarm is not None]  # fmt: skip
     every.sort(key=itemgetter(0))
-    texts = [_in_words(history, part, border) for _, part, border in every]
+    texts = [_change_sentence(history, part, border) for _, part, border in every]
     code = "history_changes" if texts else "history_none"
     texts.insert(0, wording(code, n=len(texts), nights=len(history.nights)))
     unseen = [f"{units.percent(x.unseen)} in {x.name}" for x in history.parts if x.unseen]
@@ -246,23 +248,23 @@ def _sentence(name: str, history: History) -> str:
     return of + " ".join(texts)
 
 
-def _in_words(history: History, part: Part, border: Border) -> str:
+def _change_sentence(history: History, part: Part, border: Border) -> str:
     """Return a change in a sentence."""
     size, name = size_of(part, border), part.name[:1].upper() + part.name[1:]  # of `CPU time` too
     if border.drift:
         return wording("history_drift", part=name, size=size, nights=border.nights)
     after, by = history.nights[border.first - 1].name, history.nights[border.last].name
-    commits, more = _commits(history, border), ""
+    commits, more = _commits_between(history, border), ""
     if commits and commits != [by]:
         listed = units.join_names(commits, _COMMITS)
         more = f" ({'commit' if len(commits) == 1 else 'commits'} {listed})"
-    if (run := _run_next(history, border)) is not None:
+    if (run := _next_to_run(history, border)) is not None:
         more += wording("history_run_next", run=run)
     text = wording("history_step", part=name, size=size, after=after, by=by)
     return f"{text}{more}{'' if border.independent else wording('history_alike')}."
 
 
-def _notes(histories: Histories, order: str) -> Iterator[Note]:
+def _history_notes(histories: Histories, order: str) -> Iterator[Note]:
     yield note("promise", wait=changes.WAIT)
     if unordered := sum(history.unordered for _, history in histories):
         what = "date" if order == nights.BY_DATE else order
@@ -274,18 +276,18 @@ def _notes(histories: Histories, order: str) -> Iterator[Note]:
 
 
 def judged(made: Report, histories: Histories, gates: Sequence[Requirement]) -> Report:
-    """Return a report with the verdict of the gate on the latest segment of each setup."""
+    """Return a report with the verdict of the gate on the last segment of each setup."""
     findings = [
         Finding(str(gate), name or "these runs", None, None, *finding)
         for name, history in histories
         for gate in gates
-        for finding in _findings(history, gate)
+        for finding in _gate_findings(history, gate)
     ]
     return replace(made, gate=Gate(tuple(map(str, gates)), tuple(findings))) if gates else made
 
 
-def _findings(history: History, gate: Requirement) -> Iterator[tuple[Outcome, str, str]]:
-    """Yield what keeps a setup from passing; a history too short to look at passes undecided."""
+def _gate_findings(history: History, gate: Requirement) -> Iterator[tuple[Outcome, str, str]]:
+    """Yield findings on why a setup does not pass; too short a history passes undecided."""
     if len(history.nights) < changes.WAIT:
         text = wording("few_nights", n=len(history.nights), least=changes.WAIT)
         yield "undecided", "not_judged", text
@@ -296,9 +298,9 @@ def _findings(history: History, gate: Requirement) -> Iterator[tuple[Outcome, st
         if not part.borders:
             continue
         border = part.borders[-1]
-        low, high = (_relative(part, size) for size in (border.low, border.high))
+        low, high = (_relative_size(part, size) for size in (border.low, border.high))
         since = history.nights[border.split].name
-        text = wording(text, size=_sized(_relative(part, border.size), low, high),
+        text = wording(text, size=_size_text(_relative_size(part, border.size), low, high),
                        since=since, limit=gate.written, part=part.name)  # fmt: skip
         if low > limit and border.independent:
             yield "failed", code, text

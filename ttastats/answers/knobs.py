@@ -48,25 +48,25 @@ class Knob:
 
     @property
     def by_doubling(self) -> bool:
-        """Return whether one number, for a doubling, stands for all levels."""
+        """Return whether the effect of a numeric setting is one number per doubling."""
         return self.numeric and not self.by_level and len(self.levels) >= _NUMBERS
 
     @property
     def setting(self) -> Setting:
-        """Return it for the statistics."""
+        """Return the setting as `stats.effects` takes it."""
         place = {level: number for number, level in enumerate(self.levels)}
         codes = np.array([place[str(value)] for value in self.values], dtype=np.intp)
         return Setting(codes, np.log2(self.values.astype(float)) if self.by_doubling else None)
 
     def of(self, runs: NDArray[np.bool_]) -> Knob:
-        """Return it for some of the runs."""
+        """Return the setting restricted to some of the runs."""
         values = self.values[runs]
         present = set(values.tolist())
         return replace(self, values=values, levels=tuple(filter(present.__contains__, self.levels)))
 
 
 def knob_of(setting: str, runs: pl.DataFrame, options: EffectsOptions) -> Knob:
-    """Return a setting: its base is the one named, the least number or that of the first run."""
+    """Return a varied setting with its base level: named, smallest, or of the first run."""
     column = f"setting {setting}"
     name, _, base = setting.partition("=")
     ordered = runs.sort("started_at", column, nulls_last=True)[column]
@@ -86,7 +86,7 @@ def knob_of(setting: str, runs: pl.DataFrame, options: EffectsOptions) -> Knob:
 
 
 def merged(knobs: Sequence[Knob]) -> list[Knob]:
-    """Return settings that can be told apart: those that were changed together are one."""
+    """Return the settings, those that were always changed together as one."""
     left = list(knobs)
     while places := model.aliased_settings([knob.setting for knob in left]):
         joined = [left[place] for place in places]
@@ -107,7 +107,7 @@ def merged(knobs: Sequence[Knob]) -> list[Knob]:
 
 
 def enough(knobs: Sequence[Knob], solved: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], list[str]]:
-    """Keep runs whose levels have two that reached, and name the levels that have not."""
+    """Return which runs to keep so that each level has two that reached, and dropped levels."""
     levels = {
         f"{knob.name} {level}": knob.values == level
         for knob in knobs
@@ -124,7 +124,7 @@ def enough(knobs: Sequence[Knob], solved: NDArray[np.bool_]) -> tuple[NDArray[np
 def design_of(
     knobs: Sequence[Knob], sessions: NDArray[Any] | None, *, interactions: bool
 ) -> tuple[Design, list[str]]:
-    """Return the design, sessions as a block or what is independent, and pairs it cannot have."""
+    """Return the design for the fit, and the interactions it cannot include."""
     design, missing = Design(tuple(knob.setting for knob in knobs)), []
     if sessions is not None and len(set(sessions)) > 1:
         design = replace(design, sessions=np.unique(sessions, return_inverse=True)[1])
@@ -139,14 +139,14 @@ def design_of(
 
 
 def part_title(part: str, axis: Axis) -> str:
-    """Return what a part is called: `time per epoch` for `time_per_epoch`."""
+    """Return the name of a part: `time per epoch` for `time_per_epoch`."""
     if part == "tta":
         return "time to target" if axis.is_time else axis.to_target
     return part.replace("time_per_", f"{axis.noun} per ")
 
 
 def logs_of(runs: pl.DataFrame, axis: Axis) -> dict[str, Floats]:
-    """Return the logs of the time to the target and, where progress is known, of its two parts."""
+    """Return the logs of the time to the target and, if progress is known, of its parts."""
     times = np.log(runs["tta_seconds"].cast(pl.Float64).to_numpy())
     unit, _ = common_progress(runs)
     if unit is None or axis.progress:
@@ -170,7 +170,7 @@ class Fit:
 
     @property
     def labels(self) -> Iterator[list[Label]]:
-        """Yield the effects of each term by name."""
+        """Return the labels of the effects of each term."""
         for knob in self.knobs:
             base, *others = knob.levels
             if knob.by_doubling:

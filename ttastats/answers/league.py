@@ -66,7 +66,7 @@ class Entry:
 
     @property
     def accelerator_seconds(self) -> float | None:
-        """Return mean times accelerators, where it is time that is counted."""
+        """Return mean time times accelerators, or None on another axis."""
         if self.mean is None or not self.accelerators or AXES[self.row.axis].unit != "seconds":
             return None
         return self.mean * self.accelerators
@@ -100,7 +100,7 @@ class League:
 
     @property
     def testable(self) -> bool:
-        """Return whether any two entries have what a verdict needs."""
+        """Return whether any two entries have enough runs for a verdict."""
         return sum(entry.side.n > 1 for entry in self.entries) > 1
 
     @property
@@ -109,12 +109,12 @@ class League:
         return len(self.entries) > 1 and not self.rivals(0)
 
     def rivals(self, place: int) -> tuple[int, ...]:
-        """Return the ranks, from 1, that cannot be told from that of the entry at a place."""
+        """Return the ranks, from 1, that cannot be told apart from that of an entry."""
         alike = ~(self.apart[place] | self.apart[:, place])
         return tuple(n + 1 for n in np.flatnonzero(alike).tolist() if n != place)
 
     def lanes(self) -> list[tuple[str, ...]]:
-        """Return what stands beside each entry in each lane: ``, or `from`, `on`, `to` of a tie."""
+        """Return each entry's part of the tie brackets beside it: `from`, `on`, `to` or ``."""
         lanes: list[list[str]] = []
         for first, last in self.ties:
             free = (lane for lane in lanes if not any(lane[first - 1 : last]))
@@ -129,7 +129,7 @@ class League:
 def leagues(
     report: Report, confidence: float = 0.95, most: int | None = MOST
 ) -> tuple[League, ...]:
-    """Return the leagues of a summary, benchmark by benchmark, the smallest size first.
+    """Return the leagues of a summary, by benchmark, the smallest size first.
 
     Of more than `most` entries the fastest are judged; None judges all.
     """
@@ -137,7 +137,7 @@ def leagues(
     names = row_names(rows, BENCHMARK)
     labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
     by_size: dict[tuple[str, int | None], list[_Listed]] = {}
-    sizes = _accelerators(report.groups)
+    sizes = _accelerators_by_group(report.groups)
     for name, label, row, runs, size in zip(names, labels, rows, report.groups, sizes, strict=True):
         by_size.setdefault((name, size), []).append((row, runs, label))
     ordered = sorted(by_size, key=lambda key: (key[0], key[1] is None, key[1] or 0))
@@ -145,7 +145,7 @@ def leagues(
     def place(entry: _Listed) -> tuple[bool, float, float]:
         """Return the place by the mean; behind those that have one, by the successes."""
         row = entry[0]
-        if (mean := _mean(row)) is not None:
+        if (mean := _row_mean(row)) is not None:
             return False, mean, 0.0
         return True, -row.reached / row.n, row.tta_mean_seconds or math.inf
 
@@ -153,7 +153,7 @@ def leagues(
     fastest = [some[:most] for some in listed]
     sides = iter(briefs([runs for some in fastest for _, runs, _ in some]))
     return tuple(
-        _league(*key, every, [(*entry, next(sides)) for entry in some], confidence)
+        _make_league(*key, every, [(*entry, next(sides)) for entry in some], confidence)
         for key, every, some in zip(ordered, listed, fastest, strict=True)
     )
 
@@ -162,8 +162,8 @@ def leagues(
 _Listed = tuple[SummaryRow, pl.DataFrame, str]
 
 
-def _accelerators(groups: Sequence[pl.DataFrame]) -> list[int | None]:
-    """Return the accelerators of each group, None where its runs differ."""
+def _accelerators_by_group(groups: Sequence[pl.DataFrame]) -> list[int | None]:
+    """Return the accelerators of each group, None if its runs differ."""
     if not groups:
         return []
     every = pl.concat([runs.get_column("accelerators") for runs in groups])
@@ -174,7 +174,7 @@ def _accelerators(groups: Sequence[pl.DataFrame]) -> list[int | None]:
     return sizes["accelerators"].to_list()
 
 
-def _league(
+def _make_league(
     name: str,
     size: int | None,
     listed: Sequence[_Listed],
@@ -183,8 +183,8 @@ def _league(
 ) -> League:
     entries = []
     for row, runs, label, side in fastest:
-        mean = _mean(row)
-        limits = (None, None) if mean is None else _interval(row, side, confidence)
+        mean = _row_mean(row)
+        limits = (None, None) if mean is None else _mean_interval(row, side, confidence)
         entries.append(Entry(row, runs, side, label, size, mean, *limits))
     apart = faster([entry.side for entry in entries], confidence)
     league = League(
@@ -202,16 +202,16 @@ def _league(
     return league if league.testable else replace(league, ties=())
 
 
-def _mean(row: SummaryRow) -> float | None:
-    """Return the mean of a row, failed runs paid for; None without a success or a time of each."""
+def _row_mean(row: SummaryRow) -> float | None:
+    """Return the mean of a row, failed runs paid for, or None."""
     mean = row.tta_mean_seconds if row.reached == row.n else row.ert_seconds
     return None if mean is None or math.isinf(mean) else mean
 
 
-def _interval(
+def _mean_interval(
     row: SummaryRow, side: SideNumbers, confidence: float
 ) -> tuple[float | None, float | None]:
-    """Return the interval of that mean, from 3 runs on."""
+    """Return the interval of the mean of a row with at least 3 runs."""
     if side.all_reached:
         return row.tta_mean_seconds_low, row.tta_mean_seconds_high
     term = time_term(side.outcomes)
@@ -222,7 +222,7 @@ def _interval(
 
 
 def ranks(apart: Bools) -> tuple[Rank, ...]:
-    """Return the ranks of entries, which stand in the order of their means."""
+    """Return the range of ranks of each entry, in the order of their means."""
     faster_than, slower_than = apart.sum(axis=0).tolist(), apart.sum(axis=1).tolist()
     return tuple(
         Rank(place + 1, faster + 1, len(apart) - slower)
@@ -231,7 +231,7 @@ def ranks(apart: Bools) -> tuple[Rank, ...]:
 
 
 def ties(apart: Bools) -> tuple[Stretch, ...]:
-    """Return the longest stretches of ranks, from 1, in which no two entries are told apart.
+    """Return the longest stretches of ranks in which no two entries are told apart.
 
     They may overlap: 1 is told apart from 3, and 2 from neither.
     """
@@ -248,7 +248,7 @@ def ties(apart: Bools) -> tuple[Stretch, ...]:
 
 
 def headline(leagues: Sequence[League]) -> str:
-    """Return what a summary comes to, in a sentence without its full stop."""
+    """Return the result of a summary in a sentence, without its full stop."""
     if not leagues:
         return "no entry has runs to rank"
     if len(leagues) == 1:
@@ -277,7 +277,7 @@ def headline(leagues: Sequence[League]) -> str:
 
 
 def claim(league: League) -> str:
-    """Return who leads a league and how sure that is, in a sentence without its full stop."""
+    """Return who leads a league and how sure that is, without a full stop."""
     first, *others = league.entries
     on = f" on {league.name}" if league.benchmark else ""
     if first.mean is None:
@@ -296,7 +296,7 @@ def claim(league: League) -> str:
 
 
 def not_separable(league: League, place: int) -> str:
-    """Return which ranks cannot be told from that of the entry at a place, as a clause."""
+    """Return which ranks cannot be told apart from that of an entry."""
     rivals = league.rivals(place)
     if not rivals:
         return "told apart from every other rank"

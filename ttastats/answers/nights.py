@@ -89,7 +89,7 @@ class Part:
         return list(pairwise([0, *(border.split for border in self.borders), nights]))
 
     def mean(self, start: int, end: int) -> float | None:
-        """Return the mean of the nights of a segment; of logs, the geometric mean."""
+        """Return the mean of the nights of a segment; the geometric mean of times."""
         of = self.values[bisect_left(self.places, start) : bisect_left(self.places, end)]
         if not of.size:
             return None
@@ -111,18 +111,18 @@ class History:
 
     @property
     def latest(self) -> Night:
-        """Return the first night that lies after all changes for sure."""
+        """Return the first night that is certainly after all changes."""
         borders = [border.last for part in self.parts for border in part.borders]
         return self.nights[max(borders, default=0)]
 
     @property
     def failures(self) -> Part:
-        """Return the part that is the share of runs that fail."""
+        """Return the part that is the share of failed runs."""
         return self.parts[-2]
 
 
 def history(runs: pl.DataFrame, order: str) -> History:
-    """Return the history of runs of one setup, in order of date or of a recorded column."""
+    """Return the history of runs of one setup, by date or by a recorded column."""
     axis, (unit, _) = axes.of(runs), common_progress(runs)
     undated = order == BY_DATE and runs["started_at"].null_count() == runs.height
     remedy = f"Order the runs by a column or a recorded name: {OPTION} commit."
@@ -157,27 +157,29 @@ def history(runs: pl.DataFrame, order: str) -> History:
     nights = tuple(
         Night(row["night"], tuple(row["commit"]), row["n"], row["reached"]) for row in rows
     )
-    parts = [_part(rows, name, *_named(name, unit, axis)) for name in logs if name != "whole"]
-    whole = _part(rows, "whole", *_named("whole", unit, axis), search=not parts)
+    parts = [
+        _make_part(rows, name, *_part_name(name, unit, axis)) for name in logs if name != "whole"
+    ]
+    whole = _make_part(rows, "whole", *_part_name("whole", unit, axis), search=not parts)
     failed, n = [night.n - night.reached for night in nights], [night.n for night in nights]
     places = tuple(range(len(nights)))
     fails_more = tuple(
-        _border(places, *each) for each in changes.find_changes_of_failures(failed, n)
+        _border_of(places, *each) for each in changes.find_changes_of_failures(failed, n)
     )
     failures = Part(FAILURES, "fraction", places, np.divide(failed, n), fails_more)
     if parts:
-        whole = _summed(whole, [border for part in parts for border in part.borders])
+        whole = _sum_of_parts(whole, [border for part in parts for border in part.borders])
     unordered = runs.height - sum(night.n for night in nights)
     return History(nights, (*parts, failures, whole), unordered)
 
 
-def _named(name: str, unit: str | None, axis: Axis) -> tuple[str, Amount | str]:
+def _part_name(name: str, unit: str | None, axis: Axis) -> tuple[str, Amount | str]:
     if name == "speed":
         return f"{axis.noun} per {(unit or '').removesuffix('s')}", axis.unit
     return (str(unit), str(unit)) if name == "progress" else (axis.to_target, axis.unit)
 
 
-def _part(
+def _make_part(
     rows: Sequence[dict[str, Any]], column: str, name: str, unit: str, *, search: bool = True
 ) -> Part:
     places = tuple(place for place, row in enumerate(rows) if row[column] is not None)
@@ -185,7 +187,7 @@ def _part(
     values: Floats = logs.round(_DECIMALS)
     if not search or values.size < changes.WAIT:
         return Part(name, unit, places, values, ())
-    every = [_border(places, *each) for each in changes.find_changes(values)]
+    every = [_border_of(places, *each) for each in changes.find_changes(values)]
     splits = [bisect_left(places, border.split) for border in every]
     noise = changes.night_noise(values, splits)
     nights = values.size - (splits[-1] if splits else 0)
@@ -194,8 +196,8 @@ def _part(
     return Part(name, unit, places, values, tuple(every), noise, alike, unseen)
 
 
-def _border(places: Sequence[int], alarm: changes.Alarm, change: changes.Change) -> Border:
-    """Return a change of a series by the nights that its values are of."""
+def _border_of(places: Sequence[int], alarm: changes.Alarm, change: changes.Change) -> Border:
+    """Return a change of a series in terms of nights."""
     first, last = places[change.first - 1] + 1, places[change.last]
     middle = places[change.median - 1] if first < last else None
     return Border(
@@ -205,8 +207,8 @@ def _border(places: Sequence[int], alarm: changes.Alarm, change: changes.Change)
     )  # fmt: skip
 
 
-def _summed(whole: Part, of_parts: Sequence[Border]) -> Part:
-    """Return the time to the target with the changes of its parts, those at one time together."""
+def _sum_of_parts(whole: Part, of_parts: Sequence[Border]) -> Part:
+    """Return the time to the target with the changes of its parts, coinciding ones together."""
     merged: list[list[Border]] = []
     for border in sorted(of_parts, key=lambda each: each.split):
         if merged and border.first <= max(each.last for each in merged[-1]):

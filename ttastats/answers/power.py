@@ -87,7 +87,7 @@ def from_runs(
     max_runs: int | None = None,
     prior: pl.DataFrame | None = None,
 ) -> Report:
-    """Return the plan for each group, from the CV its runs show; `n` replaces their number.
+    """Return the plan for each group from the CV of its runs; `n` replaces their number.
 
     The noise of a `prior` of earlier runs is added to that of few runs (`priors`).
     With `max_runs` also what a plan of looks, of so many runs a side, takes on average.
@@ -102,9 +102,9 @@ def from_runs(
         # Two runs show a CV. Where others failed it takes three, as for an interval of it: from
         # fewer, the CV shows little more than how many failed.
         needed = 2 if reached == group.height else 3
-        cv, low, high = _spread(group) if reached >= needed else (None, None, None)
+        cv, low, high = _planning_cv(group) if reached >= needed else (None, None, None)
         if reached < needed:
-            few.append(_few_successes(keys, reached, group.height, needed))
+            few.append(_few_successes_note(keys, reached, group.height, needed))
         added: PriorKeys | UnsetType = UNSET
         if entries is not None and reached == group.height > 1:
             noises, added = priors.noise_of(entries, group)
@@ -124,8 +124,8 @@ def from_runs(
     return grouping.group_report("power", rows, shown, runs, by, notes, details=details)
 
 
-def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:
-    """Return the CV to plan from, with its limits where there are any.
+def _planning_cv(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:
+    """Return the CV to plan from, with its limits if there are any.
 
     Where runs failed it is the CV one run would have to have for the uncertainty of the expected
     time to a success: failures are what so many runs must outweigh.
@@ -139,8 +139,8 @@ def _spread(group: pl.DataFrame) -> tuple[float | None, float | None, float | No
     return None if variance is None else math.sqrt(variance * timed.height), None, None
 
 
-def _few_successes(keys: Mapping[str, Any], reached: int, n: int, needed: int) -> Note:
-    """Return what a plan needs where too few runs of a group reached the target."""
+def _few_successes_note(keys: Mapping[str, Any], reached: int, n: int, needed: int) -> Note:
+    """Return a note on a group with too few successes for a plan."""
     names = (str(keys[name]) for name in keys if name not in _ROUND and keys[name] is not None)
     rate = ""
     if 0 < reached < n:
@@ -152,7 +152,7 @@ def _few_successes(keys: Mapping[str, Any], reached: int, n: int, needed: int) -
 def from_cv(
     cv: float, *, effects: Sequence[float], n: int | None, power: float, max_runs: int | None = None
 ) -> Report:
-    """Return the plan for a CV (a fraction) that is known or supposed."""
+    """Return the plan for a known or assumed CV (a fraction)."""
     plan = _Plan(effects, power, max_runs)
     rows = (plan.row(cv, None, None, n),)
     table = fields.make_table(rows, plan.shown(()), "")
@@ -170,7 +170,7 @@ class _Plan:
     def row(
         self, cv: float | None, low: float | None, high: float | None, n: int | None
     ) -> PowerRow:
-        """Return the numbers for a CV with its limits, and for `n` runs a side."""
+        """Return the row for a CV with its limits, and `n` runs a side."""
         detectable = detectable_ratio(n, cv, power=self.power) if n and cv is not None else None
         return PowerRow(
             n=n,
@@ -187,16 +187,16 @@ class _Plan:
         )
 
     def _runs_needed(self, cv: float | None) -> _ByEffect:
-        """Return the runs needed by effect; None where no CV is known."""
+        """Return the runs needed by effect; None if the CV is unknown."""
         if cv is None or math.isinf(cv):
-            return dict.fromkeys(map(_ratio, self.effects))
+            return dict.fromkeys(map(_effect_name, self.effects))
         power = self.power
-        return {_ratio(gain): runs_needed(1 + gain, cv, power=power) for gain in self.effects}
+        return {_effect_name(gain): runs_needed(1 + gain, cv, power=power) for gain in self.effects}
 
     def _looks(self, cv: float | None, max_runs: int) -> LooksKeys:
-        """Return the runs that a plan of looks takes on average, and how often it ends decided."""
+        """Return the average runs of a plan of looks, and how often it decides."""
         ends = {
-            _ratio(effect): None if cv is None else simulate_plan(1 + effect, cv, max_runs)
+            _effect_name(effect): None if cv is None else simulate_plan(1 + effect, cv, max_runs)
             for effect in self.effects
         }
         return LooksKeys(
@@ -206,18 +206,18 @@ class _Plan:
         )
 
     def shown(self, keys: Sequence[str]) -> list[Field[PowerRow]]:
-        """Return the columns of a plan; those of looks if there are any."""
+        """Return the columns of a plan, with those of looks if there are any."""
         return [
             *fields.key_fields(keys, heads=False),
             *fields.number_fields(PowerRow, "cv", "n"),
             fields.text_field("can detect", lambda row: f"{row.detectable_ratio:.3f}×"
                          if row.detectable_ratio is not None else "–"),
-            *map(_needed, self.effects),
-            *(map(_taken, self.effects) if self.max_runs is not None else ()),
+            *map(_runs_needed_field, self.effects),
+            *(map(_runs_taken_field, self.effects) if self.max_runs is not None else ()),
         ]  # fmt: skip
 
     def notes(self, rows: Sequence[PowerRow], axis: Axis) -> Iterator[Note]:
-        """Yield how the plan was made, and what the CV of few runs leaves open of it."""
+        """Yield notes on how the plan was made, and how uncertain the CV of few runs is."""
         yield note("method.power", mean=axis.mean, power=self.power, least=LEAST_RUNS)
         planned = [row for row in rows if row.cv is not None and row.keys]
         if any(row.cv_high is not None for row in planned):
@@ -232,13 +232,13 @@ class _Plan:
             yield note("zero_variance.power")
 
 
-def _ratio(effect: float) -> str:
+def _effect_name(effect: float) -> str:
     """Return the name of an effect: the ratio of the means."""
     return f"{1 + effect:g}"
 
 
-def _needed(effect: float) -> Field[PowerRow]:
-    name = _ratio(effect)
+def _runs_needed_field(effect: float) -> Field[PowerRow]:
+    name = _effect_name(effect)
     return Field(
         Column(f"runs for {100 * effect:.3g}%", "right"),
         lambda row: Quantity(
@@ -247,8 +247,8 @@ def _needed(effect: float) -> Field[PowerRow]:
     )
 
 
-def _taken(effect: float) -> Field[PowerRow]:
-    name = _ratio(effect)
+def _runs_taken_field(effect: float) -> Field[PowerRow]:
+    name = _effect_name(effect)
 
     def text(row: PowerRow) -> str:
         runs = row.looks.sequential_runs[name] if row.looks else None

@@ -59,7 +59,7 @@ def report(
     rows: pl.LazyFrame,
     codes: Sequence[str] = (),
 ) -> Report:
-    """Return the report of what was found wrong, the gravest first.
+    """Return the report of problems, the most serious first.
 
     Parameters
     ----------
@@ -81,15 +81,15 @@ def report(
         left_out = sum(problem.source not in known for problem in of_logs)
         of_logs = [problem for problem in of_logs if problem.source in chosen]
     silent = {problem.source for problem in of_logs if problem.code == "no_evaluation"}
-    shown = [*_of_logs(of_logs, runs), *findings(runs, rows, silent)]
+    shown = [*_log_problems(of_logs, runs), *findings(runs, rows, silent)]
     shown.sort(
         key=lambda row: (
             _SEVERITIES.index(row.severity), row.code, row.source or "", row.line or 0,
             row.entry or "",
         )
     )  # fmt: skip
-    shown = _of_codes(shown, codes)
-    tables = (_counts(shown), *_listings(shown, whole=bool(codes))) if shown else ()
+    shown = _filter_codes(shown, codes)
+    tables = (_count_table(shown), *_problem_tables(shown, whole=bool(codes))) if shown else ()
     counts = Counter(row.code for row in shown)
     notes = [*rules(counts)]
     if len(counts) > 1 and max(counts.values()) > _SHOWN:
@@ -100,7 +100,7 @@ def report(
     return Report("problems", tuple(shown), tables, tuple(notes), close)
 
 
-def _of_logs(problems: Sequence[Problem], runs: pl.DataFrame) -> Iterator[ProblemRow]:
+def _log_problems(problems: Sequence[Problem], runs: pl.DataFrame) -> Iterator[ProblemRow]:
     first = runs.select("source", *ENTRY).unique("source", keep="first")
     heads = {row["source"]: row for row in first.iter_rows(named=True)}
     for problem in problems:
@@ -111,7 +111,7 @@ def _of_logs(problems: Sequence[Problem], runs: pl.DataFrame) -> Iterator[Proble
         )  # fmt: skip
 
 
-def _of_codes(rows: list[ProblemRow], codes: Sequence[str]) -> list[ProblemRow]:
+def _filter_codes(rows: list[ProblemRow], codes: Sequence[str]) -> list[ProblemRow]:
     known = {row.code for row in rows}
     for code in codes:
         if code not in known:
@@ -123,7 +123,7 @@ def _of_codes(rows: list[ProblemRow], codes: Sequence[str]) -> list[ProblemRow]:
     return [row for row in rows if not codes or row.code in codes]
 
 
-def _counts(rows: Sequence[ProblemRow]) -> Table:
+def _count_table(rows: Sequence[ProblemRow]) -> Table:
     counts = Counter((row.severity, row.code) for row in rows)
     files = {code: len({row.source for row in rows if row.code == code} - {None})
              for _, code in counts}  # fmt: skip
@@ -135,8 +135,8 @@ def _counts(rows: Sequence[ProblemRow]) -> Table:
     return Table((Column("code"), Column("severity"), *numbers), lines)
 
 
-def _listings(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Table]:
-    """Yield a table for each code: where, and what."""
+def _problem_tables(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Table]:
+    """Yield a table for each code with places and messages."""
     for code in dict.fromkeys(row.code for row in rows):
         same = [row for row in rows if row.code == code]
         lines = []
@@ -150,7 +150,7 @@ def _listings(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Table]:
 
 
 def rules(codes: Collection[str]) -> Iterator[Note]:
-    """Yield by which rules problems with these codes were found."""
+    """Yield notes on the rules by which problems with these codes were found."""
     if {"epochs_outlier", "epoch_time_outlier"} & set(codes):
         least, limit, away = outliers.LEAST, outliers.LIMIT, outliers.LEAST_AWAY
         yield note("outliers", least=least, limit=limit, away=away)
@@ -161,36 +161,36 @@ def rules(codes: Collection[str]) -> Iterator[Note]:
 def findings(
     runs: pl.DataFrame, rows: pl.LazyFrame, silent: Collection[str | None] = ()
 ) -> Iterator[ProblemRow]:
-    """Yield what no log tells of a table of runs (`time_to_target.runs`) and its tidy `rows`.
+    """Yield what is suspicious about runs although no log says so.
 
     A column `table` of the runs names their tables. Of the logs in `silent` it is known that they
     were never evaluated.
     """
-    yield from _copies(runs)
+    yield from _copy_problems(runs)
     never = standing(runs).filter(pl.col("evaluations").is_null()).select("source", *ENTRY)
     for row in never.iter_rows(named=True):
         if row["source"] not in silent:
-            yield _worded("no_evaluation", "warning", row)
+            yield _problem_row("no_evaluation", "warning", row)
     for row in stalls(runs, rows).iter_rows(named=True):
-        yield _worded("stall.problem", "info", row, usual=row["seconds"] / row["times"])
+        yield _problem_row("stall.problem", "info", row, usual=row["seconds"] / row["times"])
     once = runs.unique(schema.RUN, keep="first", maintain_order=True)
-    yield from _of_entries(once)
+    yield from _entry_problems(once)
     results = in_group_order(once, RESULT).group_by(RESULT, maintain_order=True).len(name="n")
     known = results.filter(pl.col("suite").is_not_null() & pl.col("benchmark").is_not_null())
     for row in known.iter_rows(named=True):
         scoring = benchmarks.scoring(row["suite"], row["benchmark"], row["round"], row["division"])
         if scoring is not None and row["n"] != scoring.runs:
-            yield _worded("run_count.problem", "warning", row, required=scoring.runs)
+            yield _problem_row("run_count.problem", "warning", row, required=scoring.runs)
 
 
-def _worded(key: str, severity: str, row: Mapping[str, Any], **fields: object) -> ProblemRow:
-    """Return what was found in words of the table of codes, filled from a row and other fields."""
+def _problem_row(key: str, severity: str, row: Mapping[str, Any], **fields: object) -> ProblemRow:
+    """Return a problem in the words of the table of codes, filled from a row and fields."""
     code, words = key.partition(".")[0], wording(key, **row, **fields)
     return ProblemRow(code, severity, row.get("source"), None, words, *map(row.get, ENTRY))
 
 
-def _copies(runs: pl.DataFrame) -> Iterator[ProblemRow]:
-    """Name every run but the first of those that are the same, in one table or in several."""
+def _copy_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
+    """Yield a problem for each copy of another run."""
     several = runs["table"].n_unique() > 1
     same = runs.with_columns(content=pl.coalesce("content_digest", "run_id"))
     for name in ("source", "table"):
@@ -202,11 +202,11 @@ def _copies(runs: pl.DataFrame) -> Iterator[ProblemRow]:
     for row in shown.iter_rows(named=True):
         where = f" in {row['first_table']}" if several else ""
         here = f" ({row['table']})" if several else ""
-        yield _worded("duplicate_run", "warning", row, where=where, here=here)
+        yield _problem_row("duplicate_run", "warning", row, where=where, here=here)
 
 
 def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
-    """Return where runs stood still: two evaluations much further apart than is usual.
+    """Return where runs stalled: two evaluations much further apart than usual.
 
     Usual is the median of the run; where other runs of its entry have evaluations at that place,
     theirs too, as a slow part of the schedule is no stall; where none have, its next longest span.
@@ -214,7 +214,7 @@ def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     `since` and `at` seconds after the start, `times` as long as usual.
     """
     chosen = counted(runs).lazy().select(*schema.RUN, "run_seconds").unique(schema.RUN)
-    spans = _spans(rows.join(chosen.select(schema.RUN), on=schema.RUN, how="semi"))
+    spans = _evaluation_spans(rows.join(chosen.select(schema.RUN), on=schema.RUN, how="semi"))
     place, times = (*ENTRY, "place"), []
     for length in (pl.col("pace"), pl.col("seconds")):
         of_others = pl.when(pl.len().over(place) >= _RUNS).then(length.median().over(place))
@@ -232,8 +232,8 @@ def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
     )
 
 
-def _spans(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the spans between the checkpoints that runs evaluated while they trained.
+def _evaluation_spans(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the spans between consecutive evaluated checkpoints of runs.
 
     `place` is the number of a span in its run, `pace` its seconds over what was trained meanwhile.
     """
@@ -259,8 +259,8 @@ def _spans(rows: pl.LazyFrame) -> pl.LazyFrame:
     )  # fmt: skip
 
 
-def _of_entries(runs: pl.DataFrame) -> Iterator[ProblemRow]:
-    """Yield what is odd about the runs of each entry, entry by entry: all of them at once."""
+def _entry_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
+    """Yield what is odd about the runs of each entry."""
     ordered = _with_progress(in_group_order(runs, ENTRY))
     trained = ordered.filter(pl.col("progress") > 0)
     # One evaluation more or less is the least that there is between two runs.
@@ -276,15 +276,15 @@ def _of_entries(runs: pl.DataFrame) -> Iterator[ProblemRow]:
         what=pl.format("s per {}", pl.col("unit").str.strip_suffix("s")),
     )
     odd = [
-        *_far(reached, "epochs_outlier"),
-        *_far(paced, "epoch_time_outlier"),
-        *_alike(ordered.filter("reached")),
+        *_outlier_problems(reached, "epochs_outlier"),
+        *_outlier_problems(paced, "epoch_time_outlier"),
+        *_equal_epochs_problems(ordered.filter("reached")),
     ]
     yield from (problem for _, problem in sorted(odd, key=itemgetter(0)))
 
 
 def _with_progress(runs: pl.DataFrame) -> pl.DataFrame:
-    """Add to runs, sorted by entry, the number of theirs and their progress in its common unit.
+    """Return runs with their number in the entry and their progress in a common unit.
 
     That unit is the one `time_to_target.common_progress` gives.
     """
@@ -304,8 +304,8 @@ def _with_progress(runs: pl.DataFrame) -> pl.DataFrame:
     return numbered.with_columns(progress=values, interval=intervals)
 
 
-def _far(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, ProblemRow]]:
-    """Name the runs whose value is far from, and `beyond`, those of the others of their group."""
+def _outlier_problems(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, ProblemRow]]:
+    """Yield a problem for each run whose value is far from the others of its group."""
     sized = runs.with_columns(n=pl.len().over("group")).filter(pl.col("n") >= outliers.LEAST)
     for same in sized.partition_by("n"):
         values = same["value"].to_numpy().reshape(-1, same["n"][0])
@@ -315,11 +315,11 @@ def _far(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, ProblemRow]]:
             median=np.median(values, axis=-1).repeat(values.shape[1]),
         )
         for row in scored.filter(pl.col("far") & pl.col("beyond")).iter_rows(named=True):
-            yield row["group"], _worded(code, "info", row)
+            yield row["group"], _problem_row(code, "info", row)
 
 
-def _alike(reached: pl.DataFrame) -> Iterator[tuple[int, ProblemRow]]:
-    """Name entries whose runs all took as many epochs: how much they would differ is not seen."""
+def _equal_epochs_problems(reached: pl.DataFrame) -> Iterator[tuple[int, ProblemRow]]:
+    """Yield a problem for each entry whose runs all took equally many epochs."""
     entries = reached.filter(pl.col("unit").is_not_null()).group_by("group", maintain_order=True)
     counts = entries.agg(
         pl.col(*ENTRY, "unit", "progress").first(),
@@ -328,4 +328,4 @@ def _alike(reached: pl.DataFrame) -> Iterator[tuple[int, ProblemRow]]:
     )
     alike = counts.filter(pl.col("n") >= outliers.LEAST, pl.col("values") == 1)
     for row in alike.iter_rows(named=True):
-        yield row["group"], _worded("constant_epochs.problem", "info", row)
+        yield row["group"], _problem_row("constant_epochs.problem", "info", row)

@@ -56,14 +56,14 @@ class RunQualityRow(Row, frozen=True):
 
 
 def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
-    """Return the report of a table of runs at a budget, in the order of its sources."""
+    """Return the report of runs at a budget, in the order of its sources."""
     named = runs.rename({"target_metric": "metric", "tta_seconds": "seconds"})
     ordered = named.sort("source", "run_id").select(*key_descriptions(RunQualityRow))
     rows = tuple(RunQualityRow(**row) for row in ordered.iter_rows(named=True))
     shown: list[Field[RunQualityRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, grouping.ENTRY)),
         fields.log_field(),
-        *_metric(rows),
+        *_metric_field(rows),
         fields.text_field(
             f"quality {budget.place}",
             lambda row: SHORT[row.short] if row.short else written(row.quality),
@@ -76,33 +76,33 @@ def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
     return Report("runs", rows, (fields.make_table(rows, shown, title),), notes)
 
 
-def _metric(rows: Sequence[RunQualityRow | QualityRow]) -> list[Field[Any]]:
-    """Return the field of the metric, where the rows have several."""
+def _metric_field(rows: Sequence[RunQualityRow | QualityRow]) -> list[Field[Any]]:
+    """Return the field of the metric, if the rows have several."""
     names = {row.metric for row in rows}
     return fields.key_fields(["metric"], heads=False) if len(names) > 1 else []
 
 
 def written(value: float | None, digits: int = 5) -> str:
-    """Return a quality with so many digits at least, in the unit of its metric."""
+    """Return a quality with at least so many digits, in the unit of its metric."""
     return "–" if value is None else units.significant(value, digits)
 
 
 def budget_notes(runs: pl.DataFrame, budget: Budget) -> Iterator[Note]:
-    """Yield what must be known of the runs at a budget, and of the value that was taken."""
+    """Yield notes on the runs at a budget and on which value was taken."""
     yield from short_notes(runs, budget)
     if budget.best:
         yield note("best_of")
 
 
 def rare_note(counts: Sequence[int], confidence: float) -> Iterator[Note]:
-    """Yield under which condition a claim holds that so few runs cannot show; of the least runs."""
+    """Yield a note on how many runs may fail unseen, by the smallest group."""
     if counts:
         n = min(counts)
         yield note("rare_runs", n=n, share=1 - reached_at_least(n, n, confidence=confidence))
 
 
 def short_notes(runs: pl.DataFrame, budget: Budget, side: str = "") -> Iterator[Note]:
-    """Count and name the runs that have no value at the budget, by the reason."""
+    """Yield notes on the runs without a value at the budget, by the reason."""
     runs = standing(runs)
     of = f" of {side}" if side else ""
     for reason, why in SHORT.items():
@@ -151,17 +151,17 @@ def of_groups(
     ddof: int = 1,
     confidence: float = 0.95,
 ) -> Report:
-    """Return the report of a table of runs at a budget by group, best group of a benchmark first.
+    """Return the report of runs at a budget by group, best group of a benchmark first.
 
     `ddof` is that of the deviation that is shown; the interval is by the sample's.
     """
     rows = [
-        _row_of(keys, group, budget, ddof, confidence)
+        _quality_row(keys, group, budget, ddof, confidence)
         for keys, group in grouping.group_runs(runs, by)
     ]
 
     def place(row: QualityRow) -> tuple[Any, ...]:
-        """Put the best group of a benchmark first, and what is unknown last."""
+        """Return a sort key: by benchmark, the best group first, unknown last."""
         mean = row.quality_mean
         order = None if mean is None else -mean if row.higher_is_better else mean
         return grouping.sort_key(*(row.keys[name] for name in grouping.BENCHMARK), order)
@@ -170,31 +170,31 @@ def of_groups(
     progress = fields.known_keys(rows, [f"{unit}_mean" for unit in _PROGRESS])
     shown: list[Field[QualityRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
-        *_metric(rows),
+        *_metric_field(rows),
         fields.text_field("runs", lambda row: with_value(row.n, row.missing)),
         fields.text_field(
-            "mean ±sd", lambda row: _digits(row).mean(row.quality_mean, row.quality_sd)
+            "mean ±sd", lambda row: _row_digits(row).mean(row.quality_mean, row.quality_sd)
         ),
         fields.text_field(
             f"[{percentages.percent_text(confidence)} CI]",
-            lambda row: _digits(row).interval(row.quality_low, row.quality_high),
+            lambda row: _row_digits(row).interval(row.quality_low, row.quality_high),
             rank=1,
         ),
         *fields.number_fields(QualityRow, "seconds_mean", rank=2),
         *fields.number_fields(QualityRow, *progress, rank=3),
     ]
-    metric = "" if _metric(rows) or not rows else f"{rows[0].metric or 'quality'} "
+    metric = "" if _metric_field(rows) or not rows else f"{rows[0].metric or 'quality'} "
     title = "   ".join(filter(None, (grouping.common_title(rows, by), f"{metric}{budget}")))
     notes = budget_notes(runs, budget)
     return grouping.group_report("summary", rows, shown, runs, by, notes, title=title)
 
 
 def with_value(n: int, missing: int) -> str:
-    """Return how many runs have a value, and of how many where some have none."""
+    """Return how many runs have a value, and of how many if some have none."""
     return f"{n}/{n + missing}" if missing else str(n)
 
 
-def _row_of(
+def _quality_row(
     keys: Mapping[str, Any], group: pl.DataFrame, budget: Budget, ddof: int, confidence: float
 ) -> QualityRow:
     there = group.filter("reached")
@@ -219,5 +219,5 @@ def _row_of(
     )
 
 
-def _digits(row: QualityRow) -> Digits:
+def _row_digits(row: QualityRow) -> Digits:
     return digits_for([], row.quality_sd, row.quality_mean)

@@ -58,7 +58,7 @@ class StandingRow(Row, frozen=True):
 
 
 def report(summary: Report, *, mine: str, top: int, confidence: float) -> Report:
-    """Return the report of the entries of a summary: a table for each benchmark and size.
+    """Return the report of the ranks of entries: a table for each benchmark and size.
 
     `mine` is a part of the names of one's own entries, in either case. Of each table the first
     `top` are shown, and one's own; 0 shows all. Rows for programs have all entries.
@@ -86,19 +86,19 @@ def report(summary: Report, *, mine: str, top: int, confidence: float) -> Report
             for one, some in shown
         ),
         tuple(below),
-        _sentence(shown, mine),
+        _rank_sentence(shown, mine),
         by=summary.by,
     )
 
 
 def details_of(summary: Report) -> dict[int, tuple[str, ...]]:
-    """Return what stands below each row of a summary, by the `id` of the row."""
+    """Return the detail lines of each row of a summary, by the `id` of the row."""
     (lines,) = (table.rows for table in summary.tables)
     return {id(row): line.details for row, line in zip(summary.records, lines, strict=True)}
 
 
 def standing(one: League, mine: str = "") -> list[StandingRow]:
-    """Return the rows of a league; `mine` is a part of the names of one's own entries."""
+    """Return the rows of a league; entries whose names contain `mine` are the user's own."""
     return [
         StandingRow(
             keys=entry.row.keys,
@@ -130,7 +130,7 @@ def table(
     details: Mapping[int, tuple[str, ...]],
     more: Sequence[Field[StandingRow]] = (),
 ) -> Table:
-    """Return the first `top` rows of a league and one's own, with `more` columns at its end."""
+    """Return the first `top` rows of a league and the user's own, with extra columns."""
     axis, level = AXES[rows[0].axis], percentages.percent_text(one.confidence)
     shown = [row for row in rows if not top or row.rank <= top or row.mine]
     models, lanes = short(shown), one.lanes()
@@ -165,22 +165,22 @@ def table(
 
 
 def short(rows: Iterable[StandingRow]) -> dict[str, str]:
-    """Return the shortest text that tells the hardware of rows apart, by its whole name."""
+    """Return the shortest texts that tell the hardware of rows apart, by its whole name."""
     whole = {row.hardware: row.hardware.partition("× ")[2] for row in rows}
     short = hardware_models(whole.values())
     return {hardware: short[name] for hardware, name in whole.items()}
 
 
 def tie_notes(leagues: Iterable[League]) -> Iterator[Note]:
-    """Yield by what ranks are told apart, if any league has two that can be tested."""
+    """Yield notes on the statistics that separate ranks, if any two can be tested."""
     testable = [one for one in leagues if one.testable]
     if testable:
         pairs = sum(math.comb(len(one.entries), 2) for one in testable)
         yield note("ties", pairs=pairs, level=percentages.percent_text(testable[0].confidence))
 
 
-def _sentence(shown: Sequence[tuple[League, Sequence[StandingRow]]], mine: str) -> str:
-    """Return where the best of one's own entries stands in each table; without any, who leads."""
+def _rank_sentence(shown: Sequence[tuple[League, Sequence[StandingRow]]], mine: str) -> str:
+    """Return where the user's best entry stands in each table, or else who leads."""
     if not mine:
         return f"{league.headline([one for one, _ in shown])}."
     if len(shown) > _SEVERAL:

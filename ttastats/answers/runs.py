@@ -57,7 +57,7 @@ def report(runs: pl.DataFrame) -> Report:
     shown: list[Field[RunRow]] = [
         *fields.key_fields(grouping.shown_keys(names, grouping.ENTRY)),
         fields.log_field(),
-        Field(Column("reached"), _reached),
+        Field(Column("reached"), _reached_cell),
         # Of a run that failed, how long it was watched.
         Field(
             Column("TTA", "right"),
@@ -72,8 +72,8 @@ def report(runs: pl.DataFrame) -> Report:
         ),
         *fields.number_fields(RunRow, "epochs", rank=2),
         *fields.number_fields(RunRow, "epoch_seconds", rank=3),
-        fields.text_field("quality", lambda row: _quality(row.value_final), rank=4),
-        fields.text_field("target", lambda row: _quality(row.target_value), rank=4),
+        fields.text_field("quality", lambda row: _quality_text(row.value_final), rank=4),
+        fields.text_field("target", lambda row: _quality_text(row.target_value), rank=4),
         *fields.number_fields(RunRow, *(name for name in ("cost",) if name in known), rank=2),
     ]
     table = fields.make_table(rows, shown, grouping.common_title(names, grouping.ENTRY))
@@ -85,7 +85,7 @@ def report(runs: pl.DataFrame) -> Report:
     return Report("runs", rows, (table,), notes)
 
 
-def _reached(row: RunRow) -> Text:
+def _reached_cell(row: RunRow) -> Text:
     if row.run_status in schema.ABSENT:
         return Text(f"– ({row.run_status})")
     reached = "yes" if row.reached else "no"
@@ -96,5 +96,5 @@ def _reached(row: RunRow) -> Text:
     return Text(reached)
 
 
-def _quality(value: float | None) -> str:
+def _quality_text(value: float | None) -> str:
     return "–" if value is None else f"{value:.5g}"

@@ -87,14 +87,14 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     remedy = "Give logs at several scales, or group by fewer columns: --by submitter."
     raise_if(not rows, one_scale, None, remedy)
     axis = axes.of(runs)
-    notes = [*_notes(by, grouping.group_runs(drawn, by), axis)]
+    notes = [*_scaling_notes(by, grouping.group_runs(drawn, by), axis)]
     if any(row.failed_runs for row in rows):
         notes.append(note("expected", FAILED, expected=axis.expected))
     notes += grouping.left_out_notes(runs, by)
     notes += grouping.failed_notes(drawn)
     if unknown := counted(runs, by).height - known.height:
         notes.append(note("unknown_scale", n=unknown))
-    table, sentence = _table(rows, by, axis), _sentence(rows, by, axis)
+    table, sentence = _scaling_table(rows, by, axis), _scaling_sentence(rows, by, axis)
     report = Report("scaling", tuple(rows), (table,), tuple(notes), sentence, by=by)
     return grouping.with_left_out(report, runs, (*by, "entry", "accelerators"))
 
@@ -103,8 +103,8 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
 _SEVERAL = 3
 
 
-def _sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> str:
-    """Return what the most accelerators of each curve come to against the fewest."""
+def _scaling_sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> str:
+    """Return speedup and efficiency of the largest scale of each curve in a sentence."""
     if not axis.is_time:
         return ""
     largest: dict[tuple[Any, ...], ScalingRow] = {}
@@ -122,7 +122,7 @@ def _sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> str:
         )
     names = distinct_keys(rows, by)
     return " ".join(
-        f"{_name(row.keys, names)}: {row.accelerators:,} accelerators are "
+        f"{_curve_name(row.keys, names)}: {row.accelerators:,} accelerators are "
         f"{units.factor(row.speedup or 0.0, row.speedup_low, row.speedup_high)} as fast as "
         f"{row.base_accelerators:,}, an efficiency of {units.percent(row.efficiency or 0.0)}."
         for row in largest.values()
@@ -222,7 +222,7 @@ def _limits(ratio: Ratio | None, factor: float | None = 1.0) -> _Limits:
     return value, low, high
 
 
-def _slope(curve: pl.DataFrame) -> str:
+def _slope_text(curve: pl.DataFrame) -> str:
     accelerators, reached = curve["accelerators"].to_numpy(), curve["reached"].to_numpy()
     observed = curve["observed_seconds"].to_numpy()  # unknown: NaN
     sides = {}
@@ -237,7 +237,7 @@ def _slope(curve: pl.DataFrame) -> str:
 
 
 def distinct_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
-    """Return the benchmark and the keys in which curves differ; no more than tell them apart."""
+    """Return the benchmark and the keys in which curves differ, no more than necessary."""
     differ = [name for name in by if len({row.get(name) for row in rows}) > 1]
     shown = [name for name in by if name == "benchmark" or name in differ]
     number = len({tuple(row.get(name) for name in differ) for row in rows})
@@ -248,7 +248,7 @@ def distinct_keys(rows: Sequence[AnyRow], by: Sequence[str]) -> tuple[str, ...]:
     return tuple(shown)
 
 
-def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
+def _scaling_table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
     keys = distinct_keys(rows, by)
     same = [name for name in by if name not in keys and len({row.get(name) for row in rows}) == 1]
     title = "speedup [95%]" if axis.is_time else f"{axis.noun} base/entry [95%]"
@@ -280,13 +280,15 @@ def _table(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> Table:
     return fields.make_table(rows, shown, " ".join(common))
 
 
-def _notes(by: Sequence[str], curves: Groups, axis: Axis) -> Iterator[Note]:
+def _scaling_notes(by: Sequence[str], curves: Groups, axis: Axis) -> Iterator[Note]:
     named = curves.keys.rows(named=True)
     distinct = distinct_keys(named, by)
-    names = [_name(keys, distinct) for keys in named]
+    names = [_curve_name(keys, distinct) for keys in named]
     if axis.is_time:
         yield note("definitions.scaling")
-        slopes = [f"{name} {_slope(runs)}" for name, runs in zip(names, curves.frames, strict=True)]
+        slopes = [
+            f"{name} {_slope_text(runs)}" for name, runs in zip(names, curves.frames, strict=True)
+        ]
         yield note("slope", slopes=slopes)
     else:
         yield note("no_throughput.scaling", to_target=axis.to_target)
@@ -302,5 +304,5 @@ def _notes(by: Sequence[str], curves: Groups, axis: Axis) -> Iterator[Note]:
         yield note("mixed_curves", curves=mixed)
 
 
-def _name(keys: Mapping[str, Any], names: Sequence[str]) -> str:
+def _curve_name(keys: Mapping[str, Any], names: Sequence[str]) -> str:
     return " ".join("unknown" if keys[name] is None else str(keys[name]) for name in names)

@@ -60,22 +60,22 @@ class ScoreRow(Row, frozen=True, kw_only=True):
 
 
 def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
-    """Return the report of a table of runs, best score of a benchmark first.
+    """Return the report of official scores, best score of a benchmark first.
 
     The runs must have been judged by the official targets: `time_to_target.runs(frame)`.
     """
-    judged = _judged(runs)
-    rows = [_row_of(keys, group) for keys, group in grouping.group_runs(judged, by)]
+    judged = _judge_by_rules(runs)
+    rows = [_score_row(keys, group) for keys, group in grouping.group_runs(judged, by)]
     rows.sort(key=lambda row: grouping.sort_key(*map(row.keys.get, _KIND), row.score_minutes))
     shown: list[Field[ScoreRow]] = [
-        *fields.key_fields(shown_keys(rows, by, _hidden(rows, by))),
+        *fields.key_fields(shown_keys(rows, by, _implied_keys(rows, by))),
         fields.text_field(
             "runs",
             lambda row: "/".join(str(n) for n in (row.n, row.required_runs) if n is not None),
             rank=1,
         ),
-        fields.text_field("score, min", lambda row: _minutes(row.score_minutes)),
-        fields.text_field("raw, min", lambda row: _minutes(row.raw_minutes), rank=2),
+        fields.text_field("score, min", lambda row: _minutes_text(row.score_minutes)),
+        fields.text_field("raw, min", lambda row: _minutes_text(row.raw_minutes), rank=2),
         fields.text_field("scaling", lambda row: factor_text(row.scaling_factor), rank=3),
     ]
     if any(row.status != _SCORED for row in rows):
@@ -88,14 +88,14 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
         notes.append(note("scaled.score", scaled=scaled, n=len(rows)))
     if others := sum(row.status.startswith(f"{_SCORED}:") for row in rows):
         notes.append(note("run_count", n=others))
-    details = [_failed(row.failures) for row in rows]
+    details = [_failed_lines(row.failures) for row in rows]
     answer = grouping.group_report(
         "score", rows, shown, runs, by, notes, title=title, details=details
     )
-    return replace(answer, sentence=_sentence(rows))
+    return replace(answer, sentence=_score_sentence(rows))
 
 
-def _sentence(rows: Sequence[ScoreRow]) -> str:
+def _score_sentence(rows: Sequence[ScoreRow]) -> str:
     """Return how many entries have a score, and why the others have none."""
     without = Counter(row.status.partition(":")[0] for row in rows if row.score_minutes is None)
     benchmarks = {row.keys.get("benchmark") for row in rows}
@@ -106,17 +106,17 @@ def _sentence(rows: Sequence[ScoreRow]) -> str:
     return f"{text} an official score{f' ({why})' if why else ''}."
 
 
-def _row_of(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
-    """Return the score of one entry, whose runs have been `_judged`."""
+def _score_row(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
+    """Return the score of one entry from its judged runs."""
     unscored = ScoreRow(keys=grouping.key_values(keys), n=group.height, status="")
     kinds = group.select(_KIND).unique()
     if kinds.height > 1:
         several = f"not one result: several of {', '.join(_KIND)} in one group"
         return structs.replace(unscored, status=several)
-    rules, none_because = _rules(*kinds.row(0))
+    rules, none_because = _scoring_rules(*kinds.row(0))
     if rules is None:
         return structs.replace(unscored, status=none_because)
-    judged = _in_order(group)
+    judged = _sort_by_number(group)
     why = judged.get_column("failure")
     raw_minutes, status = _raw_score(judged, rules)
     factor = scaling_factor(group)
@@ -138,10 +138,10 @@ def _row_of(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
     )
 
 
-def _rules(
+def _scoring_rules(
     suite: str | None, round_: str | None, benchmark: str | None, division: str | None
 ) -> tuple[Scoring | None, str]:
-    """Return the rules that hold, or the reason there are none."""
+    """Return the rules that apply, or the reason there are none."""
     if suite not in benchmarks.scored_suites():
         return None, f"not an MLPerf Training suite: {suite or 'unknown'}"
     if round_ is None or benchmark is None:
@@ -150,13 +150,13 @@ def _rules(
     return rules, "" if rules else f"no quality target for {benchmark} in {round_}"
 
 
-def _judged(runs: pl.DataFrame) -> pl.DataFrame:
-    """Add why each run counts as failed, null where it does not, by the rules that hold for it.
+def _judge_by_rules(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the runs with why each counts as failed, null if it does not.
 
     The open division sets its own targets, so there the word of the log is taken.
     """
     kinds = runs.select(_KIND).unique()
-    rules = [_rules(*kind)[0] for kind in kinds.iter_rows()]
+    rules = [_scoring_rules(*kind)[0] for kind in kinds.iter_rows()]
     limits = [scoring.init_minutes if scoring else None for scoring in rules]
     limited = kinds.with_columns(
         init_limit=pl.Series(limits, dtype=pl.Float64),
@@ -190,7 +190,7 @@ def _judged(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _raw_score(judged: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]:
-    """Return an olympic mean in minutes before scaling, None with the reason, and what it is."""
+    """Return the olympic mean in minutes before scaling, or None, and the reason or its name."""
     counts = judged.get_column("failure").is_null()
     converged = judged.get_column("run_seconds").filter(counts) / 60
     n, failed = judged.height, judged.height - converged.len()
@@ -209,18 +209,18 @@ def _raw_score(judged: pl.DataFrame, rules: Scoring) -> tuple[float | None, str]
 
 
 def scaling_factor(group: pl.DataFrame) -> float | None:
-    """Return the factor of the runs' `scaling.json`, 1 where there is none, None if they differ."""
+    """Return the factor in the runs' `scaling.json`, 1 without one, None if they differ."""
     factors = {1.0 if each is None else each for each in group.get_column("scaling_factor")}
     return float(factors.pop()) if len(factors) == 1 else None
 
 
 def factor_text(factor: float | None) -> str:
-    """Return a scaling factor as tables show it."""
+    """Return a scaling factor as in tables."""
     return "–" if factor is None else f"{factor:.4f}".removesuffix("0000").removesuffix(".")
 
 
-def _in_order(group: pl.DataFrame) -> pl.DataFrame:
-    """Sort runs by the numbers in their names: result_2 stands before result_10."""
+def _sort_by_number(group: pl.DataFrame) -> pl.DataFrame:
+    """Return runs sorted by the numbers in their names: result_2 before result_10."""
     names = [
         [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", source)]
         for source in group.get_column("source")
@@ -229,7 +229,7 @@ def _in_order(group: pl.DataFrame) -> pl.DataFrame:
 
 
 def shown_keys(rows: Sequence[Row], by: Sequence[str], hidden: Collection[str]) -> tuple[str, ...]:
-    """Return the keys worth a column, the benchmark first; no division where all are of one."""
+    """Return the keys that deserve a column, the benchmark first."""
     one_division = len({row.keys.get("division") for row in rows}) == 1
     names = [
         name
@@ -239,21 +239,21 @@ def shown_keys(rows: Sequence[Row], by: Sequence[str], hidden: Collection[str]) 
     return tuple(sorted(names, key=lambda name: name not in grouping.BENCHMARK))
 
 
-def _hidden(rows: Sequence[ScoreRow], by: Sequence[str]) -> set[str]:
-    """Return the keys that others tell: an entry names submitter and system, or they name it."""
+def _implied_keys(rows: Sequence[ScoreRow], by: Sequence[str]) -> set[str]:
+    """Return the keys that others imply, such as submitter and system of an entry."""
     if not {"submitter", "system", "entry"} <= set(by):
         return set()
     others = {tuple(row.keys[name] for name in by if name != "entry") for row in rows}
     return {"entry"} if len(others) == len(rows) else {"submitter", "system"}
 
 
-def _minutes(value: float | None) -> str:
+def _minutes_text(value: float | None) -> str:
     """Return minutes as the official tables print them."""
     return "–" if value is None else f"{value:.3f}"
 
 
-def _failed(failures: Sequence[str]) -> tuple[str, ...]:
-    """Name the runs that failed, the first of them."""
+def _failed_lines(failures: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the first failed runs."""
     lines = [f"failed: {text}" for text in failures[:_NAMED]]
     more = len(failures) - _NAMED
     return (*lines, f"and {more} more failed") if more > 0 else tuple(lines)

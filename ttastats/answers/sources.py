@@ -51,7 +51,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Rep
     groups = [*grouping.group_runs(runs.with_columns(**values), by)]
     several = f"a group has more than {_MOST} runs"
     raise_if(any(each.height > _MOST for _, each in groups), several, "--sources", "Add --where.")
-    answers = [_of_group(keys, group, sources) for keys, group in groups]
+    answers = [_group_rows(keys, group, sources) for keys, group in groups]
     rows = [row for each, _ in answers for row in each]
     names = grouping.row_names([keys for keys, _ in groups], by)
     notes, sentences = [*grouping.group_notes(runs, by)], []
@@ -61,11 +61,11 @@ def report(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Rep
         of_time = [row for row in of_group if row.part == "tta" and row.share is not None]
         if of_time:
             shares = units.join_names([f"{row.source} {row.share:.0%}" for row in of_time])
-            text = f"Variance of {_part(of_time[0])}: {shares}."
+            text = f"Variance of {_part_text(of_time[0])}: {shares}."
             sentences.append(f"{about}: {text}" if about else text)
     shown: list[Field[SourceRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
-        Field(Column("part"), lambda row: Text(_part(row))),
+        Field(Column("part"), lambda row: Text(_part_text(row))),
         *fields.key_fields(["source"], heads=False),
         fields.reached_field(),
         fields.number_field("values", "values"),
@@ -79,7 +79,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Rep
     return Report("variance", tuple(rows), (table,), tuple(notes), text, by=grouping.row_keys(by))
 
 
-def _of_group(
+def _group_rows(
     keys: Mapping[str, Any], group: pl.DataFrame, sources: Sequence[str]
 ) -> tuple[list[SourceRow], list[Note]]:
     """Return the rows of a group, and its notes."""
@@ -118,5 +118,5 @@ def _of_group(
     return rows, notes
 
 
-def _part(row: SourceRow) -> str:
+def _part_text(row: SourceRow) -> str:
     return part_title(row.part, axes.AXES[row.axis])

@@ -34,20 +34,20 @@ _Size = tuple[League, Sequence[StandingRow]]
 
 
 def shown(report: Report, *, sort: str = "", top: int | None = None, confidence: float) -> Report:
-    """Return a summary whose rows, for programs, are all unless `top` says less.
+    """Return a summary with all rows for programs, of which people see a selection.
 
     `sort` is a key of the rows, `top` the rows of each table, 0 for all; see `ordering.sort_rows`.
     People see the first, and which of these are shown to be faster.
     """
     whole = ordering.sort_rows(report, sort=sort)
     rows = whole if top is None else ordering.sort_rows(whole, top=top)
-    return replace(rows, people=lambda: _seen(report, whole, rows, sort, top, confidence))
+    return replace(rows, people=lambda: _displayed(report, whole, rows, sort, top, confidence))
 
 
-def _seen(
+def _displayed(
     report: Report, whole: Report, rows: Report, sort: str, top: int | None, confidence: float
 ) -> Report:
-    """Return what people see: the first `rows`, or sizes and the fastest of one."""
+    """Return what people see: the first rows, or sizes and the fastest of one."""
     first = TOP if top is None else top
     part = ordering.sort_rows(whole, top=first)
     of_times = report.groups and all(isinstance(row, SummaryRow) for row in report.records)
@@ -55,34 +55,34 @@ def _seen(
         return replace(part, records=rows.records)
     hidden = len(part.records) < len(whole.records)
     if not hidden and len(whole.records) <= _FEW:
-        return replace(whole, sentence=_sentence(league.leagues(report, confidence)))
+        return replace(whole, sentence=_leaders_sentence(league.leagues(report, confidence)))
     sizes = [(one, rank.standing(one)) for one in
              league.leagues(report, confidence, most=max(league.MOST, first))]  # fmt: skip
     notes = list(rows.notes)
     tables, listed = [], sizes
     if len(sizes) > _SEVERAL:
-        tables.append(_of_sizes(sizes, grouping.common_title(report.records, report.by)))
+        tables.append(_size_table(sizes, grouping.common_title(report.records, report.by)))
         one_benchmark = len({one.name for one, _ in sizes}) == 1
-        listed = [max(sizes, key=_entries)] if one_benchmark else []
+        listed = [max(sizes, key=_entries_shown)] if one_benchmark else []
         key = "other_sizes.entries" if listed else "other_sizes.benchmarks"
-        notes.append(note(key, n=len(report.records) - sum(map(_entries, listed))))
+        notes.append(note(key, n=len(report.records) - sum(map(_entries_shown, listed))))
     elif top is None:
         first = min(first, _FEW // len(sizes))
-    tables += [_of_entries(*size, report, first, confidence) for size in listed]
+    tables += [_entry_table(*size, report, first, confidence) for size in listed]
     notes += rank.tie_notes(one for one, _ in listed)
-    sentence = _sentence([one for one, _ in sizes])
+    sentence = _leaders_sentence([one for one, _ in sizes])
     return replace(
         report, records=rows.records, tables=tuple(tables), notes=tuple(notes), sentence=sentence
     )
 
 
-def _entries(size: _Size) -> int:
+def _entries_shown(size: _Size) -> int:
     return size[1][0].entries
 
 
-def _of_sizes(sizes: Sequence[_Size], title: str) -> Table:
+def _size_table(sizes: Sequence[_Size], title: str) -> Table:
     """Return a row for each size: how many entries it has, and the fastest of them."""
-    most = sorted(sizes, key=_entries, reverse=True)[:_FEW]
+    most = sorted(sizes, key=_entries_shown, reverse=True)[:_FEW]
     rows = [size for size in sizes if size in most]
     axis, level = AXES[rows[0][1][0].axis], percentages.percent_text(rows[0][0].confidence)
     models = rank.short(standing[0] for _, standing in rows)
@@ -90,7 +90,7 @@ def _of_sizes(sizes: Sequence[_Size], title: str) -> Table:
     first = {id(one): one.name for (one, _), name in zip(rows, [None, *benchmarks], strict=False)
              if one.name != name}  # fmt: skip
     columns: list[Field[_Size]] = [
-        fields.text_field("entries", lambda size: f"{_entries(size):,}"),
+        fields.text_field("entries", lambda size: f"{_entries_shown(size):,}"),
         Field(Column("shortest mean", names=True), lambda size: Text(size[0].entries[0].label)),
     ]
     if any(one.size is not None for one, _ in rows):
@@ -104,7 +104,9 @@ def _of_sizes(sizes: Sequence[_Size], title: str) -> Table:
         hardware = Column("hardware", rank=1)
         columns.append(Field(hardware, lambda size: Text(models[size[1][0].hardware])))
     mean = fields.number_field(f"{axis.mean} [{level}]", "mean_seconds", axis.unit, interval=True)
-    fastest: Field[_Size] = Field(Column("fastest", rank=2), lambda size: Text(_leading(size[0])))
+    fastest: Field[_Size] = Field(
+        Column("fastest", rank=2), lambda size: Text(_leader_text(size[0]))
+    )
     columns += [fields.field_of_part(mean, lambda size: size[1][0]), fastest]
     hidden = len(sizes) - len(rows)
     below = [()] * (len(rows) - 1) + [
@@ -115,8 +117,8 @@ def _of_sizes(sizes: Sequence[_Size], title: str) -> Table:
     return fields.make_table(rows, columns, title.strip(), below)
 
 
-def _leading(one: League) -> str:
-    """Return whether the first of a size is shown to be the fastest."""
+def _leader_text(one: League) -> str:
+    """Return whether the first of a size is shown to be the fastest, in words."""
     if len(one.entries) == 1:
         return "alone"
     if not one.testable:
@@ -124,7 +126,7 @@ def _leading(one: League) -> str:
     return "shown" if one.has_leader else f"{len(one.rivals(0)) + 1} tied"
 
 
-def _of_entries(
+def _entry_table(
     one: League, rows: Sequence[StandingRow], report: Report, top: int, confidence: float
 ) -> Table:
     """Return the fastest entries of a size, with what is behind their means."""
@@ -139,8 +141,8 @@ def _of_entries(
     return rank.table(one, rows, top, rank.details_of(report), columns)
 
 
-def _sentence(leagues: Sequence[League]) -> str:
-    """Return who leads, without a word where no entry has a name."""
+def _leaders_sentence(leagues: Sequence[League]) -> str:
+    """Return who leads, without entries that have no name."""
     if all(entry.row.keys["entry"] is None for one in leagues for entry in one.entries):
         return ""
     text = f"{league.headline(leagues)}."

@@ -70,7 +70,7 @@ def report(
     confidence: float = 0.95,
     dots: bool = False,
 ) -> Report:
-    """Return the report of a table of runs, fastest group of a benchmark first.
+    """Return the report of groups of runs, fastest group of a benchmark first.
 
     `ddof` is 1 for the sample standard deviation, 0 for the population's (Coleman et al. 2019).
     With `dots` every run is shown as one, below its row.
@@ -80,7 +80,7 @@ def report(
     order = sorted(
         range(len(unsorted)),
         key=lambda place: grouping.sort_key(
-            *_benchmark(unsorted[place]), unsorted[place].tta_mean_seconds
+            *_benchmark_key(unsorted[place]), unsorted[place].tta_mean_seconds
         ),
     )
     rows = [unsorted[place] for place in order]
@@ -90,12 +90,12 @@ def report(
         *fields.key_fields(grouping.shown_keys(rows, by)),
         fields.reached_field(),
         # Times of several benchmarks are on no common axis.
-        mean_field(axis, confidence, drawn=len(set(map(_benchmark, rows))) == 1),
+        mean_field(axis, confidence, drawn=len(set(map(_benchmark_key, rows))) == 1),
         *more_fields(axis, confidence),
         *fields.expected_time_field(rows, axis),
     ]
-    notes = (*grouping.failed_notes(counted(runs, by)), *_notes(rows, parts, by, ddof))
-    details = [*_strips(list(zip(rows, parts, strict=True)))] if dots else ()
+    notes = (*grouping.failed_notes(counted(runs, by)), *_summary_notes(rows, parts, by, ddof))
+    details = [*_dot_lines(list(zip(rows, parts, strict=True)))] if dots else ()
     answer = grouping.group_report("summary", rows, shown, runs, by, notes, details=details)
     return replace(answer, groups=parts)
 
@@ -110,7 +110,7 @@ def mean_field(
 
 
 def more_fields(axis: axes.Axis, confidence: float, *, rank: int = 0) -> list[Field[SummaryRow]]:
-    """Return the columns of what is behind a mean: CV, epochs, time per epoch."""
+    """Return the columns behind a mean: CV, epochs, time per epoch."""
     level = percentages.percent_text(confidence)
     shown = [fields.number_field(f"CV [{level}]", "cv", "fraction", interval=True, rank=rank)]
     if axis.name != "epochs":
@@ -123,13 +123,13 @@ def more_fields(axis: axes.Axis, confidence: float, *, rank: int = 0) -> list[Fi
 
 
 def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[SummaryRow]:
-    """Return the numbers of each group of runs."""
+    """Return the row of each group of runs."""
     runs, sizes = groups.runs, groups.sizes
     reached, axis = runs["reached"].to_numpy(), axes.of(runs)
     there = runs.filter("reached")
     solved = count_by_group(reached, sizes)
     times = there["tta_seconds"].to_numpy()
-    progress, interval = _progress(there, solved, axis)
+    progress, interval = _progress_of_runs(there, solved, axis)
     numbers = {name: np.full(sizes.size, np.nan) for name in _NUMBERS}
     withheld: list[Withheld | None] = ["few_runs"] * sizes.size
     for places, of_runs in groups_by_size(solved):
@@ -158,9 +158,9 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
     for places, of_runs in groups_by_size(sizes):
         numbers["ert_seconds"][places] = expected_times(observed[of_runs], reached[of_runs])
     columns: dict[str, Any] = {name: none_for_nan(values) for name, values in numbers.items()}
-    columns["epochs_mean"] = _means_of(there, "epochs", solved)
+    columns["epochs_mean"] = _group_means(there, "epochs", solved)
     columns["epoch_seconds_mean"] = (
-        [None] * sizes.size if axis.progress else _means_of(there, "epoch_seconds", solved)
+        [None] * sizes.size if axis.progress else _group_means(there, "epoch_seconds", solved)
     )
     mixed, pooled = may_differ(runs, sizes), settings.pooled(runs, groups.keys.columns)
     every = zip(
@@ -190,10 +190,10 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def _progress(
+def _progress_of_runs(
     solved: pl.DataFrame, sizes: NDArray[np.int64], axis: axes.Axis
 ) -> tuple[Floats, Floats]:
-    """Return how far each run trained, in the best unit that its group tells, and the intervals.
+    """Return how far each run trained, in its group's best unit, and the evaluation interval.
 
     The interval of a group is the widest between two evaluations, if every run tells its own.
     """
@@ -214,7 +214,7 @@ def _progress(
     return progress, interval
 
 
-def _means_of(solved: pl.DataFrame, name: str, sizes: NDArray[np.int64]) -> list[float | None]:
+def _group_means(solved: pl.DataFrame, name: str, sizes: NDArray[np.int64]) -> list[float | None]:
     """Return the mean of a column in each group, None of groups without a value.
 
     Numpy adds in the order of the rows: polars' threads do not, and the last digit would vary.
@@ -227,13 +227,15 @@ def _means_of(solved: pl.DataFrame, name: str, sizes: NDArray[np.int64]) -> list
     return [total / n if n else None for total, n in zip(sums, counts, strict=True)]
 
 
-def _strips(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[tuple[str, ...]]:
+def _dot_lines(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[tuple[str, ...]]:
     """Yield the runs of each group as dots, on one axis for all groups of a benchmark."""
     spans: dict[tuple[Any, ...], list[float]] = {}
     for row, group in entries:
-        spans.setdefault(_benchmark(row), []).extend(_positive(group, "observed_seconds"))
+        spans.setdefault(_benchmark_key(row), []).extend(
+            _positive_values(group, "observed_seconds")
+        )
     for row, group in entries:
-        if not (span := spans[_benchmark(row)]):
+        if not (span := spans[_benchmark_key(row)]):
             yield ()
             continue
         low, high = min(span), max(span)
@@ -241,8 +243,8 @@ def _strips(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[tupl
         place = math.log if far else float
         reached, failed = group.filter("reached"), group.filter(~pl.col("reached"))
         marks = strips.draw_strip(
-            [place(time) for time in _positive(reached, "tta_seconds")],
-            [place(time) for time in _positive(failed, "observed_seconds")],
+            [place(time) for time in _positive_values(reached, "tta_seconds")],
+            [place(time) for time in _positive_values(failed, "observed_seconds")],
             place(low),
             place(high),
         )
@@ -250,12 +252,12 @@ def _strips(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[tupl
         yield (f"     {left} |{marks}| {right}{' (log)' if far else ''}",)
 
 
-def _positive(group: pl.DataFrame, name: str) -> list[float]:
+def _positive_values(group: pl.DataFrame, name: str) -> list[float]:
     times = group.get_column(name).drop_nulls()
     return times.filter(times > 0).to_list()
 
 
-def _benchmark(row: SummaryRow) -> tuple[Any, ...]:
+def _benchmark_key(row: SummaryRow) -> tuple[Any, ...]:
     return tuple(row.keys[name] for name in grouping.BENCHMARK)
 
 
@@ -263,7 +265,7 @@ def _benchmark(row: SummaryRow) -> tuple[Any, ...]:
 _WITHHELD = ("few_runs", "repeated_times", "unusual_run")
 
 
-def _notes(
+def _summary_notes(
     rows: Sequence[SummaryRow], parts: Sequence[pl.DataFrame], by: Sequence[str], ddof: int
 ) -> Iterator[Note]:
     names = grouping.row_names(rows, by)

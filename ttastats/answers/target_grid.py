@@ -42,7 +42,7 @@ def grids(
     points: int,
     metric: str | None,
 ) -> tuple[Grid, ...]:
-    """Return the grid for each group, sorted by the keys.
+    """Return the grid of targets for each group, sorted by the keys.
 
     `sides` are the evaluations of the runs that count, of one side or of two, and `sizes` the
     groups to ask about, with `n`, the number of their runs. There are at most so many `points`,
@@ -65,7 +65,7 @@ def grids(
     chosen = [
         grid
         for keys, group in facts.group_by(by, maintain_order=True)
-        if (grid := _grid_of(dict(zip(by, keys, strict=True)), group, metric)) is not None
+        if (grid := _empty_grid(dict(zip(by, keys, strict=True)), group, metric)) is not None
     ]
     if not chosen:
         return ()
@@ -78,13 +78,13 @@ def grids(
     numbers = {row[:-1]: row[-1] for row in sizes.select(*by, "n").iter_rows()}
     places = [tuple(grid.keys[name] for name in by) for grid in chosen]
     return tuple(
-        _with_targets(grid, curves.get(place, []), numbers[place], points)
+        _fill_grid(grid, curves.get(place, []), numbers[place], points)
         for grid, place in zip(chosen, places, strict=True)
     )
 
 
-def _grid_of(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> Grid | None:
-    """Choose the metric to vary, and the targets to be met beside it; no grid yet."""
+def _empty_grid(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> Grid | None:
+    """Return a grid with the metric to vary and the fixed targets beside it, no targets yet."""
     known = {name: (higher, targets) for name, higher, targets in
              facts.select("metric", "higher", "targets").iter_rows()}  # fmt: skip
     targeted = {name: targets for name, (_, targets) in known.items() if targets}
@@ -107,7 +107,7 @@ def _grid_of(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -
     return Grid(keys, chosen, known[chosen][0], others, official, (), None)
 
 
-def _with_targets(grid: Grid, curves: Sequence[Floats], n: int, points: int) -> Grid:
+def _fill_grid(grid: Grid, curves: Sequence[Floats], n: int, points: int) -> Grid:
     higher = grid.higher_is_better
     targets = set(target_grid(curves, points, higher_is_better=higher))
     if (official := grid.official) is not None:
@@ -120,7 +120,7 @@ def _with_targets(grid: Grid, curves: Sequence[Floats], n: int, points: int) -> 
 def goals(
     grids: Sequence[Grid], targets: Sequence[float | None], runs: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the goals of each grid at one target, as `time_to_target.runs_at` takes them.
+    """Return the goals of each grid at one target, as `runs_at_goals` takes them.
 
     The columns of the keys are of the types they have in `runs`.
     """

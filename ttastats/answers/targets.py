@@ -90,7 +90,7 @@ def report(
     points: int = 9,
     metric: str | None = None,
 ) -> Report:
-    """Return, for each group of one side or of two, the answer at each target of a grid.
+    """Return the answer at each target of a grid, for each group of one side or two.
 
     At each target the runs are judged as by a target of the user, and compared as by `compare`.
     `points` and `metric` are those of `target_grid.grids`.
@@ -123,18 +123,20 @@ def report(
         sizes = sizes.join(evaluated, on=list(by), how="semi", nulls_equal=True)
     varied = grids([side.evaluations for side in counting], by, sizes, points=points, metric=metric)
     answered = [
-        _of_grid(grid, at_targets, [left_out.group(side.runs, grid.keys) for side in sides], by)
-        for grid, at_targets in zip(varied, _runs(counting, by, varied, axis), strict=True)
+        _answer_grid(grid, at_targets, [left_out.group(side.runs, grid.keys) for side in sides], by)
+        for grid, at_targets in zip(
+            varied, _runs_at_targets(counting, by, varied, axis), strict=True
+        )
     ]
     rows = tuple(row for each in answered for row in each.rows)
     nothing = "no benchmark has evaluations on all sides"
     raise_if(not rows, nothing, None, "`ttastats runs FILE` lists the runs.")
-    notes = (*_notes(sides, answered, by), _method(rows, axis))
-    table = _table(rows, by, [side.label for side in sides], axis)
+    notes = (*_targets_notes(sides, answered, by), _method_note(rows, axis))
+    table = _grid_table(rows, by, [side.label for side in sides], axis)
     return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))
 
 
-def _runs(
+def _runs_at_targets(
     sides: Sequence[Side], by: Sequence[str], grids: Sequence[Grid], axis: Axis
 ) -> list[list[list[pl.DataFrame]]]:
     """Return the runs of each side at each target of each grid.
@@ -162,7 +164,7 @@ def _runs(
     return runs_of
 
 
-def _of_grid(
+def _answer_grid(
     grid: Grid,
     at_targets: Sequence[Sequence[pl.DataFrame]],
     gone: Sequence[LeftOut],
@@ -189,8 +191,8 @@ def _of_grid(
             target,
             target == grid.official,
             axes.of(sides[0]).name,
-            *_counts(sides[0]),
-            _against(sides[1], one, len(judged)) if len(sides) > 1 else UNSET,
+            *_count_reached(sides[0]),
+            _comparison_keys(sides[1], one, len(judged)) if len(sides) > 1 else UNSET,
             key.LeftOutOfA(*gone[0].counts),
             key.LeftOutOfB(*gone[1].counts) if len(gone) > 1 else UNSET,
             keys=keys,
@@ -205,15 +207,15 @@ def _of_grid(
 _JUDGED = (*RUN, "reached", "observed_seconds", "epochs", "samples", "steps")
 
 
-def _counts(runs: pl.DataFrame) -> tuple[int, int, float | None]:
-    """Return the number of runs, of those that reached the target, and the expected time."""
+def _count_reached(runs: pl.DataFrame) -> tuple[int, int, float | None]:
+    """Return the number of runs, of those that reached, and the expected time."""
     return runs.height, int(runs.get_column("reached").sum()), expected_seconds(runs)
 
 
-def _against(runs: pl.DataFrame, one: Comparison | None, tests: int) -> AgainstKeys:
+def _comparison_keys(runs: pl.DataFrame, one: Comparison | None, tests: int) -> AgainstKeys:
     ratio = one.speedup.ratio if one is not None and one.speedup else None
     return AgainstKeys(
-        *_counts(runs),
+        *_count_reached(runs),
         speedup=ratio.estimate if ratio else None,
         speedup_low=ratio.low if ratio else None,
         speedup_high=ratio.high if ratio else None,
@@ -224,22 +226,22 @@ def _against(runs: pl.DataFrame, one: Comparison | None, tests: int) -> AgainstK
     )
 
 
-def _name(grid: Grid, by: Sequence[str]) -> str:
+def _grid_name(grid: Grid, by: Sequence[str]) -> str:
     names = [name for name in by if name not in {"suite", "round"}]
     return " ".join(str(grid.keys[name]) for name in names if grid.keys[name] is not None)
 
 
-def _notes(
+def _targets_notes(
     sides: Sequence[Side], answered: Sequence[_Answered], by: Sequence[str]
 ) -> Iterator[Note]:
-    """Yield what must be known of each side, of each group, and of the metrics."""
+    """Yield notes on each side, each group, and the metrics."""
     letters = "AB" if len(sides) > 1 else ("",)
     for letter, side in zip(letters, sides, strict=True):
         yield from (each.prefixed(letter) for each in grouping.group_notes(side.runs, by))
     for each in answered:  # each has many rows
         for letter, gone in zip(letters, each.left_out, strict=True):
             if text := str(gone):
-                group = _name(each.grid, by)
+                group = _grid_name(each.grid, by)
                 name = f"{letter}, {group}" if letter else group
                 yield note("left_out_runs", name=name, text=text)
     grids = [each.grid for each in answered]
@@ -258,13 +260,13 @@ def _notes(
     if names:
         yield note("no_official_target", names=", ".join(sorted(names)))
     if len(answered) <= _NAMED:
-        yield from _details(answered, by)
+        yield from _grid_notes(answered, by)
 
 
-def _details(answered: Sequence[_Answered], by: Sequence[str]) -> Iterator[Note]:
-    """Yield where the first run fails, and over which targets the official verdict holds."""
+def _grid_notes(answered: Sequence[_Answered], by: Sequence[str]) -> Iterator[Note]:
+    """Yield notes on where the first run fails, and where the official verdict holds."""
     for each in answered:
-        grid, name = each.grid, _name(each.grid, by)
+        grid, name = each.grid, _grid_name(each.grid, by)
         of = f"{name}: " if name else ""
         if grid.hardest is not None:
             beyond = "above" if grid.higher_is_better else "below"
@@ -286,7 +288,7 @@ def _details(answered: Sequence[_Answered], by: Sequence[str]) -> Iterator[Note]
             )
 
 
-def _method(rows: Sequence[TargetRow], axis: Axis) -> Note:
+def _method_note(rows: Sequence[TargetRow], axis: Axis) -> Note:
     what, verb = ("TTA", "is") if axis.is_time else (axis.to_target, "end at")
     compared = [row.against for row in rows if row.against]
     tested = any(row.tests > 1 for row in compared)
@@ -301,7 +303,7 @@ def _method(rows: Sequence[TargetRow], axis: Axis) -> Note:
     )
 
 
-def _table(
+def _grid_table(
     rows: Sequence[TargetRow], by: Sequence[str], labels: Sequence[str], axis: Axis
 ) -> Table:
     def verdict(b: AgainstKeys) -> Text:

@@ -64,12 +64,12 @@ class VarianceRow(Row, frozen=True):
 
 
 def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int = 1) -> Report:
-    """Return the report of a table of runs; runs that failed are not part of it, and said.
+    """Return the report of variance shares; failed runs take no part, with a note on them.
 
     `ddof` is 1 for the sample standard deviation, 0 for the population's. Shares have
     intervals from 10 runs on.
     """
-    rows = _rows_of(grouping.group_runs(runs, by), ddof)
+    rows = _variance_rows(grouping.group_runs(runs, by), ddof)
     axis = axes.of(runs)
     shown: list[Field[VarianceRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
@@ -92,7 +92,9 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
                 f"share of {_per_epoch(axis)}", "share_epoch_time", "fraction", rank=2
             ),
         ]
-    return grouping.group_report("variance", rows, shown, runs, by, _notes(rows, by, ddof, axis))
+    return grouping.group_report(
+        "variance", rows, shown, runs, by, _variance_notes(rows, by, ddof, axis)
+    )
 
 
 #: Notes on groups without a share of the variance, or without an interval of it.
@@ -114,8 +116,8 @@ _OF_EPOCHS = (
 )  # fmt: skip
 
 
-def _rows_of(groups: Groups, ddof: int) -> list[VarianceRow]:
-    """Return the numbers of each group; None where epochs are unknown or did not vary."""
+def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
+    """Return the row of each group; None where epochs are unknown or constant."""
     runs, sizes, axis = groups.runs, groups.sizes, axes.of(groups.runs)
     numbers = {name: np.full(sizes.size, np.nan) for name in (*_OF_TIMES, *_OF_EPOCHS)}
     withheld = np.full(sizes.size, None, dtype=object)
@@ -136,7 +138,7 @@ def _rows_of(groups: Groups, ddof: int) -> list[VarianceRow]:
     )
     for places, of_runs in groups_by_size(with_epochs):
         both = epochs[of_runs], per_epoch[of_runs]
-        found = [each for values in both for each in (means(values), _spread(values, ddof))]
+        found = [each for values in both for each in (means(values), _deviations(values, ddof))]
         if not axis.progress and of_runs.shape[1] > 1:
             parts = variance_shares(times[of_runs], both[0])
             found += [parts.cv_ratio, parts.shares[0], parts.low[0], parts.high[0], parts.shares[1]]
@@ -160,12 +162,14 @@ def _rows_of(groups: Groups, ddof: int) -> list[VarianceRow]:
     ]
 
 
-def _spread(values: Floats, ddof: int) -> Floats:
-    """Return the deviation of each group; one value has none unless it is the population."""
+def _deviations(values: Floats, ddof: int) -> Floats:
+    """Return the standard deviation of each group; None of one value unless ddof is 0."""
     return np.zeros(len(values)) if values.shape[1] == 1 and not ddof else deviations(values, ddof)
 
 
-def _notes(rows: Sequence[VarianceRow], by: Sequence[str], ddof: int, axis: Axis) -> Iterator[Note]:
+def _variance_notes(
+    rows: Sequence[VarianceRow], by: Sequence[str], ddof: int, axis: Axis
+) -> Iterator[Note]:
     of_ddof = " (ddof 0)" if ddof == 0 else ""
     if axis.progress:
         yield note("no_throughput.variance", ddof=of_ddof, to_target=axis.to_target)

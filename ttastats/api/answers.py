@@ -187,7 +187,7 @@ def effects(
 
 @takes(Judged)
 def latest_segment(source: Source, **keywords: Unpack[Judged]) -> Source:
-    """Return the runs of a setup since its last change, by date: a baseline for `compare`.
+    """Return the runs of a setup since its last change, as a source to compare with.
 
     `keywords`: those of `Question`.
     """

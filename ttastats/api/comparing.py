@@ -106,7 +106,7 @@ def judge_of(
     profiles: tuple[Profiles, Profiles] | None = None,
     prior: pl.DataFrame | None = None,
 ) -> Callable[[Sequence[Side], View | None], Report]:
-    """Return what compares sides, and judges the gates."""
+    """Return a function that compares sides and judges the gates."""
     from ttastats.answers.compare import compare as compare_report
     from ttastats.answers.compare import gate
     from ttastats.sides import looks  # scipy costs start-up time
@@ -140,7 +140,7 @@ def judge_of(
             also=also,
             block=block,
             prior=prior,
-            profiles=_rows_of_profiles(*profiles) if profiles else (),
+            profiles=_profile_rows(*profiles) if profiles else (),
         )
         return gate.judged(report, conditions, options.confidence)
 
@@ -157,12 +157,12 @@ def compare_profiles(
     """
     from ttastats.answers.profile import profile_change  # scipy costs start-up time
 
-    first, second = _rows_of_profiles(a, b)
+    first, second = _profile_rows(a, b)
     names = [", ".join(map(str, given.paths(side))) for side in (a, b)]
     return profile_change.report(first, second, (names[0], names[1]), by=by, confidence=confidence)
 
 
-def _rows_of_profiles(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _profile_rows(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFrame]:
     from ttastats.answers.profile import profile_change  # scipy costs start-up time
     from ttastats.ingestion import profiled as given_profiles
 

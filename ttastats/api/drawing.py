@@ -117,7 +117,7 @@ def html_report(
     choices = question.sides(sources, what, what.budget)
     names = question.side_names(choices, names)
     short = shorten_names(names, _LONGEST_LABEL) or {}  # sentences repeat them
-    made = _material(choices, what, [short.get(name, name) for name in names])
+    made = _chosen_material(choices, what, [short.get(name, name) for name in names])
     runs = [side.runs for side in choices]
     answer = (
         judge(made.sides, None)
@@ -149,17 +149,17 @@ def html_report(
 
 @takes(Compared)
 def material(*sources: Source, metric: str = "", **keywords: Unpack[Compared]) -> Material:
-    """Return what plots are made of; `metric` is that of `plot`."""
+    """Return the data that plots are made of, for runs of one or more sources."""
     what = Question(**keywords)
     names = question.labels(sources, what.labels)
     choices = question.sides(sources, what)
     for side in choices if metric else ():
         expect_metric(side.rows, metric, "--metric", of_training=True)
-    made = _material(choices, what, question.side_names(choices, names))
+    made = _chosen_material(choices, what, question.side_names(choices, names))
     return replace(made, metric=metric)
 
 
-def _material(choices: Sequence[Chosen], what: Question, labels: Sequence[str]) -> Material:
+def _chosen_material(choices: Sequence[Chosen], what: Question, labels: Sequence[str]) -> Material:
     from ttastats.output.plots.material import material  # scipy costs start-up time
 
     sides = question.as_sides(choices, what, labels)

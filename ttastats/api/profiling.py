@@ -36,10 +36,10 @@ def profiled(source: Profiles, *, top: int = 10) -> Report:
 
     profiles = given_profiles.rows(given.paths(source))
     report = profile_report.report(profiles.rows, top=top)
-    return replace(report, notes=(*report.notes, *map(_note, profiles.problems)))
+    return replace(report, notes=(*report.notes, *map(_problem_note, profiles.problems)))
 
 
-def _note(problem: Problem) -> Note:
+def _problem_note(problem: Problem) -> Note:
     return Note(problem.code, f"{problem.source}: {problem.message}.")
 
 
@@ -68,7 +68,7 @@ def profile_page(
         place.expect(Path(output), [path for side in sides for path in side])
     profiles = [given_profiles.rows(side) for side in sides]
     labelled = zip(question.short_labels(sources), (side.rows for side in profiles), strict=True)
-    notes = [_note(problem) for side in profiles for problem in side.problems]
+    notes = [_problem_note(problem) for side in profiles for problem in side.problems]
     made = of_profiles.content(list(labelled), notes, title=title, confidence=confidence)
     page = document.page(made)
     if output is not None:

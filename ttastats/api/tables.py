@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def answered(report: Report, *sides: Chosen) -> Report:
-    """Keep the rows asked for and say how the runs were chosen; what holds for all sides, once.
+    """Return a report with only the rows asked for, and notes on how the runs were chosen.
 
     A gate has judged all rows before: a condition must not hide a failure from it.
     """

@@ -35,7 +35,7 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def _root(
+def _root_options(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
@@ -58,7 +58,7 @@ def main() -> NoReturn:
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as error:
-        expected = _expected(error, sys.argv[1:])
+        expected = _shown_error(error, sys.argv[1:])
         if os.environ.get("TTASTATS_TRACEBACK") and expected is not error:
             traceback.print_exception(error)
         say_error(expected)
@@ -66,8 +66,8 @@ def main() -> NoReturn:
     sys.exit(0)
 
 
-def _expected(error: BaseException, words: Iterable[str]) -> TtastatsError:
-    """Return the error to show for an exception that ended a command line of these words."""
+def _shown_error(error: BaseException, words: Iterable[str]) -> TtastatsError:
+    """Return the error to show for an exception that ended the command line."""
     if isinstance(error, TtastatsError):
         return error
     if isinstance(error, MemoryError):
@@ -77,14 +77,14 @@ def _expected(error: BaseException, words: Iterable[str]) -> TtastatsError:
     if isinstance(error, OSError) and error.strerror:
         return TtastatsError(error.strerror, where=str(error.filename) if error.filename else None)
     first = next(filter(None, str(error).splitlines()), "")
-    return _of_damage(error, words) or TtastatsError(
+    return _damaged_table_error(error, words) or TtastatsError(
         f"internal error: {type(error).__name__}{f': {first}' if first else ''}",
         remedy="Please report it with the traceback, which TTASTATS_TRACEBACK=1 prints.",
     )
 
 
-def _of_damage(error: BaseException, words: Iterable[str]) -> TtastatsError | None:
-    """Return the error that names a damaged table among the words of a command line, or None.
+def _damaged_table_error(error: BaseException, words: Iterable[str]) -> TtastatsError | None:
+    """Return the error that names a damaged table on the command line, or None.
 
     Rows are read when they are needed, so that damage in the middle of a file shows late, and
     polars panics at some of it. Only then are the tables read once more, each as a whole.

@@ -81,11 +81,11 @@ class Group(TyperGroup):
         self.commands: Mapping[str, TyperCommand] = _Commands()  # type: ignore[assignment]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - not for that
-        """Write the first sentence of each command, whose options are not made for that."""
+        """Write the first sentence of the help of each command."""
         width = max(map(len, COMMANDS))
         limit = formatter.width - 6 - width
         for title, names in GROUPS.items():
-            commands = [TyperCommand(name, help=_help(_function(name))) for name in names]
+            commands = [TyperCommand(name, help=_help_text(_load_function(name))) for name in names]
             with formatter.section(title):
                 formatter.write_dl(
                     (str(each.name).ljust(width), each.get_short_help_str(limit))
@@ -95,7 +95,7 @@ class Group(TyperGroup):
 
 class _Commands(Mapping[str, TyperCommand]):
     def __getitem__(self, name: str) -> TyperCommand:
-        return _command(name, _function(name))
+        return _make_command(name, _load_function(name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -123,7 +123,7 @@ class Command(TyperCommand):
     def sections(
         self, ctx: typer.Context, width: int | None = None
     ) -> dict[str, list[tuple[str, str]]]:
-        """Return arguments and options with their help; of many, those commands share by groups.
+        """Return arguments and options with their help, shared ones in groups.
 
         With a `width`, of many only those of this command and what most need, in a line each.
         """
@@ -140,7 +140,7 @@ class Command(TyperCommand):
             if width is not None:
                 names = [*alone, *(name for name in _USUAL if name in params), "help_all"]
                 room = width - 4 - max(len(records[name][0]) for name in names)
-                short = {n: (records[n][0], _in_a_line(params[n].help, room)) for n in names}
+                short = {n: (records[n][0], _first_sentence(params[n].help, room)) for n in names}
                 records, alone, grouped = records | short, [], {"Most used": names}
             groups = {"Options": alone} | grouped
         groups = {"Arguments": arguments} | groups
@@ -152,7 +152,7 @@ class Command(TyperCommand):
         return of_runs and sum(each.param_type_name == "option" for each in params) > _FEW
 
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
-        """Return the parameters, with `--help-all` where `--help` is a selection."""
+        """Return the parameters, with `--help-all` if `--help` shows a selection."""
         params = super().get_params(ctx)
         if not self._is_long(params):
             return params
@@ -172,7 +172,7 @@ class Command(TyperCommand):
         """Write nothing: the examples stand before the options."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Read the words into `ctx`, and return those that are left."""
+        """Parse the arguments into `ctx`; return those that are left."""
         if not ctx.resilient_parsing:  # a shell asks for completions
             if _LOGS in args:
                 args = self._with_log_folder(ctx, args)
@@ -208,19 +208,19 @@ class Command(TyperCommand):
             )
 
 
-def _function(name: str) -> Callable[..., Any]:
+def _load_function(name: str) -> Callable[..., Any]:
     return cast(
         "Callable[..., Any]", getattr(import_module(f"ttastats.cli.{COMMANDS[name]}"), name)
     )
 
 
-def _help(function: Callable[..., Any]) -> str:
-    """Return what the docstring of a command says before its options and examples."""
+def _help_text(function: Callable[..., Any]) -> str:
+    """Return the docstring of a command without options and examples."""
     return re.split(r"\n\n(?=\$ |-|[A-Z.]+: )", cleandoc(str(function.__doc__)))[0]
 
 
-def _in_a_line(text: str, room: int) -> str:
-    """Return the first sentence of a help, or as much of it as fits, up to a comma or the like."""
+def _first_sentence(text: str, room: int) -> str:
+    """Return the first sentence of a help text, shortened to a width."""
     first = re.split(r"(?<=\.) ", text)[0]
     if len(first) <= room:
         return first
@@ -230,17 +230,19 @@ def _in_a_line(text: str, room: int) -> str:
 
 
 @cache
-def _command(name: str, function: Callable[..., Any]) -> TyperCommand:
-    """Make a command; examples are the lines of its docstring that begin with `$`."""
+def _make_command(name: str, function: Callable[..., Any]) -> TyperCommand:
+    """Return a command; examples are the lines of its docstring that begin with `$`."""
     examples = re.findall(r"^ *\$ (.*)", str(function.__doc__), re.MULTILINE)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     epilog = "\n".join(["\b\nExamples:", *(f"  {each}" for each in examples)])
-    alone.command(name, cls=Command, help=_help(function), epilog=epilog)(_flat(function))
+    alone.command(name, cls=Command, help=_help_text(function), epilog=epilog)(
+        _with_flat_options(function)
+    )
     return cast("TyperCommand", typer.main.get_command(alone))
 
 
-def _flat(function: Callable[..., Any]) -> Callable[..., None]:
-    """Return a command whose parameters are options one by one, and which prints the answer.
+def _with_flat_options(function: Callable[..., Any]) -> Callable[..., None]:
+    """Return a function whose parameters are single options and which prints the answer.
 
     What nobody gave is left to the defaults of `function` and of its groups of options.
     """
@@ -278,17 +280,17 @@ def _flat(function: Callable[..., Any]) -> Callable[..., None]:
         given |= grouped
         output = given.pop("output") if answers else None
         how = {name: given.pop(name) for name in _OF_LOGS if name in given.keys() - names}
-        with _reading(**how) if takes_logs else nullcontext():
+        with _reading_logs(**how) if takes_logs else nullcontext():
             answer = function(**given)
             if output is not None:
-                _print(answer, output)
+                _print_and_exit(answer, output)
 
     called.__signature__ = Signature(list(options.values()))  # type: ignore[attr-defined]
     return called
 
 
-def _print(answer: Report | tuple[Report, int], output: Output) -> None:
-    """Print a report, and end with the exit code beside it, or with 3 where its gate fails."""
+def _print_and_exit(answer: Report | tuple[Report, int], output: Output) -> None:
+    """Print a report, and exit with its code, or with 3 if its gate fails."""
     report, code = answer if isinstance(answer, tuple) else (answer, 0)
     show(report, output)
     if report.gate is not None and not report.gate.passed:
@@ -298,8 +300,8 @@ def _print(answer: Report | tuple[Report, int], output: Output) -> None:
 
 
 @contextmanager
-def _reading(*, guess: bool = False, no_cache: bool = False) -> Iterator[None]:
-    """Read logs that are given in place of tables; exit with 1 if some are rejected."""
+def _reading_logs(*, guess: bool = False, no_cache: bool = False) -> Iterator[None]:
+    """Let the block read logs in place of tables; exit with 1 if some are rejected."""
     from ttastats.ingestion import given  # polars costs start-up time
 
     read: dict[tuple[str, ...], Read] = {}

@@ -64,7 +64,7 @@ def compare(
     one_side = "profiles were given for one side only"
     raise_if(bool(profile_a) != bool(profile_b), one_side, None, remedy)
     profiles = (profile_a, profile_b) if profile_a else None
-    if (of_steps := _alone(files, profiles)) is not None:
+    if (of_steps := _profiles_alone(files, profiles)) is not None:
         refuse_of_runs(
             changed(parts, sides, judged, judging, gates, budget), but=("--confidence", "--by")
         )
@@ -104,8 +104,8 @@ def compare(
     )
 
 
-def _alone(files: Sequence[str], both: _Profiles | None) -> _Profiles | None:
-    """Return the profiles of A and of B where no runs are named; refuse profiles among runs."""
+def _profiles_alone(files: Sequence[str], both: _Profiles | None) -> _Profiles | None:
+    """Return the profiles of A and B if no runs are given; raise an error for a mixture."""
     from ttastats.ingestion.profiled import is_profile  # polars costs start-up time
 
     if not files:

@@ -149,7 +149,7 @@ def plot(
         f"Supported by: {', '.join(_OF_ANY_CONFIDENCE)}.",
     )
     usual = "page" if output and output.suffix.lower() == ".html" else "paper-column"
-    look = partial(_look, width or usual, title, dpi)
+    look = partial(_style, width or usual, title, dpi)
     if kind in of_profiles.KINDS:
         named = {name: value for name, value in (("metric", metric), ("on", on)) if value}
         refuse_of_runs(changed(named) or changed(parts, sides, judged))
@@ -159,19 +159,19 @@ def plot(
                 where=f"plot {kind}",
                 remedy=f"ttastats plot {kind} prof.parquet -o {kind}.svg",
             )
-        _write(output, files, look(), lambda: api.plot_profiles(kind, files))
+        _write_plots(output, files, look(), lambda: api.plot_profiles(kind, files))
         return
     raise_if(not files, "no input file", None, f"ttastats plot {kind} FILE -o {kind}.svg")
     style, tables = look(), sources(files, parts, one_will_do=True)
     options = Options() if confidence is None else Options(confidence=confidence)
     question: dict[str, Any] = {"metric": metric, "options": options, **sides, **judged}
     if output is None:
-        _print(kind, api.material(*tables, **question))
+        _print_text_plot(kind, api.material(*tables, **question))
     else:
-        _write(output, files, style, lambda: api.plot(kind, *tables, on=on, **question))
+        _write_plots(output, files, style, lambda: api.plot(kind, *tables, on=on, **question))
 
 
-def _look(width: str, title: bool, dpi: float) -> Style:
+def _style(width: str, title: bool, dpi: float) -> Style:
     from ttastats.output.plots.drawing import Style  # polars costs start-up time
 
     inches = _WIDTHS.get(width)
@@ -187,10 +187,10 @@ def _look(width: str, title: bool, dpi: float) -> Style:
     return Style(inches * 96, title, dpi)
 
 
-def _write(
+def _write_plots(
     output: Path, inputs: Sequence[str], look: Style, draw: Callable[[], Sequence[Plot]]
 ) -> None:
-    """Draw plots, write them, and say what they show."""
+    """Draw plots, write them to a file, and print their captions."""
     from ttastats.output.plots import drawing
 
     drawing.expect(output, [stores.parse_place(name) for name in inputs])
@@ -201,7 +201,7 @@ def _write(
     say(f"wrote {output}")
 
 
-def _print(kind: str, material: Material) -> None:
+def _print_text_plot(kind: str, material: Material) -> None:
     from ttastats.output.plots import in_words
 
     kinds = ", ".join(in_words.KINDS)

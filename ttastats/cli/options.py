@@ -77,7 +77,7 @@ READ: dict[str, Callable[[str], Any]] = {
 
 
 def entries(docstring: str | None) -> dict[str, tuple[str, str]]:
-    """Return the heads and the helps of the options in a docstring, by parameter."""
+    """Return the option names and help texts in a docstring, by parameter."""
     texts = _ENTRY.findall(cleandoc(docstring or ""))
     names = [re.split(r"[ ,/]", head.lstrip("-").lower().replace("-", "_"))[0] for head, _ in texts]
     return {
@@ -91,7 +91,7 @@ SHARED = entries(_SHARED) | {k: v for each in _KEYWORDS for k, v in entries(each
 
 
 def declared(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, str]]) -> Parameter:
-    """Return a parameter of a function as typer reads it, with its words in `texts` or `SHARED`."""
+    """Return a function's parameter as typer takes it, with its help from `texts` or `SHARED`."""
     word = name.strip("_")
     head, text = texts.get(word) or SHARED[word]
     if word in SHARED and "{}" in SHARED[word][1]:
@@ -123,7 +123,7 @@ def declared(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, 
 
 
 def fields_of(group: type) -> dict[str, tuple[Any, Any]]:
-    """Return the type and the default of each option of a group, or that of `Options`."""
+    """Return the type and the default of each option of a group."""
     return {
         name: (hint, getattr(group, name, getattr(Options, name, False if hint is bool else "")))
         for name, hint in get_type_hints(group).items()
@@ -131,7 +131,7 @@ def fields_of(group: type) -> dict[str, tuple[Any, Any]]:
 
 
 def changed(*groups: Any) -> list[str]:
-    """Return the options of some groups that somebody set to something else than their defaults."""
+    """Return the options of some groups that differ from their defaults."""
     return [
         SHARED[name][0].split()[0].rstrip(",")
         if name in SHARED

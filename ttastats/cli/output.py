@@ -31,10 +31,10 @@ _LESS = {"LESS": "FRX"}
 
 
 def show(report: Report, output: Output) -> None:
-    """Print a report in the format asked for; a table taller than the screen is paged."""
+    """Print a report in the format asked for, a long table in a pager."""
     output_format = output.output_format
     if output_format == "table":
-        _print_table(report.displayed, output)
+        _print_or_page(report.displayed, output)
     else:
         from ttastats.report.render import as_csv, as_json, as_markdown
 
@@ -56,7 +56,7 @@ def show(report: Report, output: Output) -> None:
         say(*words.gate_lines(gate))
 
 
-def _print_table(report: Report, output: Output) -> None:
+def _print_or_page(report: Report, output: Output) -> None:
     from rich.console import Console  # only a table needs it
 
     from ttastats.report.render import as_table
@@ -77,7 +77,7 @@ def _print_table(report: Report, output: Output) -> None:
 
 
 def pager_words(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the words of the pager, none where the reader wants none: `PAGER=` or `PAGER=cat`."""
+    """Return the pager's command line, empty for none: `PAGER=` or `PAGER=cat`."""
     try:
         words = tuple(shlex.split(environment.get("PAGER", "less")))
     except ValueError:  # an open quotation mark
@@ -86,7 +86,7 @@ def pager_words(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def paged(text: str, words: tuple[str, ...]) -> bool:
-    """Show a text in a pager; False if that failed, and the text must be printed after all."""
+    """Show a text in a pager; return whether that worked."""
     # Only the pager hears Ctrl-C: for it, that may mean no more than to stop a search. A handler
     # that does nothing is not inherited, as ignoring the signal would be.
     before = signal.signal(signal.SIGINT, lambda *_: None)
@@ -103,20 +103,20 @@ def paged(text: str, words: tuple[str, ...]) -> bool:
 
 
 def show_page(html: str) -> None:
-    """Print a page, which says of itself that it is UTF-8."""
+    """Print an HTML page in UTF-8."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     typer.echo(html, nl=False)
 
 
 def say(*lines: str) -> None:
-    """Print lines that are not the result; a line feed in one of them is spelled out."""
+    """Print lines to stderr, with line feeds inside them escaped."""
     for line in lines:
         typer.echo(escape_invisible(line), err=True)
 
 
 def say_error(error: TtastatsError) -> None:
-    """Print an error, and what to do about it."""
+    """Print an error and its remedy to stderr."""
     what = f"{error.where}: {error.what}" if error.where else error.what
     remedy = f"  {error.remedy}".split("\n") if error.remedy else ()
     with suppress(OSError):  # nobody hears it
@@ -125,11 +125,11 @@ def say_error(error: TtastatsError) -> None:
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield what takes how much of how much is done, or None where nobody watches."""
+    """Yield a function that shows progress, or None if stderr is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
-    with _display() as bars:
+    with _shared_display() as bars:
         task = bars.add_task(label, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
 
@@ -138,8 +138,8 @@ _shown: list[Progress] = []
 
 
 @contextmanager
-def _display() -> Iterator[Progress]:
-    """Yield what shows bars; those of a task inside another stand in one display."""
+def _shared_display() -> Iterator[Progress]:
+    """Yield the display of progress bars, shared by nested tasks."""
     if _shown:
         yield _shown[0]
         return
@@ -155,14 +155,14 @@ def _display() -> Iterator[Progress]:
 
 
 def accept_any_encoding() -> None:
-    """Let streams that are not UTF-8 show what they cannot encode as JSON escapes it."""
-    codecs.register_error("ttastats", _escaped)
+    """Make streams that are not UTF-8 escape characters they cannot encode."""
+    codecs.register_error("ttastats", _escape_error)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="ttastats")
 
 
-def _escaped(error: UnicodeError) -> tuple[str, int]:
+def _escape_error(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].replace("─", "-")  # long lines in tables
@@ -170,7 +170,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 
 
 def flush() -> None:
-    """Write what standard output holds back."""
+    """Flush standard output; exit quietly if the reader has gone."""
     if sys.stdout is None:
         return
     try:

@@ -40,7 +40,7 @@ class Recorded:
     ablation: bool = False
 
     def sizes(self) -> tuple[int, ...] | None:
-        """Return the batch sizes: none of them for those that are looked for."""
+        """Return the batch sizes to profile; empty to search for them, None for none."""
         if self.batch_sizes is None or self.batch_sizes == _AUTOMATIC:
             return None if self.batch_sizes is None else ()
         words = self.batch_sizes.split(",")
@@ -67,20 +67,20 @@ def profile(
     $ ttastats profile digits
     $ ttastats profile trace.json.gz
     """
-    if not _is_to_be_run(what):
-        _expect_nothing_of(recorded, setup)
+    if not _is_runnable(what):
+        _expect_no_options(recorded, setup)
         show(tta.profiled(what, top=top), output)
         return
     with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
         path = recorded.output or Path(folder, "profile.parquet")
-        written = _run(what[0], path, recorded, setup)
+        written = _record_profiles(what[0], path, recorded, setup)
         show(tta.profiled(written, top=top), output)
     if recorded.output is None and written == [path]:
         say("next: add -o prof.parquet to save the profile   (nothing was saved this time)")
 
 
-def _is_to_be_run(what: Sequence[str]) -> bool:
-    """Return whether this is a workload or a script, not files and folders that hold profiles."""
+def _is_runnable(what: Sequence[str]) -> bool:
+    """Return whether an argument is a workload or a script, not profiles."""
     to_be_run = [
         str(path)
         for path in map(Path, what)
@@ -92,8 +92,8 @@ def _is_to_be_run(what: Sequence[str]) -> bool:
     return bool(to_be_run)
 
 
-def _expect_nothing_of(recorded: Recorded, setup: Setup) -> None:
-    """Refuse options of a recording where nothing is recorded."""
+def _expect_no_options(recorded: Recorded, setup: Setup) -> None:
+    """Raise an error for options of a recording if nothing is recorded."""
     for option in changed(recorded, setup):
         raise TtastatsError(
             "only applies when a workload is profiled now",
@@ -102,12 +102,12 @@ def _expect_nothing_of(recorded: Recorded, setup: Setup) -> None:
         )
 
 
-def _run(name: str, path: Path, recorded: Recorded, setup: Setup) -> list[Path]:
-    """Profile a workload, or run a script that does, and give the files that were written."""
+def _record_profiles(name: str, path: Path, recorded: Recorded, setup: Setup) -> list[Path]:
+    """Profile a workload, or run a script that does; return the files written."""
     from ttastats.base import atomic
 
     if Path(name).suffix == ".py" and not _is_workload(Path(name)):
-        _expect_nothing_of(recorded, setup)
+        _expect_no_options(recorded, setup)
         return _run_script(name)
     atomic.expect_file_place(path)
     with needs_torch("recording a profile"):
@@ -130,7 +130,7 @@ def _run(name: str, path: Path, recorded: Recorded, setup: Setup) -> list[Path]:
 
 
 def _is_workload(path: Path) -> bool:
-    """Return whether a file is a workload rather than a script: it says RECIPE."""
+    """Return whether a Python file is a workload rather than a script: it defines RECIPE."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):

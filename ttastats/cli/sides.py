@@ -91,7 +91,7 @@ def options(judging: Judging) -> Options:
 
 
 def refuse_of_runs(options: Iterable[str], but: Sequence[str] = ("--confidence",)) -> None:
-    """Refuse options that are about runs, beside profiles, but those that are about both."""
+    """Raise an error for options about runs that are given for profiles."""
     what = "applies to runs, but the files are profiles"
     for option in options:
         raise_if(option not in but, what, option, "Remove it, or give tables of runs.")

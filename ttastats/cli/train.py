@@ -137,12 +137,12 @@ def train(
     options, grid = setup.options(workload)
     several = next(iter(grid), "")
     raise_if(several, "takes one value", f"--set {several}", "`sweep` takes several.")
-    _say_where(workload, emit_log)
+    _print_places(workload, emit_log)
     folder = TemporaryDirectory(prefix="ttastats-") if emit_log is None else nullcontext(emit_log)
     with folder as root:
         request = experiment.Request(workload, Path(root), org, system, dawnbench)
         plan = experiment.plan_runs(request, options, range(seed, seed + runs))
-        results = _made(plan, write_dawnbench=dawnbench)
+        results = _make_missing(plan, write_dawnbench=dawnbench)
         if results is None:
             return
         table = after.table_of_logs(results)
@@ -187,13 +187,13 @@ def sweep(
         from ttastats.trainer import after, experiment, tables
 
     options, grid = setup.options(workload)
-    _say_where(workload, emit_log)
+    _print_places(workload, emit_log)
     request = experiment.Request(workload, emit_log, org, system)
     if until_decided:
-        _until_decided(request, options, grid, seed, MAX_RUNS if max_runs is None else max_runs)
+        _run_until_decided(request, options, grid, seed, MAX_RUNS if max_runs is None else max_runs)
         return
     plan = experiment.plan_runs(request, options, range(seed, seed + runs), grid)
-    results = _made(plan)
+    results = _make_missing(plan)
     if results is None:
         return
     table = after.table_of_logs(results)
@@ -207,10 +207,10 @@ def sweep(
     _say_next(report, emit_log, results[0].parent.parent)
 
 
-def _until_decided(
+def _run_until_decided(
     request: Request, options: Overrides, grid: dict[str, list[Any]], seed: int, max_runs: int
 ) -> None:
-    """Add runs to two setups while a plan of looks is undecided, and say what came of it."""
+    """Add runs to two setups until a plan of looks is decided, and print the result."""
     from ttastats.trainer import after, experiment, until_decided
 
     first = experiment.plan_runs(request, options, range(seed, seed + 1), grid)
@@ -230,8 +230,8 @@ def _until_decided(
     _say_next(decided.report, request.root, results[0].parent.parent)
 
 
-def _made(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:
-    """Make the missing runs, and give the folders of all; None to workers beside the first."""
+def _make_missing(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:
+    """Make the missing runs; return the folders of all, or None in workers but the first."""
     from ttastats.trainer import experiment
 
     there = len(plan.runs) - len(plan.missing)
@@ -243,7 +243,7 @@ def _made(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:
 
 @contextmanager
 def needs_torch(what: str) -> Iterator[None]:
-    """Raise one line on how to get PyTorch where it is missing."""
+    """Turn a missing PyTorch into an error that says how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -254,7 +254,7 @@ def needs_torch(what: str) -> Iterator[None]:
         ) from None
 
 
-def _say_where(workload: str, emit_log: Path | None) -> None:
+def _print_places(workload: str, emit_log: Path | None) -> None:
     """Print which workload is trained and where its logs go, if they are kept."""
     from ttastats.trainer import experiment
 
@@ -263,7 +263,7 @@ def _say_where(workload: str, emit_log: Path | None) -> None:
 
 
 def _say_next(report: Report, emit_log: Path | None, results: Path) -> None:
-    """Print the commands that say more, by the clock that tells of these runs."""
+    """Print the commands that analyse these runs further."""
     from ttastats.ingestion.ingest import default_output
 
     if emit_log is None:

@@ -45,7 +45,7 @@ def rows(
     problems: Iterable[Problem],
     blocks: Sequence[Block],
 ) -> pl.DataFrame:
-    """Return the rows of rejected logs and of missing runs, in the order of a table.
+    """Return table rows for rejected logs and for missing runs.
 
     Parameters
     ----------
@@ -69,10 +69,10 @@ def rows(
         folder=pl.col("source").map_elements(posixpath.dirname, return_dtype=pl.String)
     )
     absent = [
-        (source.name, _unreadable(source, reasons[source.name], runs, blocks))
+        (source.name, _rejected_run(source, reasons[source.name], runs, blocks))
         for source in rejected
     ]
-    absent += _missing(runs, {source.name for source in sources}, rejected)
+    absent += _missing_runs(runs, {source.name for source in sources}, rejected)
     sourced = [
         tables.SourcedRun(run, name, xxhash.xxh3_128_hexdigest(name.encode()), 0, "")
         for name, run in absent
@@ -83,11 +83,11 @@ def rows(
 
 
 def unlike(read: Iterable[str], others: Iterable[str]) -> list[Problem]:
-    """Return the problem of each file that is no log although most files of its numbered set are.
+    """Return a problem for each file that is no log although most of its numbered set are.
 
     A run that crashed before it logged anything leaves such a file, often an empty one.
     """
-    runs, rest = _numbered(read), _numbered(others)
+    runs, rest = _numbers_by_set(read), _numbers_by_set(others)
     text = "not a log, unlike the other files of its numbered set: empty or damaged"
     return [
         Problem(_UNLIKE, text, "error", source=posixpath.join(folder, f"{prefix}{number}{suffix}"))
@@ -97,10 +97,10 @@ def unlike(read: Iterable[str], others: Iterable[str]) -> list[Problem]:
     ]
 
 
-def _unreadable(
+def _rejected_run(
     source: Source, problem: Problem, runs: pl.DataFrame, blocks: Sequence[Block]
 ) -> Run:
-    """Return a rejected log as a run of the entry that its place gives it.
+    """Return a rejected log as a run of the entry that its path gives it.
 
     It is that of the runs in its folder or, where there are none, in the nearest folder above that
     has runs; if they are of several entries, it is what a log without a name belongs to.
@@ -109,7 +109,7 @@ def _unreadable(
     place = f"{source.container.folder(source.file.name)}/{base}"
     hit = block_for(place, blocks, with_pattern=True)
     named = {key: value for key, value in run_fields(hit[1] if hit else {}).items() if value}
-    beside = _beside(source.name, runs)
+    beside = _runs_beside(source.name, runs)
     if "entry" in named:
         beside = beside.filter(pl.col("entry") == named["entry"])
     known = {**_shared_values(beside), **named}
@@ -120,7 +120,7 @@ def _unreadable(
     )
 
 
-def _beside(name: str, runs: pl.DataFrame) -> pl.DataFrame:
+def _runs_beside(name: str, runs: pl.DataFrame) -> pl.DataFrame:
     folder = posixpath.dirname(name)
     while True:
         beside = runs.filter(pl.col("folder") == folder)
@@ -131,7 +131,7 @@ def _beside(name: str, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shared_values(runs: pl.DataFrame) -> dict[str, Any]:
-    """Return what all of some runs share; unknown is left out."""
+    """Return the values that all of some runs share, without unknown ones."""
     values = {name: runs.get_column(name).unique() for name in _SHARED}
     return {
         name: value[0]
@@ -140,17 +140,17 @@ def _shared_values(runs: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _missing(
+def _missing_runs(
     runs: pl.DataFrame, names: set[str], rejected: Sequence[Source]
 ) -> Iterator[tuple[str, Run]]:
-    """Yield the runs that are missing, under the name that their log would have.
+    """Yield the missing runs with the name that their log would have.
 
     Where the numbers of files have no gap, or no numbers, the seeds of a set may have one; a
     rejected log may be the one that fills it.
     """
     folders = {posixpath.dirname(source.name) for source in rejected}
     of_files: set[Any] = set()
-    for (folder, prefix, suffix), numbers in _numbered(runs.get_column("source")).items():
+    for (folder, prefix, suffix), numbers in _numbers_by_set(runs.get_column("source")).items():
         gaps, span = _gaps(numbers)
         for number in gaps:
             name = posixpath.join(folder, f"{prefix}{number}{suffix}")
@@ -158,7 +158,7 @@ def _missing(
                 continue
             beside = runs.filter(pl.col("folder") == folder)
             of_files.update(beside.get_column("entry"))
-            yield name, _gap(_shared_values(beside), f"run {number} of {span} is missing")
+            yield name, _missing_run(_shared_values(beside), f"run {number} of {span} is missing")
     seeded = runs.filter(pl.col("seed").is_between(0, 10**6))
     for _, group in seeded.group_by(_SET, maintain_order=True):
         gaps, span = _gaps(set(group.get_column("seed")))
@@ -166,11 +166,13 @@ def _missing(
             continue
         for seed in gaps:
             name = posixpath.join(group["folder"][0], f"(seed {seed})")
-            run = _gap(_shared_values(group), f"the run of seed {seed} is missing ({span})", seed)
+            run = _missing_run(
+                _shared_values(group), f"the run of seed {seed} is missing ({span})", seed
+            )
             yield name, run
 
 
-def _numbered(names: Iterable[str]) -> Mapping[tuple[str, str, str], set[int]]:
+def _numbers_by_set(names: Iterable[str]) -> Mapping[tuple[str, str, str], set[int]]:
     sets: dict[tuple[str, str, str], set[int]] = {}
     for name in names:
         folder, base = posixpath.split(name)
@@ -182,13 +184,13 @@ def _numbered(names: Iterable[str]) -> Mapping[tuple[str, str, str], set[int]]:
 
 
 def _gaps(numbers: set[int]) -> tuple[list[int], str]:
-    """Return the numbers that are missing, and the span; random numbers count nothing."""
+    """Return the missing numbers and their range; none of numbers that look random."""
     first, last = min(numbers, default=0), max(numbers, default=0)
     if first > 1 or len(numbers) < max(_LEAST, _SHARE * (last - first + 1)):
         return [], ""
     return sorted(set(range(first, last)) - numbers), f"{first} to {last}"
 
 
-def _gap(known: Mapping[str, Any], text: str, seed: int | None = None) -> Run:
+def _missing_run(known: Mapping[str, Any], text: str, seed: int | None = None) -> Run:
     problem = Problem(_MISSING, text, "warning")
     return Run(**known, seed=seed, run_status="missing", problems=(problem,))

@@ -21,7 +21,7 @@ from ttastats.table.schema import RUNS
 def append(
     new: Path, path: Place, state: str | None, partition: Sequence[str] | None = None
 ) -> None:
-    """Add the table of some logs to a folder of parts that is in some state.
+    """Append a new table to a folder of parts that must still be in a known state.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def append(
     read = more.get("files", {}).keys()
     # Columns that cut the folder come last as a part is read.
     old = {name: RUNS.scan(path, name).select(schema.NAMES) for name in RUNS.part_names(path)}
-    again = [name for name, rows in old.items() if _has(rows, read)]
+    again = [name for name, rows in old.items() if _has_sources(rows, read)]
     known = pl.concat(old.values()).filter(pl.col("content_digest").is_not_null())
     known = known.filter(~pl.col("source").is_in([*read]))
     rows = store.read_tables([new])
@@ -62,8 +62,8 @@ def append(
     )
 
 
-def _has(rows: pl.LazyFrame, sources: Collection[str]) -> bool:
-    """Return whether there are rows of some sources: few row groups hold names like theirs."""
+def _has_sources(rows: pl.LazyFrame, sources: Collection[str]) -> bool:
+    """Return whether a table has rows of some sources."""
     near = pl.col("source").is_between(pl.lit(min(sources)), pl.lit(max(sources)))
     some = rows.filter(near).filter(pl.col("source").is_in([*sources])).select("source").head(1)
     return not some.collect().is_empty()

@@ -47,7 +47,7 @@ _OUTDATED = 3600
 def table(
     paths: Sequence[str], *, keep: bool, watched: Watched, guess: Guess | None = None
 ) -> tuple[Path, Account | None]:
-    """Return the table of some logs, and the account of reading them where that was necessary.
+    """Return the table of some logs, and the account of the ingest if one was necessary.
 
     With `keep`, the table is kept for later questions if the cache folder can be written to. Files
     at a URL are read once per process where the store does not tell whether they have changed.
@@ -57,14 +57,14 @@ def table(
     TtastatsError
         As `ingest`, or there are only traces.
     """
-    reading = partial(_build, paths, watched=watched, guess=guess)
-    key = _key(paths, guessed=guess is not None)
+    reading = partial(_ingest_to_cache, paths, watched=watched, guess=guess)
+    key = _paths_digest(paths, guessed=guess is not None)
     state, is_known = _state(paths)
     keep = keep and is_known
-    for folder in _folders(keep=keep):
-        if (path := _cached(folder / key, state)) is not None:
+    for folder in _cache_folders(keep=keep):
+        if (path := _find_cached(folder / key, state)) is not None:
             return path, None
-    *users, temporary = _folders(keep=keep)
+    *users, temporary = _cache_folders(keep=keep)
     for folder in users:
         try:
             return reading(folder / key, state)
@@ -78,13 +78,15 @@ def table(
 
 
 def is_cached(path: str) -> bool:
-    """Return whether logs at a path, as they are now, have a table in the user's cache folder."""
+    """Return whether the cache holds a table of the logs at a path in their present state."""
     state, _ = _state([path])
-    return any(_cached(folder / _key([path]), state) for folder in _folders(keep=True))
+    return any(
+        _find_cached(folder / _paths_digest([path]), state) for folder in _cache_folders(keep=True)
+    )
 
 
-def _folders(*, keep: bool) -> Iterator[Path]:
-    """Yield the folders for tables: the user's, if tables are kept, and one of this process."""
+def _cache_folders(*, keep: bool) -> Iterator[Path]:
+    """Yield the folders of cached tables: the user's if tables are kept, and this process's."""
     if keep:
         with suppress(RuntimeError):  # there is no home folder
             yield user_folder()
@@ -98,15 +100,15 @@ def _process_folder() -> Path:
     return Path(folder)
 
 
-def _key(paths: Sequence[str], *, guessed: bool = False) -> str:
-    """Return the name for some paths: as typed, since that is what the table calls them."""
+def _paths_digest(paths: Sequence[str], *, guessed: bool = False) -> str:
+    """Return a digest of some paths as typed."""
     named = [str(Path.cwd()), *paths, *(["--guess"] if guessed else [])]
     versioned = json.dumps([__version__, schema.RUNS.version, named])
     return xxhash.xxh3_128_hexdigest(versioned.encode())
 
 
 def _state(paths: Sequence[str]) -> tuple[str, bool]:
-    """Return a digest of the files that some paths mean, and of the descriptions of logs above.
+    """Return a digest of the files that some paths mean, and whether it covers all of them.
 
     Beside it stands whether every store at a URL tells when its files change.
     """
@@ -127,14 +129,14 @@ def _files(path: str) -> Iterator[tuple[str, int, int]]:
     for match in map(Path, sources.matches(path)):
         if match.is_dir():
             for below, entry in sources.walk(str(match)):
-                yield _file(match / below, entry)
+                yield _file_state(match / below, entry)
         place = match.resolve()
         for file in (match, *(folder / FILE for folder in (place, *place.parents))):
             if file.is_file():
-                yield _file(file, file)
+                yield _file_state(file, file)
 
 
-def _file(path: Path, entry: Path | os.DirEntry[str] | OSError) -> tuple[str, int, int]:
+def _file_state(path: Path, entry: Path | os.DirEntry[str] | OSError) -> tuple[str, int, int]:
     with suppress(OSError):
         if not isinstance(entry, OSError):
             stat = entry.stat()
@@ -142,30 +144,30 @@ def _file(path: Path, entry: Path | os.DirEntry[str] | OSError) -> tuple[str, in
     return str(path), -1, 0
 
 
-def _content(path: Path) -> str:
-    """Return the digest of a file."""
+def _content_digest(path: Path) -> str:
+    """Return the digest of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
-def _cached(place: Path, state: str) -> Path | None:
-    """Return the table of a state, whole, and note that it is used."""
+def _find_cached(place: Path, state: str) -> Path | None:
+    """Return the complete cached table of a state, or None, and update its time of use."""
     for path in sorted(place.glob(f"{state}.*.parquet")):
-        if _is_whole(path):
+        if _is_complete(path):
             with suppress(OSError):
                 os.utime(path)
             return path
     return None
 
 
-def _is_whole(path: Path) -> bool:
+def _is_complete(path: Path) -> bool:
     try:
-        return _content(path) == path.name.split(".")[1]
+        return _content_digest(path) == path.name.split(".")[1]
     except OSError:
         return False
 
 
-def _build(
+def _ingest_to_cache(
     paths: Sequence[str],
     place: Path,
     state: str,
@@ -173,14 +175,14 @@ def _build(
     watched: Watched,
     guess: Guess | None,
 ) -> tuple[Path, Account]:
-    """Read logs into a new table; of those that have not changed since the last, take its rows."""
+    """Read logs into a new cached table; unchanged logs are taken from the last one."""
     from ttastats.ingestion.ingest import ingest  # the table is mostly there
 
     new = place / f".{os.urandom(8).hex()}.parquet"
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         earlier = sorted(place.glob("[!.]*.parquet"), key=lambda path: path.stat().st_mtime)
-        if last := next(filter(_is_whole, reversed(earlier)), None):
+        if last := next(filter(_is_complete, reversed(earlier)), None):
             shutil.copyfile(last, new)
         with watched() as on_progress:
             account = ingest(paths, new, guess=guess, on_progress=on_progress)
@@ -191,18 +193,18 @@ def _build(
                 where=where,
                 remedy=f"Use `ttastats profile {where}`.",
             )
-        made = place / f"{state}.{_content(new)}.parquet"
+        made = place / f"{state}.{_content_digest(new)}.parquet"
         new.replace(made)
     finally:
         new.unlink(missing_ok=True)
         with suppress(OSError):  # refused where there is a table
             place.rmdir()
-    _remove_old(made)
+    _remove_unused(made)
     return made, account
 
 
-def _remove_old(made: Path) -> None:
-    """Remove what has not been used for a month, and tables of these logs as they were before."""
+def _remove_unused(made: Path) -> None:
+    """Remove tables not used for a month, and older tables of the same logs."""
     now = time.time()
     for path in made.parent.parent.glob("*/*"):
         is_before = path.parent == made.parent and not path.name.startswith(".")

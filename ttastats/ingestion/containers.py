@@ -66,18 +66,18 @@ class Disk:
     root: str
 
     def open(self, name: str) -> IO[bytes]:
-        """Return the bytes of a file, not decompressed; `name` is relative to the root."""
+        """Open a file, not decompressed; `name` is relative to the root."""
         return open(f"{self.root}/{name}", "rb", buffering=0)
 
     def folder(self, name: str) -> PurePosixPath:
-        """Return the absolute folder of a file, the same object for all files in it.
+        """Return the absolute folder of a file.
 
         Its parts may name a submitter or a system.
         """
         return _folder(self.root, name.rpartition("/")[0])
 
     def companion(self, place: PurePosixPath) -> bytes | None:
-        """Return the bytes of a file anywhere on the disk, or None where there is none.
+        """Return the bytes of any file on the disk, or None if it does not exist.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class Disk:
             return None
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Return what lies directly in a folder but hidden files, nothing where there is none.
+        """Return the names directly in a folder without hidden files, empty if there is none.
 
         Links to folders are not followed.
         """
@@ -116,7 +116,7 @@ def _folder(root: str, below: str) -> PurePosixPath:
 
 
 def printable(name: str) -> str:
-    r"""Return a name as text: bytes that are not UTF-8 are shown as `\xff`."""
+    r"""Return a name as valid text; bytes that are not UTF-8 become `\xff`."""
     if name.isascii():
         return name
     return os.fsencode(name).decode("utf-8", "backslashreplace")
@@ -128,11 +128,11 @@ class _Standalone:
     __slots__ = ()
 
     def folder(self, name: str) -> PurePosixPath:
-        """Return the folder that the name tells."""
+        """Return the folder in the file's name."""
         return PurePosixPath("/", name).parent
 
     def companion(self, _place: PurePosixPath) -> bytes | None:
-        """Return None: nothing lies beside it."""
+        """Return None: there are no files beside it."""
         return None
 
     def listing(self, _folder: PurePosixPath) -> Names:
@@ -147,7 +147,7 @@ class Refused(_Standalone):
     reason: str
 
     def open(self, _name: str) -> IO[bytes]:
-        """Return why not."""
+        """Raise the error for which the file was refused."""
         raise OSError(self.reason)
 
 
@@ -158,20 +158,20 @@ class Archive:
     path: str
 
     def open(self, name: str) -> IO[bytes]:
-        """Open a member."""
+        """Open a member of the archive."""
         return opened(self.path).open(name)
 
     def folder(self, name: str) -> PurePosixPath:
-        """Return the folder a member would have beside the archive."""
+        """Return the folder that a member would be unpacked to beside the archive."""
         return self.place(name).parent
 
     def place(self, name: str) -> PurePosixPath:
-        """Return the place a member would have beside the archive; `..` leads nowhere."""
+        """Return the path that a member would be unpacked to; `..` is ignored."""
         parts = [part for part in PurePosixPath(name).parts if part not in {"..", "/"}]
         return PurePosixPath(self.path.rsplit(".", 1)[0], *parts)
 
     def companion(self, place: PurePosixPath) -> bytes | None:
-        """Return the bytes of a member, or None where there is none any more."""
+        """Return the bytes of another member, or None if there is none."""
         try:
             return opened(self.path).read(place)
         except limits.TooLargeError:
@@ -180,7 +180,7 @@ class Archive:
             return None
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Return the members that would lie in a folder beside the archive."""
+        """Return the names of members that would be unpacked directly to a folder."""
         try:
             return opened(self.path).listing(folder)
         except UNUSABLE:
@@ -207,7 +207,7 @@ class _Opened:
                 if not info.is_dir():
                     self._add(info.filename, info)
         else:
-            self._plain, self.damage = _unwrapped(path)
+            self._plain, self.damage = _seekable_tar(path)
             try:
                 self._archive = tarfile.open(fileobj=_Headers(self._plain), mode="r:")  # noqa: SIM115
             except BaseException:
@@ -245,7 +245,7 @@ class _Opened:
         self._members[name] = member
 
     def _list(self, archive: tarfile.TarFile, plain: IO[bytes]) -> None:
-        """List the members of a tar file up to where it is damaged.
+        """List the members of a tar file, up to where it is damaged.
 
         Its reader takes a header that is none for the end; an archive ends with zeros.
         """
@@ -261,12 +261,12 @@ class _Opened:
 
     @cached_property
     def _names(self) -> dict[PurePosixPath, str]:
-        """The members by the places they would have beside the archive."""
+        """Return the members by the paths they would be unpacked to."""
         return {self._place.place(file.name): file.name for file in self.files}
 
     @cached_property
     def _folders(self) -> dict[PurePosixPath, set[str]]:
-        """What lies directly in each folder of the archive."""
+        """Return the names directly in each folder of the archive."""
         folders: dict[PurePosixPath, set[str]] = {}
         for place in self._names:
             name = place.name
@@ -279,7 +279,7 @@ class _Opened:
         return folders
 
     def read(self, place: PurePosixPath) -> bytes | None:
-        """Return the bytes of the member at a place, or None where there is none."""
+        """Return the bytes of the member at a path, or None if there is none."""
         name = self._names.get(place)
         if name is None:
             return None
@@ -289,7 +289,7 @@ class _Opened:
             return limits.read_bounded(member, most)
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Return what lies directly in a folder."""
+        """Return the names directly in a folder of the archive."""
         return tuple(sorted(name for name in self._folders.get(folder, ()) if name[0] != "."))
 
 
@@ -337,8 +337,8 @@ def _file(name: str, member: tarfile.TarInfo | zipfile.ZipInfo) -> File:
     return File(name, member.file_size, stored=max(member.compress_size, 1))
 
 
-def _unwrapped(path: str) -> tuple[IO[bytes], str]:
-    """Return a tar file that can be read in any order, and what is wrong with it if it is damaged.
+def _seekable_tar(path: str) -> tuple[IO[bytes], str]:
+    """Return a tar file with random access, and the damage found while decompressing it.
 
     Going back in a compressed stream means decompressing it from the start, for every member.
     """
@@ -363,12 +363,12 @@ def _unwrapped(path: str) -> tuple[IO[bytes], str]:
 
 def opened(path: str) -> _Opened:
     """Return an archive with its members listed; several are kept open."""
-    return _opened_as_of(path, os.stat(path).st_mtime_ns)
+    return _open_version(path, os.stat(path).st_mtime_ns)
 
 
 @lru_cache(maxsize=4)
-def _opened_as_of(path: str, _changed: int) -> _Opened:
-    """Keep some archives open; one that has changed since is another."""
+def _open_version(path: str, _changed: int) -> _Opened:
+    """Return an open archive, opened again if the file has changed."""
     return _Opened(path)
 
 
@@ -379,7 +379,7 @@ class Memory(_Standalone):
     data: bytes
 
     def open(self, _name: str) -> IO[bytes]:
-        """Return the bytes that were read."""
+        """Return the bytes in memory as a file."""
         return io.BytesIO(self.data)
 
 
@@ -396,14 +396,14 @@ class Remote(_Standalone):
     contents: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     def open(self, name: str) -> IO[bytes]:
-        """Open an object."""
+        """Open an object in the store."""
         if name in self.contents:
             return io.BytesIO(self.contents[name])
         handle: IO[bytes] = stores.Url(self.url).store_and_path()[0].open(name, "rb")
         return handle
 
     def fetch(self, files: Iterable[File]) -> None:
-        """Fetch objects side by side; one that cannot be fetched says why where it is opened."""
+        """Fetch objects in parallel; an error is raised when the object is opened."""
         files = [file for file in files if 0 < file.size <= _FETCHED]
         names, ends = [file.name for file in files], [file.size for file in files]
         fetched = stores.fetch_parallel(stores.Url(self.url).store_and_path()[0], names, ends)
@@ -412,11 +412,11 @@ class Remote(_Standalone):
                 self.contents[name] = content
 
     def release(self) -> None:
-        """Hold nothing of what was fetched any longer."""
+        """Free the fetched objects."""
         self.contents.clear()
 
     def companion(self, place: PurePosixPath) -> bytes | None:
-        """Return the bytes of another object, or None."""
+        """Return the bytes of another object, or None if it does not exist."""
         store, listed = stores.Url(self.url).store_and_path()[0], self.listed()
         path = str(place).lstrip("/")
         if listed.covers(path):
@@ -435,7 +435,7 @@ class Remote(_Standalone):
         return None
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Return the objects whose names begin with that of the folder."""
+        """Return the names of the objects directly in a folder."""
         store, listed = stores.Url(self.url).store_and_path()[0], self.listed()
         path = str(folder).lstrip("/")
         if listed.covers(f"{path}/"):
@@ -451,7 +451,7 @@ class Remote(_Standalone):
         return ()
 
     def listed(self) -> Listed:
-        """Return what lies there, in the order of the names."""
+        """Return the objects below the place, in the order of their names."""
         return _listed(self.url, self.listed_at)
 
     def __reduce__(self) -> tuple[type[Remote], tuple[str, int]]:
@@ -474,7 +474,7 @@ class Listed:
         self.folders: dict[str, set[str]] = {}
         for name, entry in sorted(store.find(root, detail=True).items()):
             path = name.lstrip("/")
-            self.files[path] = _object(store, name, entry)
+            self.files[path] = _object_file(store, name, entry)
             folder, _, last = path.rpartition("/")
             while last not in (beside := self.folders.setdefault(folder, set())):
                 beside.add(last)
@@ -482,15 +482,15 @@ class Listed:
                 last += "/"
 
     def covers(self, path: str) -> bool:
-        """Return whether everything at a path is listed."""
+        """Return whether the listing includes everything at a path."""
         return not self.root or path.startswith(f"{self.root}/")
 
 
 _listed = lru_cache(maxsize=8)(lambda url, _at: Listed(url))
 
 
-def _object(store: Any, name: str, entry: Mapping[str, Any]) -> File:
-    """Return an object with its size, and a digest of what its store says of its state, if any."""
+def _object_file(store: Any, name: str, entry: Mapping[str, Any]) -> File:
+    """Return an object as a file with its size and a digest of its state."""
     try:
         if entry.get("size") is None:  # a web server lists names
             entry = store.info(name)
@@ -518,7 +518,7 @@ class Tracking(_Standalone):
     ahead: _Ahead = field(default_factory=_Ahead, compare=False, repr=False)
 
     def open(self, name: str) -> IO[bytes]:
-        """Return what the server tells of a run; of one that does not answer, nothing is asked."""
+        """Return the content of a run, requested from the server."""
         from ttastats.ingestion import tracking  # only servers need it
 
         ahead = self.ahead
@@ -537,7 +537,7 @@ class Tracking(_Standalone):
         return io.BytesIO(ahead.last[1])
 
     def fetch(self, files: Iterable[File]) -> None:
-        """Begin to fetch runs side by side, some before they are read."""
+        """Start fetching runs in parallel, ahead of their use."""
         self.ahead.waiting.extend(file.name for file in files)
         self.ahead.pool = ThreadPoolExecutor(stores.SIDE_BY_SIDE)
         self._go_on()

@@ -28,17 +28,17 @@ class Proposed(Protocol):
 
     @property
     def config(self) -> str:
-        """The blocks as a `ttastats.toml`, empty where none is needed."""
+        """The blocks as the text of a `ttastats.toml`, empty if none is needed."""
         ...
 
     @property
     def root(self) -> str:
-        """The absolute place of the folder."""
+        """The absolute path of the folder."""
         ...
 
     @property
     def left(self) -> Iterable[tuple[str, Sequence[str]]]:
-        """Files for which nothing is proposed, by the reason."""
+        """The files without a proposal, by the reason."""
         ...
 
 
@@ -59,7 +59,7 @@ class Description:
 
 
 def proposed(propose: Guess | None, paths: Sequence[str]) -> tuple[list[Block], list[Problem]]:
-    """Return the blocks that are proposed for some paths, and a problem that holds each as text."""
+    """Return blocks proposed for some paths, and a problem that holds the text of each."""
     if propose is None:
         return [], []
     from ttastats.formats.own_logs import config
@@ -83,7 +83,7 @@ def proposed(propose: Guess | None, paths: Sequence[str]) -> tuple[list[Block], 
 def gathered(
     description: Description, paths: Sequence[str], sources: Sequence[Source]
 ) -> tuple[tuple[Block, ...], list[Source]]:
-    """Return the blocks that users wrote for some sources, the nearest first, and what to read.
+    """Return the users' blocks for some sources, the nearest first, and the sources to read.
 
     The files that hold the blocks are no logs.
     """
@@ -93,7 +93,7 @@ def gathered(
         if source.file.name.endswith(FILE) and posixpath.basename(source.file.name) == FILE
     ]
     logs = [source for source in sources if source not in configs] if configs else list(sources)
-    above = [] if description.options or description.config else _above(logs)
+    above = [] if description.options or description.config else _configs_above(logs)
     if not (description.options or description.config or configs or above):
         return (), logs
     from ttastats.formats.own_logs import config  # those who describe nothing need none of it
@@ -101,44 +101,44 @@ def gathered(
     if description.options:
         blocks = [
             config.complete_block(
-                description.options, _option, root, quiet="files" not in description.options
+                description.options, _option_name, root, quiet="files" not in description.options
             )
             for root in roots_of(paths)
         ]
     elif description.config is not None:
         path = Path(description.config)
-        text = _text_of(path)
+        text = _read_config(path)
         roots = dict.fromkeys([str(path.resolve().parent), *roots_of(paths)])
         blocks = [block for root in roots for block in config.blocks(text, str(path), root)]
     else:
-        texts = [*_of_sources(configs), *above]
+        texts = [*_configs_in_sources(configs), *above]
         blocks = [block for text in texts for block in config.blocks(*text)]
     blocks.sort(key=lambda block: -len(block.root))
     return tuple(blocks), logs
 
 
-def _option(key: str) -> str:
+def _option_name(key: str) -> str:
     return f"--{key.replace('_', '-')}" if key else "the options"
 
 
 def roots_of(paths: Sequence[str]) -> list[str]:
-    """Return the folders that patterns start from: those given, and those of files given.
+    """Return the folders that patterns start from: those of the paths given.
 
     Of `runs/*/log` they are the folders of what it means, and `runs`.
     """
     roots: dict[str, None] = {}
     for path in paths:
         meant = [path] if "://" in path else matches(path)
-        roots.update(dict.fromkeys(map(_root_of, meant)))
+        roots.update(dict.fromkeys(map(_pattern_root, meant)))
         if meant != [path]:
-            roots[_root_of(f"{_WILDCARD.split(path)[0]}*")] = None
+            roots[_pattern_root(f"{_WILDCARD.split(path)[0]}*")] = None
     return list(roots)
 
 
 _WILDCARD = re.compile(r"[*?\[]")
 
 
-def _root_of(path: str) -> str:
+def _pattern_root(path: str) -> str:
     folder = path if Path(path).is_dir() else str(Path(path).parent)
     if "://" in path:
         folder = "/"
@@ -147,7 +147,7 @@ def _root_of(path: str) -> str:
     return printable(os.path.realpath(folder))
 
 
-def _text_of(path: Path) -> str:
+def _read_config(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return limits.read_bounded(file, limits.limit_for(FILE)).decode("utf-8-sig")
@@ -161,7 +161,7 @@ def _text_of(path: Path) -> str:
 _Text = tuple[str, str, str]
 
 
-def _of_sources(configs: Iterable[Source]) -> list[_Text]:
+def _configs_in_sources(configs: Iterable[Source]) -> list[_Text]:
     texts = []
     for source in configs:
         try:
@@ -172,8 +172,8 @@ def _of_sources(configs: Iterable[Source]) -> list[_Text]:
     return texts
 
 
-def _above(sources: Iterable[Source]) -> list[_Text]:
-    """Return the files beside what was given, and in the folders above."""
+def _configs_above(sources: Iterable[Source]) -> list[_Text]:
+    """Return the config files beside the sources, and in the folders above."""
     starts = {
         source.container.root if isinstance(source.container, Disk) else source.container.path
         for source in sources
@@ -189,21 +189,21 @@ def _above(sources: Iterable[Source]) -> list[_Text]:
         parents = Path(start).parents
         folders.update(dict.fromkeys([Path(start), *parents] if start in named else parents))
     return [
-        (_text_of(folder / FILE), str(folder / FILE), printable(str(folder)))
+        (_read_config(folder / FILE), str(folder / FILE), printable(str(folder)))
         for folder in folders
         if (folder / FILE).is_file()
     ]
 
 
 def digest(blocks: Sequence[Block]) -> str:
-    """Return a digest of what blocks say, so that a table knows whether that has changed."""
+    """Return a digest of blocks, so that a change of their content is noticed."""
     return xxhash.xxh3_64_hexdigest(msgspec.json.encode(blocks)) if blocks else ""
 
 
 def block_for(
     place: str, blocks: Sequence[Block], *, with_pattern: bool | None = None
 ) -> tuple[Block, Mapping[str, str]] | None:
-    """Return the first block that holds for the file at an absolute place, and what it names there.
+    """Return the first block that applies to a file, and what its pattern matches in the path.
 
     Those with a pattern go first and hold for what it matches, whatever it looks like; those
     without for everything in their folder that nothing else recognises.
@@ -226,7 +226,7 @@ def block_for(
 
 
 def unused(blocks: Sequence[Block], sources: Sequence[Source]) -> list[Problem]:
-    """Name the patterns that match none of the files that were given."""
+    """Return a problem for each pattern that matches none of the files."""
     waiting = {block.where: block for block in blocks if block.files is not None}
     for source in sources:
         if not waiting:

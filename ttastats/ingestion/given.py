@@ -48,12 +48,12 @@ class Read:
 
     @property
     def rejected(self) -> list[Problem]:
-        """Return the problems for which something the logs should hold is missing."""
+        """Return the problems because of which runs are missing."""
         return [problem for problem in self.problems if problem.severity == "error"]
 
     @property
     def lines(self) -> list[str]:
-        """Return what was read and the number of problems in a line, and the rejected logs."""
+        """Return a line on what was read and the number of problems, and the rejected logs."""
         few = len(self.logs) <= _NAMED
         listing = f"ttastats problems {shlex.join(self.logs) if few else 'FILE...'}"
         parts = [] if self.account is None else [self.account.counts()]
@@ -70,7 +70,7 @@ class Read:
 
 
 def guessed_blocks(problems: Iterable[Problem]) -> Iterator[str]:
-    """Yield the lines of the blocks that were guessed, under the path that they are for."""
+    """Yield the lines of the guessed blocks, under the path that each is for."""
     shown = None
     for problem in problems:
         if problem.code == GUESSED:
@@ -80,7 +80,7 @@ def guessed_blocks(problems: Iterable[Problem]) -> Iterator[str]:
             yield from (f"    {line}" for line in problem.message.split("\n"))
 
 
-def _warn(read: Read) -> None:
+def _warn_of_rejected(read: Read) -> None:
     if read.rejected:
         warnings.warn("\n".join(read.lines), stacklevel=2)
 
@@ -91,7 +91,7 @@ class Reading:
 
     keep: bool = True
     watched: Watched = nullcontext
-    on_read: Callable[[Read], None] = _warn
+    on_read: Callable[[Read], None] = _warn_of_rejected
     guess: Guess | None = None
 
 
@@ -101,7 +101,7 @@ READING: ContextVar[Reading] = ContextVar("READING", default=_USUAL)
 
 
 def tidy(source: Source) -> pl.LazyFrame:
-    """Return the table with the columns of the schema.
+    """Return the tidy table of a source, with the columns of the schema.
 
     Raises
     ------
@@ -110,29 +110,29 @@ def tidy(source: Source) -> pl.LazyFrame:
     """
     if is_frame(source):
         return conform(to_polars(source), f"the {type(source).__name__}")
-    return store.read_tables(_tables(source))
+    return store.read_tables(_table_paths(source))
 
 
 def each(source: Source) -> list[Source]:
-    """Return the tables of a source: its files, all logs among them as one, or the frame."""
+    """Return the tables of a source one by one, with all logs among them as one."""
     if is_frame(source):
         return [source]
-    files, logs = _by_kind(source)
+    files, logs = _tables_and_logs(source)
     if logs:
         return [*files, logs[0] if len(logs) == 1 else logs]
     return [*files]
 
 
 def problems(source: Source) -> list[Problem]:
-    """Return everything that was found wrong with what a table was read from."""
+    """Return all problems found when the tables of a source were made."""
     if is_frame(source):
         return tables.run_problems(tidy(source))
-    return [problem for path in _tables(source) for problem in store.read_problems(path)]
+    return [problem for path in _table_paths(source) for problem in store.read_problems(path)]
 
 
-def _tables(source: Source) -> list[Place]:
-    """Return the tables that were given, and the one that holds the logs that were given."""
-    files, logs = _by_kind(source)
+def _table_paths(source: Source) -> list[Place]:
+    """Return the given tables, and the one with the given logs."""
+    files, logs = _tables_and_logs(source)
     if logs:
         from ttastats.ingestion import cache  # which tables do not need
 
@@ -143,14 +143,14 @@ def _tables(source: Source) -> list[Place]:
     return files
 
 
-def _by_kind(source: Source) -> tuple[list[Place], list[str]]:
-    names = _names(source)
+def _tables_and_logs(source: Source) -> tuple[list[Place], list[str]]:
+    names = _expanded_names(source)
     logs = [name for name in names if store.is_logs(name)]
     return [parse_place(name) for name in names if name not in logs], logs
 
 
 def judged(source: Source) -> pl.DataFrame | None:
-    """Return a table of runs (`time_to_target.runs`), or None if the source is something else.
+    """Return a table of runs that is given as such, or None for any other source.
 
     Raises
     ------
@@ -173,16 +173,16 @@ def judged(source: Source) -> pl.DataFrame | None:
 
 
 def paths(source: Source) -> list[Place]:
-    """Return the files that were given; a frame is none."""
-    return [parse_place(name) for name in _names(source)]
+    """Return the files of a source; a DataFrame has none."""
+    return [parse_place(name) for name in _expanded_names(source)]
 
 
-def _names(source: Source) -> list[str]:
+def _expanded_names(source: Source) -> list[str]:
     if is_frame(source):
         return []
     given: Any = [source] if isinstance(source, str | Place) else source
     try:
-        return [_name(path) for path in given]
+        return [_path_text(path) for path in given]
     except TypeError:
         raise TtastatsError(
             f"neither files nor a table: {type(source).__name__}",
@@ -190,7 +190,7 @@ def _names(source: Source) -> list[str]:
         ) from None
 
 
-def _name(path: Any) -> str:
+def _path_text(path: Any) -> str:
     if isinstance(path, Url):
         return path.text
     return users.without_user(path) if isinstance(path, str) else str(Path(path))

@@ -62,7 +62,7 @@ class Beside:
         self._of_folder = cache(self._read)
 
     def settings(self, source: Source, companion: Callable[[PurePosixPath], bytes | None]) -> Found:
-        """Return the settings beside a log and in the folders above it, below what was given."""
+        """Return the settings recorded beside a log and in the folders above it."""
         container = source.container
         if isinstance(container, Memory | Refused | Tracking):
             return {}, (), ()
@@ -110,33 +110,33 @@ def with_settings(
     beside: Beside,
     head: bytes,
 ) -> list[Run | Problem]:
-    """Return the runs of a log with the settings that are recorded around it and at its head.
+    """Return the runs of a log with the settings recorded around it and at its head.
 
     Runs of suites are what their rules say. A run whose entry nobody named is marked with what it
     can be inferred from.
     """
     items = list(items)
-    if not any(isinstance(item, Run) and _is_own(item, dialect) for item in items):
+    if not any(isinstance(item, Run) and _is_ttastats_run(item, dialect) for item in items):
         return items
     found: Found = ({}, (), ())
     if dialect.name not in _RECORDING:
         found = beside.settings(source, log.companion)
     at_head = settings_files.of_head(head) if dialect.name == "lines" else {}
     return [
-        _with_settings(item, log, source, dialect, found, at_head)
-        if isinstance(item, Run) and _is_own(item, dialect)
+        _add_settings(item, log, source, dialect, found, at_head)
+        if isinstance(item, Run) and _is_ttastats_run(item, dialect)
         else item
         for item in items
     ]
 
 
-def _is_own(run: Run, dialect: Dialect) -> bool:
+def _is_ttastats_run(run: Run, dialect: Dialect) -> bool:
     return (run.suite is None and not dialect.name.startswith(("ml", "dawn"))) or (
         dialect.name in _RECORDING
     )
 
 
-def _with_settings(
+def _add_settings(
     run: Run,
     log: Log,
     source: Source,
@@ -162,10 +162,10 @@ def _with_settings(
         texts = {key: text for key, text in block.fields.items() if getattr(run, key) is None}
         known = {key: str(value) for key, value in every.items() if value is not None}
         run = structs.replace(run, **run_fields(patterns.fill_names(texts, known)))
-    return _marked(run, log, source, dialect, names, every)
+    return _mark_inferred(run, log, source, dialect, names, every)
 
 
-def _marked(
+def _mark_inferred(
     run: Run,
     log: Log,
     source: Source,
@@ -173,7 +173,7 @@ def _marked(
     names: Sequence[str],
     settings: Mapping[str, Any],
 ) -> Run:
-    """Return a run with what its entry is inferred from, if nobody named it."""
+    """Return a run with the facts that its entry will be inferred from, if it has no name."""
     is_told = dialect.name in _RECORDING and run.entry == setups.entry_name(settings)
     is_folder = dialect.name in _FOLDERS and "entry" not in log.named
     is_folder = is_folder and (log.block is None or "entry" not in log.block.fields)
@@ -183,7 +183,7 @@ def _marked(
     if is_told and run.entry is not None:
         names = ("its settings",)
     else:
-        parts = _place(source, log, run.entry)
+        parts = _folder_parts(source, log, run.entry)
         mark["place"] = [part for part in parts if part]
         if dialect.name in {"table", "lines"} and not log.named:
             mark["file"] = log.name.partition(".")[0]
@@ -192,15 +192,15 @@ def _marked(
     return structs.replace(run, extra={**run.extra, MARK: mark})
 
 
-def _place(source: Source, log: Log, entry: str | None) -> list[str]:
-    """Return the folders that a log lies in below what was given, with some above if need be."""
+def _folder_parts(source: Source, log: Log, entry: str | None) -> list[str]:
+    """Return the folders of a log below what was given, with some above if needed."""
     below = source.depth()
     parts = list(log.folder.parts[1:])
     if entry is not None and entry in parts:  # a folder of the run's own lies below
         at = len(parts) - parts[::-1].index(entry)
         below, parts = below - (len(parts) - at), parts[:at]
     first = max(len(parts) - max(below, 0), 0)
-    while first > 0 and not any(_tells(part) for part in parts[first:]):
+    while first > 0 and not any(_is_informative(part) for part in parts[first:]):
         first -= 1
     host = _HOST.search(log.name)
     if host is not None and parts and parts[-1].endswith(host[1]):
@@ -208,7 +208,7 @@ def _place(source: Source, log: Log, entry: str | None) -> list[str]:
     return parts[first:]
 
 
-def _tells(part: str) -> bool:
+def _is_informative(part: str) -> bool:
     return not part.isdecimal() and bool(setups.split_run_number(part)[0])
 
 
@@ -226,7 +226,7 @@ def of_runs(rows: pl.DataFrame) -> list[Inferred]:
 
 
 def settled(runs: Sequence[Inferred]) -> tuple[pl.DataFrame, list[Problem]]:
-    """Return the runs that get another entry or seed than they have, and what all were taken for.
+    """Return the runs whose entry or seed changes by inference, and a problem on each.
 
     The frame has the columns of `schema.RUN`, `entry` and `seed`.
     """
@@ -250,14 +250,14 @@ def settled(runs: Sequence[Inferred]) -> tuple[pl.DataFrame, list[Problem]]:
     ]
     kinds = {"run_id": pl.String, "source": pl.String, "entry": pl.String, "seed": pl.Int64}
     problems = [
-        Problem(CODE, _text(run, setup), "info", source=run.source)
+        Problem(CODE, _inferred_text(run, setup), "info", source=run.source)
         for run, setup in zip(runs, named, strict=True)
         if setup != (run.mark.get("fallback"), None)
     ]
     return pl.DataFrame(other, kinds, orient="row"), problems
 
 
-def _text(run: Inferred, setup: setups.Setup) -> str:
+def _inferred_text(run: Inferred, setup: setups.Setup) -> str:
     place = "/".join(map(str, [*run.mark.get("place", ()), *filter(None, [run.mark.get("file")])]))
     sources = [*dict.fromkeys(map(str, run.mark.get("from", ())))]
     sources += [f"the path {place}"] if place else []
@@ -266,7 +266,7 @@ def _text(run: Inferred, setup: setups.Setup) -> str:
 
 
 def renamed(rows: pl.LazyFrame, other: pl.DataFrame) -> pl.LazyFrame:
-    """Return rows with the entries and seeds that `settled` gives."""
+    """Return the rows with the inferred entries and seeds."""
     if other.is_empty():
         return rows
     new = other.lazy().rename({"entry": "other entry", "seed": "other seed"})

@@ -64,11 +64,11 @@ class Account:
 
     @property
     def rejected(self) -> tuple[Problem, ...]:
-        """Return the problems for which something the logs should hold is missing."""
+        """Return the problems because of which runs are missing."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
     def counts(self) -> str:
-        """Return the numbers of files, and of the runs and evaluations or the profiles in them."""
+        """Return the numbers of files, runs and evaluations, or profiles, in words."""
         logs = self.files - self.other_files - self.parts
         others = f", {self.parts:,} more with parts of their runs" if self.parts else ""
         others += f", {self.other_files:,} other files" if self.other_files else ""
@@ -82,7 +82,7 @@ class Account:
         return f"{plural(logs, 'log')} read{others}: {runs}"
 
     def problem_counts(self) -> dict[str, int]:
-        """Return how many problems of each code there are, most frequent first."""
+        """Return the number of problems by code, most frequent first."""
         return dict(Counter(problem.code for problem in self.problems).most_common())
 
 
@@ -167,13 +167,13 @@ def ingest(
                 (made := folder / "made").mkdir()
                 new = Spool(folder, made / "new.parquet")
                 known = manifest.read(target)
-                account = _ingest(
+                account = _ingest_logs(
                     paths, reading, description, new, readers, on_progress, known, joins=target
                 )
                 if account.written:
                     appending.append(made / "new.parquet", target, state, partition)
                 return replace(account, output=target)
-            return _ingest(
+            return _ingest_logs(
                 paths,
                 reading,
                 description,
@@ -187,7 +187,7 @@ def ingest(
 
 
 def _expect_parts(target: Place, partition: Sequence[str], *, append: bool, in_parts: bool) -> None:
-    """Raise where parts are asked for and there are none, or they are cut by no column of runs."""
+    """Raise an error if options for parts do not fit the output, or name no column of runs."""
     option = "--append" if append else "--partition"
     raise_if(
         (append or partition) and not in_parts,
@@ -202,7 +202,7 @@ def _expect_parts(target: Place, partition: Sequence[str], *, append: bool, in_p
 
 
 def _expect_no_table(path: Path) -> None:
-    """Raise an error that says what to do with a table, if a path is one."""
+    """Raise an error with advice if an input path is a table."""
     if path.exists() and store.is_ttastats_table(path):
         raise TtastatsError(
             "is already a table, not logs",
@@ -212,7 +212,7 @@ def _expect_no_table(path: Path) -> None:
         )
 
 
-def _ingest(
+def _ingest_logs(
     paths: Sequence[str | Path],
     reading: Reading,
     description: Description,
@@ -225,7 +225,7 @@ def _ingest(
     in_parts: bool = False,
     partition: Sequence[str] = (),
 ) -> Account:
-    """Read logs and write their table; of those in a manifest `held`, only what has changed.
+    """Read logs and write their table; of those in the manifest `held`, only changed ones.
 
     The table `joins` another, which is no source either.
     """
@@ -233,7 +233,7 @@ def _ingest(
     state = store.table_state(target)
     listed = find([str(path) for path in paths])
     if state is None:  # all of them will be read
-        listed = _start_early(listed, readers)
+        listed = _warm_up_workers(listed, readers)
     # Once each, in the order of the rows: a pattern and a folder may mean the same file. The output
     # is no source, wherever it lies.
     output = str((joins or target).resolve())
@@ -247,7 +247,7 @@ def _ingest(
     words = (reading.dialect, reading.round, reading.metrics, described.digest(blocks))
     every, sources = sources, manifest.new(held, sources, words)
     if every and not sources:
-        return _nothing_new(every, target)
+        return _unchanged_account(every, target)
     if (account := _unchanged_profile(sources, target, words)) is not None:
         return account
     is_profile = profile_store.is_profile(target)
@@ -261,7 +261,7 @@ def _ingest(
     problems += [*guessed, *described.unused(blocks, sources)]
     if manifest.is_whole(before, fresh, unchanged):  # nothing to write, then
         runs = tables.run_heads(store.read_tables([target]))
-        account = _account(runs, sources, problems, others, parts, target, unchanged)
+        account = _make_account(runs, sources, problems, others, parts, target, unchanged)
         return replace(account, written=False)
     derived = (*absent.CODES, inferred.CODE)
     problems = [problem for problem in problems if problem.code not in derived]
@@ -290,8 +290,8 @@ def _ingest(
         if profiled:
             of_traces = [source for source in sources if source.name in profiled]
             rest = [problem for problem in problems if problem.code != traces.CODE]
-            return _profile(of_traces, sources, rest, others, target, words, state)
-        raise _nothing(paths, sources, problems, parts)
+            return _ingest_traces(of_traces, sources, rest, others, target, words, state)
+        raise _nothing_found_error(paths, sources, problems, parts)
     cut = partition or (state is not None and in_parts and RUNS.partition_columns(target)) or ()
     lost = {each.source for each in problems if each.code == "unreadable_file"}
     # What a store or a server did not give is asked for again.
@@ -312,17 +312,17 @@ def _ingest(
         expected=[state],
         partition=cut or None,
     )
-    return _account(runs, sources, problems, others, parts, target, unchanged)
+    return _make_account(runs, sources, problems, others, parts, target, unchanged)
 
 
-def _nothing_new(sources: Sequence[Source], target: Place) -> Account:
+def _unchanged_account(sources: Sequence[Source], target: Place) -> Account:
     number = len(sources)
     return Account(
         files=number, other_files=0, problems=(), output=target, unchanged=number, written=False
     )
 
 
-def _profile(
+def _ingest_traces(
     of_traces: Sequence[Source],
     sources: Sequence[Source],
     problems: Sequence[Problem],
@@ -331,11 +331,11 @@ def _profile(
     words: manifest.Reader,
     state: str | None,
 ) -> Account:
-    """Read traces, where there is no log beside them, and write a profile."""
+    """Read traces that come without any log, and write a profile."""
     profiles = traces.read(of_traces)
     every = [*problems, *profiles.problems]
     if profiles.rows.is_empty():
-        raise _nothing([str(target)], sources, every, ())
+        raise _nothing_found_error([str(target)], sources, every, ())
     read = {source.name for source in of_traces}
     left_out = [name for name in others if name not in read]
     account = Account(
@@ -356,7 +356,7 @@ def _profile(
 def _unchanged_profile(
     sources: Sequence[Source], target: Place, words: manifest.Reader
 ) -> Account | None:
-    """Return the account of a profile that is what reading its traces again would make, or None."""
+    """Return the account of a profile that is up to date with its traces, or None."""
     if not profile_store.is_profile(target):
         return None
     before = manifest.read(target)
@@ -377,7 +377,7 @@ def _unchanged_profile(
     )
 
 
-def _account(
+def _make_account(
     runs: pl.DataFrame,
     sources: Sequence[Source],
     problems: Sequence[Problem],
@@ -399,7 +399,7 @@ def _account(
 
 
 def default_output(paths: Sequence[str | Path]) -> Path:
-    """Return the name of the one path with `.parquet`, or `runs.parquet` for several."""
+    """Return the default output: the one path's name with `.parquet`, or `runs.parquet`."""
     path = Path(str(paths[0])) if len(paths) == 1 else Path("runs")
     if path.is_dir():
         return Path(f"{path.resolve().name or 'runs'}.parquet")
@@ -407,24 +407,24 @@ def default_output(paths: Sequence[str | Path]) -> Path:
     return Path(f"{stem}.parquet") if stem.isidentifier() or path.exists() else Path("runs.parquet")
 
 
-def _start_early(sources: Iterator[Source], readers: Workers) -> Iterator[Source]:
-    """Let processes start while files are found."""
+def _warm_up_workers(sources: Iterator[Source], readers: Workers) -> Iterator[Source]:
+    """Yield the sources, and start worker processes while files are still being found."""
     size = 0
     for source in sources:
-        size += _to_be_read(source)
+        size += _bytes_to_read(source)
         readers.expect(size)
         yield source
 
 
-def _to_be_read(source: Source) -> int:
-    """Return the bytes of a file that are read for its runs: a trace is known by its first."""
+def _bytes_to_read(source: Source) -> int:
+    """Return how many bytes of a file are read; of a trace, only the first block."""
     size = source.file.size
     is_trace = size > _UNIT_BYTES and ".json" in source.file.name
     return 0 if is_trace else size
 
 
 def units(sources: Sequence[Source]) -> Iterator[tuple[Source, ...]]:
-    """Pack sources into units of work, in their order."""
+    """Yield sources in units of work, in their order."""
     unit: list[Source] = []
     size = 0
     for source in sources:
@@ -444,9 +444,9 @@ def _read_all(
     readers: Workers,
     on_progress: Progress | None,
 ) -> Iterator[Result]:
-    """Read every unit, in order, here or elsewhere."""
+    """Yield the result of every unit in order, read in this process or in workers."""
     total = sum(source.file.size for source in sources)
-    readers.expect(sum(map(_to_be_read, sources)))
+    readers.expect(sum(map(_bytes_to_read, sources)))
     done = 0
     for unit, result in readers.read(list(units(sources)), reading, spool):
         done += sum(source.file.size for source in unit)
@@ -455,7 +455,7 @@ def _read_all(
         yield result
 
 
-def _nothing(
+def _nothing_found_error(
     paths: Sequence[str | Path],
     sources: Sequence[Source],
     problems: Sequence[Problem],

@@ -50,7 +50,7 @@ def record(
     are files whose meaning depends on which files lie around them.
     """
     fields = {
-        "reader": _reader(reader),
+        "reader": _reader_key(reader),
         "files": {source.name: [source.file.size, source.file.changed] for source in sources},
         "others": list(others),
         "parts": list(parts),
@@ -60,7 +60,7 @@ def record(
 
 
 def read(path: Place) -> Manifest:
-    """Return the manifest of a file, empty where there is none, or none that can be used."""
+    """Return the manifest of a table, empty if there is none that can be used."""
     try:
         return msgspec.convert(footer.unpack_json(store.read_manifest(path)), Manifest)
     except (limits.TooLargeError, msgspec.ValidationError):
@@ -68,7 +68,7 @@ def read(path: Place) -> Manifest:
 
 
 def joined(before: Manifest, more: Manifest) -> str:
-    """Return the manifest of a table to which logs were added, as text.
+    """Return the manifest of a table after logs were appended, as text.
 
     What was read by another version or in other words is read again where it is given again.
     """
@@ -85,7 +85,7 @@ def joined(before: Manifest, more: Manifest) -> str:
 
 
 def new(before: Manifest | None, sources: Sequence[Source], reader: Reader) -> list[Source]:
-    """Return the sources that a manifest does not hold as they are now."""
+    """Return the sources that are not in a manifest in their present state."""
     if before is None:
         return list(sources)
     names = {source.name for source in sources}
@@ -101,7 +101,7 @@ def split(
 ) -> tuple[list[Source], frozenset[str]]:
     """Return the sources to read, and the names of those whose rows can be kept."""
     files = before.get("files", {})
-    if before.get("reader") != _reader(reader):
+    if before.get("reader") != _reader_key(reader):
         return list(sources), frozenset()
     same = {
         source.name
@@ -119,15 +119,15 @@ def split(
 
 
 def is_whole(before: Manifest, fresh: Sequence[Source], unchanged: frozenset[str]) -> bool:
-    """Return whether the earlier ingest saw just these files, all of them as they are now."""
+    """Return whether the earlier ingest read exactly these files in their present state."""
     return bool(unchanged) and not fresh and len(unchanged) == len(before.get("files", {}))
 
 
 def unchanged_of(before: Manifest, kind: Kind, unchanged: frozenset[str]) -> list[str]:
-    """Return the files of a kind (`others`, `parts`, `together`) among those that are kept."""
+    """Return the unchanged files of a kind: `others`, `parts` or `together`."""
     return [name for name in before.get(kind, ()) if name in unchanged]
 
 
-def _reader(reader: Reader) -> list[Any]:
-    """Return what else decides the rows: the program's version, the schema, the user's words."""
+def _reader_key(reader: Reader) -> list[Any]:
+    """Return what else decides the rows: version, schema and options."""
     return [__version__, schema.RUNS.version, *reader]

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def rows(paths: Sequence[Place]) -> Traces:
-    """Return the rows of profiles, and of the traces among some paths.
+    """Return the rows of the profiles and traces at some paths.
 
     Of a folder that holds profiles these are taken, and its traces where it holds none.
     """
     from ttastats.ingestion.traces import Traces  # which tables do not need
     from ttastats.traces import store, table
 
-    inside = {path: _profiles_in(path) for path in paths}
+    inside = {path: _find_profiles(path) for path in paths}
     profiles = [profile for tables in inside.values() for profile in tables]
     stored = store.read_profiles(profiles) if profiles or not paths else table.concatenated([])
-    read = [_traces(path) for path, tables in inside.items() if not tables]
+    read = [_read_traces(path) for path, tables in inside.items() if not tables]
     return Traces(
         table.concatenated([stored, *(each.rows for each in read)]),
         (
@@ -55,14 +55,14 @@ def _is_parquet(path: Place) -> bool:
     return is_parquet(path) if path.is_file() else path.suffix == ".parquet"
 
 
-def _profiles_in(path: Place) -> list[Place]:
-    """Return the profiles that a path stands for."""
+def _find_profiles(path: Place) -> list[Place]:
+    """Return the profiles at a path or that match it as a pattern."""
     if isinstance(path, Path) and path.is_dir():
         return [each for each in sorted(path.glob("*.parquet")) if is_profile(each)]
     return [path] if _is_parquet(path) else []
 
 
-def _traces(path: Place) -> Traces:
+def _read_traces(path: Place) -> Traces:
     from ttastats.ingestion import traces
     from ttastats.ingestion.sources import find
 

@@ -60,7 +60,7 @@ class Spool:
     output: Place
 
     def write(self, rows: pl.DataFrame) -> Path:
-        """Write rows into a new file, in pieces of which several fit into memory."""
+        """Write rows into a new file and return its path."""
         with atomic.write_errors_named(self.output):
             handle, name = tempfile.mkstemp(suffix=".arrow", dir=self.folder)
             os.close(handle)
@@ -86,7 +86,7 @@ class Result:
 
 
 def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = None) -> Result:
-    """Read some files, and write their rows into `spool` if there is one."""
+    """Read the files of a unit, and write their rows into `spool` if there is one."""
     chosen = registry.named(reading.dialect) if reading.dialect else None
     runs: list[tables.SourcedRun] = []
     problems: list[Problem] = []
@@ -95,7 +95,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
     surroundings = _Surroundings()
     with without_garbage_collection(), fetched(unit):
         for source in unit:
-            contents = _read(source, chosen, reading, surroundings)
+            contents = _read_source(source, chosen, reading, surroundings)
             if contents is None:
                 others.append(source.name)
                 continue
@@ -107,7 +107,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
                 parts.append(source.name)
             elif all(problem.severity == "info" for problem in contents[1]):
                 others.append(source.name)
-        rows, unfit = _rows(runs)
+        rows, unfit = _rows_of_runs(runs)
         problems += [*surroundings.problems(), *unfit]
     return Result(
         rows if spool is None else spool.write(rows),
@@ -119,8 +119,8 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
     )
 
 
-def _rows(runs: Sequence[tables.SourcedRun]) -> tuple[pl.DataFrame, list[Problem]]:
-    """Return the rows of the runs that fit the table, and name those that do not.
+def _rows_of_runs(runs: Sequence[tables.SourcedRun]) -> tuple[pl.DataFrame, list[Problem]]:
+    """Return the rows of runs that fit the schema, and problems on those that do not.
 
     What comes with ttastats gives runs that fit; a dialect of another package may give anything.
     """
@@ -132,14 +132,14 @@ def _rows(runs: Sequence[tables.SourcedRun]) -> tuple[pl.DataFrame, list[Problem
         try:
             tables.table_of_runs([sourced])
         except Exception as error:
-            problems.append(_failed(sourced.dialect, error, sourced.source))
+            problems.append(_dialect_failure(sourced.dialect, error, sourced.source))
         else:
             fitting.append(sourced)
     return tables.table_of_runs(fitting), problems
 
 
-def _failed(dialect: str, error: Exception, source: str) -> Problem:
-    """Name the dialect that failed: its file is left out, the others are read."""
+def _dialect_failure(dialect: str, error: Exception, source: str) -> Problem:
+    """Return the problem that a dialect raised an exception on a file."""
     what = f"{type(error).__name__}: {error}".partition("\n")[0]
     return Problem("dialect_failed", f"the dialect {dialect} failed: {what}", "error", None, source)
 
@@ -149,10 +149,10 @@ Contents = tuple[list[tables.SourcedRun], list[Problem]]
 _CHANGED = "changed while it was read; ingest it again when it is complete"
 
 
-def _read(
+def _read_source(
     source: Source, chosen: Dialect | None, reading: Reading, surroundings: _Surroundings
 ) -> Contents | None:
-    """Return the runs and problems of a file, or None for a file in a folder that is no log."""
+    """Return the runs and problems of a file, or None if it is no log in a folder."""
     dialect = chosen
     try:
         bytes_of = _Bytes(source)
@@ -160,13 +160,13 @@ def _read(
         folder = source.container.folder(source.file.name)
         name = printable(posixpath.basename(source.file.name))
         if head.startswith(LFS_POINTER):
-            return _lfs_pointer(source, f"{folder}/{name}", reading)
+            return _lfs_pointer_problem(source, f"{folder}/{name}", reading)
         dialect, block, named = choose_dialect(head, folder, name, chosen, reading)
         if dialect is None:
-            return _no_log(source, head)
+            return _unrecognised(source, head)
         driving = block if dialect.name in _DRIVEN else None
         if driving is not None and head.startswith(_UTF_16):
-            return _rejected(source, "unreadable_file", _CONVERT)
+            return _rejected_contents(source, "unreadable_file", _CONVERT)
         companion, listing = surroundings.readers(source)
         log = Log(
             folder,
@@ -181,34 +181,34 @@ def _read(
         )
         # A file that the user chose, or whose dialect the user chose, is read.
         is_chosen = chosen is not None or source.named
-        telling = "" if is_chosen else _told_by(dialect, log, source, reading)
-        items = _parsed(dialect, log, telling, source, surroundings)
+        telling = "" if is_chosen else _duplicate_of(dialect, log, source, reading)
+        items = _parse_log(dialect, log, telling, source, surroundings)
         items = [
-            _with_open_end(item, bytes_of.tail()) if driving else _with_names(item, log)
+            _flag_open_end(item, bytes_of.tail()) if driving else _with_names(item, log)
             for item in items
         ]
         items = inferred.with_settings(items, log, source, dialect, surroundings.settings, head)
         digest = bytes_of.digest()
     except (UnreadableError, limits.TooLargeError, MemoryError) as error:
-        return _damaged(source, reason_of(error))
+        return _damaged_problem(source, reason_of(error))
     except TtastatsError as error:
-        return _rejected(source, "ambiguous_dialect", f"{error.what}. {error.remedy}")
+        return _rejected_contents(source, "ambiguous_dialect", f"{error.what}. {error.remedy}")
     except Exception as error:  # the plugin border: a dialect of another package may do anything
         if dialect is None:
             raise
-        return [], [_failed(dialect.name, error, source.name)]
+        return [], [_dialect_failure(dialect.name, error, source.name)]
     if driving is not None and driving.quiet and not any(isinstance(item, Run) for item in items):
-        return _no_log_of_the_block(source, items)
-    runs, problems = _sourced(items, source, digest, dialect.name)
+        return _no_runs(source, items)
+    runs, problems = _with_source(items, source, digest, dialect.name)
     if source.has_changed():
         problems.append(Problem("changed_file", _CHANGED, "warning", source=source.name))
     return runs, problems
 
 
-def _parsed(
+def _parse_log(
     dialect: Dialect, log: Log, telling: str, source: Source, surroundings: _Surroundings
 ) -> list[Run | Problem]:
-    """Return what a log tells, unless another file does; event files may tell its times."""
+    """Return the runs of a log, with times from event files beside it if it has none."""
     if telling:
         return [Problem(PART_OF_A_RUN, f"its run is in {telling}", "info")]
     items = list(dialect.parse(log))
@@ -217,8 +217,8 @@ def _parsed(
     return together.with_times(items, log, *surroundings.folders(source))
 
 
-def _told_by(dialect: Dialect, log: Log, source: Source, reading: Reading) -> str:
-    """Return the name of a file that tells the run of an event file too, empty if none does.
+def _duplicate_of(dialect: Dialect, log: Log, source: Source, reading: Reading) -> str:
+    """Return the file that holds the run of an event file too, or an empty text.
 
     It is a CSV file beside it with times of its own, or one with the same values. An event file
     that a block describes is read all the same.
@@ -232,11 +232,11 @@ def _told_by(dialect: Dialect, log: Log, source: Source, reading: Reading) -> st
             times = (block.seconds or ()) if block and table and table.name == "table" else ()
             if any(time.column in head.decode("utf-8", "replace") for time in times):
                 return name
-    return together.told_by(log, source.depth(), partial(_runs_beside, log, reading))
+    return together.told_by(log, source.depth(), partial(_runs_of_file, log, reading))
 
 
-def _runs_beside(log: Log, reading: Reading, path: PurePosixPath) -> list[Run]:
-    """Return the runs of another file, if it may tell what an event file tells too."""
+def _runs_of_file(log: Log, reading: Reading, path: PurePosixPath) -> list[Run]:
+    """Return the runs of another file that may hold the run of an event file."""
     content = log.companion(path) or b""
     dialect, block, named = choose_dialect(content, path.parent, path.name, None, reading)
     if dialect is None or dialect.name not in together.TELLING:
@@ -257,7 +257,7 @@ _DRIVEN = ("table", "lines")
 
 
 def _with_names(item: Run | Problem, log: Log) -> Run | Problem:
-    """Return a run with the names of its block and path; those of a suite's rules stay."""
+    """Return a run with the names from its block and path, unless a suite's rules name it."""
     block, named = log.block, log.named
     if block is None or isinstance(item, Problem) or item.suite is not None:
         return item
@@ -274,8 +274,8 @@ def _with_names(item: Run | Problem, log: Log) -> Run | Problem:
 _OPEN_END = re.compile(rb"(?<![\w.])[-+]?\d[\d.eE+-]*$")
 
 
-def _with_open_end(item: Run | Problem, tail: bytes) -> Run | Problem:
-    """Return a run, with a problem if its last value is the number that a file ends with."""
+def _flag_open_end(item: Run | Problem, tail: bytes) -> Run | Problem:
+    """Return a run, with a problem if its last value may be a number cut off at the end."""
     match = _OPEN_END.search(tail)
     if match is None or isinstance(item, Problem) or not item.evaluations:
         return item
@@ -323,8 +323,8 @@ _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 NO_LOG = ("no_metric", "no_column", "no_line", "no_table", "no_header", "unreadable_file")
 
 
-def _no_log_of_the_block(source: Source, items: Sequence[Run | Problem]) -> Contents | None:
-    """Return why a file gave no run; where it may have been meant for none, only if it looks so."""
+def _no_runs(source: Source, items: Sequence[Run | Problem]) -> Contents | None:
+    """Return the problem of a file without runs; None if it may not be meant as a log."""
     last = items[-1] if items else None
     if not isinstance(last, Problem):
         return None
@@ -348,7 +348,7 @@ class _Surroundings:
         self._log = ""
 
     def readers(self, source: Source) -> tuple[Companion, Listing]:
-        """Return what reads the companions of a log, and what lists the folders around it.
+        """Return a function that reads companions of a log, and one that lists folders around it.
 
         Logs of one container are given the same reader, by which dialects know what they have read.
         """
@@ -367,7 +367,7 @@ class _Surroundings:
         return companion, listing_for_it
 
     def folders(self, source: Source) -> tuple[Listing, together.EventFiles]:
-        """Return what lists the folders around a log, and the event files in one."""
+        """Return a function that lists folders around a log, and one that finds event files."""
         listing = self._ways[source.container][1]
         if source.container not in self._event_files:
             known = lru_cache(maxsize=1024)(partial(tfevents.event_files, listing))
@@ -375,7 +375,7 @@ class _Surroundings:
         return listing, self._event_files[source.container]
 
     def _companion_in(self, container: Container) -> Companion:
-        """Return what reads a companion, and keeps it for the next log, where it is small.
+        """Return a function that reads companions and caches small ones.
 
         One that is too large counts as none, with a problem of the log that asks for it.
         """
@@ -407,7 +407,7 @@ class _Surroundings:
         return list(self._problems.values())
 
     def listed_for(self) -> tuple[str, ...]:
-        """Return the logs for which folders were listed: other files may change what they mean."""
+        """Return the logs for which folders were listed, since other files may affect them."""
         return tuple(self._listed_for)
 
 
@@ -452,11 +452,11 @@ class _Bytes:
         self._digest = state.hexdigest()
 
     def tail(self) -> bytes:
-        """Return the end of what has been read: of the last line, if it has no end."""
+        """Return the last line if it has no line feed."""
         return self._tail.rpartition(b"\n")[2]
 
     def digest(self) -> str:
-        """Return the digest of all bytes, reading them if nobody has to the end."""
+        """Return the digest of all bytes, which are read to the end if necessary."""
         if self._second is None:
             return xxhash.xxh3_128_hexdigest(self._head)
         if not self._digest:
@@ -466,7 +466,9 @@ class _Bytes:
         return self._digest
 
 
-def _sourced(items: Sequence[Run | Problem], source: Source, digest: str, dialect: str) -> Contents:
+def _with_source(
+    items: Sequence[Run | Problem], source: Source, digest: str, dialect: str
+) -> Contents:
     runs: list[tables.SourcedRun] = []
     problems: list[Problem] = []
     for item in items:
@@ -479,38 +481,38 @@ def _sourced(items: Sequence[Run | Problem], source: Source, digest: str, dialec
     return runs, problems
 
 
-def _no_log(source: Source, head: bytes) -> Contents | None:
-    """Name a file that no dialect recognises, where a person may have meant it for a log."""
+def _unrecognised(source: Source, head: bytes) -> Contents | None:
+    """Return the problem of a file that no dialect recognises, if it may be meant as a log."""
     if kineto.recognises(head):
         return [], [Problem(traces.CODE, traces.MESSAGE, "info", source=source.name)]
-    if utf_16 := _utf_16(source, head):
+    if utf_16 := _utf_16_problem(source, head):
         return utf_16
     if not source.named:
         return None
     if source.name.endswith(presets.PROSE):
-        return _rejected(source, "document", presets.NO_PROSE)
+        return _rejected_contents(source, "document", presets.NO_PROSE)
     text = f"not a log of a known dialect ({', '.join(sorted(registry.dialects()))})"
     if head.startswith(b"PAR1"):
         text = "a Parquet file, not a log; commands read ttastats tables directly"
-    return _rejected(source, "unknown_format", text)
+    return _rejected_contents(source, "unknown_format", text)
 
 
-def _damaged(source: Source, reason: str) -> Contents:
-    """Name a file that cannot be read to its end; of a trace, what comes before can be used."""
+def _damaged_problem(source: Source, reason: str) -> Contents:
+    """Return the problem of a file that cannot be read to its end."""
     if traces.is_trace(source):
         return [], [Problem(traces.CODE, traces.MESSAGE, "info", source=source.name)]
-    return _rejected(source, "unreadable_file", reason)
+    return _rejected_contents(source, "unreadable_file", reason)
 
 
-def _utf_16(source: Source, head: bytes) -> Contents | None:
-    """Name a log in UTF-16, as a shell of Windows redirects output, or give None for another."""
+def _utf_16_problem(source: Source, head: bytes) -> Contents | None:
+    """Return the problem of a log in UTF-16, as Windows shells write it, or None."""
     if not head.startswith(_UTF_16):
         return None
     text = head[: len(head) // 2 * 2].decode("utf-16", "replace")
     data = text.encode("utf-8", "replace")
     if registry.recognise(data) is None and not registry.recognised_preset(data, source.name):
         return None
-    return _rejected(source, "unreadable_file", _CONVERT)
+    return _rejected_contents(source, "unreadable_file", _CONVERT)
 
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -521,8 +523,8 @@ _CONVERT = "a log in UTF-16; convert it to UTF-8"
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 
 
-def _lfs_pointer(source: Source, path: str, reading: Reading) -> Contents:
-    """Name a pointer. Whether a log is missing can be told where the user or its name says so."""
+def _lfs_pointer_problem(source: Source, path: str, reading: Reading) -> Contents:
+    """Return the problem of a Git LFS pointer in place of a log."""
     is_meant = block_for(path, reading.blocks, with_pattern=True) is not None
     is_log = source.named or is_meant or registry.recognise(b"", path) is not None
     text = "a Git LFS pointer, not the file itself: run `git lfs pull` in its repository"
@@ -530,5 +532,5 @@ def _lfs_pointer(source: Source, path: str, reading: Reading) -> Contents:
     return [], [Problem("lfs_pointer", text, severity, source=source.name)]
 
 
-def _rejected(source: Source, code: str, message: str) -> Contents:
+def _rejected_contents(source: Source, code: str, message: str) -> Contents:
     return [], [Problem(code, message, "error", source=source.name)]

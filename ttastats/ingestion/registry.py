@@ -21,18 +21,18 @@ GROUP = "ttastats.dialects"
 
 @cache
 def dialects() -> Mapping[str, Dialect]:
-    """Return the dialects by name: those that come with ttastats, then those of other packages."""
+    """Return the dialects by name: those of ttastats, then those of other packages."""
     import ttastats_parsers  # imports ttastats itself, so not at the top
 
     loaded = [
         cast("Dialect", import_module(f"ttastats_parsers.{module}"))
         for module in ttastats_parsers.BUILTIN
     ]
-    loaded += filter(None, map(_load, entry_points(group=GROUP)))
+    loaded += filter(None, map(_load_plugin, entry_points(group=GROUP)))
     return {dialect.name: dialect for dialect in loaded}
 
 
-def _load(point: EntryPoint) -> Dialect | None:
+def _load_plugin(point: EntryPoint) -> Dialect | None:
     try:
         dialect: Dialect = point.load()
     except Exception as error:
@@ -43,13 +43,13 @@ def _load(point: EntryPoint) -> Dialect | None:
 
 
 @cache
-def _wants_path(recognises: Any) -> bool:
-    """Return whether a dialect asks for the path of a file, which not all do."""
+def _takes_path(recognises: Any) -> bool:
+    """Return whether a dialect's `recognises` takes the path of a file."""
     return len(inspect.signature(recognises).parameters) > 1
 
 
 def named(name: str) -> Dialect:
-    """Return a dialect by its name; a TtastatsError names those that there are."""
+    """Return a dialect by its name; a TtastatsError lists those that exist."""
     known = dialects()
     if name not in known:
         raise TtastatsError(
@@ -63,7 +63,7 @@ def recognise(head: bytes, path: str = "/") -> Dialect | None:
     claimants = []
     for dialect in dialects().values():
         recognises: Any = dialect.recognises
-        if recognises(head, path) if _wants_path(recognises) else recognises(head):
+        if recognises(head, path) if _takes_path(recognises) else recognises(head):
             claimants.append(dialect)
     if len(claimants) > 1:
         names = ", ".join(dialect.name for dialect in claimants)
@@ -74,7 +74,7 @@ def recognise(head: bytes, path: str = "/") -> Dialect | None:
 
 
 def recognised_preset(head: bytes, path: str) -> tuple[Block, Mapping[str, str]] | None:
-    """Return the block of the one preset that a file looks like, and what it names in the path."""
+    """Return the block of the one preset that matches a file, and the groups in its path."""
     matches = presets.matching_presets(head, path)
     if len(matches) > 1:
         raise TtastatsError(

@@ -50,7 +50,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
     named: bool = False
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the bytes, decompressed, in blocks that end at a line feed.
+        """Yield the decompressed bytes in blocks that end at a line feed.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
             yield from line_blocks(raw, file.name, file.size, file.stored)
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the bytes, decompressed, in any pieces: all there are before damage."""
+        """Yield the decompressed bytes in chunks of any size, up to damage if there is any."""
         file = self.file
         with self._opened() as raw:
             yield from decompressed(raw, file.name, file.size, file.stored, at_once=True)
@@ -76,7 +76,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
             raise UnreadableError(reason_of(error)) from error
 
     def is_at(self, place: str) -> bool:
-        """Return whether this is the file at an absolute path or URL, or lies below it."""
+        """Return whether the file is at an absolute path or URL, or below it."""
         if not isinstance(self.container, Disk):
             return self.name == place or self.name.startswith(f"{place.rstrip('/')}/")
         root = self.container.root.rstrip("/")
@@ -86,18 +86,18 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         return path == place or path.startswith(f"{place}/")
 
     def depth(self) -> int:
-        """Return how many folders lie between what was given and the file."""
+        """Return how many folders lie between the given path and the file."""
         name = self.file.name
         if isinstance(self.container, Remote):
             name = name.lstrip("/").removeprefix(self.container.listed().root).lstrip("/")
         return name.count("/")
 
     def is_remote(self) -> bool:
-        """Return whether it lies in an object store or on a server."""
+        """Return whether the file is in an object store or on a server."""
         return isinstance(self.container, Remote | Tracking)
 
     def has_changed(self) -> bool:
-        """Return whether a local file has been written to since it was found."""
+        """Return whether a local file was modified since it was found."""
         if not isinstance(self.container, Disk) or not self.file.changed:
             return False
         try:
@@ -117,34 +117,38 @@ def find(paths: Sequence[str]) -> Iterator[Source]:
     """
     for path in paths:
         if path == "-":
-            yield _standard_input()
+            yield _standard_input_source()
         elif users.is_server(path):
-            yield from _tracked(path)
+            yield from _tracking_sources(path)
         elif "://" in path:
-            yield from _remote(path)
+            yield from _remote_sources(path)
         else:
             meant = matches(path)
             if not meant:
                 raise TtastatsError("no such file or folder", where=path, remedy="Check the path.")
             for match in meant:
-                yield from _local(match)
+                yield from _local_sources(match)
 
 
 def matches(path: str) -> list[str]:
-    """Return what a local path means: itself if it exists, else what it matches as a pattern."""
+    """Return a local path itself if it exists, else the paths that match it as a pattern."""
     return [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
 
 
-def _local(path: str) -> Iterator[Source]:
+def _local_sources(path: str) -> Iterator[Source]:
     if path.endswith(ARCHIVES) and os.path.isfile(path):
-        yield from _archive(path)
+        yield from _archive_sources(path)
         return
     if not os.path.isdir(path):
         folder, name = os.path.split(path)
         root = os.path.realpath(folder or ".")
         own_name = printable(os.path.basename(root))
         yield Source(
-            Disk(root), _stat(name, lambda: os.stat(path)), printable(path), own_name, named=True
+            Disk(root),
+            _file_with_stat(name, lambda: os.stat(path)),
+            printable(path),
+            own_name,
+            named=True,
         )
         return
     disk = Disk(os.path.realpath(path))
@@ -152,17 +156,17 @@ def _local(path: str) -> Iterator[Source]:
     for below, entry in walk(path):
         shown = printable(f"{path.rstrip('/')}/{below}")
         if isinstance(entry, OSError):
-            yield _refused(reason_of(entry), shown, own_name)
+            yield _refused_source(reason_of(entry), shown, own_name)
             continue
         if below.endswith(ARCHIVES):
-            yield from _archive(os.path.join(path, below))
+            yield from _archive_sources(os.path.join(path, below))
             continue
         entry_name = printable(below.rpartition("/")[0]) or own_name
-        yield Source(disk, _stat(below, entry.stat), shown, entry_name)
+        yield Source(disk, _file_with_stat(below, entry.stat), shown, entry_name)
 
 
 def walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
-    """Yield files below a folder in the order of their names; links to folders are not followed.
+    """Yield files below a folder, sorted by name; links to folders are not followed.
 
     What cannot be listed or looked at is given with the error, which is reported.
     """
@@ -183,12 +187,12 @@ def walk(top: str) -> Iterator[tuple[str, os.DirEntry[str] | OSError]]:
         waiting += [
             (f"{prefix}{entry.name}", entry)
             for entry in entries
-            if entry.name[0] != "." and _may_be_read(entry)
+            if entry.name[0] != "." and _is_readable_entry(entry)
         ]
 
 
-def _may_be_read(entry: os.DirEntry[str]) -> bool:
-    """Return whether this is a folder or a file, or a link that leads nowhere, which is reported.
+def _is_readable_entry(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder, a file, or a broken link, which is reported.
 
     Pipes, sockets and devices are none, and links to folders may lead in circles.
     """
@@ -200,8 +204,8 @@ def _may_be_read(entry: os.DirEntry[str]) -> bool:
     return entry.is_symlink() and not os.path.exists(entry.path)
 
 
-def _stat(name: str, look: Callable[[], os.stat_result]) -> File:
-    """Return a file with size and time of change; one that is gone is named where it is read."""
+def _file_with_stat(name: str, look: Callable[[], os.stat_result]) -> File:
+    """Return a file with size and time of change; a missing one is reported when read."""
     try:
         file = look()
     except OSError:
@@ -209,23 +213,23 @@ def _stat(name: str, look: Callable[[], os.stat_result]) -> File:
     return File(name, file.st_size, file.st_mtime_ns)
 
 
-def _archive(path: str) -> Iterator[Source]:
+def _archive_sources(path: str) -> Iterator[Source]:
     archive = Archive(os.path.realpath(path))
     stem = os.path.basename(path).split(".")[0]
     shown = printable(path)
     try:
         content = opened(archive.path)
     except (UnreadableError, *UNUSABLE) as error:
-        yield _refused(f"cannot be read as an archive: {reason_of(error)}", shown, stem)
+        yield _refused_source(f"cannot be read as an archive: {reason_of(error)}", shown, stem)
         return
     if content.damage:
         number = len(content.files)
         reason = f"is corrupt ({content.damage}); only {number:,} of its files could be found"
-        yield _refused(reason, shown, stem)
+        yield _refused_source(reason, shown, stem)
     if content.twice:
         first, more = min(content.twice), len(content.twice) - 1
         others = f" and {more:,} other(s)" if more else ""
-        yield _refused(
+        yield _refused_source(
             f"contains several files named {printable(first)}{others}; the last of each is read, "
             "as unpacking leaves it",
             f"{shown}/{printable(first)} (earlier)",
@@ -236,19 +240,19 @@ def _archive(path: str) -> Iterator[Source]:
         yield Source(archive, file, f"{shown}/{printable(file.name)}", folder)
 
 
-def _refused(reason: str, shown: str, entry: str) -> Source:
-    """Return a source that says, where it is read, why it cannot be."""
+def _refused_source(reason: str, shown: str, entry: str) -> Source:
+    """Return a source that raises an error when it is read."""
     return Source(Refused(reason), File(os.path.basename(shown)), shown, entry, named=True)
 
 
 def reason_of(error: Exception) -> str:
-    """Return why something cannot be read."""
+    """Return the reason in an error of reading a file."""
     if isinstance(error, MemoryError):
         return "not enough memory to read it"
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
-def _standard_input() -> Source:
+def _standard_input_source() -> Source:
     if sys.stdin is None:
         raise TtastatsError(
             "standard input is closed", where="-", remedy="Pipe a log into it, or name a file."
@@ -264,7 +268,7 @@ def _standard_input() -> Source:
 
 @contextmanager
 def fetched(unit: Iterable[Source]) -> Iterator[None]:
-    """Hold the small objects of a unit of work in memory, fetched side by side."""
+    """Fetch the small objects of a unit in parallel, and free them after the block."""
     by_store: dict[Remote | Tracking, list[File]] = {}
     for source in unit:
         if isinstance(source.container, Remote | Tracking):
@@ -279,7 +283,7 @@ def fetched(unit: Iterable[Source]) -> Iterator[None]:
             store.release()
 
 
-def _tracked(url: str) -> Iterator[Source]:
+def _tracking_sources(url: str) -> Iterator[Source]:
     """Yield the runs of a tracking server."""
     from ttastats.ingestion import tracking  # only servers need it
 
@@ -294,7 +298,8 @@ def _tracked(url: str) -> Iterator[Source]:
         yield Source(server, file, f"{place}#{printable(name)}", experiment)
 
 
-def _remote(url: str) -> Iterator[Source]:
+def _remote_sources(url: str) -> Iterator[Source]:
+    """Yield the objects at a URL."""
     remote = Remote(url, time.time_ns())
     try:
         listed = remote.listed()

@@ -33,18 +33,20 @@ _Key = tuple[str, int | None]
 
 
 def told_by(log: Log, depth: int, runs_of: Callable[[PurePosixPath], Iterable[Run]]) -> str:
-    """Return the name of the file that tells the run of an event file too, empty if none does.
+    """Return the file that holds the run of an event file too, or an empty text.
 
     It lies beside it, or in one of as many folders above as were given.
     """
-    paths = list(_others(log, min(depth, _BETWEEN)))
+    paths = list(_candidates(log, min(depth, _BETWEEN)))
     if not paths:
         return ""
-    scalars = _scalars([tfevents.read_file(log.path, log.blocks())])
-    return next((p.name for p in paths if any(_agree(run, scalars) for run in runs_of(p))), "")
+    scalars = _scalars_by_key([tfevents.read_file(log.path, log.blocks())])
+    return next(
+        (p.name for p in paths if any(_has_same_values(run, scalars) for run in runs_of(p))), ""
+    )
 
 
-def _others(log: Log, above: int) -> Iterator[PurePosixPath]:
+def _candidates(log: Log, above: int) -> Iterator[PurePosixPath]:
     yield from (log.folder / word for word in log.listing(log.folder) if word.endswith(".csv"))
     for folder in (log.folder, *log.folder.parents[:above]):
         words = log.listing(folder)
@@ -58,26 +60,26 @@ def _others(log: Log, above: int) -> Iterator[PurePosixPath]:
 def with_times(
     items: list[Run | Problem], log: Log, listing: Listing, event_files: EventFiles
 ) -> list[Run | Problem]:
-    """Return a run without times with those of the event files around it that tell its values.
+    """Return a run without times with those of the event files that hold the same values.
 
     Where no event files lie, `log.listing` is not asked: other files do not change the run.
     """
     runs = [item for item in items if isinstance(item, Run)]
     if len(runs) != 1 or any(each.seconds is not None for each in runs[0].evaluations):
         return items
-    paths = _event_files(log, listing, event_files)
+    paths = _event_files_near(log, listing, event_files)
     if not paths:
         return items
     log.listing(log.folder)  # what lies around the log decides what it tells
     files = [tfevents.read_file(path, [log.companion(path) or b""]) for path in paths]
-    files = [file for file in files if _agree(runs[0], _scalars([file]))]
+    files = [file for file in files if _has_same_values(runs[0], _scalars_by_key([file]))]
     if not files:
         return items
-    return [_timed(item, files) if isinstance(item, Run) else item for item in items]
+    return [_with_event_times(item, files) if isinstance(item, Run) else item for item in items]
 
 
-def _event_files(log: Log, listing: Listing, event_files: EventFiles) -> list[PurePosixPath]:
-    """Return the event files in the folder of a log; of a trainer, also in those below."""
+def _event_files_near(log: Log, listing: Listing, event_files: EventFiles) -> list[PurePosixPath]:
+    """Return the event files in the folder of a log, and for some trainers also below."""
     if log.name != STATE:
         return event_files(log.folder)
     top = log.folder.parent if CHECKPOINT.fullmatch(log.folder.name) else log.folder
@@ -88,23 +90,27 @@ def _event_files(log: Log, listing: Listing, event_files: EventFiles) -> list[Pu
     return [path for folder in folders for path in event_files(folder)]
 
 
-def _scalars(files: Iterable[EventFile]) -> dict[_Key, Scalar]:
-    return {_key(each.tag, each.step): each for file in files for each in tfevents.scalars_of(file)}
+def _scalars_by_key(files: Iterable[EventFile]) -> dict[_Key, Scalar]:
+    return {
+        _scalar_key(each.tag, each.step): each
+        for file in files
+        for each in tfevents.scalars_of(file)
+    }
 
 
-def _key(metric: str, step: int | None) -> _Key:
+def _scalar_key(metric: str, step: int | None) -> _Key:
     return metric.replace("/", "_"), step  # `eval_loss` is logged as `eval/loss`
 
 
-def _agree(run: Run, scalars: Mapping[_Key, Scalar]) -> bool:
-    """Return whether most values of a run that event files name too are the same there.
+def _has_same_values(run: Run, scalars: Mapping[_Key, Scalar]) -> bool:
+    """Return whether most values of a run are the same in the event files.
 
     Those of a session that was begun again may differ.
     """
     pairs = [
         (each.logged_value, scalar.value)
         for each in run.evaluations
-        if (scalar := scalars.get(_key(each.metric, each.step))) is not None
+        if (scalar := scalars.get(_scalar_key(each.metric, each.step))) is not None
     ]
     same = [
         a == b or (a is not None and b is not None and isclose(a, b, rel_tol=_DIGITS))
@@ -113,13 +119,13 @@ def _agree(run: Run, scalars: Mapping[_Key, Scalar]) -> bool:
     return sum(same) * 2 > len(same)
 
 
-def _timed(run: Run, files: Sequence[EventFile]) -> Run:
+def _with_event_times(run: Run, files: Sequence[EventFile]) -> Run:
     begun = min((file.begun for file in files if file.begun is not None), default=None)
     ended = max((file.ended for file in files if file.ended is not None), default=None)
-    scalars = _scalars(sorted(files, key=lambda file: file.begun or 0.0))
+    scalars = _scalars_by_key(sorted(files, key=lambda file: file.begun or 0.0))
 
     def timed(each: Evaluation) -> Evaluation:
-        scalar = scalars.get(_key(each.metric, each.step))
+        scalar = scalars.get(_scalar_key(each.metric, each.step))
         return structs.replace(each, seconds=since(scalar.time, begun)) if scalar else each
 
     own = run.extra.get("settings")

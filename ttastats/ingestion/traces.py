@@ -42,7 +42,7 @@ class Traces:
 
     @property
     def profiles(self) -> int:
-        """Return the number of profiles that they make."""
+        """Return the number of profiles that the traces make."""
         return self.rows.get_column("profile_id").n_unique()
 
 
@@ -60,29 +60,31 @@ def read(sources: Iterable[Source]) -> Traces:
     others: list[str] = []
     for source in sources:
         try:
-            rank = _read(source)
+            rank = _read_one(source)
         except NoTraceError:
             others.append(source.name)
             if source.named:
-                problems.append(_error(source, "unknown_format", "not a profiler trace"))
+                problems.append(_trace_problem(source, "unknown_format", "not a profiler trace"))
         except UnreadableError as error:
-            problems.append(_error(source, "unreadable_file", str(error)))
+            problems.append(_trace_problem(source, "unreadable_file", str(error)))
         else:
             ranks.append(rank)
             problems += [structs.replace(each, source=source.name) for each in rank.trace.problems]
-    rows = table.concatenated([_rows(profile, name) for name, profile in _profiles(ranks)])
+    rows = table.concatenated(
+        [_profile_rows(profile, name) for name, profile in _group_ranks(ranks)]
+    )
     return Traces(rows, tuple(problems), tuple(others))
 
 
 def is_trace(source: Source) -> bool:
-    """Return whether a file is a trace, by its beginning."""
+    """Return whether a file is a trace, by its first block."""
     try:
         return kineto.recognises(next(iter(source.chunks()), b""))
     except UnreadableError:
         return False
 
 
-def _error(source: Source, code: str, message: str) -> Problem:
+def _trace_problem(source: Source, code: str, message: str) -> Problem:
     return Problem(code, message, "error", source=source.name)
 
 
@@ -95,7 +97,7 @@ class _Digest:
         self.looks_like_one = False
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the bytes of the trace; NoTraceError if they do not look like one."""
+        """Yield the bytes of the trace while digesting them; NoTraceError if it is none."""
         is_first = True
         for chunk in self._source.chunks():
             if is_first and not kineto.recognises(chunk):
@@ -105,11 +107,11 @@ class _Digest:
             yield chunk
 
     def hexdigest(self) -> str:
-        """Return the digest of what was read."""
+        """Return the digest of the bytes read."""
         return self._state.hexdigest()
 
 
-def _read(source: Source) -> _Read:
+def _read_one(source: Source) -> _Read:
     digest = _Digest(source)
     try:
         trace = kineto.read_trace(digest.chunks())
@@ -123,8 +125,8 @@ def _read(source: Source) -> _Read:
     return _Read(source, digest.hexdigest(), trace)
 
 
-def _profiles(ranks: Sequence[_Read]) -> Iterator[tuple[str, list[_Read]]]:
-    """Yield the traces that are ranks of one profile together, with a name.
+def _group_ranks(ranks: Sequence[_Read]) -> Iterator[tuple[str, list[_Read]]]:
+    """Yield the traces that are ranks of one profile, with a name.
 
     Ranks lie in one folder, and have names that are alike but for the rank where they tell it. Two
     traces of one rank are two profiles.
@@ -151,7 +153,7 @@ def _without_endings(name: str) -> str:
     return re.sub(r"(\.pt)?(\.trace)?(\.json)?(\.gz|\.zst|\.xz|\.bz2)?$", "", name) or name
 
 
-def _rows(profile: Sequence[_Read], name: str) -> pl.DataFrame:
+def _profile_rows(profile: Sequence[_Read], name: str) -> pl.DataFrame:
     """Return the rows of one profile."""
     digests = sorted(rank.digest for rank in profile)
     profile_id = xxhash.xxh3_64_hexdigest(" ".join(digests).encode())

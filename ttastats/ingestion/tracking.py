@@ -42,13 +42,13 @@ class LostError(OSError):
 
 
 def address(url: str) -> tuple[str, str]:
-    """Return the place of a server and the experiment that a URL names, if any."""
+    """Return the server and the experiment in a URL, if any."""
     place, _, experiment = url.removeprefix("mlflow+").partition("#")
     return place.rstrip("/"), experiment
 
 
 def runs(url: str) -> list[ListedRun]:
-    """Return the runs of an experiment, or of all, with what tells whether each has changed.
+    """Return the runs of an experiment or of all, each with a digest of its state.
 
     Raises
     ------
@@ -57,9 +57,9 @@ def runs(url: str) -> list[ListedRun]:
     """
     named = address(url)[1]
     try:
-        with _asked(url) as client:
+        with _client(url) as client:
             experiments = {
-                each.experiment_id: each.name for each in _paged(client.search_experiments)
+                each.experiment_id: each.name for each in _all_pages(client.search_experiments)
             }
             chosen = {id_: name for id_, name in experiments.items() if named in {"", name}}
             chosen = chosen or {id_: name for id_, name in experiments.items() if id_ == named}
@@ -67,11 +67,11 @@ def runs(url: str) -> list[ListedRun]:
                 known = suggestion(named, sorted(experiments.values()), "Experiments", most=12)
                 raise TtastatsError(f"no experiment {named!r}", where=url, remedy=known)
             found = [
-                _listed(run, chosen[run.info.experiment_id])
-                for run in _paged(
+                _listed_run(run, chosen[run.info.experiment_id])
+                for run in _all_pages(
                     client.search_runs,
                     experiment_ids=list(chosen),
-                    run_view_type=_every(),
+                    run_view_type=_all_views(),
                     order_by=["attributes.start_time ASC"],  # what is begun meanwhile comes last
                 )
             ]
@@ -92,7 +92,7 @@ def runs(url: str) -> list[ListedRun]:
 
 
 def content(url: str, name: str) -> bytes:
-    """Return the file of a run by the name that `runs` gives.
+    """Return the content of a run by its name in `list_runs`.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def content(url: str, name: str) -> bytes:
         The server does not tell it; a LostError if it will tell no other either.
     """
     experiment, _, number = name.rpartition("/")
-    with _asked(url) as client:
+    with _client(url) as client:
         run = client.get_run(number)
         about = {key: getattr(run.info, key, None) for key in _ABOUT}
         described = {
@@ -122,14 +122,14 @@ def content(url: str, name: str) -> bytes:
 _ABOUT = ("run_id", "run_name", "status", "start_time", "end_time", "lifecycle_stage")
 
 
-def _every() -> Any:
+def _all_views() -> Any:
     from mlflow.entities import ViewType
 
     return ViewType.ALL
 
 
-def _listed(run: Any, experiment: str) -> ListedRun:
-    """Return a run with a digest of all that a search tells of it: the last value of each metric.
+def _listed_run(run: Any, experiment: str) -> ListedRun:
+    """Return a run with a digest of all that a search returns about it.
 
     A value that is logged for an earlier step, behind the end of a run, changes nothing there.
     """
@@ -143,7 +143,7 @@ def _listed(run: Any, experiment: str) -> ListedRun:
     return ListedRun(name, _HISTORY * (1 + len(run.data.metrics)), changed or 1)
 
 
-def _paged(ask: Callable[..., Any], **options: Any) -> Iterator[Any]:
+def _all_pages(ask: Callable[..., Any], **options: Any) -> Iterator[Any]:
     token = None
     while True:
         page = ask(max_results=_PAGE, page_token=token, **options)
@@ -154,8 +154,8 @@ def _paged(ask: Callable[..., Any], **options: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def _asked(url: str) -> Iterator[Any]:
-    """Yield the client of a server; what it cannot tell is an OSError that says no secret."""
+def _client(url: str) -> Iterator[Any]:
+    """Yield the client of a server; its errors become an OSError without secrets."""
     from mlflow import MlflowClient  # only servers need it, and it costs seconds
     from mlflow.exceptions import RestException
 
@@ -170,14 +170,14 @@ def _asked(url: str) -> Iterator[Any]:
         raise
     except Exception as error:  # of the client, and of what it asks with
         kind = OSError if isinstance(error, RestException) else LostError
-        raise kind(_reason(error, user)) from None
+        raise kind(_error_reason(error, user)) from None
     finally:
         if not is_set:
             os.environ.pop(variable, None)
 
 
-def _reason(error: Exception, user: str) -> str:
-    """Return why a server does not tell something, in a line, without who asks."""
+def _error_reason(error: Exception, user: str) -> str:
+    """Return the reason in a server's error as one line, without the user."""
     text = " ".join(str(error).split()) or type(error).__name__
     if cause := re.search(r"\[Errno -?\d+\] ([\w ]+)", text):  # behind all that was tried
         text = cause[1]

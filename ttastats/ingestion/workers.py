@@ -58,7 +58,7 @@ class Workers:
         return self._started.__exit__(*error)
 
     def expect(self, size: int) -> None:
-        """Start what it takes to read so many bytes: a process needs a while for its imports."""
+        """Start enough processes to read so many bytes, since their imports take a while."""
         if self._executor is not None:
             return
         number = self._number
@@ -72,7 +72,7 @@ class Workers:
     def read(
         self, work: Sequence[Unit], reading: Reading, spool: Spool
     ) -> Iterator[tuple[Unit, Result]]:
-        """Yield results in the order of the work; a few units are ahead, so that memory is bounded.
+        """Yield results in the order of the units; a few units are ahead of the reader.
 
         Rows are left in `spool` by those who see the disk of this machine.
         """
@@ -111,7 +111,7 @@ def _steal_work(
 
 @contextmanager
 def processes(number: int) -> Iterator[Executor]:
-    """Return an executor of some processes of this machine.
+    """Yield an executor of several processes on this machine.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def processes(number: int) -> Iterator[Executor]:
 
     # A forked child of a process with threads, which polars starts, may hang.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(number, mp_context=context, initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(number, mp_context=context, initializer=_exit_with_parent)
     try:
         yield pool
     except BrokenProcessPool as error:
@@ -139,8 +139,8 @@ def processes(number: int) -> Iterator[Executor]:
         pool.shutdown(wait=False)
 
 
-def _end_with_parent() -> None:
-    """End this process, which waits for work, when the ingest that started it is killed."""
+def _exit_with_parent() -> None:
+    """End this worker process when the process that started it is killed."""
     import multiprocessing
 
     parent = multiprocessing.parent_process()
@@ -156,7 +156,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def dask(address: str) -> Iterator[Executor]:
-    """Return an executor of the Dask cluster at an address.
+    """Yield an executor of the Dask cluster at an address.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def dask(address: str) -> Iterator[Executor]:
 
 
 def _expect_same_program(client: Any, address: str) -> None:
-    """Raise if a machine has another ttastats, or none: Dask would wait for it for ever."""
+    """Raise an error if a machine has another version of ttastats, or none."""
     try:
         versions = {client.run_on_scheduler(version, "ttastats")}
         versions |= set(client.run(version, "ttastats").values())

@@ -80,14 +80,14 @@ def runs(
         No run logs the metric, or a benchmark has several and none is named.
     """
     rows = frame.lazy()
-    values = _of_one_metric(rows, targets, metric)
+    values = _evaluations_of_metric(rows, targets, metric)
     heads = rows.group_by(schema.RUN, maintain_order=True).agg(
         *(pl.col(name).first() for name in schema.RUN_NAMES if name not in schema.RUN),
-        furthest=_furthest(budget),
+        furthest=_furthest_progress(budget),
     )
     table = heads.join(
-        _at(values, budget), on=schema.RUN, how="left", maintain_order="left"
-    ).with_columns(short=_short(budget))
+        _quality_at_budget(values, budget), on=schema.RUN, how="left", maintain_order="left"
+    ).with_columns(short=_missing_reason(budget))
     # The runs of an entry that logs other metrics alone have not failed, nor have those of a
     # benchmark with several metrics, of which none is meant more than the others.
     never = pl.col("short").eq_missing(pl.lit("never_evaluated"))
@@ -123,14 +123,16 @@ def runs(
     )  # fmt: skip
 
 
-def _of_one_metric(rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: str) -> pl.LazyFrame:
-    """Return the evaluations of the metric that speaks for each entry."""
+def _evaluations_of_metric(
+    rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: str
+) -> pl.LazyFrame:
+    """Return the evaluations of one metric for each entry."""
     evaluations = rows.filter(schema.is_evaluation())
     if metric:
         expect_metric(rows, metric, "--metric")
     if targets:
         evaluations = with_user_targets(evaluations, targets)
-    chosen = _metrics(evaluations, metric, has_targets=bool(targets))
+    chosen = _metric_by_entry(evaluations, metric, has_targets=bool(targets))
     return evaluations.join(
         chosen.lazy(), on=[*_ENTRY, "metric"], how="semi", nulls_equal=True
     ).select(
@@ -143,8 +145,8 @@ def _of_one_metric(rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: st
 _ENTRY = (*schema.BENCHMARK, "entry")
 
 
-def _metrics(evaluations: pl.LazyFrame, metric: str, *, has_targets: bool) -> pl.DataFrame:
-    """Return the metric of each entry: the one asked for, with a target, or the only one.
+def _metric_by_entry(evaluations: pl.LazyFrame, metric: str, *, has_targets: bool) -> pl.DataFrame:
+    """Return the metric of each entry: the one asked for, one with a target, or the only one.
 
     `has_targets`: the user set them, so that no other metric is meant.
     """
@@ -172,8 +174,8 @@ def _metrics(evaluations: pl.LazyFrame, metric: str, *, has_targets: bool) -> pl
     )
 
 
-def _furthest(budget: Budget) -> pl.Expr:
-    """Return how far a run got by all that it logged; null where it does not tell."""
+def _furthest_progress(budget: Budget) -> pl.Expr:
+    """Return the furthest progress that a run logged in the budget's unit; null if unknown."""
     if budget.unit == "end":
         return pl.lit(None, pl.Float64)
     if budget.unit == "seconds":
@@ -183,8 +185,8 @@ def _furthest(budget: Budget) -> pl.Expr:
     return time_to_target.finite(_PLACES[budget.unit]).max().cast(pl.Float64)
 
 
-def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
-    """Return what each run had at its last evaluation at or before the budget.
+def _quality_at_budget(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
+    """Return each run's values at its last evaluation at or before the budget.
 
     `measured` counts all evaluations of a run, `earlier` those at or before the budget.
     """
@@ -198,8 +200,8 @@ def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
     if not budget.best:
         taken = pl.col("value").filter(within).last()
     if budget.interpolate and budget.amount is not None:
-        last = {name: _between(name, within, budget.amount) for name in last}
-        taken = _between("value", within, budget.amount)
+        last = {name: _interpolated(name, within, budget.amount) for name in last}
+        taken = _interpolated("value", within, budget.amount)
     return (
         values.with_columns(place=place.cast(pl.Float64))
         .unique((*schema.RUN, "eval_index"), keep="first")
@@ -211,9 +213,9 @@ def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
             higher_is_better=direction.of_group(),
             target_value=pl.col("target_value").filter(pl.col("target_value").is_finite()).first(),
             quality=taken,
-            quality_step=_step(),
+            quality_step=_resolution(),
             quality_seen=within.sum(),
-            **_around(within, budget),
+            **_neighbours(within, budget),
             measured=pl.len(),
             earlier=within.sum(),
             evaluations=pl.len(),
@@ -221,8 +223,8 @@ def _at(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
     )
 
 
-def _around(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
-    """Return what the evaluations around a budget tell, in its order."""
+def _neighbours(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
+    """Return expressions for the evaluations just before and after a budget."""
     number = pl.lit(None, pl.Float64)
     if budget.amount is None:
         names = ("taken_at", "taken_interval", "quality_change", "bend_before", "bend_after")
@@ -249,8 +251,8 @@ def _around(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
     }
 
 
-def _step() -> pl.Expr:
-    """Return the step in which a run logged a quality: its last decimal, or its smallest change.
+def _resolution() -> pl.Expr:
+    """Return the resolution of a run's logged quality: its last decimal, or smallest change.
 
     Values of more decimals than anybody writes are quotients, such as shares of so many images.
     """
@@ -268,8 +270,8 @@ def _step() -> pl.Expr:
     return pl.coalesce(*written, changes.min())
 
 
-def _between(name: str, within: pl.Expr, amount: float) -> pl.Expr:
-    """Return a column on the line between the evaluations around the budget, in its order."""
+def _interpolated(name: str, within: pl.Expr, amount: float) -> pl.Expr:
+    """Return a column interpolated between the evaluations around the budget."""
     before, after = (
         (pl.col(column).cast(pl.Float64).filter(within).last(),
          pl.col(column).cast(pl.Float64).filter(~within).first())
@@ -281,8 +283,8 @@ def _between(name: str, within: pl.Expr, amount: float) -> pl.Expr:
     return pl.when(start >= amount * (1 - quality.TOLERANCE)).then(value).otherwise(on_line)
 
 
-def _short(budget: Budget) -> pl.Expr:
-    """Return why a run has no value at the budget; null where it has."""
+def _missing_reason(budget: Budget) -> pl.Expr:
+    """Return why a run has no value at the budget; null if it has one."""
     number = pl.col("quality").is_finite().fill_null(value=False)
     never = pl.col("measured").is_null()
     reasons = [(never, "never_evaluated")]
@@ -300,7 +302,7 @@ def _short(budget: Budget) -> pl.Expr:
 
 
 def at_stop(rows: pl.LazyFrame, runs: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Return the runs that reached and have it, with `quality` of a metric where their time ended.
+    """Return the runs that reached the target, with a metric's `quality` where their time ended.
 
     A run stops when its target is met, so that the quality that decided is what was asked for. Data
     that did not choose the stopping point tell whether it is as good elsewhere.
@@ -352,7 +354,7 @@ def at_stop(rows: pl.LazyFrame, runs: pl.DataFrame, metric: str) -> pl.DataFrame
 
 
 def expect_some(judged: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: str = "") -> None:
-    """Refuse a budget at which no run that counts has a value; `who` names the side."""
+    """Raise an error if no run that counts has a value at a budget; `who` names the side."""
     standing = counted.standing(judged)
     if standing.is_empty() or standing["reached"].any():
         return
@@ -374,7 +376,7 @@ def expect_some(judged: pl.DataFrame, rows: pl.LazyFrame, budget: Budget, who: s
 
 
 def common_length(rows: pl.LazyFrame, runs: pl.DataFrame) -> str:
-    """Return the one length of runs in words: `1,390 steps`.
+    """Return the one length that all runs have, such as `1,390 steps`, or an empty text.
 
     Empty if they have several, or a run ended without a value. `rows` is the tidy table of their
     evaluations.

@@ -73,29 +73,29 @@ class Axis:
 
     @property
     def is_time(self) -> bool:
-        """Return whether it is the wall clock, for which everything has names of its own."""
+        """Return whether the axis is the wall clock, which has names of its own."""
         return self.name == "seconds"
 
     @property
     def expected(self) -> str:
-        """Return what an expected amount to a success is called: `expected steps`."""
+        """Return the name of an expected amount to a success: `expected steps`."""
         return f"expected {self.noun}"
 
     @property
     def ratio(self) -> str:
-        """Return what A's over B's is called: a speedup is one of times alone."""
+        """Return the name of A over B on this axis: `speedup` for times alone."""
         return "speedup" if self.is_time else f"{self.noun} A/B"
 
     def does(self, pattern: str, factor: str = "") -> str:
-        """Return `better` or `worse` with its factor, or without one."""
+        """Return `better` or `worse` in a pattern, with a factor if one is given."""
         return " ".join(pattern.format(factor).split())
 
     def claim(self, text: str) -> str:
-        """Return a claim about time, such as `not slower by more than 1%`, as one about this."""
+        """Return a claim about time, such as `not slower by more than 1%`, for this axis."""
         return text.replace("faster", self.less).replace("slower", self.more)
 
 
-def _amount(
+def _amount_axis(
     name: str, unit: Amount, noun: str, less: str = "less", much: str = "much", **more: Any
 ) -> Axis:
     return Axis(
@@ -126,14 +126,14 @@ AXES: dict[str, Axis] = {
     for axis in (
         SECONDS,
         *(
-            _amount(name, name, name, "fewer", "many", progress=progress)
+            _amount_axis(name, name, name, "fewer", "many", progress=progress)
             for name, progress in _PROGRESS.items()
         ),
         _COST,
-        _amount("cpu-seconds", "seconds", "CPU time", whole_runs=True),
-        _amount("training-seconds", "seconds", "training time"),
-        _amount("training-cpu-seconds", "seconds", "CPU time of training"),
-        _amount("energy", "joules", "energy", whole_runs=True),
+        _amount_axis("cpu-seconds", "seconds", "CPU time", whole_runs=True),
+        _amount_axis("training-seconds", "seconds", "training time"),
+        _amount_axis("training-cpu-seconds", "seconds", "CPU time of training"),
+        _amount_axis("energy", "joules", "energy", whole_runs=True),
     )
 }
 #: What answers where there are no seconds, best first.
@@ -159,19 +159,19 @@ _TOTALS = {
 
 
 def of(runs: pl.DataFrame) -> Axis:
-    """Return the axis a table of runs is on."""
+    """Return the axis of a table of runs."""
     if "axis" not in runs.columns or runs.is_empty():
         return SECONDS
     return AXES[runs.get_column("axis")[0]]
 
 
 def progress_of(*tables: pl.DataFrame) -> tuple[str, str | None] | tuple[None, None]:
-    """Return the progress to show beside the axis: the common one, or that of the axis."""
+    """Return the progress unit to show beside the axis, and its column, or None for both."""
     return of(tables[0]).progress or common_progress(*tables)
 
 
 def by_clock(name: str, clock: str) -> str:
-    """Return the axis of that name by a clock: all that was on it, or training alone."""
+    """Return the name of an axis by a clock: all time on it, or training alone."""
     if clock in {"", "total"}:
         if name and name not in AXES:
             raise TtastatsError(
@@ -190,7 +190,7 @@ def by_clock(name: str, clock: str) -> str:
 
 
 def settled(tables: Sequence[pl.DataFrame], unit: str = "") -> tuple[list[pl.DataFrame], str]:
-    """Put the tables of runs of all sides on one axis, with what must be said of that, if anything.
+    """Return the tables of runs of all sides on one axis, and a remark on it if needed.
 
     Without a `unit` it is that of seconds; where a side tells none, the first of epochs,
     steps, samples and evaluations that every run that reached tells on every side. Tables that
@@ -201,43 +201,43 @@ def settled(tables: Sequence[pl.DataFrame], unit: str = "") -> tuple[list[pl.Dat
     if unit:
         placed = [on(runs, AXES[unit]) for runs in tables]
         for number, (runs, before) in enumerate(zip(placed, tables, strict=True)):
-            _expect_some(runs, before, chr(ord("A") + number) if len(tables) > 1 else "")
+            _expect_known(runs, before, chr(ord("A") + number) if len(tables) > 1 else "")
         return placed, ""
     # Of the wall clock it is enough that some run that reached tells it.
     ranked = (SECONDS, *(AXES[name] for name in _INSTEAD))
     known = (
         axis
         for axis in ranked
-        if all(_tells(runs, axis, every=not axis.is_time) for runs in tables)
+        if all(_is_known(runs, axis, every=not axis.is_time) for runs in tables)
     )
     axis = next(known, SECONDS)
     placed = [on(runs, axis) for runs in tables]
     if axis.is_time:
         return placed, ""
-    which = "some" if any(_tells(runs, SECONDS) for runs in tables) else "none"
+    which = "some" if any(_is_known(runs, SECONDS) for runs in tables) else "none"
     return placed, wording(f"axis.{which}", to_target=axis.to_target, name=axis.name)
 
 
-def _tells(runs: pl.DataFrame, axis: Axis, *, every: bool = False) -> bool:
-    """Return whether some run that reached tells its place on an axis, or every one.
+def _is_known(runs: pl.DataFrame, axis: Axis, *, every: bool = False) -> bool:
+    """Return whether some run that reached, or every one, has a place on an axis.
 
     Where none reached, those that failed have to tell theirs.
     """
     standing = counted.standing(runs)
     reached = standing.filter("reached")
-    places = (standing if reached.is_empty() else reached).select(at=_position(axis))["at"]
+    places = (standing if reached.is_empty() else reached).select(at=_position_at_end(axis))["at"]
     if every and not reached.is_empty():
         return not places.null_count()
     return places.count() > 0
 
 
 def on(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
-    """Put a table of runs on an axis.
+    """Return a table of runs with their times in the unit of an axis.
 
     A run that reached its target nobody knows where is set aside (`no_position`); one that failed
     is censored where it ended, or counts as failed after an unknown amount.
     """
-    placed = runs.with_columns(at=_position(axis))
+    placed = runs.with_columns(at=_position_at_end(axis))
     nowhere = pl.col("reached") & pl.col("at").is_null()
     table = placed.with_columns(
         tta_seconds=pl.when("reached").then("at"),
@@ -250,8 +250,8 @@ def on(runs: pl.DataFrame, axis: Axis) -> pl.DataFrame:
     return table.with_columns(epoch_seconds=pl.col("at") / pl.col("epochs")).drop("at")
 
 
-def _position(axis: Axis) -> pl.Expr:
-    """Return where a run reached its target, or ended without; null where nobody knows."""
+def _position_at_end(axis: Axis) -> pl.Expr:
+    """Return where a run reached its target, or ended without; null if unknown."""
     if axis.progress is not None:
         return pl.col(axis.progress[0]).cast(pl.Float64)
     if axis.name == "cost":
@@ -260,18 +260,18 @@ def _position(axis: Axis) -> pl.Expr:
         return pl.when(known & ((paid > 0) | ~pl.col("reached"))).then(paid)
     if axis.name == "training-seconds":
         trained = pl.when(pl.col("clock") == "train").then("observed_seconds")
-        return pl.coalesce(_spent(axis), trained)
+        return pl.coalesce(_spent_at_end(axis), trained)
     if axis.name == "cpu-seconds":
-        return pl.coalesce(_spent(axis), _total(axis))
+        return pl.coalesce(_spent_at_end(axis), _total_if_ended(axis))
     if axis.name in _CURVES:
-        return _spent(axis)
+        return _spent_at_end(axis)
     if axis.whole_runs:
-        return _total(axis)
+        return _total_if_ended(axis)
     return pl.col("observed_seconds")
 
 
-def _spent(axis: Axis) -> pl.Expr:
-    """Return what had been spent by the checkpoint that met the target, or by the last one."""
+def _spent_at_end(axis: Axis) -> pl.Expr:
+    """Return what was spent by the checkpoint that met the target, or by the last one."""
     curve = pl.col("extra").str.json_path_match(_CURVES[axis.name])
     numbers = pl.when(curve.str.contains(r"^\[[-+0-9.eE, nul]*\]$")).then(curve)
     spent = numbers.str.json_decode(pl.List(pl.Float64)).list.get(
@@ -280,8 +280,8 @@ def _spent(axis: Axis) -> pl.Expr:
     return pl.when(spent.is_finite() & (spent > 0)).then(spent)
 
 
-def _total(axis: Axis) -> pl.Expr:
-    """Return the total of a run, where its way ended with it."""
+def _total_if_ended(axis: Axis) -> pl.Expr:
+    """Return the total of a run, if its counted time ended with the run."""
     extra = pl.col("extra")
     total = pl.coalesce(
         extra.str.json_path_match(path).cast(pl.Float64, strict=False)
@@ -295,7 +295,7 @@ def _total(axis: Axis) -> pl.Expr:
 
 
 def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
-    """Return what replaces the price of an hour: a number, or the column of a run that holds it."""
+    """Return the price of an hour as a number, or as a column of the runs."""
     try:
         number = float(str(price).removeprefix("$"))
     except ValueError:
@@ -312,12 +312,12 @@ def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
     return pl.lit(number).alias(PRICE)
 
 
-def _expect_some(placed: pl.DataFrame, runs: pl.DataFrame, side: str) -> None:
-    """Refuse an axis on which a side has no run at all."""
+def _expect_known(placed: pl.DataFrame, runs: pl.DataFrame, side: str) -> None:
+    """Raise an error for an axis on which a side has no run."""
     if placed.get_column("observed_seconds").count() or counted.standing(runs).is_empty():
         return
     axis = of(placed)
-    there = [axis.name for axis in AXES.values() if _tells(runs, axis)]
+    there = [axis.name for axis in AXES.values() if _is_known(runs, axis)]
     who = f"no run of {side} logs" if side else "no run logs"
     remedy = f"Available: {', '.join(there)}." if there else "`ttastats runs FILE` shows the runs."
     if axis.name == "cost":

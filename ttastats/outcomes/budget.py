@@ -45,14 +45,14 @@ class Budget:
 
     @property
     def option(self) -> str:
-        """Return it as it is written on the command line."""
+        """Return the budget as written on the command line."""
         if self.amount is None:
             return "--at-end"
         return f"{_OPTION} {self.unit}={self.amount:.15g}"
 
     @property
     def place(self) -> str:
-        """Return `at the end`, `at step 3,325`, `after 600 s`."""
+        """Return the budget in words: `at the end`, `at step 3,325`, `after 600 s`."""
         if self.amount is None:
             return "at the end"
         if self.unit in {"step", "epoch"}:
@@ -73,7 +73,7 @@ END = Budget()
 def parse(
     at: str = "", *, at_end: bool = False, best: bool = False, interpolate: bool = False
 ) -> Budget | None:
-    """Read the options of a budget; None if none is asked for."""
+    """Return the budget that the options describe; None if there is none."""
     if not at and not at_end:
         option = "--best" if best else "--interpolate"
         raise_if(best or interpolate, "no budget given", option, _WRITE)
@@ -87,10 +87,10 @@ def parse(
         raise_if(interpolate and other, f"cannot interpolate: {why}", where, remedy)
     if not at:
         return Budget(best=best)
-    return Budget(*_placed(at), best, interpolate)
+    return Budget(*_parse_position(at), best, interpolate)
 
 
-def _placed(text: str) -> tuple[Unit, float]:
+def _parse_position(text: str) -> tuple[Unit, float]:
     match = re.fullmatch(r"\s*(step|sample|epoch|second)s?\s*=\s*(\S+)\s*", text)
     amount = parse_number(match[2]) if match and "%" not in match[2] else None
     if match is None or amount is None or amount <= 0:
@@ -116,7 +116,7 @@ class Lengths:
 
     @property
     def one(self) -> bool:
-        """Return whether all have one length; seconds may differ a little."""
+        """Return whether all runs have one length; seconds may differ a little."""
         if self.unit == "seconds":
             return self.most - self.least <= _SAME_SECONDS * self.most
         return self.least == self.most
@@ -136,7 +136,7 @@ class Lengths:
 
     @property
     def all_reach(self) -> str:
-        """Return which budget that is; empty where there is none."""
+        """Return the largest budget that every run reached in words, or an empty text."""
         if self.budget is None:
             return ""
         return f"{self.budget.option} is the largest budget that all reach"

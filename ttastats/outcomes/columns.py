@@ -30,18 +30,18 @@ _FRACTIONS = re.compile(
 
 @cache
 def results() -> tuple[str, ...]:
-    """Return the columns that a table of judged runs has and the table of `ingest` has not."""
+    """Return the columns that a table of judged runs adds to the table of `ingest`."""
     judged = time_to_target.runs(pl.LazyFrame(schema=schema.POLARS))
     return tuple(name for name in judged.columns if name not in schema.RUN_NAMES)
 
 
 def of_runs() -> tuple[str, ...]:
-    """Return the columns by which runs can be chosen."""
+    """Return the columns by which runs can be selected."""
     return (*schema.RUN_NAMES, *results())
 
 
 def kind(name: str) -> Kind:
-    """Return what a column is of. What both a run and an evaluation have is that of the run."""
+    """Return whether a column belongs to runs, evaluations or results."""
     if name in schema.RUN_NAMES:
         return "run"
     if full_name(name, results()) is not None:
@@ -50,12 +50,12 @@ def kind(name: str) -> Kind:
 
 
 def spoken(names: Iterable[str]) -> dict[str, str]:
-    """Return the names as a person says them, with what they stand for."""
+    """Return the names of columns as in sentences, with the columns they stand for."""
     return {_UNSPOKEN.sub("", name): name for name in names}
 
 
 def full_name(name: str, known: Sequence[str]) -> str | None:
-    """Return the column that is meant, None if there is none."""
+    """Return the column that a name means, None if there is none."""
     if name in known:
         return name
     former = FORMER_NAMES.get(name, "")
@@ -68,14 +68,14 @@ def in_percent(name: str) -> bool:
 
 
 def unknown(name: str, known: Iterable[str], where: str) -> TtastatsError:
-    """Return the error for a name that is no column: the nearest there are, or else all."""
+    """Return the error for a name that is no column, with the nearest names."""
     return TtastatsError(
         f"unknown column {name!r}", where=where, remedy=suggestion(name, known, "Columns")
     )
 
 
 def check(names: Sequence[str], known: Sequence[str], *, option: str) -> None:
-    """Refuse names that are no columns."""
+    """Raise an error for names that are no columns."""
     for name in names:
         if name not in known:
             raise unknown(name, known, option)

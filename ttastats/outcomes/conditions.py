@@ -42,12 +42,12 @@ class Condition:
 
     @property
     def place(self) -> str:
-        """Return option and condition, as an error names its place."""
+        """Return option and condition, as error messages name their place."""
         return f"{self.option} {self}"
 
 
 def parse(text: str, option: str = "--where") -> Condition:
-    """Read `benchmark=bert,rgat`, `nodes>=8`, `cv>10%`, `started_at<2024-07-01`, `entry="a,b"`."""
+    """Return the condition in `benchmark=bert,rgat`, `nodes>=8`, `cv>10%`, `entry="a,b"`."""
     match = _CONDITION.fullmatch(text)
     if not match:
         raise TtastatsError(
@@ -80,5 +80,5 @@ def parse(text: str, option: str = "--where") -> Condition:
 
 
 def parse_all(texts: Iterable[str | Condition], option: str = "--where") -> tuple[Condition, ...]:
-    """Read several conditions, all of which must hold; what is read already stays as it is."""
+    """Return the conditions in several texts; those already parsed stay as they are."""
     return tuple(text if isinstance(text, Condition) else parse(text, option) for text in texts)

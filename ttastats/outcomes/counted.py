@@ -15,7 +15,7 @@ RESULT = ("suite", "round", "division", "submitter", "system", "entry", "benchma
 
 
 def set_aside() -> pl.Expr:
-    """Return the reason why a run of a table of runs does not count, null where it does.
+    """Return an expression for why a run does not count, null if it does.
 
     `side_log` is a log beside the result files of a submission, such as a worker's own;
     `inference` an entry that trained nothing and has no curve; `stopped` a run of one's own that
@@ -38,7 +38,7 @@ def set_aside() -> pl.Expr:
 
 
 def with_stopped(runs: pl.DataFrame) -> pl.DataFrame:
-    """Let runs that were stopped count, as censored when they were, unless they were made again.
+    """Return the runs with stopped ones as censored, unless they were made again.
 
     A run was made again where one of the same entry and seed stands.
     """
@@ -48,14 +48,14 @@ def with_stopped(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def standing(runs: pl.DataFrame) -> pl.DataFrame:
-    """Keep the runs that are not set aside."""
+    """Return the runs that are not set aside."""
     if "set_aside" not in runs.columns or not runs["set_aside"].count():
         return runs  # a copy of a million runs costs a second
     return runs.filter(pl.col("set_aside").is_null())
 
 
 def counted(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Keep the runs that count: none that is set aside, and of copies in a group the first.
+    """Return the runs that count: none set aside, and only the first of copies in a group.
 
     Without a digest of its content no run is a copy. A spread over copies would be wrong. Of a run
     that is told by two clocks, as a log and as a DAWNBench entry, the log counts.

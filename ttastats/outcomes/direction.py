@@ -8,12 +8,12 @@ _COLUMN = pl.col("higher_is_better")
 
 
 def of_each() -> pl.Expr:
-    """Return whether higher is better, of each evaluation by itself."""
+    """Return an expression for whether higher is better, for each evaluation."""
     return _COLUMN.fill_null(value=True)
 
 
 def of_group() -> pl.Expr:
-    """Return whether higher is better for the evaluations or runs of a group together."""
+    """Return an expression for whether higher is better, for a group of evaluations or runs."""
     return _COLUMN.all()
 
 

@@ -29,7 +29,7 @@ class BothSides:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return the codes of what is left out of either side and may hide a failure."""
+        """Return the codes of left-out runs of either side that may hide a failure."""
         return tuple(dict.fromkeys((*self.a.flags, *self.b.flags)))
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class LeftOut:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return the codes of what is left out and may hide a failure."""
+        """Return the codes of left-out runs that may hide a failure."""
         reasons = {"rejected_logs": self.rejected_logs, "missing_runs": self.missing}
         return tuple(code for code, runs in reasons.items() if runs)
 
@@ -75,7 +75,7 @@ class LeftOut:
 
 
 def exceptions_of(a: pl.DataFrame, b: pl.DataFrame) -> dict[str, str | None]:
-    """Return the exceptions that ended runs of both sides, each with its number, for programs."""
+    """Return the exceptions that ended runs of both sides, each with its count."""
     texts: dict[str, str | None] = {}
     for side, runs in (("a", a), ("b", b)):
         ended = runs.filter((pl.col("run_status") == "exception") & ~pl.col("reached"))
@@ -90,7 +90,7 @@ def exceptions_of(a: pl.DataFrame, b: pl.DataFrame) -> dict[str, str | None]:
 
 
 def rows(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs that are left out of a table of runs and were not made again.
+    """Return the runs of a table that are left out and were not made again.
 
     A run that is missing was made where one of its log or its seed is there, such as in another
     table of the same runs.
@@ -107,7 +107,7 @@ def rows(runs: pl.DataFrame) -> pl.DataFrame:
 def of_pairs(
     a: pl.DataFrame, b: pl.DataFrame, keys: Sequence[Mapping[str, Any]]
 ) -> tuple[BothSides, ...]:
-    """Return what is left out of the groups of two tables of runs that have the same keys."""
+    """Return what is left out of each pair of groups with the same keys in two tables of runs."""
     absent = rows(a), rows(b)
     return tuple(BothSides(group(a, each, absent[0]), group(b, each, absent[1])) for each in keys)
 

@@ -36,7 +36,7 @@ _WHOLE = re.compile(r"[-+]?[0-9]{1,30}")
 
 
 def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.LazyFrame:
-    """Keep the rows that meet every condition, such as `system=dgx2*` or `nodes>=8`.
+    """Return the rows that meet every condition, such as `system=dgx2*` or `nodes>=8`.
 
     Text is compared as a shell pattern, so `*` and `?` match anything; `*` alone is any known
     value. What is unknown meets no condition but `!=`.
@@ -45,25 +45,26 @@ def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.Lazy
     if not read:
         return frame
     dtypes = frame.collect_schema()
-    return frame.filter(*(_expression(condition, dtypes) for condition in read))
+    return frame.filter(*(_condition_expression(condition, dtypes) for condition in read))
 
 
-def _expression(condition: Condition, dtypes: pl.Schema) -> pl.Expr:
+def _condition_expression(condition: Condition, dtypes: pl.Schema) -> pl.Expr:
     name = columns.full_name(condition.column, dtypes.names())
     if name is None:
         raise columns.unknown(condition.column, dtypes.names(), condition.place)
     operator = condition.operator.replace("!=", "=")
     # Joined by `|`, and no null filled where it changes nothing: polars skips row groups then.
     holds = reduce(
-        or_, (_holds(condition, name, dtypes[name], operator, text) for text in condition.values)
+        or_,
+        (_comparison(condition, name, dtypes[name], operator, text) for text in condition.values),
     )
     return ~holds.fill_null(value=False) if condition.operator == "!=" else holds
 
 
-def _holds(
+def _comparison(
     condition: Condition, name: str, dtype: pl.DataType, operator: str, text: str
 ) -> pl.Expr:
-    """Return whether a column compares with one value; null where the column is unknown."""
+    """Return an expression that compares a column with one value; null where it is unknown."""
     column = pl.col(name)
     if text == KNOWN and operator == "=":
         return column.is_not_null()
@@ -71,30 +72,30 @@ def _holds(
         return pl.lit(None, pl.Boolean)
     if dtype == pl.String:
         if operator == "=" and _WILD.search(text):
-            return column.str.contains(_pattern(text))
+            return column.str.contains(_wildcard_regex(text))
         return _COMPARISONS[operator](column, pl.lit(text))
     if dtype == pl.List(pl.String) and operator == "=":
-        return column.list.eval(pl.element().str.contains(_pattern(text))).list.any()
+        return column.list.eval(pl.element().str.contains(_wildcard_regex(text))).list.any()
     if dtype == pl.Boolean:
-        return column == _truth(condition, operator, text)
+        return column == _parse_boolean(condition, operator, text)
     if dtype.is_numeric():
-        return _COMPARISONS[operator](column, _number(condition, name, dtype, text))
+        return _COMPARISONS[operator](column, _parse_number(condition, name, dtype, text))
     if dtype.is_temporal():
         # A span: after it is later than its end, before it earlier than its start.
-        start, end = _span(condition, text)
+        start, end = _time_span(condition, text)
         if operator == "=":
             return column.is_between(start, end)
         return _COMPARISONS[operator](column, end if operator in {">", "<="} else start)
     raise TtastatsError(f"{name} contains lists and cannot be compared", where=condition.place)
 
 
-def _pattern(text: str) -> str:
-    """Return a shell pattern (`*`, `?`) as a regular expression that polars reads."""
+def _wildcard_regex(text: str) -> str:
+    """Return a shell pattern (`*`, `?`) as a regular expression for polars."""
     wild = {"*": ".*", "?": "."}
     return "(?s)^" + "".join(wild.get(letter) or re.escape(letter) for letter in text) + "$"
 
 
-def _truth(condition: Condition, operator: str, text: str) -> bool:
+def _parse_boolean(condition: Condition, operator: str, text: str) -> bool:
     truth = _TRUTH.get(text.casefold())
     if truth is None or operator != "=":
         name = condition.column
@@ -104,7 +105,7 @@ def _truth(condition: Condition, operator: str, text: str) -> bool:
     return truth
 
 
-def _number(condition: Condition, name: str, dtype: pl.DataType, text: str) -> float | int:
+def _parse_number(condition: Condition, name: str, dtype: pl.DataType, text: str) -> float | int:
     if dtype.is_integer() and _WHOLE.fullmatch(text):
         return int(text)  # a seed may have more digits than a float
     if text.lower() in {"inf", "-inf"}:
@@ -119,8 +120,8 @@ def _number(condition: Condition, name: str, dtype: pl.DataType, text: str) -> f
     return number
 
 
-def _span(condition: Condition, text: str) -> tuple[datetime, datetime]:
-    """Return a moment twice, or a day from start to end; in UTC unless it says otherwise."""
+def _time_span(condition: Condition, text: str) -> tuple[datetime, datetime]:
+    """Return a moment twice, or the start and end of a day; in UTC by default."""
     with suppress(ValueError):
         day = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
         return day, day + timedelta(days=1, microseconds=-1)
@@ -137,7 +138,7 @@ def _span(condition: Condition, text: str) -> tuple[datetime, datetime]:
 
 
 def unmet(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> TtastatsError:
-    """Return the error for conditions that no row of a frame meets; `what` is a row: `run`."""
+    """Return the error for conditions that no row meets; `what` is a row, such as `run`."""
     counts = [(each, where(frame.lazy(), [each]).collect().height) for each in conditions]
     for condition, count in counts:
         if not count:
@@ -155,7 +156,7 @@ def unmet(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> Tt
 
 
 def remarks(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> list[Note]:
-    """Return which values nothing has, where other values of the condition hide that.
+    """Return notes on the values of conditions that no row has.
 
     Those are one of several alternatives, and what is left out with `!=`.
     """
@@ -178,24 +179,24 @@ def remarks(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> 
 
 
 def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:
-    """Return which values there are, and which of them come nearest to those of the condition."""
+    """Return a sentence with the values of a column that are nearest to those of a condition."""
     name = columns.full_name(condition.column, frame.columns) or condition.column
     values = frame.get_column(name).drop_nulls()
     if values.is_empty():
         return f"{name} is unknown for every {what}."
     if values.dtype == pl.String:
-        return _texts(sorted(values.unique()), condition)
+        return _known_texts(sorted(values.unique()), condition)
     if not values.dtype.is_numeric() and not values.dtype.is_temporal():
         return ""
     distinct = values.unique().sort()
     if len(distinct) == 1:
-        return f"{name} is {_text(distinct[0])}."
+        return f"{name} is {_value_text(distinct[0])}."
     if len(distinct) <= _FEW and values.dtype.is_integer():
-        return f"{name} is one of {', '.join(_text(value) for value in distinct)}."
-    return f"{name} lies between {_text(distinct[0])} and {_text(distinct[-1])}."
+        return f"{name} is one of {', '.join(_value_text(value) for value in distinct)}."
+    return f"{name} lies between {_value_text(distinct[0])} and {_value_text(distinct[-1])}."
 
 
-def _texts(known: Sequence[str], condition: Condition) -> str:
+def _known_texts(known: Sequence[str], condition: Condition) -> str:
     if max(map(len, known)) > _LONG:
         return f"There are {len(known)} other values."
     if condition.operator == "=":
@@ -208,7 +209,7 @@ def _texts(known: Sequence[str], condition: Condition) -> str:
     return f"There are {len(known)}, from {known[0]} to {known[-1]}."
 
 
-def _text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return value.isoformat(timespec="seconds") if hasattr(value, "isoformat") else str(value)

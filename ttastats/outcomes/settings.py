@@ -18,7 +18,7 @@ _NAMED = 12
 
 
 def of(extra: str | None) -> dict[str, Any]:
-    """Return what a run records by name: its settings, flat, and single values beside them."""
+    """Return the recorded settings of a run by name, flat."""
     fields = parse_extra(extra)
     single = {
         name: value for name, value in fields.items() if not isinstance(value, dict | list | None)
@@ -36,7 +36,7 @@ def varying(extras: Iterable[str | None]) -> list[str]:
 
 
 def apart(extras: pl.Series) -> pl.Series:
-    """Return as text the settings in which runs differ, those of each run; the same where none do.
+    """Return for each run the settings in which runs differ, as text.
 
     A run that records none may be any of them: it is of none.
     """
@@ -59,12 +59,12 @@ _MARKS = [f'"{name}":' for name in setups.RECORDED]
 
 
 def recorded_by(extras: pl.Series) -> pl.Series:
-    """Return which runs record settings."""
+    """Return for each run whether it records settings."""
     return extras.str.contains_any(_MARKS)
 
 
 def pooled(runs: pl.DataFrame, by: Sequence[str]) -> dict[tuple[Any, ...], list[str]]:
-    """Return the groups, by the values of their keys, whose runs record different settings."""
+    """Return the groups whose runs record different settings, with their names."""
     if "extra" not in runs.columns or not recorded_by(runs["extra"]).any():
         return {}
     grouped = runs.group_by(by or pl.lit(0), maintain_order=True).agg(
@@ -80,12 +80,12 @@ def pooled(runs: pl.DataFrame, by: Sequence[str]) -> dict[tuple[Any, ...], list[
 
 
 def known(extras: Iterable[str | None]) -> list[str]:
-    """Return the names of all that runs record."""
+    """Return the names of all settings that runs record."""
     return sorted({name for extra in dict.fromkeys(extras) for name in of(extra)})
 
 
 def meant(name: str, names: Sequence[str]) -> str | None:
-    """Return the recorded name that is meant: itself, or the only one that ends with it."""
+    """Return the recorded setting that a name means: itself, or the only one ending with it."""
     if name in names:
         return name
     ending = [each for each in names if each.endswith((f".{name}", f"/{name}"))]
@@ -93,17 +93,17 @@ def meant(name: str, names: Sequence[str]) -> str | None:
 
 
 def column(extras: pl.Series, name: str) -> pl.Series:
-    """Return the values of a setting: numbers or truth where all known ones are, else texts."""
+    """Return the values of a setting, as numbers or booleans if all known ones are."""
     values = {extra: of(extra).get(name) for extra in extras.unique()}
-    several = {value for value in map(_plain, values.values()) if value is not None}
+    several = {value for value in map(_is_plain, values.values()) if value is not None}
     if several and all(isinstance(value, bool) for value in several):
         return _series(extras, values, name, pl.Boolean())
-    numbers = {extra: _number(value) for extra, value in values.items()}
+    numbers = {extra: _as_number(value) for extra, value in values.items()}
     if all(numbers[extra] is not None for extra, value in values.items() if value is not None):
         is_whole = all(number is None or number.is_integer() for number in numbers.values())
         series = _series(extras, numbers, name, pl.Float64())
         return series.cast(pl.Int64()) if several and is_whole else series
-    texts = {extra: _text(value) for extra, value in values.items()}
+    texts = {extra: _as_text(value) for extra, value in values.items()}
     return _series(extras, texts, name, pl.String())
 
 
@@ -119,16 +119,16 @@ def _series(
     return pl.Series(name, [values[extra] for extra in extras], dtype)
 
 
-def _plain(value: Any) -> Any:
-    return _text(value) if isinstance(value, dict | list) else value
+def _is_plain(value: Any) -> Any:
+    return _as_text(value) if isinstance(value, dict | list) else value
 
 
-def _text(value: Any) -> str | None:
+def _as_text(value: Any) -> str | None:
     return value if isinstance(value, str | None) else str(value)
 
 
-def _number(value: Any) -> float | None:
-    """Return a number, which a store may keep as text."""
+def _as_number(value: Any) -> float | None:
+    """Return a number that may be recorded as text, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -141,14 +141,14 @@ def _number(value: Any) -> float | None:
 def unknown(
     name: str, columns_: Sequence[str], extras: Iterable[str | None], where: str
 ) -> TtastatsError:
-    """Return the error for a name that is neither a column nor a setting, with those that vary."""
+    """Return the error for a name that is neither a column nor a setting."""
     extras = list(extras)
     error = columns.unknown(name, [*columns_, *known(extras)], where)
     return with_varying(error, varying(extras))
 
 
 def with_varying(error: TtastatsError, names: Sequence[str]) -> TtastatsError:
-    """Return an error whose remedy names the settings that vary too."""
+    """Return an error whose remedy also names the settings that vary."""
     if not names:
         return error
     text = f"Settings that vary: {join_names(names, _NAMED)}."

@@ -40,7 +40,7 @@ class UserTarget:
 
 
 def parse(text: str, option: str = "--target") -> UserTarget:
-    """Read `0.75`, `75%`, `map=0.2`, `val/loss@1<=0.9`, `"validation loss"<=0.9`."""
+    """Return the target in `0.75`, `75%`, `map=0.2`, `val/loss@1<=0.9`."""
     match = _TARGET.fullmatch(text)
     value = percentages.parse_number(match["value"]) if match else None
     if match is None or value is None:
@@ -54,7 +54,7 @@ def parse(text: str, option: str = "--target") -> UserTarget:
 
 
 def parse_all(texts: Iterable[str], option: str = "--target") -> tuple[UserTarget, ...]:
-    """Read the targets of one question: all are to be met at one checkpoint.
+    """Return the targets of one question, all to be met at one checkpoint.
 
     Raises
     ------
@@ -76,14 +76,14 @@ def parse_all(texts: Iterable[str], option: str = "--target") -> tuple[UserTarge
 
 
 def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> pl.LazyFrame:
-    """Put the targets in the place of those in the table, with how many are `expected` to be met.
+    """Return the evaluations with the user's targets in place of those of the table.
 
     Raises
     ------
     TtastatsError
         A target names no metric where a benchmark has several.
     """
-    _refuse_nameless(evaluations, targets)
+    _expect_one_metric(evaluations, targets)
     value: pl.Expr = pl.lit(None, dtype=pl.Float64)
     higher: pl.Expr = pl.col("higher_is_better")
     only_metric = pl.col("metric").n_unique().over(schema.RUN) == 1
@@ -101,8 +101,8 @@ def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) 
     )
 
 
-def _refuse_nameless(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> None:
-    """A bare number says nothing where a benchmark has two target metrics."""
+def _expect_one_metric(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> None:
+    """Raise an error for a bare number where a benchmark has two target metrics."""
     if all(target.metric for target in targets):
         return
     by_metric = (
@@ -133,7 +133,7 @@ class _Metric:
     has_target: bool
 
     def admits(self, value: float) -> bool:
-        """Return whether a target is in the metric's unit, as far as what was logged shows.
+        """Return whether a target is in the unit of the metric's logged values.
 
         A metric that is better high and never left 0 to 1 is a fraction. Any other target may lie
         ten times as far as what was logged: a better run may come, a percentage of BLEU will not.
@@ -168,7 +168,7 @@ class _Unsuited:
 def suited(
     rows: pl.LazyFrame, targets: Sequence[UserTarget]
 ) -> tuple[pl.LazyFrame, tuple[str, ...]]:
-    """Return the rows of the benchmarks of which the targets can be asked, and what is left out.
+    """Return the rows of benchmarks that can have the targets, and the benchmarks left out.
 
     A benchmark that does not log the metric has not failed to reach it; one whose runs were never
     evaluated has.
@@ -182,26 +182,28 @@ def suited(
     """
     if not targets:
         return rows, ()
-    logged = _logged(rows)
-    unsuited = [why for key, metrics in logged.items() if (why := _why_not(key, metrics, targets))]
+    logged = _logged_metrics(rows)
+    unsuited = [
+        why for key, metrics in logged.items() if (why := _unsuited_reason(key, metrics, targets))
+    ]
     if not unsuited:
         return rows, ()
     ambiguous = any(each.outside and each.target.metric is None for each in unsuited)
     if ambiguous or len(unsuited) == len(logged):
-        raise _none(unsuited, logged)
+        raise _no_benchmark_error(unsuited, logged)
     keys = pl.DataFrame(
         [each.key for each in unsuited],
         schema=dict.fromkeys(schema.BENCHMARK, pl.String()),
         orient="row",
     )
     suitable = rows.join(keys.lazy(), on=schema.BENCHMARK, how="anti", nulls_equal=True)
-    benchmarks = ", ".join(f"{_name(each.key, logged)} ({each.why})" for each in unsuited)
+    benchmarks = ", ".join(f"{_benchmark_name(each.key, logged)} ({each.why})" for each in unsuited)
     option = " ".join(f"--target {target}" for target in targets)
     return suitable, (wording("not_asked", option=option, benchmarks=benchmarks),)
 
 
-def _logged(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
-    """Return what was logged by benchmark, by default what was evaluated."""
+def _logged_metrics(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
+    """Return the metrics logged by benchmark, by default in evaluations."""
     value = pl.col("value").filter(pl.col("value").is_finite())
     table = (
         rows.filter(schema.is_evaluation() if which is None else which)
@@ -221,7 +223,7 @@ def _logged(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
     return metrics
 
 
-def _why_not(
+def _unsuited_reason(
     key: _Key, metrics: Sequence[_Metric], targets: Sequence[UserTarget]
 ) -> _Unsuited | None:
     for target in targets:
@@ -239,56 +241,56 @@ def _why_not(
     return None
 
 
-def _none(unsuited: Sequence[_Unsuited], logged: _Logged) -> TtastatsError:
+def _no_benchmark_error(unsuited: Sequence[_Unsuited], logged: _Logged) -> TtastatsError:
     outside = [each for each in unsuited if each.outside is not None]
     if outside:
-        return _far_outside(outside)
+        return _out_of_range_error(outside)
     first = unsuited[0]
     where = f"--target {first.target}"
     have = f"{first.key[-1]} has" if first.key[-1] else "these runs have"
     if first.target.metric is not None:
-        return _no_such_metric(first.target.metric, logged, where)
+        return _unknown_metric_error(first.target.metric, logged, where)
     return TtastatsError(
         f"{have} several metrics, none of which has a target",
         where=where,
-        remedy=f"Select one: {_there_are(_by_metric(logged))}.",
+        remedy=f"Select one: {_metrics_text(_benchmarks_by_metric(logged))}.",
     )
 
 
 def expect_metric(
     rows: pl.LazyFrame, metric: str, option: str, *, of_training: bool = False
 ) -> None:
-    """Refuse a metric that no benchmark evaluates, or, `of_training`, none logs at all."""
-    logged = _logged(rows, pl.col("metric").is_not_null() if of_training else None)
+    """Raise an error for a metric that no benchmark evaluates, or, `of_training`, none logs."""
+    logged = _logged_metrics(rows, pl.col("metric").is_not_null() if of_training else None)
     if any(metric == each.name for metrics in logged.values() for each in metrics):
         return
-    error = _no_such_metric(metric, logged, option)
+    error = _unknown_metric_error(metric, logged, option)
     if of_training and rows.filter(pl.col("eval_index") < 0).head(1).collect().is_empty():
         more = "To keep training metrics, use `ttastats ingest --metrics all`."
         raise TtastatsError(error.what, where=error.where, remedy=f"{error.remedy}\n  {more}")
     raise error
 
 
-def _no_such_metric(metric: str, logged: _Logged, where: str) -> TtastatsError:
-    by_metric = _by_metric(logged)
+def _unknown_metric_error(metric: str, logged: _Logged, where: str) -> TtastatsError:
+    by_metric = _benchmarks_by_metric(logged)
     close = nearest_names(metric, by_metric)
     first = f"Nearest: {', '.join(close)}. " if close else ""
-    known = f"Metrics: {_there_are(by_metric)}." if by_metric else "No run was evaluated."
+    known = f"Metrics: {_metrics_text(by_metric)}." if by_metric else "No run was evaluated."
     return TtastatsError(
         f"no benchmark logs the metric {metric!r}", where=where, remedy=first + known
     )
 
 
-def _by_metric(logged: _Logged) -> dict[str, list[str]]:
+def _benchmarks_by_metric(logged: _Logged) -> dict[str, list[str]]:
     """Return the benchmarks that log each metric."""
     benchmarks: dict[str, list[str]] = {}
     for key, metrics in logged.items():
         for metric in metrics:
-            benchmarks.setdefault(metric.name, []).append(_name(key, logged))
+            benchmarks.setdefault(metric.name, []).append(_benchmark_name(key, logged))
     return benchmarks
 
 
-def _there_are(by_metric: Mapping[str, Sequence[str]]) -> str:
+def _metrics_text(by_metric: Mapping[str, Sequence[str]]) -> str:
     return "; ".join(
         metric if benchmarks == [_NAMELESS] else f"{metric} ({', '.join(benchmarks)})"
         for metric, benchmarks in by_metric.items()
@@ -299,7 +301,7 @@ def _there_are(by_metric: Mapping[str, Sequence[str]]) -> str:
 _NAMELESS = "runs without a known benchmark"
 
 
-def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
+def _out_of_range_error(outside: Sequence[_Unsuited]) -> TtastatsError:
     target = outside[0].target
     limits = [each.outside.limits(each.key[-1]) for each in outside if each.outside is not None]
     listed = units.join_names(limits, 4, "; ")
@@ -317,8 +319,8 @@ def _far_outside(outside: Sequence[_Unsuited]) -> TtastatsError:
     )
 
 
-def _name(key: _Key, logged: _Logged) -> str:
-    """Name a benchmark; suite and round are said only where the benchmark alone is not enough."""
+def _benchmark_name(key: _Key, logged: _Logged) -> str:
+    """Return the name of a benchmark, with suite and round if needed to tell it apart."""
     same = [other for other in logged if other[-1] == key[-1]]
     if len(same) == 1 and key[-1]:
         return key[-1]

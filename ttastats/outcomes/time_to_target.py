@@ -37,7 +37,7 @@ _LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
 
 
 def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ()) -> pl.DataFrame:
-    """Return one row per run with `reached`, `tta_seconds` and how far it trained until then.
+    """Return one row per run with `reached`, `tta_seconds` and its progress until then.
 
     Parameters
     ----------
@@ -61,28 +61,28 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
         of the first target metric; `cost`, in US dollars; `set_aside`, null where the run counts.
     """
     if targets:
-        rows = _numbered(frame)
+        rows = _with_run_numbers(frame)
         evaluations = with_user_targets(rows.filter(schema.is_evaluation()), targets)
-        judged = _table(rows, evaluations, official=False)
+        judged = _judge_runs(rows, evaluations, official=False)
     else:
-        pieces = list(map(_official, _pieces(frame.lazy())))
+        pieces = list(map(_by_official_targets, _split_by_run(frame.lazy())))
         judged = pl.concat(pieces)
         # A run whose rows lie far apart, in a table that others sorted, is in several pieces.
         if len(pieces) > 1 and judged.select(schema.RUN).is_duplicated().any():
-            judged = _official(frame)
+            judged = _by_official_targets(frame)
     # A log beside the results of a submission may be in another piece than these.
     return judged.with_columns(set_aside=counted.set_aside())
 
 
-def _official(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
-    """Return the runs, judged by the targets in the table."""
-    rows = _numbered(frame.lazy().collect()).collect().lazy()
+def _by_official_targets(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
+    """Return the runs judged by the targets in the table."""
+    rows = _with_run_numbers(frame.lazy().collect()).collect().lazy()
     evaluations = _with_expected_metrics(rows.filter(schema.is_evaluation()))
-    return _table(rows, evaluations, official=True)
+    return _judge_runs(rows, evaluations, official=True)
 
 
-def _pieces(frame: pl.LazyFrame) -> Iterator[pl.LazyFrame | pl.DataFrame]:
-    """Yield a large table in pieces of whole runs, as far as the rows of each stand together."""
+def _split_by_run(frame: pl.LazyFrame) -> Iterator[pl.LazyFrame | pl.DataFrame]:
+    """Yield a large table in pieces of whole runs, if the rows of each run are adjacent."""
     if frame.select(pl.len()).collect().item() <= _LARGE:
         yield frame
         return
@@ -105,20 +105,20 @@ def _pieces(frame: pl.LazyFrame) -> Iterator[pl.LazyFrame | pl.DataFrame]:
 def runs_at(
     frame: pl.LazyFrame | pl.DataFrame, goals: pl.DataFrame, by: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the runs as `runs` does with targets of the user, which differ by group.
+    """Return one row per run as `runs_to_target` does, with targets that differ by group.
 
     `goals` has the columns `by`, `metric` and `target_value`; all goals of a group must be met at
     one checkpoint.
     """
-    rows = _numbered(frame)
-    judged = _table(rows, _with_goals(rows, goals, by), official=False)
+    rows = _with_run_numbers(frame)
+    judged = _judge_runs(rows, _with_goals(rows, goals, by), official=False)
     return judged.with_columns(set_aside=counted.set_aside())
 
 
 def qualities(
     frame: pl.LazyFrame | pl.DataFrame, goals: pl.DataFrame, by: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the `values` of one metric of each run, at checkpoints that meet its other goals.
+    """Return the values of one metric per run at checkpoints that meet its other targets.
 
     `goals` is that of `runs_at`; the metric that is asked about has no `target_value`.
     """
@@ -129,7 +129,7 @@ def qualities(
         pl.col("metric").filter(others).n_unique() >= pl.col("expected").max() - 1
     )
     return (
-        _judged(_with_goals(frame.lazy(), goals, by))
+        _with_judgement(_with_goals(frame.lazy(), goals, by))
         .group_by(*keys, "eval_index")
         .agg(
             value=pl.col("value").filter(varied).first(),
@@ -138,7 +138,7 @@ def qualities(
             **_AMOUNTS,
         )
         .with_columns(timed=pl.col("stamped").any().over(keys))
-        .filter("suits", pl.col("value").is_finite(), _trained())
+        .filter("suits", pl.col("value").is_finite(), _is_trained())
         .sort(*keys, "at", "eval_index", nulls_last=True)
         .group_by(keys, maintain_order=True)
         .agg(values="value")
@@ -147,20 +147,20 @@ def qualities(
 
 
 def least_progress(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
-    """Return the least `epochs`, `samples` and `steps` at which each run met all its targets.
+    """Return the least epochs, samples and steps at which each run met all its targets.
 
     It does not matter when the checkpoint was evaluated. Runs that met none are missing.
     """
-    rows = _numbered(frame)
+    rows = _with_run_numbers(frame)
     evaluations = _with_expected_metrics(rows.filter(schema.is_evaluation()))
     least = {name: pl.col(_LOGGED[name]).min() for name, _ in PROGRESS}
-    judged = _judged(evaluations).select(_NUMBER, *_OF_A_CHECKPOINT).collect()
-    met = _checkpoints(judged).lazy().filter("met").group_by(_NUMBER).agg(**least)
-    return _heads(rows, *schema.RUN).join(met, on=_NUMBER).drop(_NUMBER).collect()
+    judged = _with_judgement(evaluations).select(_NUMBER, *_OF_A_CHECKPOINT).collect()
+    met = _checkpoint_rows(judged).lazy().filter("met").group_by(_NUMBER).agg(**least)
+    return _first_rows(rows, *schema.RUN).join(met, on=_NUMBER).drop(_NUMBER).collect()
 
 
-def _numbered(frame: pl.LazyFrame | pl.DataFrame) -> pl.LazyFrame:
-    """Return each run a number: that of its first row. Texts take far longer to group by."""
+def _with_run_numbers(frame: pl.LazyFrame | pl.DataFrame) -> pl.LazyFrame:
+    """Return the rows with a number for each run, which is faster to group by than text."""
     of_row = frame.lazy().with_row_index(_ROW)
     number = pl.col(_ROW).first().over(schema.RUN)
     if isinstance(frame, pl.DataFrame):
@@ -173,13 +173,13 @@ def _numbered(frame: pl.LazyFrame | pl.DataFrame) -> pl.LazyFrame:
     return of_row.with_columns(number.alias(_NUMBER))
 
 
-def _heads(rows: pl.LazyFrame, *names: str) -> pl.LazyFrame:
+def _first_rows(rows: pl.LazyFrame, *names: str) -> pl.LazyFrame:
     """Return columns of the first row of each run."""
     return rows.filter(pl.col(_ROW) == pl.col(_NUMBER)).select(_NUMBER, *names)
 
 
 def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> pl.LazyFrame:
-    """Put the goals of a group in the place of the targets in the table."""
+    """Return the rows with the goals of their group in place of the table's targets."""
     expected = pl.len().over(by) if by else pl.len()
     goals = goals.with_columns(expected=expected.cast(pl.Int64), asked=pl.lit(value=True))
     return (
@@ -191,21 +191,29 @@ def _with_goals(rows: pl.LazyFrame, goals: pl.DataFrame, by: Sequence[str]) -> p
     )
 
 
-def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> pl.DataFrame:
-    """Return a row per run; the targets stand in its evaluations, with how many are `expected`."""
+def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> pl.DataFrame:
+    """Return one row per run, judged by the targets in its evaluations."""
     heads, judged = pl.collect_all(
-        [_heads(rows, *schema.RUN_NAMES), _judged(evaluations).select(_NUMBER, *_OF_A_CHECKPOINT)]
+        [
+            _first_rows(rows, *schema.RUN_NAMES),
+            _with_judgement(evaluations).select(_NUMBER, *_OF_A_CHECKPOINT),
+        ]
     )
     suites = benchmarks.suites_ending_at_run_stop() if official else ()
     length = pl.coalesce("run_seconds", "met_seconds")
     table = (
         heads.lazy()
-        .join(_curves(_checkpoints(judged)).lazy(), on=_NUMBER, how="left", maintain_order="left")
+        .join(
+            _run_results(_checkpoint_rows(judged)).lazy(),
+            on=_NUMBER,
+            how="left",
+            maintain_order="left",
+        )
         .with_columns(run_seconds=run_length())
         .with_columns(ends_at_run_stop=pl.col("suite").is_in(suites).fill_null(value=False))
         .with_columns(time=pl.when("ends_at_run_stop").then(length).otherwise("met_seconds"))
         .with_columns(
-            reached=(_reached() & (pl.col("time") > 0.0).fill_null(~pl.col("timed"))).fill_null(
+            reached=(_has_reached() & (pl.col("time") > 0.0).fill_null(~pl.col("timed"))).fill_null(
                 value=False
             )
         )
@@ -221,7 +229,7 @@ def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> 
         for name in ("value_final", "evaluations")
     }
     return (
-        table.with_columns(**_progress(), value_final=final["value_final"])
+        table.with_columns(**_progress_columns(), value_final=final["value_final"])
         .with_columns(
             epoch_seconds=pl.col("observed_seconds") / pl.col("epochs"),
             evaluations_to_target=final["evaluations"],
@@ -239,7 +247,7 @@ def _table(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool) -> 
 
 
 def common_progress(*tables: pl.DataFrame) -> tuple[str, str] | tuple[None, None]:
-    """Return the best unit of progress that every run that reached tells in all tables of runs.
+    """Return the best progress unit known for all runs that reached in all tables.
 
     With it comes the name of its evaluation interval's column.
     """
@@ -250,12 +258,12 @@ def common_progress(*tables: pl.DataFrame) -> tuple[str, str] | tuple[None, None
 
 
 def solved(runs: pl.DataFrame, name: str) -> pl.Series:
-    """Return a column of the runs that reached: of thousands of groups faster than their rows."""
+    """Return a column of the runs that reached the target."""
     return runs.get_column(name).filter(runs.get_column("reached"))
 
 
 def evaluation_interval(runs: pl.DataFrame, column: str) -> float | None:
-    """Return the widest interval at which runs that reached were evaluated when they did.
+    """Return the widest evaluation interval of runs at the end of their counted time.
 
     None unless every one tells its own: an extra evaluation in one run says nothing of the others.
     """
@@ -264,8 +272,8 @@ def evaluation_interval(runs: pl.DataFrame, column: str) -> float | None:
     return float(widest) if isinstance(widest, int | float) else None
 
 
-def _judged(evaluations: pl.LazyFrame) -> pl.LazyFrame:
-    """Add to evaluations whether each meets its metric's target, and when."""
+def _with_judgement(evaluations: pl.LazyFrame) -> pl.LazyFrame:
+    """Return evaluations with whether each meets its metric's target, and when."""
     known = pl.when(pl.col("target_value").is_finite()).then("target_value")
     evaluations = evaluations.with_columns(target_value=known)
     value, target = pl.col("value"), pl.col("target_value")
@@ -280,7 +288,7 @@ def _judged(evaluations: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def evaluated_at() -> pl.Expr:
-    """Return the second at which an evaluation counts.
+    """Return an expression for the second at which an evaluation counts.
 
     It is that at which the value was known; of what was evaluated after the run, that at which
     its weights existed. Null where no such stamp is a number.
@@ -291,12 +299,12 @@ def evaluated_at() -> pl.Expr:
 
 
 def run_length() -> pl.Expr:
-    """Return the length of a run; stamps that run backwards or are no numbers tell none."""
+    """Return an expression for the length of a run; null if its time stamps are invalid."""
     return pl.when(pl.col("run_seconds") >= 0.0).then(finite("run_seconds"))
 
 
 def finite(name: str) -> pl.Expr:
-    """Return a number of a log, null where none could be meant: its square or inverse overflows.
+    """Return a numeric column with null for values too large to be squared or inverted.
 
     A number too small to be meant is 0.
     """
@@ -314,7 +322,7 @@ _AMOUNTS = {
 
 
 def _with_expected_metrics(evaluations: pl.LazyFrame) -> pl.LazyFrame:
-    """Add how many metrics the rules ask for, so that a metric never logged is not met."""
+    """Return evaluations with the number of metrics that the rules require."""
     kinds = evaluations.select("suite", "benchmark", "round").unique().collect()
     counts = [
         len(benchmarks.targets(suite or "", benchmark or "", round_))
@@ -338,8 +346,8 @@ _OF_A_CHECKPOINT = (
 )  # fmt: skip
 
 
-def _checkpoints(judged: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per evaluated checkpoint; it meets the target if all its metrics do."""
+def _checkpoint_rows(judged: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per evaluated checkpoint; it is met if all its metrics are."""
     targeted = pl.col("target_value").is_not_null()
     if _is_in_order(judged, _NUMBER, "eval_index", once=True):  # the same of a single metric
         return judged.select(
@@ -366,7 +374,7 @@ def _checkpoints(judged: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_in_order(rows: pl.DataFrame, *names: str, once: bool = False) -> bool:
-    """Return whether rows stand in the order of some columns, all known, and each `once`."""
+    """Return whether rows are sorted by some columns, all known, and each key `once`."""
     later = pl.lit(not once)
     for name in reversed(names):
         now, before = pl.col(name), pl.col(name).shift(1)
@@ -376,8 +384,8 @@ def _is_in_order(rows: pl.DataFrame, *names: str, once: bool = False) -> bool:
     return bool(rows.select(order.all()).item())
 
 
-def _curves(checkpoints: pl.DataFrame) -> pl.DataFrame:
-    """Return what the evaluated checkpoints of each run say of its target and of its end.
+def _run_results(checkpoints: pl.DataFrame) -> pl.DataFrame:
+    """Return for each run when its checkpoints met the target, and where it ended.
 
     The target is met at the first checkpoint that meets it; weights that took no time met
     none. The end is the furthest checkpoint whose weights existed when the run ended.
@@ -391,14 +399,14 @@ def _curves(checkpoints: pl.DataFrame) -> pl.DataFrame:
     of_run = np.repeat(np.arange(starts.size), sizes)
 
     def first(which: pl.Expr) -> pl.Series:
-        """Return the place of the first such checkpoint of each run, null where there is none."""
+        """Return the index of each run's first checkpoint with a property, or null."""
         there = np.where(rows.select(which).to_series(), places, places.size)
         firsts = pl.Series(np.minimum.reduceat(there, starts))
         return firsts.set(firsts == places.size, None)
 
     timed = np.logical_or.reduceat(checkpoints["stamped"].to_numpy(), starts)
     rows = checkpoints.with_columns(timed=timed[of_run]).with_columns(
-        met=pl.col("met") & _trained(),
+        met=pl.col("met") & _is_trained(),
         trained=(pl.col("at") <= pl.col("run_seconds")).fill_null(value=True),
     )
     met = first(pl.col("met"))
@@ -444,8 +452,8 @@ def _curves(checkpoints: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _trained() -> pl.Expr:
-    """Return whether an evaluated checkpoint took any training; what is not known to, did.
+def _is_trained() -> pl.Expr:
+    """Return whether a checkpoint came after any training; unknown counts as trained.
 
     Where no evaluation of the run has a stamp, their order stands for it.
     """
@@ -454,8 +462,8 @@ def _trained() -> pl.Expr:
     return pl.when("timed").then((pl.col("at") > 0).fill_null(value=False)).otherwise(untimed)
 
 
-def _reached() -> pl.Expr:
-    """Success and target met. A log without a status is believed if its target is met.
+def _has_reached() -> pl.Expr:
+    """Return whether a run succeeded and met its target; without a status, the target decides.
 
     Where no target is known, success decides; a run in which no quality was ever measured has
     reached nothing.
@@ -469,8 +477,8 @@ def _reached() -> pl.Expr:
     return pl.when("ends_at_run_stop").then(by_run_stop).otherwise(crossed)
 
 
-def _progress() -> dict[str, pl.Expr]:
-    """Return how far a run trained until its time ended, and the evaluation interval there.
+def _progress_columns() -> dict[str, pl.Expr]:
+    """Return the progress of a run when its time ended, and its evaluation interval.
 
     The time of an official run ends when the run does, even if it met its target long before.
     """

@@ -32,7 +32,7 @@ Groups = tuple[tuple[Any, ...], ...]
 
 
 def columns(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
-    """Return the setup columns in which runs of one group differ, with these groups.
+    """Return the setup columns that vary inside groups of runs, with these groups.
 
     Columns that are grouped by are not among them.
     """
@@ -48,7 +48,7 @@ def columns(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
 
 
 def settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
-    """Return the recorded settings in which runs of one group differ, with these groups.
+    """Return the recorded settings that vary inside groups of runs, with these groups.
 
     They are hyperparameters that no column holds, by their names in `extra`, learning rates
     first, and all that stores and files of settings tell but what numbers runs. What some runs do
@@ -61,7 +61,7 @@ def settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
     for *keys, extras in grouped.select(*by, "recorded extras").iter_rows():
         distinct: defaultdict[str, set[str]] = defaultdict(set)
         for extra in extras:
-            for name, value in _settings(extra).items():
+            for name, value in _training_settings(extra).items():
                 distinct[name].add(value)
         for name, values in distinct.items():
             if len(values) > 1 and name not in by:
@@ -71,8 +71,8 @@ def settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
 
 
 @lru_cache(4_096)
-def _settings(extra: str) -> dict[str, str]:
-    """Return what a run records of how was trained, as text."""
+def _training_settings(extra: str) -> dict[str, str]:
+    """Return the recorded settings of how a run was trained, as text."""
     fields = parse_extra(extra)
     named = {name: fields[name] for name in fields if _is_setting(name)}
     plain = {name: repr(value) for name, value in named.items() if value is not None}

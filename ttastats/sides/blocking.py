@@ -26,7 +26,7 @@ FEW = 5
 
 
 def labelled(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> pl.Series:
-    """Name the block of each run by columns, `day`, what `extra` tells, or conditions.
+    """Return each run's block by columns, `day`, recorded settings or conditions, as text.
 
     Null where one of them is unknown.
     """
@@ -35,16 +35,16 @@ def labelled(runs: pl.DataFrame, names: Sequence[str], option: str = OPTION) -> 
         unknown = part.null_count() == part.len()
         remedy = "`ttastats runs FILE --format json` shows the columns of the runs."
         raise_if(unknown, f"no run records its {name}", f"{option} {name}", remedy)
-    return _joined(parts)
+    return _join_labels(parts)
 
 
-def _joined(parts: Sequence[pl.Series]) -> pl.Series:
+def _join_labels(parts: Sequence[pl.Series]) -> pl.Series:
     frame = pl.DataFrame([part.alias(str(number)) for number, part in enumerate(parts)])
     return frame.select(pl.concat_str(pl.all(), separator=_APART)).to_series()
 
 
 def values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
-    """Return of each run its value of a column, its `day`, what `extra` tells, or a condition."""
+    """Return each run's value of a column, its `day`, a recorded setting, or a condition."""
     if name == "day":
         return runs["started_at"].dt.date()
     full = columns.full_name(name, [each for each in columns.of_runs() if each in runs.columns])
@@ -61,7 +61,7 @@ def values(runs: pl.DataFrame, name: str, option: str) -> pl.Series:
 
 
 def in_turn(starts: pl.DataFrame) -> pl.Series:
-    """Number runs of columns `side`, `started_at` in turn: a block ends once it has both sides.
+    """Return block numbers by start time: a block ends once it has runs of both sides.
 
     What is left at the end belongs to the last.
     """
@@ -82,16 +82,24 @@ def in_turn(starts: pl.DataFrame) -> pl.Series:
 
 
 def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
-    """Keep of each pair the runs of blocks that have both sides, with the blocks' numbers."""
+    """Return the pairs with only the runs of blocks that have both sides, numbered by block."""
     if not names:
         return list(paired)
     blocked = [
-        replace(each, pairs=tuple(_blocked(pair, names) for pair in each.pairs)) for each in paired
+        replace(each, pairs=tuple(_restrict_pair(pair, names) for pair in each.pairs))
+        for each in paired
     ]
     every = [pair for each in blocked for pair in each.pairs]
     if all(pair.blocks is None or not pair.blocks.shared for pair in every):
         seen = units.join_names(
-            [_alone(block) for pair in every if pair.blocks for block in pair.blocks.alone], 6, "; "
+            [
+                _unpaired_block(block)
+                for pair in every
+                if pair.blocks
+                for block in pair.blocks.alone
+            ],
+            6,
+            "; ",
         )
         raise TtastatsError(
             f"no block has runs of both sides: {seen or 'no run records its block'}",
@@ -100,12 +108,12 @@ def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
             "between sessions can look like a difference between setups.",
         )
     return [
-        replace(each, remarks=(*each.remarks, *_remarks(each, " and ".join(names))))
+        replace(each, remarks=(*each.remarks, *_block_notes(each, " and ".join(names))))
         for each in blocked
     ]
 
 
-def _blocked(pair: Pair, names: Sequence[str]) -> Pair:
+def _restrict_pair(pair: Pair, names: Sequence[str]) -> Pair:
     if pair.unavailable is not None:
         return pair
     both = pl.concat(
@@ -116,7 +124,7 @@ def _blocked(pair: Pair, names: Sequence[str]) -> Pair:
     parts = [labelled(both, others)] if others else []
     if "order" in names:
         parts.append(in_turn(both))
-    label = _joined(parts).alias("label")
+    label = _join_labels(parts).alias("label")
     counts = (
         pl.DataFrame([label, both["side"]])
         .group_by("label")
@@ -150,13 +158,13 @@ def _blocked(pair: Pair, names: Sequence[str]) -> Pair:
     return replace(pair, a=a, b=b, blocks=blocks)
 
 
-def _alone(block: tuple[str, int, int]) -> str:
+def _unpaired_block(block: tuple[str, int, int]) -> str:
     name, a, b = block
     return f"{name} ({units.plural(a or b, 'run')} of {'A' if a else 'B'})"
 
 
-def _remarks(paired: Pairing, by: str) -> Iterator[Note]:
-    """Yield which blocks are compared, and which show nothing."""
+def _block_notes(paired: Pairing, by: str) -> Iterator[Note]:
+    """Yield notes on which blocks are compared, and which have runs of one side only."""
     for pair in paired.pairs:
         blocks = pair.blocks
         if blocks is None:
@@ -175,7 +183,9 @@ def _remarks(paired: Pairing, by: str) -> Iterator[Note]:
             few = wording("blocks.few", n=len(shared)) if len(shared) <= FEW else ""
             yield note("blocks", n=len(shared), by=by, counts=counts, few=few).prefixed(who)
         if blocks.alone:
-            names = units.join_names([_alone(block) for block in blocks.alone], between="; ")
+            names = units.join_names(
+                [_unpaired_block(block) for block in blocks.alone], between="; "
+            )
             yield note("blocks_alone", names=names).prefixed(who)
         if any(blocks.unknown):
             a, b = blocks.unknown

@@ -64,7 +64,7 @@ def judge(
     known: tuple[pl.DataFrame, pl.DataFrame],
     rows: tuple[pl.LazyFrame, pl.LazyFrame],
 ) -> JudgedPair:
-    """Judge the runs of two sides by one target: the strictest that the evaluations can tell.
+    """Return the runs of two sides judged by one target, the strictest that suits both.
 
     It is the strictest at which every run that reached its own target is seen to arrive, on
     both sides. The time is then that of the first evaluation that meets it. Where one side has no
@@ -83,64 +83,64 @@ def judge(
         dict(sorted(table.group_by("metric").agg(distinct).iter_rows())) for table in own_targets
     )
     if not values_a or not values_b:
-        return _by_the_only(sides, values_a or values_b, rows, own_targets)
+        return _by_only_target(sides, values_a or values_b, rows, own_targets)
     if set(values_a) != set(values_b):
-        text = f"A's target is {_listed(values_a)}, B's is {_listed(values_b)}"
+        text = f"A's target is {_values_text(values_a)}, B's is {_values_text(values_b)}"
         return JudgedPair(a, b, NOT_COMPARABLE, text)
-    if all(_alike([*values_a[metric], *values_b[metric]]) for metric in values_a):
+    if all(_are_equal([*values_a[metric], *values_b[metric]]) for metric in values_a):
         return JudgedPair(a, b)
-    text = f"A's target is {_listed(values_a)}, B's {_listed(values_b)}"
-    return _by_the_strictest(sides, rows, pl.concat(own_targets), text)
+    text = f"A's target is {_values_text(values_a)}, B's {_values_text(values_b)}"
+    return _by_strictest_target(sides, rows, pl.concat(own_targets), text)
 
 
-def _by_the_only(
+def _by_only_target(
     sides: tuple[pl.DataFrame, pl.DataFrame],
     values: Mapping[str, list[float]],
     rows: tuple[pl.LazyFrame, pl.LazyFrame],
     own_targets: Sequence[pl.DataFrame],
 ) -> JudgedPair:
-    """Judge both sides by the targets of one, as runs without any have not failed to reach it."""
+    """Return both sides judged by the targets of the one side that has any."""
     lacking = 0 if own_targets[0].is_empty() else 1
     if not values or sides[lacking].get_column("reached").any():  # success decides
         return JudgedPair(*sides)
-    text = f"{'AB'[lacking]} has no target, {'BA'[lacking]}'s is {_listed(values)}"
+    text = f"{'AB'[lacking]} has no target, {'BA'[lacking]}'s is {_values_text(values)}"
     logged = rows[lacking].join(sides[lacking].lazy(), on=RUN, how="semi").select("metric")
     if not set(values) <= set(logged.collect()["metric"]):
         return JudgedPair(*sides, NOT_COMPARABLE, f"{text}, of which {'AB'[lacking]} logs nothing")
-    return _by_the_strictest(sides, rows, own_targets[1 - lacking], text)
+    return _by_strictest_target(sides, rows, own_targets[1 - lacking], text)
 
 
-def _by_the_strictest(
+def _by_strictest_target(
     sides: tuple[pl.DataFrame, pl.DataFrame],
     rows: tuple[pl.LazyFrame, pl.LazyFrame],
     own_targets: pl.DataFrame,
     text: str,
 ) -> JudgedPair:
-    for candidate in _candidates(own_targets):
-        anew = [_rejudged(*each, candidate) for each in zip(sides, rows, strict=True)]
-        if all(_reaches_it(before, now) for before, now in zip(sides, anew, strict=True)):
+    for candidate in _strictest_first(own_targets):
+        anew = [_judge_again(*each, candidate) for each in zip(sides, rows, strict=True)]
+        if all(_all_still_reach(before, now) for before, now in zip(sides, anew, strict=True)):
             at = ", ".join(f"{target.metric} {target.value:g}" for target in candidate)
             return JudgedPair(anew[0], anew[1], None, f"{text}; both are compared at {at}")
     text += "; the evaluations do not allow a common target"
     return JudgedPair(*sides, NOT_COMPARABLE, text)
 
 
-def _alike(values: Sequence[float]) -> bool:
-    """Return whether targets differ by rounding at most: 0.759 as float32 is none of another."""
+def _are_equal(values: Sequence[float]) -> bool:
+    """Return whether targets differ by float32 rounding at most."""
     if not all(map(math.isfinite, values)):
         return len(set(values)) < 2
     return max(values) - min(values) <= quality.TOLERANCE * max(map(abs, values))
 
 
-def _listed(values: Mapping[str, Sequence[float]]) -> str:
+def _values_text(values: Mapping[str, Sequence[float]]) -> str:
     return ", ".join(
         f"{metric} {' or '.join(f'{value:g}' for value in targets)}"
         for metric, targets in values.items()
     )
 
 
-def _candidates(own_targets: pl.DataFrame) -> Iterator[tuple[UserTarget, ...]]:
-    """Return targets of all metrics from the strictest to the laxest that a side has."""
+def _strictest_first(own_targets: pl.DataFrame) -> Iterator[tuple[UserTarget, ...]]:
+    """Yield targets of all metrics from the strictest to the laxest of either side."""
     ordered = []
     for metric, targets in own_targets.group_by("metric", maintain_order=True):
         is_higher = direction.is_upwards(targets)
@@ -151,7 +151,7 @@ def _candidates(own_targets: pl.DataFrame) -> Iterator[tuple[UserTarget, ...]]:
         yield tuple(target or last for target, last in zip(step, laxest, strict=True))
 
 
-def _rejudged(
+def _judge_again(
     runs: pl.DataFrame, rows: pl.LazyFrame, candidate: Sequence[UserTarget]
 ) -> pl.DataFrame:
     """Return the same runs in their order and on their axis, judged by other targets."""
@@ -161,15 +161,15 @@ def _rejudged(
     return order.join(anew, on=RUN, how="left", maintain_order="left")
 
 
-def _reaches_it(before: pl.DataFrame, now: pl.DataFrame) -> bool:
-    """Return whether every run that reached its own target is seen to reach the other."""
+def _all_still_reach(before: pl.DataFrame, now: pl.DataFrame) -> bool:
+    """Return whether every run that reached its own target also reaches the other."""
     reached = now.get_column("reached").fill_null(value=False)
     known = ~reached | now.get_column("tta_seconds").is_not_null()
     return bool(((reached | ~before.get_column("reached")) & known).all())
 
 
 def remark(differing: Sequence[tuple[str, str]]) -> Iterator[Note]:
-    """Yield what became of groups whose sides have different targets: their names, and what."""
+    """Yield notes on groups whose sides have different targets."""
     groups: dict[str, list[str]] = {}
     for name, text in differing:
         groups.setdefault(text, []).append(name)

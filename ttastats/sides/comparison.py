@@ -47,19 +47,19 @@ Comparison = TimesContrast[SideNumbers]
 
 
 def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comparison, ...]:
-    """Compare pairs of groups of runs and judge them together.
+    """Return the comparisons of pairs of groups of runs, judged together.
 
     One that is `unavailable`, or that no outcome could decide, is no test: it takes no part in
     the adjustment of the others.
     """
     options = options or Options()
-    comparisons = judged([_measured(pair, options) for pair in pairs], options, options.margin)
+    comparisons = judged([_compare_pair(pair, options) for pair in pairs], options, options.margin)
     alpha = 1 - options.confidence
     tests = sum(each.p_adjusted is not None and each.p_adjusted >= alpha for each in comparisons)
-    return tuple(replace(each, plan=_plan(each, tests, options)) for each in comparisons)
+    return tuple(replace(each, plan=_power_plan(each, tests, options)) for each in comparisons)
 
 
-def _measured(pair: Pair, options: Options) -> Comparison:
+def _compare_pair(pair: Pair, options: Options) -> Comparison:
     unit, column = axes.progress_of(pair.a, pair.b)
     a, b = (
         side(runs, unit, column, ddof=options.ddof, confidence=options.confidence)
@@ -69,35 +69,35 @@ def _measured(pair: Pair, options: Options) -> Comparison:
     if (why := pair.unavailable) is None:
         return measured(base, options)
     verdict = Decision(Verdict.UNAVAILABLE, why, options.margin, reason=why)
-    return replace(base, by_block=_in_blocks(a.outcomes, b.outcomes), verdict=verdict)
+    return replace(base, by_block=_log_ratios_by_block(a.outcomes, b.outcomes), verdict=verdict)
 
 
 def measured(base: Comparison, options: Options, *, brief: bool = False) -> Comparison:
-    """Return what is measured of two sides, before it is judged among others.
+    """Return the comparison of two sides in numbers, before it is judged among others.
 
     `brief`: only what their word rests on, without findings.
     """
     a, b, alpha = base.a, base.b, 1 - options.confidence
     if a.design.blocked and b.design.blocked:
-        by_block = _in_blocks(a.outcomes, b.outcomes)
+        by_block = _log_ratios_by_block(a.outcomes, b.outcomes)
         base = replace(base, by_block=by_block, within_blocks=True)
     if not brief:
         base = replace(base, findings=checks.findings(a.design, b.design))
-        base = replace(base, flags=tuple(_flags(base)))
+        base = replace(base, flags=tuple(_run_flags(base)))
     if options.max_runs is not None:
-        return _at_look(base, options.max_runs, options)
+        return _compare_at_look(base, options.max_runs, options)
     if not brief:
         base = replace(
             base,
-            parts=_parts(base, options),
+            parts=_speedup_parts(base, options),
             fraction=newcombe_difference(
                 b.n_reached, b.n, a.n_reached, a.n, confidence=options.confidence
             ),
             fraction_p=_fraction_p(a, b, options.seed),
-            wins=_wins(a.outcomes, b.outcomes),
+            wins=_pair_wins(a.outcomes, b.outcomes),
         )
     if not a.n_untimed + b.n_untimed and a.n_reached and b.n_reached:
-        return _with_speedup(base, options, brief=brief)
+        return _add_speedup(base, options, brief=brief)
     p_value = None
     # Only if the most extreme fractions of so many runs would be significant.
     if (a.n_reached or b.n_reached) and fisher_p(a.n, a.n, 0, b.n) < alpha:
@@ -105,15 +105,15 @@ def measured(base: Comparison, options: Options, *, brief: bool = False) -> Comp
     return replace(base, estimand="fraction", p_value=p_value)
 
 
-def _at_look(base: Comparison, most: int, options: Options) -> Comparison:
-    """Measure two sides at a look of a plan; undecided where the plan has none at such runs.
+def _compare_at_look(base: Comparison, most: int, options: Options) -> Comparison:
+    """Return the comparison at a look of a plan; undecided if the plan has no such look.
 
     What the look cannot answer for is left out: a second test, the fractions and how many runs a
     fixed plan would take.
     """
     look = looks.look(base.a, base.b, most)
     if isinstance(look, str):
-        base = _flagged(base, flag("no_look", look=look))
+        base = _add_flags(base, flag("no_look", look=look))
         verdict = Decision(Verdict.UNDECIDED, "undecided", options.margin, flags=base.flags)
         # Another look may come, or was: the row takes its part of alpha all the same.
         return replace(base, p_value=1.0, verdict=verdict)
@@ -121,29 +121,29 @@ def _at_look(base: Comparison, most: int, options: Options) -> Comparison:
     times = speedup_of(base.a, base.b, a, b, options, look)
     p_value = times.ratio.p_value
     if p_value is None and times.ratio.low is not None:
-        p_value = look.p_value(_second_opinion(a, b, options.seed))
+        p_value = look.p_value(_permutation_p(a, b, options.seed))
     as_one = replace(options, confidence=confidence_at(options.confidence, look))
     return replace(
         base,
         estimand=options.estimand,
         speedup=times,
-        parts=_parts(base, as_one),
+        parts=_speedup_parts(base, as_one),
         p_value=p_value,
-        wins=_wins(a, b),
+        wins=_pair_wins(a, b),
         flags=(*base.flags, *times.flags),
     )
 
 
-def _wins(a: Outcomes, b: Outcomes) -> permutation.PairWins | None:
+def _pair_wins(a: Outcomes, b: Outcomes) -> permutation.PairWins | None:
     if not a.n or not b.n:
         return None
     return permutation.pair_wins(a.times, b.times, reached_a=a.reached, reached_b=b.reached)
 
 
-def _with_speedup(base: Comparison, options: Options, *, brief: bool) -> Comparison:
+def _add_speedup(base: Comparison, options: Options, *, brief: bool) -> Comparison:
     a, b = base.a, base.b
     if options.same_convergence:
-        base = _same_convergence(base, options)
+        base = _compare_epoch_times(base, options)
         if base.speedup is not None:
             return base
     times = speedup_of(a, b, a.outcomes, b.outcomes, options)
@@ -153,35 +153,35 @@ def _with_speedup(base: Comparison, options: Options, *, brief: bool) -> Compari
         ratio = ratio_between(a.outcomes, b.outcomes, estimand=other, confidence=options.confidence)
         base = replace(base, other_mean=ratio)
     estimand: Estimand = options.estimand if succeeded else "ert"
-    return _tested(base, a.outcomes, b.outcomes, estimand, times, options, brief=brief)
+    return _add_tests(base, a.outcomes, b.outcomes, estimand, times, options, brief=brief)
 
 
-def _same_convergence(base: Comparison, options: Options) -> Comparison:
-    """Compare times per epoch, unless runs failed or the epochs rule out that they are alike."""
+def _compare_epoch_times(base: Comparison, options: Options) -> Comparison:
+    """Return the comparison of times per epoch, if the epochs of both sides may be the same."""
     a, b = base.a, base.b
     rng = np.random.default_rng(options.seed)
     if base.axis.progress:
-        return _flagged(base, flag("convergence_not_used.axis", noun=base.axis.noun))
+        return _add_flags(base, flag("convergence_not_used.axis", noun=base.axis.noun))
     if a.progress is None or b.progress is None or not (a.all_reached and b.all_reached):
         reason = "failed" if base.progress_unit else "unlogged"
-        return _flagged(base, flag(f"convergence_not_used.{reason}"))
+        return _add_flags(base, flag(f"convergence_not_used.{reason}"))
     epochs_p = permutation.permutation_test(a.progress, b.progress, rng=rng)
     base = replace(base, epochs_p=epochs_p)
     if epochs_p < 1 - options.confidence:
-        return _flagged(base, flag("convergence_differs", p=epochs_p))
+        return _add_flags(base, flag("convergence_differs", p=epochs_p))
     per_a, per_b = (
         make_outcomes(each.times / progress, clusters=each.clusters, blocks=each.blocks)
         for each, progress in ((a.outcomes, a.progress), (b.outcomes, b.progress))
     )
     ratio = compute_speedup(per_a, per_b, epochs_fixed=True, confidence=options.confidence)
-    return _tested(base, per_a, per_b, "throughput", ratio, options)
+    return _add_tests(base, per_a, per_b, "throughput", ratio, options)
 
 
-def _flagged(base: Comparison, another: Flag) -> Comparison:
+def _add_flags(base: Comparison, another: Flag) -> Comparison:
     return replace(base, flags=(*base.flags, another))
 
 
-def _tested(
+def _add_tests(
     base: Comparison,
     a: Outcomes,
     b: Outcomes,
@@ -191,7 +191,7 @@ def _tested(
     *,
     brief: bool = False,
 ) -> Comparison:
-    """Add a speedup with its p, and the p of a test that assumes no distribution.
+    """Return the comparison with a speedup, its p, and the p of a permutation test.
 
     That test stands in where there is no variance for the first, and `brief` makes it there alone.
     """
@@ -200,10 +200,10 @@ def _tested(
         p_value is None and times.ratio.low is not None and permutation.smallest_p(a.n, b.n) < alpha
     )
     # Runs of pooled setups cannot change places with each other, nor can few within blocks.
-    pooled, blocks = a.clusters is not None or b.clusters is not None, _blocks(a, b)
+    pooled, blocks = a.clusters is not None or b.clusters is not None, _joined_blocks(a, b)
     few = blocks is not None and 2 / permutation.number_of_splits_within(blocks, a.n) >= alpha
     if (stands_in or not brief) and not (pooled or few):
-        second = _second_opinion(a, b, options.seed)
+        second = _permutation_p(a, b, options.seed)
         p_value = second if stands_in else p_value
     return replace(
         base,
@@ -215,12 +215,12 @@ def _tested(
     )
 
 
-def _second_opinion(a: Outcomes, b: Outcomes, seed: int) -> float:
+def _permutation_p(a: Outcomes, b: Outcomes, seed: int) -> float:
     """Return the p of a permutation test; failed runs rank behind all others.
 
     Where there are blocks, runs change sides within theirs, and ranks are those in it.
     """
-    rng, blocks = np.random.default_rng(seed), _blocks(a, b)
+    rng, blocks = np.random.default_rng(seed), _joined_blocks(a, b)
     all_reached = a.all_reached and b.all_reached
     if blocks is None and all_reached:
         return permutation.permutation_test(a.times, b.times, rng=rng)
@@ -239,15 +239,15 @@ def _second_opinion(a: Outcomes, b: Outcomes, seed: int) -> float:
 
 
 def _fraction_p(a: SideNumbers, b: SideNumbers, seed: int) -> float:
-    """Return the exact p of "both sides reach equally often", within blocks where there are any."""
-    blocks = _blocks(a.outcomes, b.outcomes)
+    """Return the exact p of "both sides reach equally often", within blocks if there are any."""
+    blocks = _joined_blocks(a.outcomes, b.outcomes)
     if blocks is None or a.n_untimed or b.n_untimed:
         return fisher_p(a.n_reached, a.n, b.n_reached, b.n)
     reached = np.concatenate([a.outcomes.reached, b.outcomes.reached]).astype(np.float64)
     return permutation.permute_within_blocks(reached, a.n, blocks, rng=np.random.default_rng(seed))
 
 
-def _in_blocks(a: Outcomes, b: Outcomes) -> ByBlock | None:
+def _log_ratios_by_block(a: Outcomes, b: Outcomes) -> ByBlock | None:
     """Return the log of B over A in each block, of geometric means; None if a run failed."""
     whole = a.n and b.n and a.all_reached and b.all_reached
     if a.blocks is None or b.blocks is None or not whole:
@@ -255,7 +255,7 @@ def _in_blocks(a: Outcomes, b: Outcomes) -> ByBlock | None:
     return differences_by_block(np.log(a.times), np.log(b.times), (a.blocks, b.blocks))
 
 
-def _blocks(a: Outcomes, b: Outcomes) -> NDArray[np.intp] | None:
+def _joined_blocks(a: Outcomes, b: Outcomes) -> NDArray[np.intp] | None:
     """Return the blocks of the runs of A and, behind them, of B."""
     if a.blocks is None or b.blocks is None:
         return None
@@ -265,8 +265,8 @@ def _blocks(a: Outcomes, b: Outcomes) -> NDArray[np.intp] | None:
 _BLOCKS_DIFFER = 0.05
 
 
-def _flags(base: Comparison) -> Iterator[Flag]:
-    """Flag what the runs themselves say about how far a comparison of them can be trusted."""
+def _run_flags(base: Comparison) -> Iterator[Flag]:
+    """Yield flags for what in the runs themselves limits how far a comparison can be trusted."""
     a, b, each = base.a, base.b, base.by_block
     for name, n in (("A", a.n_untimed), ("B", b.n_untimed)):
         if n:
@@ -285,8 +285,8 @@ def _flags(base: Comparison) -> Iterator[Flag]:
         yield flag("paired_seeds", n=a.n, ratio=ratio)
 
 
-def _plan(comparison: Comparison, tests: int, options: Options) -> PowerPlan | None:
-    """Plan from the spread seen, as a CV of one run: SE(log S) = CV sqrt(2/n) at equal n.
+def _power_plan(comparison: Comparison, tests: int, options: Options) -> PowerPlan | None:
+    """Return the runs needed to detect such a speedup, planned from the spread of the runs.
 
     A claim has to hold among all `tests` that are not decided yet, as Holm's step-down asks, and
     for epochs not seen.
@@ -308,7 +308,7 @@ def _plan(comparison: Comparison, tests: int, options: Options) -> PowerPlan | N
     return PowerPlan(cv, n, detectable, needed, tests)
 
 
-def _parts(base: Comparison, options: Options) -> Parts | None:
+def _speedup_parts(base: Comparison, options: Options) -> Parts | None:
     a, b = base.a, base.b
     if base.axis.progress or a.progress is None or b.progress is None:
         return None
@@ -337,7 +337,7 @@ def _parts(base: Comparison, options: Options) -> Parts | None:
 
 
 def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:
-    """Return whether each side is shown to be faster than each other, shape (sides, sides).
+    """Return which sides are shown to be faster than which others, shape (sides, sides).
 
     Times of all pairs are judged at once. The word of a pair is that of `compare`: an allowance for
     what was not seen makes an interval wider and never turns it, so that the narrowest tells a

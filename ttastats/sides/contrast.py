@@ -148,7 +148,7 @@ def speedup_of(
     options: Options,
     look: Look | None = None,
 ) -> Speedup:
-    """Return the speedup of outcomes of the runs of two sides."""
+    """Return the speedup of B over A from the outcomes of their runs."""
     return compute_speedup(
         of_a,
         of_b,
@@ -161,7 +161,7 @@ def speedup_of(
 
 
 def no_verdict(why: str, options: Options) -> Decision:
-    """Return that there is no verdict, because of how the runs were made."""
+    """Return the decision that there is no verdict because of how the runs were made."""
     claim = f"no verdict: {why}"
     return Decision(Verdict.UNAVAILABLE, claim, options.margin, reason=why, why=why)
 
@@ -169,7 +169,7 @@ def no_verdict(why: str, options: Options) -> Decision:
 def judged(
     contrasts: Sequence[AnyContrast], options: Options, margin: float | None = None
 ) -> tuple[AnyContrast, ...]:
-    """Judge contrasts together: p values and claims about a margin share one alpha.
+    """Return contrasts with their verdicts; p values and margin claims share one alpha.
 
     One that has a verdict keeps it. Its p takes part in the adjustment of the others unless it is
     unavailable. `margin` does not matter: a fraction of times, else in the unit of the values.
@@ -187,27 +187,27 @@ def judged(
         waiting = times.count(None) if options.max_runs is not None else 0
         bounds = margin_bounds(times, margin, waiting)
     return tuple(
-        _judged(each, p, within, options, margin) if each.verdict is NOT_JUDGED else each
+        _judge_one(each, p, within, options, margin) if each.verdict is NOT_JUDGED else each
         for each, p, within in zip(
             contrasts, adjust_p_values(known, fdr=options.fdr), bounds, strict=True
         )
     )
 
 
-def _judged(
+def _judge_one(
     contrast: AnyContrast,
     p: float | None,
     bounds: Bounds,
     options: Options,
     margin: float | None,
 ) -> AnyContrast:
-    """Decide a contrast, and add what the design of its runs makes of the claim."""
+    """Return a contrast with its verdict and the conditions from the design of its runs."""
     verdict, findings, has_interval = contrast.verdict, [*contrast.findings], True
     if isinstance(contrast, TimesContrast):
         verdict = decided(contrast, p, bounds, options)
-        findings = [_by_clusters(contrast, p, each, verdict, options) for each in findings]
+        findings = [_cluster_note(contrast, p, each, verdict, options) for each in findings]
     elif isinstance(contrast, ValuesContrast) and contrast.difference is not None:
-        verdict = _of_values(contrast, contrast.difference, p, margin)
+        verdict = _decide_values(contrast, contrast.difference, p, margin)
         has_interval = contrast.difference.low is not None
     if contrast.within_blocks and has_interval:
         alpha = 1 - options.confidence
@@ -222,7 +222,7 @@ def _judged(
 def decided(
     contrast: TimesContrast[Any], p: float | None, bounds: Bounds, options: Options
 ) -> Decision:
-    """Decide a contrast of times, or of the fractions that reached, by its p among others."""
+    """Return the verdict on a contrast of times, or of the fractions that reached."""
     times = contrast.speedup
     if times is None:
         return decide_by_fraction(
@@ -245,10 +245,10 @@ def decided(
     return verdict
 
 
-def _of_values(
+def _decide_values(
     contrast: ValuesContrast[Any], gap: MeanDifference, p: float | None, margin: float | None
 ) -> Decision:
-    """Judge a difference; no side is called better, or the same, that may have failed runs."""
+    """Return the verdict on a difference of values; failed runs exclude "better" and "same"."""
     verdict = decide_difference(
         gap,
         higher_is_better=contrast.higher_is_better,
@@ -265,14 +265,14 @@ def _of_values(
     return verdict
 
 
-def _by_clusters(
+def _cluster_note(
     contrast: TimesContrast[SideNumbers],
     p: float | None,
     finding: Finding,
     verdict: Decision,
     options: Options,
 ) -> Finding:
-    """Return a finding as a note if runs clustered by session or seed give the same verdict.
+    """Return a finding as a mere note if runs clustered by session or seed agree with the verdict.
 
     The spread between clusters then enters the interval; it takes two of them on each side.
     """

@@ -15,7 +15,7 @@ MAX_RUNS = 20
 
 
 def look(a: SideNumbers, b: SideNumbers, most: int) -> Look | str:
-    """Return the look at these runs in a plan of so many a side, or why the plan has none."""
+    """Return the look of a plan at these runs, or the reason why the plan has none."""
     if a.pooled or b.pooled:
         return "several setups are pooled, and their runs are not independent"
     if not (a.all_reached and b.all_reached):
@@ -31,7 +31,7 @@ def look(a: SideNumbers, b: SideNumbers, most: int) -> Look | str:
 
 
 def check(max_runs: int | None) -> None:
-    """Refuse a plan that no look can follow."""
+    """Raise an error for options that no plan of looks allows."""
     raise_if(
         max_runs is not None and not FIRST_LOOK <= max_runs <= MOST_LOOKS,
         f"the maximum must be {FIRST_LOOK} to {MOST_LOOKS} runs per side",

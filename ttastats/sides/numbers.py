@@ -45,7 +45,7 @@ class SideNumbers:
 
     @property
     def n_untimed(self) -> int:
-        """Return the number of runs of which no time is known."""
+        """Return the number of runs without a known time."""
         return self.n - self.outcomes.n
 
     @property
@@ -60,11 +60,11 @@ class SideNumbers:
 
     @property
     def pooled(self) -> bool:
-        """Return whether several setups are pooled, and do not have one run each."""
+        """Return whether the side pools several setups with several runs each."""
         return self.outcomes.clusters is not None
 
     def multiset(self) -> Counter[float]:
-        """Count how often each amount of progress was needed."""
+        """Return how many runs needed each amount of progress."""
         return Counter() if self.progress is None else Counter(self.progress.tolist())
 
 
@@ -76,7 +76,7 @@ def side(
     ddof: int = 1,
     confidence: float = 0.95,
 ) -> SideNumbers:
-    """Return one side from its runs (`time_to_target.runs`).
+    """Return the numbers of one side from its runs.
 
     `unit` and `column` are those of `time_to_target.common_progress`: the columns of the progress
     both sides share, and of its evaluation interval.
@@ -105,7 +105,7 @@ def side(
 
 
 def briefs(groups: Sequence[pl.DataFrame]) -> list[SideNumbers]:
-    """Return of several sides, not made in blocks, what the direction of a verdict rests on.
+    """Return the numbers of several sides that the direction of a verdict needs.
 
     One frame of all is read instead of thousands.
     """
@@ -126,7 +126,7 @@ def briefs(groups: Sequence[pl.DataFrame]) -> list[SideNumbers]:
 
 
 def outcomes_of(runs: pl.DataFrame, *, mixed: bool = True) -> Outcomes:
-    """Return what came of the runs that have a time (`time_to_target.runs`).
+    """Return the outcomes of the runs that have a time.
 
     `mixed` is whether they may be of several setups (`mixed_setups`).
     """
@@ -136,41 +136,41 @@ def outcomes_of(runs: pl.DataFrame, *, mixed: bool = True) -> Outcomes:
     return make_outcomes(
         _floats(timed["observed_seconds"]),
         timed["reached"].to_numpy(),
-        progress=_own_progress(timed),
+        progress=_side_progress(timed),
         clusters=None if single else setup_names(timed).to_numpy(),
         blocks=blocks_of(timed),
     )
 
 
 def blocks_of(runs: pl.DataFrame) -> NDArray[np.intp] | None:
-    """Return number of the block of each run; None where runs are not compared within blocks."""
+    """Return the block number of each run; None if runs are not compared within blocks."""
     return runs.get_column(BLOCK).to_numpy().astype(np.intp) if BLOCK in runs.columns else None
 
 
 def both_blocks(
     a: pl.DataFrame, b: pl.DataFrame
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-    """Return the numbers of the blocks of the runs of two sides; None without blocks."""
+    """Return the block numbers of the runs of two sides; None without blocks."""
     blocks_a, blocks_b = blocks_of(a), blocks_of(b)
     return None if blocks_a is None or blocks_b is None else (blocks_a, blocks_b)
 
 
 def share_a_block(a: pl.DataFrame, b: pl.DataFrame) -> bool:
-    """Return whether a block has runs of both sides, as far as there are blocks."""
+    """Return whether a block has runs of both sides; True without blocks."""
     blocks = both_blocks(a, b)
     return blocks is None or not set(blocks[0]).isdisjoint(blocks[1])
 
 
 def expected_seconds(runs: pl.DataFrame) -> float | None:
-    """Return the expected time to a success (ERT), failures paid for; None if a run has no time."""
+    """Return the expected time to a success, failures paid for; None if a time is unknown."""
     observed = runs.get_column("observed_seconds")
     if runs.is_empty() or observed.null_count():
         return None
     return expected_time(observed.to_numpy(), runs.get_column("reached").to_numpy()).estimate
 
 
-def _own_progress(runs: pl.DataFrame) -> Epochs | None:
-    """Return how far runs that reached had trained, in the best unit this side tells.
+def _side_progress(runs: pl.DataFrame) -> Epochs | None:
+    """Return the progress of runs that reached, in the best unit this side records.
 
     It says whether runs of this side vary, which needs no unit in common with another. A unit
     whose evaluation interval is known comes first: labels that never change (BERT's epoch 1.0)

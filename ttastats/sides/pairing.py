@@ -83,12 +83,12 @@ class Alone:
 
     @property
     def name(self) -> str:
-        """Return `resnet 512 DGX-2H Pod`."""
+        """Return the group's name: `resnet 512 DGX-2H Pod`."""
         return name_of(self.keys)
 
     @property
     def text(self) -> str:
-        """Return `resnet 512 DGX-2H Pod (5 runs of B)`."""
+        """Return the group's name with its runs: `resnet 512 DGX-2H Pod (5 runs of B)`."""
         return f"{self.short} ({units.plural(self.n, 'run')} of {self.side.upper()})".lstrip()
 
 
@@ -112,14 +112,14 @@ class Pairing:
 
 
 def name_of(keys: Keys) -> str:
-    """Name a group by its known keys."""
+    """Return the name of a group, its known keys."""
     return " ".join(str(value) for value in keys.values() if value is not None)
 
 
 def pairings(
     baseline: Side, others: Sequence[Side], by: Sequence[str] = (), *, pool: bool = False
 ) -> tuple[Pairing, ...]:
-    """Return the pairs of the baseline with each of the others, all by the same keys.
+    """Return the pairs of groups of the baseline with each other side.
 
     Without `by`, runs of one suite, round and benchmark belong together, and of these, unless
     they are pooled, the ones on as many accelerators of the same hardware (`setups.match`). What
@@ -129,17 +129,18 @@ def pairings(
     baseline, *others = (replace(side, runs=standing(side.runs)) for side in (baseline, *others))
     keys = tuple(by) or _benchmark_keys((baseline, *others))
     matches = [
-        _groups(baseline.runs, other.runs, keys, like_for_like=not (by or pool)) for other in others
+        _match_groups(baseline.runs, other.runs, keys, like_for_like=not (by or pool))
+        for other in others
     ]
     extra = tuple(name for name in setups.COLUMNS if any(name in match[2] for match in matches))
     return tuple(
-        _pairing(baseline, other, groups, alone, keys, extra)
+        _make_pairing(baseline, other, groups, alone, keys, extra)
         for other, (groups, alone, _) in zip(others, matches, strict=True)
     )
 
 
 def _benchmark_keys(sides: Sequence[Side]) -> tuple[str, ...]:
-    """Leave out the suite and round where each side has one and they differ."""
+    """Return the keys of a benchmark, without suite and round if the sides differ in them."""
     keys = []
     for name in BENCHMARK:
         values = [side.runs.get_column(name).unique().to_list() for side in sides]
@@ -149,15 +150,15 @@ def _benchmark_keys(sides: Sequence[Side]) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def _groups(
+def _match_groups(
     a: Runs, b: Runs, keys: Sequence[str], *, like_for_like: bool
 ) -> tuple[list[Pair], list[Alone], set[str]]:
-    """Set the runs of equal keys against each other, and by their setups if that is asked.
+    """Return the pairs of groups with equal keys, the groups without a partner, and more keys.
 
     Return also those without a partner, and by which columns of the setups they were matched.
     Shared runs and copies are not left out yet.
     """
-    parts_a, parts_b = _parts(a, keys), _parts(b, keys)
+    parts_a, parts_b = _runs_by_key(a, keys), _runs_by_key(b, keys)
     groups: list[Pair] = []
     alone: list[Alone] = []
     columns: set[str] = set()
@@ -185,7 +186,7 @@ def _groups(
     return groups, alone, columns
 
 
-def _parts(runs: Runs, keys: Sequence[str]) -> dict[tuple[Any, ...], Runs]:
+def _runs_by_key(runs: Runs, keys: Sequence[str]) -> dict[tuple[Any, ...], Runs]:
     """Return the runs of each group, sorted by the keys; unknown keys come last."""
     if not keys:
         return {(): runs}
@@ -193,7 +194,7 @@ def _parts(runs: Runs, keys: Sequence[str]) -> dict[tuple[Any, ...], Runs]:
     return dict(iter(ordered.group_by(keys, maintain_order=True)))
 
 
-def _pairing(
+def _make_pairing(
     baseline: Side,
     other: Side,
     groups: Sequence[Pair],
@@ -202,7 +203,7 @@ def _pairing(
     extra: Sequence[str],
 ) -> Pairing:
     if not groups:
-        raise _nothing_alike(baseline, other, alone, keys)
+        raise _no_pairs_error(baseline, other, alone, keys)
     both = shared_runs.shared(baseline.runs, other.runs)
     named = [
         replace(
@@ -211,8 +212,8 @@ def _pairing(
         )
         for pair in groups
     ]
-    judge = _judge_of(baseline, other)
-    made = [_pair(group, both, judge) for group in named]
+    judge = _common_target_judge(baseline, other)
+    made = [_make_pair(group, both, judge) for group in named]
     pairs = tuple(pair for pair, _ in made)
     if all(pair.unavailable == SAME_RUNS for pair in pairs):
         raise TtastatsError(
@@ -241,13 +242,13 @@ def _pairing(
         tuple(alone),
         (*keys, *extra),
         remarks,
-        *_title(baseline.runs, other.runs, keys),
-        _numbered(shared_runs.without(group.a, both) for group in named),
-        _numbered(shared_runs.without(group.b, both) for group in named),
+        *_common_title(baseline.runs, other.runs, keys),
+        _with_pair_numbers(shared_runs.without(group.a, both) for group in named),
+        _with_pair_numbers(shared_runs.without(group.b, both) for group in named),
     )
 
 
-def _numbered(parts: Iterable[Runs]) -> Runs:
+def _with_pair_numbers(parts: Iterable[Runs]) -> Runs:
     """Return runs with the number of their pair."""
     return pl.concat(
         [runs.with_columns(pair=pl.lit(number)) for number, runs in enumerate(parts)],
@@ -255,7 +256,7 @@ def _numbered(parts: Iterable[Runs]) -> Runs:
     )
 
 
-def _pair(group: Pair, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
+def _make_pair(group: Pair, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
     """Return a pair, and in words how its targets differ."""
     a, b = (counted(shared_runs.without(runs, both)) for runs in (group.a, group.b))
     if a.is_empty() or b.is_empty():
@@ -268,8 +269,8 @@ def _pair(group: Pair, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
 _Judge = Callable[[Runs, Runs], common_target.JudgedPair]
 
 
-def _judge_of(baseline: Side, other: Side) -> _Judge:
-    """Return what judges groups by a common target; one of the user's is common already."""
+def _common_target_judge(baseline: Side, other: Side) -> _Judge:
+    """Return a function that judges groups by a common target, or leaves them as they are."""
     if baseline.targets or other.targets or baseline.at_budget:
         return common_target.JudgedPair
     known_a, known_b = (
@@ -279,7 +280,7 @@ def _judge_of(baseline: Side, other: Side) -> _Judge:
     return lambda a, b: common_target.judge((a, b), (known_a, known_b), rows)
 
 
-def _title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
+def _common_title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
     """Return the suite and round of both sides, and those in which they differ, if no keys.
 
     Of what a side has several there is nothing to say in a line.
@@ -298,7 +299,7 @@ def _title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
     return " ".join(str(value) for value in shared if value is not None), differ
 
 
-def _nothing_alike(
+def _no_pairs_error(
     baseline: Side, other: Side, alone: Sequence[Alone], keys: Sequence[str]
 ) -> TtastatsError:
     def groups(side: str) -> str:

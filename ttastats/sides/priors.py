@@ -95,35 +95,35 @@ class Noise:
     df: float
 
     def limits(self) -> tuple[float, float, float]:
-        """Return the coefficient of variation that it makes, with its 95 % limits."""
+        """Return the coefficient of variation with its 95 % limits."""
         ends = (self.df / chi2_quantile(share, self.df) for share in (0.975, 0.025))
         cv, low, high = (math.sqrt(math.expm1(self.variance * each)) for each in (1.0, *ends))
         return cv, low, high
 
 
 def earlier(runs: pl.DataFrame) -> tuple[Entry, ...]:
-    """Return the entries of a table of runs, those of which three runs reached the target."""
+    """Return the entries of a table in which at least three runs reached the target."""
     by = [name for name in _ENTRY if name in runs.columns]
     entries = []
     for part in counted(runs, by).filter("reached").partition_by(by, maintain_order=True):
-        logs = _logs(part)
+        logs = _log_parts(part)
         if logs is None or logs["epochs"].size < _LEAST_RUNS:
             continue
         variances = {name: float(np.var(each, ddof=1)) for name, each in logs.items()}
         keys = part.select(by).row(0, named=True)
         entries.append(
-            Entry(keys, part["target_value"][0], _identities(part), variances,
+            Entry(keys, part["target_value"][0], _run_identities(part), variances,
                   logs["epochs"].size - 1.0)
         )  # fmt: skip
     return tuple(entries)
 
 
-def _identities(runs: pl.DataFrame) -> frozenset[Any]:
-    """Return what tells runs: their place, and the content of which there may be copies."""
+def _run_identities(runs: pl.DataFrame) -> frozenset[Any]:
+    """Return what identifies each run: its place and its content."""
     return frozenset(runs.select(RUN).rows()) | frozenset(runs["content_digest"].drop_nulls())
 
 
-def _logs(runs: pl.DataFrame) -> dict[str, Floats] | None:
+def _log_parts(runs: pl.DataFrame) -> dict[str, Floats] | None:
     """Return the logs of epochs and of time per epoch of the runs that reached."""
     unit, _ = common_progress(runs)
     reached = runs.filter("reached")
@@ -134,12 +134,12 @@ def _logs(runs: pl.DataFrame) -> dict[str, Floats] | None:
 
 
 def prior_for(entries: Sequence[Entry], runs: pl.DataFrame, part: str) -> Prior:
-    """Return the prior of one part of the runs of a side, or why there is none."""
+    """Return the prior of one part of a side's runs, refused with a reason if unsuitable."""
     first = runs.row(0, named=True)
     reached = int(runs["reached"].sum())
     if reached < 2 or reached > PARTS[part]:
         return Prior(0, refused="prior_few_runs" if reached < 2 else "prior_enough_runs")
-    these = _identities(runs)
+    these = _run_identities(runs)
     near = [
         entry for entry in entries
         if entry.keys.get("benchmark") == first.get("benchmark")
@@ -165,8 +165,8 @@ def prior_for(entries: Sequence[Entry], runs: pl.DataFrame, part: str) -> Prior:
 
 
 def noise_of(entries: Sequence[Entry], runs: pl.DataFrame) -> tuple[dict[str, Noise], PriorKeys]:
-    """Return the noise of each part of the runs of one setup, those refused by the runs alone."""
-    logs = _logs(runs)
+    """Return the noise of each part of the runs of one setup, and the keys on the priors."""
+    logs = _log_parts(runs)
     noises: dict[str, Noise] = {}
     numbers: dict[str, Any] = {}
     if logs is None:
@@ -175,7 +175,7 @@ def noise_of(entries: Sequence[Entry], runs: pl.DataFrame) -> tuple[dict[str, No
         prior = prior_for(entries, runs, part)
         if not prior.refused and not priors.consistent_with([logs[part]], [prior]):
             prior = replace(prior, refused="prior_misfit")
-        numbers |= _numbers(part, [prior])
+        numbers |= _prior_keys(part, [prior])
         df = logs[part].size - 1.0
         if df > 0:
             variance = float(np.var(logs[part], ddof=1))
@@ -185,7 +185,7 @@ def noise_of(entries: Sequence[Entry], runs: pl.DataFrame) -> tuple[dict[str, No
 
 
 def together(noises: Mapping[str, Noise]) -> Noise | None:
-    """Return the noise of the time to the target: that of its parts, taken as independent."""
+    """Return the noise of the time to the target from its parts, taken as independent."""
     if len(noises) < len(PARTS):
         return None
     variances = [each.variance for each in noises.values()]
@@ -196,7 +196,7 @@ def between(
     entries: Sequence[Entry], a: pl.DataFrame, b: pl.DataFrame, confidence: float
 ) -> PriorRatios:
     """Return the parts of the speedup of B over A with the noise of earlier entries."""
-    of_a, of_b = _logs(a), _logs(b)
+    of_a, of_b = _log_parts(a), _log_parts(b)
     if of_a is None or of_b is None:
         return PriorRatios()
     numbers: dict[str, Any] = {}
@@ -207,7 +207,7 @@ def between(
             reason = "" if priors.consistent_with(logs, both) else "prior_misfit"
             reason = "prior_coarse" if priors.too_coarse(logs) else reason
             both = [replace(prior, refused=reason) for prior in both]
-        numbers |= _numbers(part, both)
+        numbers |= _prior_keys(part, both)
         if min(each.size for each in logs) > 1:
             used = [Prior(0) if any(prior.refused for prior in both) else prior for prior in both]
             ratio = priors.moderated_ratio(logs[1], logs[0], used[1], used[0], confidence)
@@ -217,8 +217,8 @@ def between(
     return PriorRatios(**numbers)
 
 
-def _numbers(part: str, both: Sequence[Prior]) -> dict[str, Any]:
-    """Return the keys of a part; of two sides, those of the one that is worth less."""
+def _prior_keys(part: str, both: Sequence[Prior]) -> dict[str, Any]:
+    """Return the keys on the prior of a part; of two sides, the weaker prior."""
     least = next((p for p in both if p.refused), None) or min(both, key=lambda p: p.df)
     why = wording(least.refused, n=least.entries, constant=least.constant) if least.refused else ""
     return {

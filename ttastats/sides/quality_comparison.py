@@ -85,25 +85,25 @@ def compare(
     unit: str = "",
     margin: float | None = None,
 ) -> tuple[QualityComparison, ...]:
-    """Compare pairs of groups of runs (`at_budget.runs`) and judge them together.
+    """Return the comparisons of pairs of groups at a budget, judged together.
 
     `unit` is the axis of what was spent, by default seconds, or progress where the budget is a
     time. `margin` does not matter, in the unit of the metric; without one no sides are the same.
     """
-    return judged([_measured(pair, budget, options, unit) for pair in pairs], options, margin)
+    return judged([_compare_pair(pair, budget, options, unit) for pair in pairs], options, margin)
 
 
-def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> QualityComparison:
+def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> QualityComparison:
     with_value = [runs.filter(pl.col("quality").is_not_null()) for runs in (pair.a, pair.b)]
-    axis = _axis(with_value, budget, unit)
+    axis = _cost_axis(with_value, budget, unit)
     metrics = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls().unique()
     higher = is_upwards(pair.a, pair.b)
     step = step_of(pl.concat(with_value, how="vertical_relaxed"))
     a, b = (
-        _side_at(runs, valued, axis, higher, step, 1 - options.confidence)
+        _side_at_budget(runs, valued, axis, higher, step, 1 - options.confidence)
         for runs, valued in zip((pair.a, pair.b), with_value, strict=True)
     )
-    why = _why_not(pair, a, b, budget, metrics.len())
+    why = _unavailable_reason(pair, a, b, budget, metrics.len())
     made = QualityComparison(
         pair.keys, a, b, axis,
         metric=metrics[0] if metrics.len() == 1 else None,
@@ -116,12 +116,12 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
         if share_a_block(*with_value):
             values = [runs["quality"].to_numpy() for runs in with_value]
             blocks = both_blocks(*with_value)
-            gap = _difference(with_value[0], with_value[1], step, options)
+            gap = _quality_difference(with_value[0], with_value[1], step, options)
             made = replace(
                 made,
                 difference=gap,
                 p_value=gap.p_value,
-                ratio=_ratio(with_value, axis, options),
+                ratio=_cost_ratio(with_value, axis, options),
                 by_block=None
                 if blocks is None
                 else differences_by_block(values[0], values[1], blocks),
@@ -132,7 +132,9 @@ def _measured(pair: Pair, budget: Budget, options: Options, unit: str) -> Qualit
     return replace(made, verdict=no_verdict(why, options)) if why else made
 
 
-def _difference(a: pl.DataFrame, b: pl.DataFrame, step: float, options: Options) -> MeanDifference:
+def _quality_difference(
+    a: pl.DataFrame, b: pl.DataFrame, step: float, options: Options
+) -> MeanDifference:
     return mean_difference(
         a["quality"].to_numpy(),
         b["quality"].to_numpy(),
@@ -149,8 +151,8 @@ def step_of(runs: pl.DataFrame) -> float:
     return min([*steps, *smallest_change(runs["quality"].drop_nulls().to_numpy())], default=0.0)
 
 
-def _axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) -> Axis:
-    """Return the axis of what was spent: seconds, or where the budget is a time, progress."""
+def _cost_axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) -> Axis:
+    """Return the axis of what was spent: seconds, or progress if the budget is a time."""
     if unit:
         axes.settled(with_value, unit)  # refuses what no side tells
         return axes.AXES[unit]
@@ -162,8 +164,8 @@ def _axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) -> Axis
     return axes.AXES[next(logged, "seconds")]
 
 
-def _spent(runs: pl.DataFrame, axis: Axis) -> Floats | None:
-    """Return what runs with a value had spent; None where one does not tell, or tells none."""
+def _costs(runs: pl.DataFrame, axis: Axis) -> Floats | None:
+    """Return what each run with a value had spent; None if that is unknown for one."""
     spent = axes.on(runs, axis)["observed_seconds"]
     if runs.is_empty() or spent.null_count() or not (spent > 0).all():
         return None
@@ -171,8 +173,8 @@ def _spent(runs: pl.DataFrame, axis: Axis) -> Floats | None:
     return amounts
 
 
-def _ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> Ratio | None:
-    if any(_spent(runs, axis) is None for runs in with_value):
+def _cost_ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> Ratio | None:
+    if any(_costs(runs, axis) is None for runs in with_value):
         return None
     a, b = (side(axes.on(runs, axis), None, None).outcomes for runs in with_value)
     ratio = ratio_between(a, b, estimand=options.estimand, confidence=options.confidence)
@@ -183,7 +185,7 @@ def _ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> 
     return replace(ratio, p_value=of_means.p_value)
 
 
-def _side_at(
+def _side_at_budget(
     runs: pl.DataFrame,
     with_value: pl.DataFrame,
     axis: Axis,
@@ -191,7 +193,7 @@ def _side_at(
     step: float,
     level: float,
 ) -> SideAt:
-    values, spent = with_value["quality"].to_numpy(), _spent(with_value, axis)
+    values, spent = with_value["quality"].to_numpy(), _costs(with_value, axis)
     targets = with_value["target_value"].drop_nulls().unique()
     meets = None
     if targets.len() == 1 and values.size:
@@ -209,7 +211,7 @@ def _side_at(
     )
 
 
-def _why_not(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metrics: int) -> str:
+def _unavailable_reason(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metrics: int) -> str:
     """Return why a pair cannot be judged; empty if it can."""
     if pair.unavailable is not None:
         return pair.unavailable
@@ -225,14 +227,16 @@ def _why_not(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metrics: int) -> 
 def other_metrics(
     sides: Sequence[tuple[Side, Side, Pair]], metrics: Sequence[str], options: Options
 ) -> list[tuple[Also, ...]]:
-    """Return for the pairs of two sides each what the metrics were worth, judged together."""
-    every = [_at_stop(*each, metric, options) for each in sides for metric in metrics]
+    """Return for each pair the comparisons of other metrics, judged together."""
+    every = [_compare_at_stop(*each, metric, options) for each in sides for metric in metrics]
     together = judged([other.contrast for other in every], options)
     rest = (replace(other, contrast=each) for other, each in zip(every, together, strict=True))
     return [tuple(islice(rest, len(metrics))) for _ in sides]
 
 
-def _at_stop(baseline: Side, other: Side, pair: Pair, metric: str, options: Options) -> Also:
+def _compare_at_stop(
+    baseline: Side, other: Side, pair: Pair, metric: str, options: Options
+) -> Also:
     a, b = (
         at_stop(side.evaluations, runs, metric).join(runs, on=schema.RUN, how="left")
         for side, runs in ((baseline, pair.a), (other, pair.b))
@@ -251,7 +255,7 @@ def _at_stop(baseline: Side, other: Side, pair: Pair, metric: str, options: Opti
         none = Decision(Verdict.UNAVAILABLE, "no value", 0.0, reason="no value")
         made = replace(made, verdict=none)
     else:
-        gap = _difference(a, b, step_of(both), options)
+        gap = _quality_difference(a, b, step_of(both), options)
         made = replace(made, difference=gap, p_value=gap.p_value)
     targets = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls()
     return Also(made, metric, metric in targets.to_list())

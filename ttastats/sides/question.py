@@ -119,7 +119,7 @@ class Question:
 
     @property
     def budget(self) -> Budget | None:
-        """Return the budget at which qualities are asked for; None where a time is."""
+        """Return the budget at which qualities are compared; None for times to a target."""
         budget = budgets.parse(
             self.at, at_end=self.at_end, best=self.best, interpolate=self.interpolate
         )
@@ -137,7 +137,7 @@ _R = TypeVar("_R")
 
 
 def takes(keywords: type[Counted]) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Write out the keywords of a function that takes them as `**keywords`, and refuse others."""
+    """Return a decorator that writes out the keywords of a function and refuses others."""
     fields = signature(Question).parameters
     added = [fields[name] for name in fields if name in keywords.__annotations__]
 
@@ -164,9 +164,9 @@ _Conditions = Mapping[columns.Kind, tuple[Condition, ...]]
 
 
 def rows(source: Source, where: Sequence[str] = ()) -> pl.LazyFrame:
-    """Return the rows of the tidy table that meet all conditions, those on evaluations included."""
+    """Return the rows of the tidy table that meet all conditions."""
     table, conditions = _table_and_conditions(source, where)
-    every, conditions, added = _with_settings(given.tidy(table), conditions)
+    every, conditions, added = _add_settings(given.tidy(table), conditions)
     _refuse_unknown(conditions["other"], schema.EVALUATION_NAMES, every)
     if conditions["result"]:
         by_runs = Selection(table, (*conditions["run"], *conditions["result"]))
@@ -201,7 +201,7 @@ def chosen(
     of_side = source.conditions if isinstance(source, Selection) else ()
     judged = given.judged(table)
     every = given.tidy(table) if judged is None else judged.lazy()
-    every, conditions, added = _with_settings(every, conditions)
+    every, conditions, added = _add_settings(every, conditions)
     others = [each for each in conditions["other"] if not of_answer or each in of_side]
     _refuse_unknown(others, schema.EVALUATION_NAMES if by_evaluation else (), every)
     if conditions["evaluation"] and not by_evaluation:
@@ -215,11 +215,11 @@ def chosen(
     targets = parse_targets(several(target)) if judged is None else ()
     try:
         if judged is None:
-            return _judged(every, conditions, targets, added)
+            return _judge_rows(every, conditions, targets, added)
         runs = select.where(every, conditions["run"]).drop(added).collect()
         if runs.is_empty():
             raise select.unmet(every.collect(), conditions["run"], "run")
-        return _by_result(runs, conditions, _NO_ROWS.lazy())
+        return _filter_by_result(runs, conditions, _NO_ROWS.lazy())
     except TtastatsError as error:
         if not name:
             raise
@@ -238,10 +238,10 @@ def _table_and_conditions(source: Source, where: Sequence[str]) -> tuple[given.S
     return table, kinds
 
 
-def _with_settings(
+def _add_settings(
     every: pl.LazyFrame, conditions: _Conditions
 ) -> tuple[pl.LazyFrame, _Conditions, list[str]]:
-    """Return a table with the recorded settings that conditions name, and what was added.
+    """Return a table with the settings that conditions name, and the columns added.
 
     Such conditions are on runs then, like those on columns.
     """
@@ -282,13 +282,13 @@ def _refuse_unknown(
         raise TtastatsError(error.what, where=error.where, remedy=f"{hint}\n  {error.remedy}")
 
 
-def _judged(
+def _judge_rows(
     every: pl.LazyFrame,
     conditions: _Conditions,
     targets: Sequence[UserTarget],
     added: Sequence[str],
 ) -> Chosen:
-    """Judge the runs of a tidy table that meet the conditions; what was added for them goes."""
+    """Return the runs of a tidy table that meet the conditions, judged."""
     rows = select.where(every, conditions["run"]).drop(added)
     if conditions["evaluation"]:
         having = select.where(rows, conditions["evaluation"]).select(schema.RUN).unique()
@@ -297,7 +297,7 @@ def _judged(
     runs = time_to_target.runs(suitable, targets)
     if runs.is_empty():
         raise _unmet(every, conditions)
-    by_result = _by_result(runs, conditions, suitable)
+    by_result = _filter_by_result(runs, conditions, suitable)
     # Which values no run has takes another look at the file.
     due = [each for each in conditions["run"] if each.operator == "!=" or len(each.values) > 1]
     asked = {condition.column for condition in due}
@@ -306,8 +306,8 @@ def _judged(
     return replace(by_result, notes=(*notes, *by_result.notes))
 
 
-def _by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.LazyFrame) -> Chosen:
-    """Keep the runs whose results meet the conditions, and say that they were chosen so."""
+def _filter_by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.LazyFrame) -> Chosen:
+    """Return the runs whose results meet the conditions, with a note on that."""
     of_results = conditions["result"]
     if not of_results:
         return Chosen(judged, tidy, (), conditions["other"])
@@ -340,7 +340,7 @@ def sides(
     *,
     of_answer: bool = False,
 ) -> list[Chosen]:
-    """Return the runs of each source; errors name the source among several.
+    """Return the runs of each source; errors name the source if there are several.
 
     All are on one axis or, at a budget, on none, with their quality there (`at_budget.runs`).
     """
@@ -375,8 +375,8 @@ def sides(
             _at_budget(each, question, budget, chr(ord("A") + number) if several else "")
             for number, each in enumerate(choices)
         ]
-        return _with_columns(at, question.by)
-    choices = _with_columns(choices, question.by)
+        return _add_setting_columns(at, question.by)
+    choices = _add_setting_columns(choices, question.by)
     tables, text = axis.settled([each.runs for each in choices], unit)
     notes = (Note("axis", text),) if text else ()
     return [
@@ -385,8 +385,8 @@ def sides(
     ]
 
 
-def _with_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[Chosen]:
-    """Return sides whose runs have the recorded settings to group by as columns."""
+def _add_setting_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[Chosen]:
+    """Return sides with the recorded settings to group by as columns."""
     frames = [each.runs for each in choices]
     for name in by:
         if any(name in frame.columns for frame in frames):
@@ -441,13 +441,13 @@ def group_keys(by: Sequence[str], by_default: Sequence[str], side: Chosen) -> tu
 
 
 def _expect_columns(by: Sequence[str], side: Chosen) -> None:
-    """Refuse names that are neither columns of runs nor settings that any records."""
+    """Raise an error for names that are neither columns of runs nor recorded settings."""
     if unknown := [name for name in by if name not in side.runs.columns]:
         raise settings.unknown(unknown[0], side.runs.columns, side.runs["extra"], "--by")
 
 
 def with_claim(question: Question, quality: str) -> tuple[float | None, Question]:
-    """Return the threshold of a claim such as `val_loss <= 3.28`, and the question it makes."""
+    """Return the threshold of a claim such as `val_loss <= 3.28`, and its question."""
     if not quality:
         return None, question
     (claimed,) = parse_targets([quality], "--quality")
@@ -500,7 +500,7 @@ def split_into_sets(
         left_out = note("blocks_unknown.sets", n=unknown, columns=" and ".join(by))
         side = replace(side, notes=(*side.notes, left_out))
     parts = [side.runs.filter(label == each) for each in known]
-    return _expect_as_many(names, known), [
+    return _expect_names_for_all(names, known), [
         replace(
             side,
             runs=runs,
@@ -516,16 +516,18 @@ def files(source: Source) -> list[Place]:
 
 
 def labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str]:
-    """Name sources by `names`, else by paths or conditions, and tables in memory by letters.
+    """Return names for sources: those given, else paths or conditions, else letters.
 
     One name for several is looked up when their runs are known: see `side_names`.
     """
     if len(names := several(names)) == 1:
         return names
-    return _expect_as_many(names, [label(source, number) for number, source in enumerate(sources)])
+    return _expect_names_for_all(
+        names, [label(source, number) for number, source in enumerate(sources)]
+    )
 
 
-def _expect_as_many(names: Sequence[str], sides: Sequence[str]) -> Sequence[str]:
+def _expect_names_for_all(names: Sequence[str], sides: Sequence[str]) -> Sequence[str]:
     if names and len(names) != len(sides):
         raise TtastatsError(
             f"{units.plural(len(names), 'label')} for {units.plural(len(sides), 'side')}",
@@ -542,7 +544,7 @@ def side_names(choices: Sequence[Chosen], names: Sequence[str]) -> Sequence[str]
         return names
     values = [_common_value(side.runs, names[0]) for side in choices]
     if None in values or len(set(values)) < len(values):
-        return _expect_as_many(names, list(map(str, values)))
+        return _expect_names_for_all(names, list(map(str, values)))
     return list(map(str, values))
 
 
@@ -553,7 +555,7 @@ def _common_value(runs: pl.DataFrame, name: str) -> Any:
 
 
 def label(source: Source, number: int) -> str:
-    """Name the source of that number."""
+    """Return the name of the source with a number."""
     if isinstance(source, Selection):
         return ", ".join(map(str, source.conditions))
     if isinstance(source, str) and "://" in source:
@@ -562,7 +564,7 @@ def label(source: Source, number: int) -> str:
 
 
 def short_labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str]:
-    """Name sources as `labels`, but by their files without folders, if that tells them apart.
+    """Return names for sources as `source_labels` does, without folders where that is unique.
 
     Parts of one table chosen by the value of one column are called by that value.
     """

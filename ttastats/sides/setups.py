@@ -35,17 +35,17 @@ class Matched:
 
 
 def match(a: pl.DataFrame, b: pl.DataFrame) -> Matched:
-    """Set the runs of one benchmark on two sides against each other, like against like.
+    """Return the pairs of setups of two sides that have the same hardware.
 
     A column in which each side has one value is no criterion: if the values are equal there is
     nothing to sort by, and if not their difference is what the comparison asks about.
     """
     # A log that broke off early has the setup of its entry, if it is one.
-    entry = [_of_entry(name).alias(f"setup_{name}") for name in COLUMNS]
+    entry = [_entry_value(name).alias(f"setup_{name}") for name in COLUMNS]
     a, b = a.with_columns(entry), b.with_columns(entry)
     columns = tuple(name for name in COLUMNS if not (_one_value(a, name) and _one_value(b, name)))
-    parts_a, parts_b = _parts(a, columns), _parts(b, columns)
-    partner = _partners(list(parts_a), list(parts_b), columns)
+    parts_a, parts_b = _runs_by_setup(a, columns), _runs_by_setup(b, columns)
+    partner = _setup_partners(list(parts_a), list(parts_b), columns)
     return Matched(
         columns,
         tuple((parts_a[key], parts_b[partner[key]]) for key in parts_a if key in partner),
@@ -58,12 +58,12 @@ def values(runs: pl.DataFrame, column: str) -> tuple[Value, ...]:
     """Return the values of a setup column, unknown last."""
     names = runs.get_column(column)
     if 0 < names.null_count() < names.len():  # else there is nothing to complete, or nothing known
-        names = runs.select(_of_entry(column)).to_series()
+        names = runs.select(_entry_value(column)).to_series()
     return tuple(names.unique().sort(nulls_last=True))
 
 
 def same(name: Value, other: Value) -> bool:
-    """Return whether two names may mean one hardware: `DGX-2H` and `NVIDIA DGX-2H`.
+    """Return whether two names may mean the same hardware: `DGX-2H` and `NVIDIA DGX-2H`.
 
     They do if all words of one are among the other's and one of them is a model (has a digit).
     Unknown hardware may be any.
@@ -76,11 +76,11 @@ def same(name: Value, other: Value) -> bool:
 
 @cache
 def words(name: str) -> frozenset[str]:
-    """Return the words of a name, whatever stands between them and however they are written."""
+    """Return the lower-case words of a hardware name."""
     return frozenset(re.findall(r"\w+", name.lower()))
 
 
-def _of_entry(name: str) -> pl.Expr:
+def _entry_value(name: str) -> pl.Expr:
     known = pl.col(name).drop_nulls()
     keys = ("benchmark", "entry")
     only = pl.when(known.n_unique().over(keys) == 1).then(known.first().over(keys))
@@ -96,7 +96,7 @@ def _one_name(names: Sequence[Value]) -> bool:
     return all(same(*pair) for pair in combinations(names, 2))
 
 
-def _parts(runs: pl.DataFrame, columns: Sequence[str]) -> dict[Key, pl.DataFrame]:
+def _runs_by_setup(runs: pl.DataFrame, columns: Sequence[str]) -> dict[Key, pl.DataFrame]:
     """Return the runs of each setup, sorted, in their own order."""
     names = [f"setup_{name}" for name in columns]
     plain = [f"setup_{name}" for name in COLUMNS]
@@ -106,8 +106,8 @@ def _parts(runs: pl.DataFrame, columns: Sequence[str]) -> dict[Key, pl.DataFrame
     return {key: part.drop(plain) for key, part in ordered.group_by(names, maintain_order=True)}
 
 
-def _partners(a: Sequence[Key], b: Sequence[Key], columns: Sequence[str]) -> dict[Key, Key]:
-    """Return B's setup for each of A's that has one: the equal one, or the only one that agrees."""
+def _setup_partners(a: Sequence[Key], b: Sequence[Key], columns: Sequence[str]) -> dict[Key, Key]:
+    """Return B's setup for each of A's: the equal one, or the only compatible one."""
     partners = {key: key for key in a if key in b}
     left_a = [key for key in a if key not in partners]
     left_b = [key for key in b if key not in partners]
@@ -124,7 +124,7 @@ def _partners(a: Sequence[Key], b: Sequence[Key], columns: Sequence[str]) -> dic
 
 
 def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
-    """Return what both sides have: None if that is unknown, or several, or not the same.
+    """Return the value both sides have in a column; None if unknown, mixed or different.
 
     Of several names of one hardware it is the one that says most.
     """
@@ -144,7 +144,7 @@ def described(runs: pl.DataFrame, column: str) -> str:
 
 
 def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterator[Note]:
-    """Yield in what the setups of a group's sides differ, and which names count as one hardware.
+    """Yield notes on how the setups of two sides differ.
 
     A setup that is unknown, or one of several of a side, differs from none.
     """

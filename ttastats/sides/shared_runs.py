@@ -19,30 +19,30 @@ _ROW = (*RUN, "run_seconds")
 
 
 def shared(a: pl.DataFrame, b: pl.DataFrame) -> pl.Series:
-    """Return the contents that both sides have."""
+    """Return the content digests of runs that are on both sides."""
     ours, theirs = (runs.select(_CONTENT.alias("content")).to_series() for runs in (a, b))
     return ours.filter(ours.is_in(theirs.implode())).drop_nulls().unique()
 
 
 def without(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:
-    """Return the runs of other contents."""
+    """Return the runs with other content digests."""
     return runs.filter(~_CONTENT.is_in(content.implode()).fill_null(value=False))
 
 
 def contents(runs: pl.DataFrame) -> int:
-    """Count runs, each once however many copies there are."""
+    """Return the number of runs, counting copies once."""
     return runs.select(_CONTENT).to_series().n_unique()
 
 
 def example(runs: pl.DataFrame) -> str:
-    """Name the log of one of some runs, always the same one."""
+    """Return the log name of one of some runs, always the same one."""
     return str(runs.get_column("source").sort()[0])
 
 
 def remark(
     groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]], both: pl.Series
 ) -> Iterator[Note]:
-    """Name the runs that both sides of some groups have: of a difference they say nothing."""
+    """Yield a note on runs that both sides of some groups share."""
     of_both = _CONTENT.is_in(both.implode())
     counts = [
         (name, pl.concat([a, b], how="diagonal_relaxed").filter(of_both)) for name, a, b in groups
@@ -57,7 +57,7 @@ def remark(
 
 
 def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
-    """Refuse parts of one table that have a run in common: A would be compared with itself.
+    """Raise an error if two parts of one table share a run.
 
     Each part, a name and its runs (or rows of runs), is set against the first.
     """

@@ -16,7 +16,7 @@ from ttastats.stats.verdict import Verdict
 
 
 def numbers(every: Sequence[Also]) -> Row:
-    """Return the keys of a row for programs, each after the name of its metric."""
+    """Return the keys of a row on other metrics, each with the metric's name in front."""
     keys: dict[str, Any] = {}
     for other in every:
         judged, gap = other.contrast, other.contrast.difference
@@ -34,17 +34,17 @@ def numbers(every: Sequence[Also]) -> Row:
 
 
 def lines(every: Sequence[Also]) -> Iterator[str]:
-    """Yield a line below a row for each metric that some run has."""
-    for other in _logged(every):
+    """Yield a detail line for each metric that any run logged."""
+    for other in _logged_only(every):
         pair = (other.contrast.a, other.contrast.b)
         decimals = digits(other.contrast, pair[0].mean or pair[1].mean)
         a, b = (decimals.mean(side.mean, side.sd) for side in pair)
-        yield f"also {other.metric}  A {a}  B {b}  {_gap(other)}"
+        yield f"also {other.metric}  A {a}  B {b}  {_difference_text(other)}"
 
 
 def sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> Iterator[str]:
-    """Yield of each metric what the comparison in time leaves out."""
-    for other in _logged(every):
+    """Yield a sentence for each metric that changes the meaning of the comparison."""
+    for other in _logged_only(every):
         judged, gap = other.contrast, other.contrast.difference
         word = judged.verdict.word
         if gap is None:
@@ -52,27 +52,27 @@ def sentences(every: Sequence[Also], a: str, b: str, *, faster: bool) -> Iterato
             does = "logs it there" if side.missing else "reached the target"
             text = f"unknown, as no run of {name} {does}"
         elif gap.low is None:
-            text = f"no verdict; it needs 2 runs per side ({_gap(other)})"
+            text = f"no verdict; it needs 2 runs per side ({_difference_text(other)})"
         elif word is Verdict.UNDECIDED:
-            text = f"no significant difference ({_gap(other)})"
+            text = f"no significant difference ({_difference_text(other)})"
         elif faster and word is Verdict.WORSE and not other.chose:
             text = (
                 "the faster setup has lower quality on data that were not used to stop the runs "
-                f"({_gap(other)})"
+                f"({_difference_text(other)})"
             )
         else:
-            text = f"{claim(word, a, b)} ({_gap(other)})"
+            text = f"{claim(word, a, b)} ({_difference_text(other)})"
         yield f"{other.metric} at the end of the runs: {text}."
 
 
 def notes(every: Sequence[Also]) -> Iterator[Note]:
-    """Yield what a second metric cannot show."""
+    """Yield notes on what the comparison of other metrics cannot show."""
     if chose := dict.fromkeys(other.metric for other in every if other.chose):
         yield note("chose_the_stop", metrics=", ".join(chose))
     lacking = []
     for metric in dict.fromkeys(other.metric for other in every):
         rows = [other for other in every if other.metric == metric]
-        judged = [other.contrast for other in _logged(rows) or rows]
+        judged = [other.contrast for other in _logged_only(rows) or rows]
         if any(side.missing for each in judged for side in (each.a, each.b)):
             a, b = (
                 with_value(sum(side.n for side in sides), sum(side.missing for side in sides))
@@ -86,11 +86,11 @@ def notes(every: Sequence[Also]) -> Iterator[Note]:
         yield note("also_missing", metrics=lacking)
 
 
-def _logged(every: Sequence[Also]) -> list[Also]:
+def _logged_only(every: Sequence[Also]) -> list[Also]:
     return [other for other in every if other.contrast.a.n or other.contrast.b.n]
 
 
-def _gap(other: Also) -> str:
+def _difference_text(other: Also) -> str:
     both, p_value = other.contrast, other.contrast.p_adjusted
     if both.difference is None:
         return ""

@@ -29,12 +29,12 @@ _MOST_VALUES = 4  # a multiset of more values is shown as a range
 
 
 def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
-    """Return the columns of times after the keys."""
+    """Return the columns of a comparison of times, after the keys."""
     level = percentages.percent_text(options.confidence)
     wide: Sequence[Field[Any]] = (
         fields.number_field(f"{axis.noun} saved", "time_saved", "fraction", rank=4),
         fields.number_field("other mean", "other_mean_ratio", "ratio", rank=6),
-        Field(Column("B wins", "right", rank=5), _wins),
+        Field(Column("B wins", "right", rank=5), _wins_cell),
         fields.number_field(f"CV A [{level}]", "cv_a", "fraction", interval=True, rank=7),
         fields.number_field(f"CV B [{level}]", "cv_b", "fraction", interval=True, rank=7),
         Field(Column("p perm", "right", rank=5), lambda s: PValue(s.row.p_permutation)),
@@ -50,16 +50,16 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
         row, mark = s.row, marks(s.contrast)
         return Quantity(row.speedup, "ratio", row.speedup_low, row.speedup_high, mark=mark)
 
-    return _columns(
+    return _common_columns(
         "CV", mean, Field(Column("reached", rank=1, narrow="runs"), reached),
         Field(Column(f"{axis.ratio} [{level} CI]", intervals=True), speedup),
         *(wide if view.wide else ()),
-        verdict=partial(_verdict, view=view),
+        verdict=partial(_verdict_cell, view=view),
     )  # fmt: skip
 
 
 def of_qualities(options: Options) -> Sequence[Field[Any]]:
-    """Return the columns of qualities after the keys."""
+    """Return the columns of a comparison of qualities, after the keys."""
 
     def mean(s: Qualities, side: str) -> Text:
         of_both = digits(s.contrast, s.contrast.a.mean)
@@ -69,13 +69,13 @@ def of_qualities(options: Options) -> Sequence[Field[Any]]:
         return " ".join(with_value(side.n, side.missing) for side in (s.contrast.a, s.contrast.b))
 
     change = Column(f"B − A [{percentages.percent_text(options.confidence)} CI]")
-    return _columns(
+    return _common_columns(
         "sd", mean, fields.text_field("runs", runs, rank=1),
-        Field(change, lambda s: Text(difference(s.contrast))), verdict=_quality_verdict,
+        Field(change, lambda s: Text(difference(s.contrast))), verdict=_quality_verdict_cell,
     )  # fmt: skip
 
 
-def _columns(
+def _common_columns(
     spread: str,
     mean: Callable[[Any, str], Cell],
     *middle: Field[Any],
@@ -95,12 +95,12 @@ def _columns(
     )
 
 
-def _wins(s: Times) -> Text:
+def _wins_cell(s: Times) -> Text:
     wins = s.contrast.wins
     return Text(f"{units.count(wins.wins)}/{wins.pairs}" if wins else "")
 
 
-def _quality_verdict(s: Qualities) -> Text:
+def _quality_verdict_cell(s: Qualities) -> Text:
     word = s.row.word
     if word is Verdict.UNDECIDED:
         return Text(word.signed)
@@ -111,13 +111,13 @@ def _quality_verdict(s: Qualities) -> Text:
 
 
 def marks(contrast: Comparison) -> str:
-    """Return the footnote marks of one benchmark's speedup."""
+    """Return the footnote marks of a speedup."""
     speedup = contrast.speedup
     constant = speedup is not None and speedup.unseen_epochs and speedup.ratio.low is not None
     return (CONSTANT if constant else "") + (FAILED if contrast.estimand == "ert" else "")
 
 
-def _verdict(s: Times, view: View) -> Text:
+def _verdict_cell(s: Times, view: View) -> Text:
     row, word, claim = s.row, s.row.word, s.row.claim or "n/a"
     if row.estimand == "none":
         return Text(row.on.claim(claim))
@@ -141,8 +141,8 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
     if contrast.estimand == "none":
         return
     values = [side.multiset() for side in (contrast.a, contrast.b)]
-    a, b = (_range(sorted(counts.items())) for counts in values)
-    unit, reached = contrast.progress_unit or "epochs", _fractions(contrast)
+    a, b = (_range_text(sorted(counts.items())) for counts in values)
+    unit, reached = contrast.progress_unit or "epochs", _fractions_text(contrast)
     failed = f" · {reached}" if contrast.estimand == "ert" else ""
     if contrast.axis.progress and contrast.estimand != "fraction":
         yield f"     {contrast.axis.noun}  A {a} | B {b}{failed}"
@@ -175,13 +175,13 @@ def cause_lines(s: Times, *, dots: bool) -> Iterator[str]:
         yield f"        {left}{right.rjust(strips.WIDTH - len(left))}"
 
 
-def _range(counts: Sequence[tuple[float, int]]) -> str:
+def _range_text(counts: Sequence[tuple[float, int]]) -> str:
     if len(counts) <= _MOST_VALUES:
         return " ".join(f"{units.count(value)}×{number}" for value, number in counts)
     return f"{units.count(counts[0][0])} to {units.count(counts[-1][0])}"
 
 
-def _fractions(contrast: Comparison) -> str:
+def _fractions_text(contrast: Comparison) -> str:
     """Return the difference of the fractions reached, in percentage points."""
     gap = contrast.fraction
     if gap is None or gap.estimate is None:
@@ -203,10 +203,10 @@ def cost_lines(s: Qualities) -> Iterator[str]:
         limit = f"{row.target_a:g}"
         if row.target_a != row.target_b:
             limit += f" | {row.target_b:g}"
-        yield f"mean {sign} {limit}  A {_meets(a)}  B {_meets(b)}"
+        yield f"mean {sign} {limit}  A {_meets_text(a)}  B {_meets_text(b)}"
 
 
-def _meets(side: SideAt) -> str:
+def _meets_text(side: SideAt) -> str:
     if side.meets is None or side.meets.p_value is None:
         return "–"
     shown = side.meets.holds and not side.missing
@@ -220,14 +220,14 @@ def ratio(row: QualitiesRow) -> str:
 
 
 def digits(contrast: ValuesContrast[Any], value: float | None) -> Digits:
-    """Return the decimals of values on both sides: by the smaller spread, else by a value."""
+    """Return the decimals for values of both sides."""
     return digits_for(
         [], min((x.sd for x in (contrast.a, contrast.b) if x.sd), default=None), value
     )
 
 
 def difference(contrast: ValuesContrast[Any], value: float | None = None) -> str:
-    """Return B minus A with its interval, with the decimals of `value` or of the mean of A."""
+    """Return B minus A with its interval, in the decimals of `value` or of the mean of A."""
     gap = contrast.difference
     if gap is None:
         return "–"

@@ -58,7 +58,7 @@ class _Side:
 
     @property
     def about(self) -> tuple[str, str]:
-        """Return the keys that all rows share, and the suite and round of both tables."""
+        """Return the common keys of all rows, and the suite and round of both tables."""
         rows = [s.row for s in self.shown]
         return grouping.common_title(rows, self.pairing.by), self.pairing.shared
 
@@ -76,7 +76,7 @@ def of_times(
     block: Sequence[str] = (),
     prior: pl.DataFrame | None = None,
 ) -> Report:
-    """Return the report of one or more tables of runs against a baseline, each with its label.
+    """Return the report that compares the times of one or more tables with a baseline.
 
     All p-values of a report are adjusted together. `by` and `pool` are those of
     `pairing.pairings`. `also` names metrics to compare where the times of runs ended, `block`
@@ -88,7 +88,7 @@ def of_times(
     axis = axes.of(baseline.runs)
     paired = blocking.within(pairings(baseline, others, by, pool=pool), block)
     if axis.is_time:
-        paired = [_with_stalls(each, baseline, other)
+        paired = [_flag_stalls(each, baseline, other)
                   for other, each in zip(others, paired, strict=True)]  # fmt: skip
     together = [
         (baseline, other, pair)
@@ -100,7 +100,7 @@ def of_times(
     entries = None if prior is None else priors.earlier(prior)
     row_of = partial(rows.of_times, options=options, entries=entries)
     both = zip(compared, metrics, strict=True)
-    sides, shown = _sides(baseline, others, paired, both, row_of, view, options)
+    sides, shown = _split_by_table(baseline, others, paired, both, row_of, view, options)
     if not options.max_runs:  # a mean over benchmarks has no plan of its own
         for number, each in enumerate(sides):
             speedups = (s.contrast.speedup for s in each.shown)
@@ -116,13 +116,13 @@ def of_times(
         names = f"A = {baseline.label}   B = {each.label}   {ratio}: >1 means B"
         title = (": ".join(filter(None, about)), f"{names} {axis.does(axis.better)}")
         lines = partial(cells.cause_lines, dots=view.strips)
-        tables.append(_table(each, columns, lines, "   ".join(filter(None, title))))
+        tables.append(_side_table(each, columns, lines, "   ".join(filter(None, title))))
     unmatched = tuple(dict.fromkeys(group.text for each in sides for group in each.pairing.alone))
     has_mean = any(each.mean is not None for each in sides)
     below = [
         *(text for each in sides for text in notes.fixed_length(
             baseline, each.side, each.pairing.pairs, [s.name for s in each.shown])),
-        *_varying(baseline, sides, block),
+        *_side_notes(baseline, sides, block),
         *(remark.prefixed(each.label if len(sides) > 1 else "")
           for each in sides for remark in each.pairing.remarks),
         *notes.of_times(shown, options, unmatched, has_mean=has_mean),
@@ -153,7 +153,7 @@ def of_times(
         tuple(tables),
         tuple(below),
         " ".join(filter(None, text)),
-        _only_a(sides),
+        _unmatched_names(sides),
         by=grouping.row_keys(paired[0].by),
         against=tuple(
             Against(
@@ -179,7 +179,7 @@ def of_qualities(
     unit: str = "",
     block: Sequence[str] = (),
 ) -> Report:
-    """Return the report of one or more tables of runs at a budget against a baseline.
+    """Return the report that compares qualities at a budget with a baseline.
 
     As `of_times`; `unit` says in what it is counted what was spent.
     """
@@ -190,14 +190,14 @@ def of_qualities(
     compared = quality_comparison.compare(pairs, budget, options, unit=unit, margin=margin)
     row_of = partial(rows.of_qualities, budget=budget)
     both = zip(compared, repeat(()), strict=False)
-    sides, shown = _sides(baseline, others, paired, both, row_of, view, options)
+    sides, shown = _split_by_table(baseline, others, paired, both, row_of, view, options)
     named = view.named or len(sides) > 1
     text = [
         sentences.of_qualities(s, budget, (s.row.a, s.row.b) if named else ("A", "B"), options)
         for s in shown
     ]
     below = (
-        *_of_runs(baseline, sides, budget),
+        *_budget_notes(baseline, sides, budget),
         *notes.of_qualities(shown, budget, margin, options),
     )
     columns = cells.of_qualities(options)
@@ -212,16 +212,20 @@ def of_qualities(
             f"{metric or 'quality'} {budget}{way}", f"A = {baseline.label}   B = {each.label}",
         )  # fmt: skip
         of = ("metric",) if len(metrics) > 1 else ()
-        tables.append(_table(each, columns, cells.cost_lines, "   ".join(filter(None, parts)), of))
+        tables.append(
+            _side_table(each, columns, cells.cost_lines, "   ".join(filter(None, parts)), of)
+        )
     by = grouping.row_keys(paired[0].by)
     records = tuple(s.row for s in shown)
-    report = Report("compare", records, tuple(tables), below, " ".join(text), _only_a(sides), by=by)
+    report = Report(
+        "compare", records, tuple(tables), below, " ".join(text), _unmatched_names(sides), by=by
+    )
     if view.same or not records:
         return report
     return replace(report, lead=(headline.lead_of_qualities(report, [s.row.word for s in shown]),))
 
 
-def _sides(
+def _split_by_table(
     baseline: Side,
     others: Sequence[Side],
     paired: Sequence[Pairing],
@@ -230,7 +234,7 @@ def _sides(
     view: View,
     options: Options,
 ) -> tuple[list[_Side], list[Shown[Any, Any]]]:
-    """Return each table with its part of what was compared, and all with names among all rows."""
+    """Return each table with its comparisons, and all comparisons with row names."""
     sides, rest, by = [], iter(compared), grouping.row_keys(paired[0].by)  # the same for all
     for other, each in zip(others, paired, strict=True):
         gone = left_out.of_pairs(baseline.runs, other.runs, [pair.keys for pair in each.pairs])
@@ -265,8 +269,8 @@ def _sides(
     return sides, [replace(s, row=row, name=name) for s, row, name in together]
 
 
-def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:
-    """Return the groups of the baseline that a side lacks, after the side if there are several."""
+def _unmatched_names(sides: Sequence[_Side]) -> tuple[str, ...]:
+    """Return the names of baseline groups that have no partner in a side."""
     return tuple(
         f"{each.label}: {group.name}" if len(sides) > 1 else group.name
         for each in sides
@@ -279,14 +283,14 @@ def _only_a(sides: Sequence[_Side]) -> tuple[str, ...]:
 _NARROW = {"accelerators": "×", "hardware": "model"}
 
 
-def _table(
+def _side_table(
     side: _Side,
     columns: Sequence[Field[Any]],
     lines: Callable[[Any], Iterator[str]],
     title: str,
     more: Sequence[str] = (),
 ) -> Table:
-    """Return the table of one side: the keys and `more`, the columns, and the lines of each row.
+    """Return the table of one side: keys, columns, and detail lines below each row.
 
     Of times, the key of a setup in which the sides differ is shown for both.
     """
@@ -333,8 +337,8 @@ def _table(
 _HOUR, _NEAR = 3600.0, 60.0
 
 
-def _with_stalls(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
-    """Flag the pairs of which a run stood still, since that time is part of its result."""
+def _flag_stalls(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
+    """Return the pairs with a flag for each that has a stalled run."""
     still = [
         runs.select(*schema.RUN, "pair").join(
             stalls(runs.drop("pair"), side.evaluations), on=schema.RUN, how="inner"
@@ -364,8 +368,8 @@ def _with_stalls(pairing: Pairing, baseline: Side, other: Side) -> Pairing:
     return replace(pairing, pairs=tuple(pairs), remarks=(*pairing.remarks, *remarks))
 
 
-def _varying(baseline: Side, sides: Sequence[_Side], block: Sequence[str]) -> Iterable[Note]:
-    """Return what varies inside the groups of each side, and which of its runs are left out."""
+def _side_notes(baseline: Side, sides: Sequence[_Side], block: Sequence[str]) -> Iterable[Note]:
+    """Yield notes on what varies inside the groups of each side, and on left-out runs."""
     keys = ("pair", *(name for name in block if name in baseline.runs.columns))
     several = len(sides) > 1
     named = [(baseline.label if several else "A", baseline, each.pairing.a, each) for each in sides]
@@ -380,8 +384,8 @@ def _varying(baseline: Side, sides: Sequence[_Side], block: Sequence[str]) -> It
     )
 
 
-def _of_runs(baseline: Side, sides: Sequence[_Side], budget: Budget) -> Iterable[Note]:
-    """Return of each side which runs have no value at a budget, and which do not count."""
+def _budget_notes(baseline: Side, sides: Sequence[_Side], budget: Budget) -> Iterable[Note]:
+    """Yield notes on runs without a value at a budget, by side."""
     made: list[Note] = []
     for each in sides:
         b = each.label if len(sides) > 1 else "B"

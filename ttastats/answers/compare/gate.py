@@ -70,7 +70,7 @@ class Requirement:
 
     @property
     def written(self) -> str:
-        """Return the limit as people write it."""
+        """Return the limit as on the command line."""
         return percentages.percent_text(self.limit) if self.kind is TIMES else f"{self.limit:g}"
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class Requirement:
 
 
 def conditions(fail_on: str, require: str, kind: Kind = TIMES) -> tuple[Requirement, ...]:
-    """Read `--fail-on slower:2%` and `--require not-slower:2%`; either text may be empty."""
+    """Return the requirements in `--fail-on slower:2%` and `--require not-slower:2%`."""
     made = []
     for option, word, text in zip(_OPTIONS, kind.words, (fail_on, require), strict=True):
         match, limit = re.fullmatch(rf"{word}:\s*(.+)", text.strip()), None
@@ -96,7 +96,7 @@ def conditions(fail_on: str, require: str, kind: Kind = TIMES) -> tuple[Requirem
 
 
 def judged(report: Report, rules: Sequence[Requirement], confidence: float = 0.95) -> Report:
-    """Return a comparison with the verdict of the gate, in its rows (key `gate`) too.
+    """Return a comparison with the verdict of the gate, also in the key `gate` of its rows.
 
     A group that only A has fails every condition, and so does one that cannot be judged at all,
     such as single runs or one of which B has runs without a value, and one of which B is shown to
@@ -112,13 +112,15 @@ def judged(report: Report, rules: Sequence[Requirement], confidence: float = 0.9
     ]
     gated: list[CompareRow] = []
     names = row_names(rows, report.by)
-    for name, row, failures in zip(names, rows, _failures(names, rows, rules, alpha), strict=True):
+    for name, row, failures in zip(
+        names, rows, _failures_by_row(names, rows, rules, alpha), strict=True
+    ):
         each: list[Finding] = []
         for rule in rules:
             if isinstance(row, QualitiesRow):
-                each += _of_qualities(name, row, rule)
+                each += _quality_findings(name, row, rule)
             else:
-                each += _of_times(name, row, rule, alpha)
+                each += _time_findings(name, row, rule, alpha)
         if not any(finding.code == "never_reached" for finding in each):
             each += failures
         outcomes = {finding.outcome for finding in each}
@@ -129,17 +131,17 @@ def judged(report: Report, rules: Sequence[Requirement], confidence: float = 0.9
     return replace(report, records=tuple(gated), gate=gate)
 
 
-def _failures(
+def _failures_by_row(
     names: Sequence[str], rows: Sequence[CompareRow], rules: Sequence[Requirement], alpha: float
 ) -> Iterator[list[Finding]]:
-    """Yield of each row the failures of both sides, and whether B fails more often than A.
+    """Yield for each row findings on failed runs of both sides.
 
     A log that could not be read and a run that is missing are taken for failures: a run that
     crashes early leaves no more. The p are adjusted for the number of rows (Holm).
     """
     options, tests = Options(confidence=1 - alpha), []
     for row in rows:
-        a, b = _failed(row, "a"), _failed(row, "b")
+        a, b = _failed_of_side(row, "a"), _failed_of_side(row, "b")
         test = TimesContrast({}, a, b, estimand="fraction", verdict=no_verdict("no runs", options))
         if a.n and b.n:
             p_value = fails_more_p(a.n_reached, a.n, b.n_reached, b.n)
@@ -178,8 +180,8 @@ class _Failed:
         return f"{self.failed} of {self.n}{f' ({why})' if why else ''}"
 
 
-def _failed(row: CompareRow, side: str) -> _Failed:
-    """Return the failed runs of a side; at a budget, those that have no value there."""
+def _failed_of_side(row: CompareRow, side: str) -> _Failed:
+    """Return the failed runs of a side; at a budget, those without a value."""
     n, lost = row.get(f"n_{side}"), row.lost_a if side == "a" else row.lost_b
     absent = lost.get(f"rejected_logs_{side}") + lost.get(f"missing_runs_{side}")
     if isinstance(row, QualitiesRow):  # `n` counts the runs with a value
@@ -190,8 +192,8 @@ def _failed(row: CompareRow, side: str) -> _Failed:
     return _Failed(failed + absent, n + absent, absent, row.get(f"exceptions_{side}"))
 
 
-def _of_qualities(name: str, row: QualitiesRow, rule: Requirement) -> Iterator[Finding]:
-    """Yield what keeps a row at a budget from passing; nothing if it passes."""
+def _quality_findings(name: str, row: QualitiesRow, rule: Requirement) -> Iterator[Finding]:
+    """Yield findings on why a row at a budget does not pass; none if it passes."""
     low, high = row.worse_by_low, row.worse_by_high
     about, allowed = ((str(rule), name, row.benchmark, row.b), f"{rule.written} is allowed")
     if low is None or high is None or row.word is Verdict.UNAVAILABLE or row.missing_b:
@@ -207,8 +209,8 @@ def _of_qualities(name: str, row: QualitiesRow, rule: Requirement) -> Iterator[F
         yield Finding(*about, outcome, "undecided", text)
 
 
-def _of_times(name: str, row: TimesRow, rule: Requirement, alpha: float) -> Iterator[Finding]:
-    """Yield what keeps a row from passing, or what it rests on; nothing if it just passes."""
+def _time_findings(name: str, row: TimesRow, rule: Requirement, alpha: float) -> Iterator[Finding]:
+    """Yield findings on why a row of times does not pass, or on its conditions."""
     low, high, lowest = row.non_inferiority_low, row.inferiority_high, 1 / (1 + rule.limit)
     judged: tuple[Outcome, str, str] | None
     if low is None or high is None or row.word is Verdict.UNAVAILABLE:
@@ -231,19 +233,19 @@ def _of_times(name: str, row: TimesRow, rule: Requirement, alpha: float) -> Iter
         text = f"{row.b} {row.on.worse.format(much)}{if_none}; {rule.written} is allowed"
         judged = ("failed", "slower", text)
     else:
-        judged = ("undecided", "undecided", _at_most(row, low, high, rule))
+        judged = ("undecided", "undecided", _margin_text(row, low, high, rule))
     if judged is None:
         return
     outcome, code, text = judged
     needed = None
     if outcome == "undecided":
-        needed, more = _more_runs(row, rule, alpha)
+        needed, more = _runs_to_pass(row, rule, alpha)
         outcome, text = "failed" if rule.option == "--require" else outcome, text + more
     yield Finding(str(rule), name, row.benchmark, row.b, outcome, code, text, needed)
 
 
-def _more_runs(row: TimesRow, rule: Requirement, alpha: float) -> tuple[int | None, str]:
-    """Return the runs per side that show a B as fast as A not to be slower, at 80 % power.
+def _runs_to_pass(row: TimesRow, rule: Requirement, alpha: float) -> tuple[int | None, str]:
+    """Return the runs per side at which a B as fast as A would pass with 80 % power.
 
     Planned one-sided, with epochs not seen on either side included. The other side of a two-sided
     test at 2 alpha adds less than a thousandth to the power.
@@ -269,7 +271,7 @@ _NO_STRAGGLERS = "if no further run fails or straggles"
 
 
 def _without_interval(row: TimesRow) -> tuple[Outcome, str, str] | None:
-    """Judge a row that has no interval of the speedup: no success on a side, or too few runs."""
+    """Return the outcome for a row without an interval: no successes or too few runs."""
     if row.reached_a and not row.reached_b:
         text = (
             f"none of {row.n_b} runs of {row.b} reached the target, {row.reached_a} of {row.n_a} "
@@ -282,7 +284,7 @@ def _without_interval(row: TimesRow) -> tuple[Outcome, str, str] | None:
     return "failed", "not_judged", f"cannot be judged ({why})"
 
 
-def _at_most(row: TimesRow, low: float, high: float, rule: Requirement) -> str:
+def _margin_text(row: TimesRow, low: float, high: float, rule: Requirement) -> str:
     axis, much = row.on, "any factor" if low <= 0 else f"up to {1 / low - 1:.1%}"
     if not axis.is_time:
         text = f"possibly, {row.b} {axis.worse.format(much)}; {rule.written} is allowed"

@@ -37,7 +37,7 @@ class Headline:
 
     @property
     def sentence(self) -> str:
-        """Return it as one would say it."""
+        """Return the headline as one sentence."""
         return f"{self.word}: {self.claim}."
 
 
@@ -51,8 +51,8 @@ class Caveat:
 
 
 def headlines(report: Report, confidence: float = 0.95) -> tuple[Headline, ...]:
-    """Return the answer of a comparison of times for each table held against the baseline."""
-    return tuple(_headline(against, confidence) for against in report.against)
+    """Return the headline of each table compared with the baseline."""
+    return tuple(_make_headline(against, confidence) for against in report.against)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ class _Whole:
 
     @property
     def noun(self) -> str:
-        """Return how many rows there are, and of what."""
+        """Return the number of rows with their noun: `8 benchmarks`."""
         return self.counted(self.rows)
 
     @property
     def testable(self) -> Rows:
-        """Return the rows that could be decided; all where none could."""
+        """Return the rows that could be decided; all if none could."""
         return [row for row in self.rows if row.word is not Verdict.UNAVAILABLE] or self.rows
 
     def counted(self, rows: Rows) -> str:
@@ -80,9 +80,9 @@ class _Whole:
         return units.plural(len(rows), "benchmark" if several else "comparison")
 
 
-def _headline(against: Against, confidence: float) -> Headline:
-    """Return the answer of one table; rows with the same runs on both sides take no part in it."""
-    rows = _judged(against)
+def _make_headline(against: Against, confidence: float) -> Headline:
+    """Return the headline of one table; rows with the same runs on both sides do not count."""
+    rows = _distinct_rows(against)
     row, mean = rows[0], against.mean
     if len(rows) == 1:
         whole = _Whole(rows, row.speedup, row.speedup_low, row.speedup_high)
@@ -97,36 +97,36 @@ def _headline(against: Against, confidence: float) -> Headline:
         answer = f"Mostly {answer.lower()}"
     if any(POOLED in row.conditions and row.carried for row in rows):
         tone = "bad"
-    numbers = "; ".join(filter(None, (_ratio(whole, confidence), _runs(rows))))
+    numbers = "; ".join(filter(None, (_ratio_text(whole, confidence), _runs_text(rows))))
     condition = ", ".join(dict.fromkeys(row.carried for row in rows if row.carried))
-    text = _claimed(whole)
+    text = _claim_text(whole)
     if same := len(against.rows) - len(rows):
         text += f"; {units.plural(same, 'other row')} with the same runs on both sides left out"
     return Headline(answer, text, numbers[:1].upper() + numbers[1:], tone, condition)
 
 
-def _judged(against: Against) -> Rows:
-    """Return the rows that do not have the same runs on both sides; all where all have."""
+def _distinct_rows(against: Against) -> Rows:
+    """Return the rows without the same runs on both sides; all rows if there is none."""
     every = tuple(row for row in against.rows if isinstance(row, TimesRow))
     return tuple(row for row in every if row.claim != SAME_RUNS) or every
 
 
-def _claimed(whole: _Whole) -> str:
+def _claim_text(whole: _Whole) -> str:
     rows, row = whole.rows, whole.rows[0]
     words, axis, a, b = {each.word for each in rows}, row.on, row.a, row.b
     toward = Verdict.FASTER if (whole.ratio or 0) > 1 else Verdict.SLOWER
     if words == {toward} and whole.ratio:
-        return f"{claim(toward, a, b, axis, _factor(whole.ratio, axis))} to the same quality"
+        return f"{claim(toward, a, b, axis, _factor_text(whole.ratio, axis))} to the same quality"
     if len(rows) == 1 and row.word is Verdict.SAME:
         return f"{claim(row.word, a, b, axis)} ({axis.claim(row.claim or '')})"
     if len(rows) == 1 and row.estimand == "fraction":
         of_a = f"{row.reached_a} of {row.n_a} runs of {a}"
         return f"{of_a} and {row.reached_b} of {row.n_b} runs of {b} reached the target"
-    return _counted(whole) if any(word.decided for word in words) else _undecided(whole)
+    return _counts_text(whole) if any(word.decided for word in words) else _undecided_text(whole)
 
 
-def _counted(whole: _Whole) -> str:
-    """Return on how many rows each verdict stands: `B is faster than A on 8 of 40, ...`."""
+def _counts_text(whole: _Whole) -> str:
+    """Return how many rows have each verdict: `B is faster than A on 8 of 40, ...`."""
     row, counts = whole.rows[0], Counter(row.word for row in whole.rows)
     axis = row.on
     verbs = {
@@ -140,7 +140,7 @@ def _counted(whole: _Whole) -> str:
     )
     if counts[first] == 1 == sum(counts[word] for word in verbs):
         only = next(row for row in whole.rows if row.word is first)
-        factor = f", {_factor(only.speedup, axis)}" if only.speedup else ""
+        factor = f", {_factor_text(only.speedup, axis)}" if only.speedup else ""
         text += f" ({only.benchmark or 'these runs'}{factor})"
     more = [f"{verbs[word].removeprefix('is ')} on {counts[word]}" for word in others]
     without = {Verdict.UNDECIDED: "undecided", Verdict.UNAVAILABLE: "without a verdict"}
@@ -148,13 +148,13 @@ def _counted(whole: _Whole) -> str:
     return ", ".join((text, *more))
 
 
-def _factor(ratio: float, axis: Axis) -> str:
+def _factor_text(ratio: float, axis: Axis) -> str:
     word = Verdict.FASTER if ratio >= 1 else Verdict.SLOWER
     return factor_of(word, axis, ratio, ratio, ratio)[0]
 
 
-def _undecided(whole: _Whole) -> str:
-    """Return between which ends the truth lies where nothing is decided."""
+def _undecided_text(whole: _Whole) -> str:
+    """Return the range in which the truth lies if nothing is decided."""
     rows, low, high = whole.rows, whole.low, whole.high
     a, b, axis = rows[0].a, rows[0].b, rows[0].on
     reasons = {row.reason for row in rows}
@@ -169,15 +169,15 @@ def _undecided(whole: _Whole) -> str:
     less, more = (axis.less if end >= 1 else axis.more for end in (low, high))
     first = f" {less}" if less != more else ""
     text = (
-        f"{b} {'is' if axis.is_time else 'needs'} between {_factor(low, axis)}{first} and "
-        f"{_factor(high, axis)} {more} than {a}"
+        f"{b} {'is' if axis.is_time else 'needs'} between {_factor_text(low, axis)}{first} and "
+        f"{_factor_text(high, axis)} {more} than {a}"
     )
     however = "" if low <= 1 <= high else "however, "
     return text if not on else f"no significant difference{on}; overall, {however}{text}"
 
 
-def _ratio(whole: _Whole, confidence: float) -> str:
-    """Return the speedup with its interval and, of one row, its p."""
+def _ratio_text(whole: _Whole, confidence: float) -> str:
+    """Return the speedup with its interval and, for one row, its p."""
     if whole.ratio is None:
         return ""
     row, several, low, high = whole.rows[0], len(whole.rows) > 1, whole.low, whole.high
@@ -188,8 +188,8 @@ def _ratio(whole: _Whole, confidence: float) -> str:
     return f"{what} {units.factor(whole.ratio)}" + (f" ({inside})" if inside else "")
 
 
-def _runs(rows: Rows) -> str:
-    """Return n on both sides, and how many of them did not reach."""
+def _runs_text(rows: Rows) -> str:
+    """Return n of both sides, and how many runs did not reach the target."""
     n_a, n_b = sum(row.n_a for row in rows), sum(row.n_b for row in rows)
     failed = (n_a - sum(row.reached_a for row in rows), n_b - sum(row.reached_b for row in rows))
     text = f"{units.plural(n_a, 'run')} against {n_b:,}"
@@ -200,25 +200,25 @@ def _runs(rows: Rows) -> str:
 
 
 def leads(report: Report, confidence: float) -> tuple[Lead, ...]:
-    """Return what a screen begins with: the sentence of one row, else a headline for each table."""
+    """Return the opening of a screen: the sentence of one row, or a headline per table."""
     made = []
     for headline, against in zip(headlines(report, confidence), report.against, strict=True):
         condition = f", {headline.condition}" if headline.condition else ""
         text = f"{headline.claim}{condition}. {headline.numbers}."
         alone = len(report.records) == 1 and report.sentence
-        word = _capitals([row.word for row in _judged(against)])
+        word = _common_verdict([row.word for row in _distinct_rows(against)])
         made.append(Lead(word, report.sentence if alone else text, headline.tone))
     return tuple(made)
 
 
 def lead_of_qualities(report: Report, words: Sequence[Verdict]) -> Lead:
-    """Return what a screen of qualities begins with: the verdict of its rows, and the sentence."""
+    """Return the opening of a screen of qualities: the verdict and the sentence."""
     tone = words[0].tone if len(set(words)) == 1 else "plain"
-    return Lead(_capitals(words), report.sentence, tone)
+    return Lead(_common_verdict(words), report.sentence, tone)
 
 
-def _capitals(words: Sequence[Verdict]) -> str:
-    """Return the verdict of most rows; MIXED where both directions are shown, or none has most."""
+def _common_verdict(words: Sequence[Verdict]) -> str:
+    """Return the verdict of most rows in capitals, or MIXED."""
     ((most, count),) = Counter(words).most_common(1)
     if sum(word.directed for word in set(words)) > 1 or 2 * count <= len(words):
         return "MIXED"
@@ -238,13 +238,13 @@ _CAPITALS = {
 
 
 def place(row: TimesRow) -> tuple[float, ...]:
-    """Return the place of a row on a screen: faster, slower, undecided, the larger effect first."""
+    """Return the sort key of a row on a screen: faster, slower, undecided, by size."""
     words = list(_CAPITALS)
     return (words.index(row.word), -abs(math.log(row.speedup)) if row.speedup else 0.0)
 
 
 def caveats(report: Report) -> tuple[Caveat, ...]:
-    """Return what is to be distrusted, worst first: of how many rows, and the whole notes."""
+    """Return the cautions of a comparison, the most serious first, with their notes."""
     return tuple(
         Caveat(f"{each.short}{f': {each.share}' if each.share else ''}", " ".join(each.texts),
                DOUBTS[each.code])

@@ -44,7 +44,9 @@ class NoteRule:
     mark: str = ""
 
 
-def _by_rules(rules: Iterable[NoteRule], shown: Sequence[Any], options: Options) -> Iterator[Note]:
+def _apply_rules(
+    rules: Iterable[NoteRule], shown: Sequence[Any], options: Options
+) -> Iterator[Note]:
     for rule in rules:
         some = [each for each in shown if rule.of(each)]
         fields = rule.fields(some, shown, options) if some else None
@@ -55,8 +57,8 @@ def _by_rules(rules: Iterable[NoteRule], shown: Sequence[Any], options: Options)
 def of_times(
     shown: Sequence[Times], options: Options, unmatched: Sequence[str], *, has_mean: bool
 ) -> Iterator[Note]:
-    """Yield the footnotes of times, each once however many benchmarks it concerns."""
-    yield from _by_rules(_OF_CLAIMS, shown, options)
+    """Yield the footnotes of times, each once however many rows it concerns."""
+    yield from _apply_rules(_OF_CLAIMS, shown, options)
     flagged: dict[tuple[str, str], list[Times]] = {}
     for each in shown:
         for flag in each.contrast.flags:
@@ -64,7 +66,7 @@ def of_times(
                 flagged.setdefault((flag.code, flag.message), []).append(each)
     for (code, message), some in flagged.items():
         yield Note(code, f"{names_of(some)}: {message}.")
-    yield from _by_rules(_OF_POWER, shown, options)
+    yield from _apply_rules(_OF_POWER, shown, options)
     if unmatched:
         mean = wording("unmatched.mean") if has_mean else ""
         yield note("unmatched", names=unmatched, mean=mean)
@@ -81,7 +83,7 @@ _FLAGS = frozenset((
 _STEADY = 0.03
 
 
-def _tests(
+def _tests_fields(
     some: Sequence[Times], shown: Sequence[Times], options: Options, *, fdr: bool
 ) -> Fields | None:
     if len(some) < 2 or options.fdr != fdr:
@@ -91,7 +93,7 @@ def _tests(
     return {"tests": tests, "alone": why}
 
 
-def _sequential(some: Sequence[Times], _: object, options: Options) -> Fields | None:
+def _sequential_fields(some: Sequence[Times], _: object, options: Options) -> Fields | None:
     if options.max_runs is None:
         return None
     widths = []
@@ -105,7 +107,7 @@ def _sequential(some: Sequence[Times], _: object, options: Options) -> Fields | 
     return {"first": FIRST_LOOK, "most": options.max_runs, "wider": wider}
 
 
-def _undecided(some: Sequence[Times], _: object, options: Options) -> Fields:
+def _undecided_fields(some: Sequence[Times], _: object, options: Options) -> Fields:
     by_design = [s for s in some if s.row.why]
     meanings = []
     if len(by_design) < len(some):
@@ -117,7 +119,7 @@ def _undecided(some: Sequence[Times], _: object, options: Options) -> Fields:
     return {"meanings": ", or ".join(meanings), "more": wording("undecided.looks") if more else ""}
 
 
-def _constant_epochs(some: Sequence[Times], _: object, __: Options) -> Fields:
+def _epochs_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
     unlogged = [s for s in some if any(flag.code == "unknown_epochs" for flag in s.contrast.flags)]
     intervals = []
     for s in some:
@@ -136,21 +138,21 @@ def _constant_epochs(some: Sequence[Times], _: object, __: Options) -> Fields:
     return {"parts": " ".join(parts)}
 
 
-def _stragglers(some: Sequence[Times], _: object, options: Options) -> Fields:
+def _straggler_fields(some: Sequence[Times], _: object, options: Options) -> Fields:
     reasons = [
         f"{s.name}: {units.join_names([flag.message for flag in s.contrast.speedup.doubts])}"
         for s in some
         if s.contrast.speedup
     ]
     much = "long" if some[0].contrast.axis.is_time else "much"
-    return {"reasons": reasons, "much": much, "most": _most_failures(some, options)}
+    return {"reasons": reasons, "much": much, "most": _failure_bound_text(some, options)}
 
 
 def _stragglers_matter(s: Times) -> bool:
     return s.marked and "no_stragglers" in s.row.conditions
 
 
-def _most_failures(some: Sequence[Times], options: Options) -> str:
+def _failure_bound_text(some: Sequence[Times], options: Options) -> str:
     """Return the largest share of runs that may fail, by how many of them reached."""
     shares = {
         (side.n_reached, side.n): side.straggler_share(options.confidence)
@@ -166,7 +168,7 @@ def _most_failures(some: Sequence[Times], options: Options) -> str:
     return f"{bounds[0]} to {bounds[-1]}" if len(bounds) > 2 else " or ".join(bounds)
 
 
-def _failures(some: Sequence[Times], shown: Sequence[Times], _: Options) -> Fields:
+def _failed_runs(some: Sequence[Times], shown: Sequence[Times], _: Options) -> Fields:
     axis = shown[0].contrast.axis
     number, what = ("speedup", "times") if axis.is_time else ("number shown", axis.noun)
     each = []
@@ -179,7 +181,7 @@ def _failures(some: Sequence[Times], shown: Sequence[Times], _: Options) -> Fiel
     return {"number": number, "what": what, "each": each}
 
 
-def _no_success(some: Sequence[Times], _: object, __: Options) -> Fields:
+def _no_success_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
     axis = some[0].contrast.axis
     spent = [
         f"{name}: 0/{side.n} in {units.amount(float(side.outcomes.times.sum()), axis.unit)}"
@@ -190,14 +192,14 @@ def _no_success(some: Sequence[Times], _: object, __: Options) -> Fields:
     return {"spent": ", ".join(spent), "number": "speedup" if axis.is_time else "ratio"}
 
 
-def _unsteady(some: Sequence[Times], _: object, __: Options) -> Fields:
+def _unsteady_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
     axis, constant = some[0].contrast.axis, [s for s in some if CONSTANT in marks(s.contrast)]
     more = wording("unsteady.constant", names=names_of(constant)) if constant else ""
     return {"per_epoch": "time per epoch" if axis.is_time else axis.per_epoch, "more": more}
 
 
-def _exact_limit(some: Sequence[Times], _: object, options: Options) -> Fields | None:
-    """Return where even total separation could not survive the permutation test."""
+def _exact_limit_fields(some: Sequence[Times], _: object, options: Options) -> Fields | None:
+    """Return the groups too small for the permutation test ever to be significant."""
     alpha = round(1 - options.confidence, 12)
     if all(smallest_p(s.contrast.a.n, s.contrast.b.n) <= alpha for s in some):
         return None
@@ -205,7 +207,7 @@ def _exact_limit(some: Sequence[Times], _: object, options: Options) -> Fields |
     return {"runs": runs, "limit": f"{alpha:.3g}".removeprefix("0")}
 
 
-def _plans(some: Sequence[Times], _: object, __: Options) -> Fields:
+def _plan_fields(some: Sequence[Times], _: object, __: Options) -> Fields:
     texts, tests = [], 1
     for s in some:
         plan = s.contrast.plan
@@ -224,31 +226,31 @@ def _plans(some: Sequence[Times], _: object, __: Options) -> Fields:
 _OF_CLAIMS = (
     NoteRule("no_throughput", lambda s: s.contrast.axis.progress,
              lambda some, *_: {"to_target": some[0].contrast.axis.to_target}),
-    NoteRule("holm", lambda s: s.contrast.p_value is not None, partial(_tests, fdr=False)),
-    NoteRule("fdr", lambda s: s.contrast.p_value is not None, partial(_tests, fdr=True)),
+    NoteRule("holm", lambda s: s.contrast.p_value is not None, partial(_tests_fields, fdr=False)),
+    NoteRule("fdr", lambda s: s.contrast.p_value is not None, partial(_tests_fields, fdr=True)),
     NoteRule("geomean", lambda s: s.contrast.estimand == "geomean",
              lambda some, shown, _: {
                  "ratios": "speedups are ratios" if some[0].contrast.axis.is_time
                  else "ratios are those",
                  "where": "" if len(some) == len(shown) else ", where no run failed",
              }),
-    NoteRule("sequential", lambda _: True, _sequential),
-    NoteRule("undecided", lambda s: s.row.word is Verdict.UNDECIDED, _undecided),
+    NoteRule("sequential", lambda _: True, _sequential_fields),
+    NoteRule("undecided", lambda s: s.row.word is Verdict.UNDECIDED, _undecided_fields),
     NoteRule("constant_epochs", lambda s: CONSTANT in marks(s.contrast),
-             _constant_epochs, CONSTANT),
-    NoteRule("no_stragglers", _stragglers_matter, _stragglers, "‡"),
+             _epochs_fields, CONSTANT),
+    NoteRule("no_stragglers", _stragglers_matter, _straggler_fields, "‡"),
     NoteRule("assumption",  # of a claim without ‡ that assumes what so few runs cannot show
              lambda s: s.marked and s.row.word.decided and not _stragglers_matter(s)
              and side_of(1, s.row.robust_low, s.row.robust_high) == 0,
-             lambda some, _, options: {"most": _most_failures(some, options)}),
-    NoteRule("failed_runs.compare", lambda s: s.contrast.estimand == "ert", _failures, FAILED),
+             lambda some, _, options: {"most": _failure_bound_text(some, options)}),
+    NoteRule("failed_runs.compare", lambda s: s.contrast.estimand == "ert", _failed_runs, FAILED),
     NoteRule("no_target.compare",
              lambda s: s.contrast.estimand == "fraction" and s.row.target_value is None
              and not (s.row.reached_a or s.row.reached_b)),
     NoteRule("no_success",
              lambda s: s.contrast.estimand == "fraction"
              and not (s.row.reached_a and s.row.reached_b),
-             _no_success),
+             _no_success_fields),
     NoteRule("same_convergence", lambda s: s.contrast.estimand == "throughput",
              lambda some, *_: {"tests": ", ".join(
                  f"{s.name} {units.p_text(s.contrast.epochs_p)}" for s in some)}),
@@ -259,24 +261,24 @@ _OF_CLAIMS = (
              lambda s: s.contrast.parts is not None and any(
                  cv is not None and cv > _STEADY
                  for cv in (s.contrast.parts.cv_epoch_time_a, s.contrast.parts.cv_epoch_time_b)),
-             _unsteady),
+             _unsteady_fields),
 )  # fmt: skip
 _OF_POWER = (
-    NoteRule("few_runs", lambda s: s.contrast.p_permutation is not None, _exact_limit),
+    NoteRule("few_runs", lambda s: s.contrast.p_permutation is not None, _exact_limit_fields),
     NoteRule("power",
              lambda s: s.contrast.plan and s.contrast.plan.detectable is not None
              and s.row.word is Verdict.UNDECIDED,
-             _plans),
+             _plan_fields),
 )  # fmt: skip
 
 
 def of_qualities(
     shown: Sequence[Qualities], budget: Budget, margin: float | None, options: Options
 ) -> Iterator[Note]:
-    """Yield what must be known of the rows, each after its name where there are several."""
+    """Yield the footnotes of qualities, each with the row's name if there are several."""
     named = [(f"{s.name}: " if len(shown) > 1 else "", s.contrast) for s in shown]
     if budget.amount is None:
-        yield from _lengths(named)
+        yield from _length_notes(named)
     for name, contrast in named:
         if (gap := contrast.difference) is not None:
             yield from (Note(flag.code, f"{name}{flag.message}.") for flag in gap.flags)
@@ -298,8 +300,8 @@ def of_qualities(
         yield note("best_of")
 
 
-def _lengths(named: Sequence[tuple[str, QualityComparison]]) -> Iterator[Note]:
-    """Yield where runs did not end at one length, and where the sides ended at different ones."""
+def _length_notes(named: Sequence[tuple[str, QualityComparison]]) -> Iterator[Note]:
+    """Yield notes where runs ended at different lengths."""
     apart = [
         wording(
             "ends_differ.side",
@@ -332,7 +334,7 @@ def _lengths(named: Sequence[tuple[str, QualityComparison]]) -> Iterator[Note]:
 def fixed_length(
     baseline: Side, other: Side, pairs: Sequence[Pair], names: Sequence[str]
 ) -> Iterator[Note]:
-    """Yield for pairs whose runs all had one length that qualities can be compared there.
+    """Yield notes that pairs whose runs all had one length can be compared in quality.
 
     Who fixes the steps asks what quality they give. Read as times to a target, runs that end a
     little short of it are failures, and their whole time is paid for nothing.

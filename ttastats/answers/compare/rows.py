@@ -107,7 +107,7 @@ class _AnyRow(Row, frozen=True, kw_only=True):
 
     @property
     def carried(self) -> str:
-        """Return what a claim carries by its design (`setups pooled`); empty without a claim."""
+        """Return the conditions of a claim by design (`setups pooled`); empty without a claim."""
         return findings.words(self.get("conditions")) if self.word.decided else ""
 
 
@@ -284,7 +284,7 @@ def of_times(
     options: Options,
     entries: Sequence[Entry] | None = None,
 ) -> TimesRow:
-    """Return the row of a comparison of times, with the noise of earlier `entries` if any."""
+    """Return the row of a comparison of times, with the noise of earlier entries if any."""
     speedup, plan, parts = contrast.speedup, contrast.plan, contrast.parts
     ratio = speedup.ratio if speedup else None
     one_sided: tuple[Number, Number] = (None, None)
@@ -292,7 +292,7 @@ def of_times(
         level = equivalence_confidence(speedup.ratio.confidence)
         one_sided = speedup.limits(level, epochs=True) or one_sided
     shifts = speedup.epoch_shifts if speedup else (0.0, 0.0)
-    common = _common(contrast, pair, labels, by, lost)
+    common = _common_keys(contrast, pair, labels, by, lost)
     setup: dict[str, Any] = {name: setups.common(pair.a, pair.b, name) for name in setups.COLUMNS}
     common["keys"] |= {name: value for name, value in setup.items() if name in common["keys"]}
     targets = pl.concat(
@@ -311,7 +311,7 @@ def of_times(
     codes = (*pair.flags, *(flag.code for flag in contrast.flags), *lost.flags)
     return TimesRow(
         **common,
-        **_of_sides(
+        **_side_keys(
             lambda side: {
                 "n_{}": side.n,
                 "reached_{}": side.n_reached,
@@ -326,10 +326,10 @@ def of_times(
             contrast.b,
         ),
         estimand=contrast.estimand,
-        **_limits("speedup", ratio),
+        **_interval_keys("speedup", ratio),
         time_saved=time_saved(ratio.estimate) if ratio and ratio.estimate else None,
-        **(_allowing("epoch_safe", speedup) if speedup and speedup.unseen_epochs else {}),
-        **(_allowing("robust", speedup, stragglers=True) if speedup else {}),
+        **(_allowance_keys("epoch_safe", speedup) if speedup and speedup.unseen_epochs else {}),
+        **(_allowance_keys("robust", speedup, stragglers=True) if speedup else {}),
         non_inferiority_low=one_sided[0],
         inferiority_high=one_sided[1],
         planning_cv=plan.cv if plan else None,
@@ -338,9 +338,9 @@ def of_times(
         p_value=contrast.p_value,
         p_permutation=contrast.p_permutation,
         progress_unit=contrast.progress_unit,
-        **_limits("throughput_speedup", parts.throughput if parts else None, "throughput"),
-        **_limits("epochs_ratio", parts.progress if parts else None, "epochs"),
-        **_limits("reached_difference", contrast.fraction),
+        **_interval_keys("throughput_speedup", parts.throughput if parts else None, "throughput"),
+        **_interval_keys("epochs_ratio", parts.progress if parts else None, "epochs"),
+        **_interval_keys("reached_difference", contrast.fraction),
         p_reached=contrast.fraction_p,
         prob_b_faster=contrast.wins.estimate if contrast.wins else None,
         other_mean_ratio=contrast.other_mean.estimate if contrast.other_mean else None,
@@ -374,11 +374,11 @@ def of_qualities(
     if limits is not None and all(map(math.isfinite, limits)):
         worse_by = sorted(-end if contrast.higher_is_better else end for end in limits)
     return QualitiesRow(
-        **_common(contrast, pair, labels, by, lost),
+        **_common_keys(contrast, pair, labels, by, lost),
         at=str(budget),
         metric=contrast.metric,
         higher_is_better=contrast.higher_is_better,
-        **_of_sides(
+        **_side_keys(
             lambda side: {
                 "n_{}": side.n,
                 "missing_{}": side.missing,
@@ -391,14 +391,14 @@ def of_qualities(
             contrast.a,
             contrast.b,
         ),
-        **_limits("difference", gap),
+        **_interval_keys("difference", gap),
         worse_by_low=worse_by[0],
         worse_by_high=worse_by[1],
         p_value=gap.p_value if gap else None,
         verdict=contrast.verdict.word.value,
         why=contrast.verdict.why or None,
         runs_needed=gap.runs_needed if gap else None,
-        **_limits("speedup", ratio),
+        **_interval_keys("speedup", ratio),
         p_speedup=ratio.p_value if ratio else None,
         conditions=list(contrast.verdict.conditions),
         flags=[
@@ -410,14 +410,14 @@ def of_qualities(
     )
 
 
-def _common(
+def _common_keys(
     contrast: Comparison | QualityComparison,
     pair: Pair,
     labels: tuple[str, str],
     by: Sequence[str],
     lost: BothSides,
 ) -> dict[str, Any]:
-    """Return what is known of times and of qualities by the same rules."""
+    """Return the keys common to rows of times and of qualities."""
     return {
         "keys": {name: contrast.keys.get(name) for name in row_keys(by)},
         "a": labels[0],
@@ -430,7 +430,7 @@ def _common(
     }
 
 
-def _of_sides(numbers: Callable[[Any], Mapping[str, Any]], a: object, b: object) -> dict[str, Any]:
+def _side_keys(numbers: Callable[[Any], Mapping[str, Any]], a: object, b: object) -> dict[str, Any]:
     return {
         key.format(name): value
         for name, side in (("a", a), ("b", b))
@@ -438,18 +438,18 @@ def _of_sides(numbers: Callable[[Any], Mapping[str, Any]], a: object, b: object)
     }
 
 
-def _limits(
+def _interval_keys(
     name: str, interval: Ratio | Difference | MeanDifference | None, stem: str = ""
 ) -> dict[str, Any]:
-    """Return an estimate and the limits of its interval, under the name of the interval."""
+    """Return an estimate and the limits of its interval as keys."""
     if interval is None:
         return {}
     stem = stem or name
     return {name: interval.estimate, f"{stem}_low": interval.low, f"{stem}_high": interval.high}
 
 
-def _allowing(name: str, speedup: Speedup, *, stragglers: bool = False) -> dict[str, Any]:
-    """Return the interval that allows for unseen epochs and more, if anything bounds it."""
+def _allowance_keys(name: str, speedup: Speedup, *, stragglers: bool = False) -> dict[str, Any]:
+    """Return the interval widened for unseen epochs and stragglers as keys."""
     limits = speedup.limits(speedup.ratio.confidence, epochs=True, stragglers=stragglers)
     if limits is None or not math.isfinite(limits[1]):
         return {}
@@ -457,7 +457,7 @@ def _allowing(name: str, speedup: Speedup, *, stragglers: bool = False) -> dict[
 
 
 def verdict_numbers(verdict: Decision) -> dict[str, Any]:
-    """Return what rows for programs tell of a verdict on times."""
+    """Return the keys of a verdict on times."""
     return {
         "verdict": verdict.word.value,
         "dagger": verdict.assumes_constant_epochs,

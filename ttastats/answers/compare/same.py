@@ -29,12 +29,12 @@ def sessions(
     by: Sequence[str],
     confidence: float,
 ) -> list[SameKeys]:
-    """Return what the sets of each row's group say of sessions.
+    """Return the keys on variation between sessions for each row.
 
     Of times in shares of the time, of qualities in the unit of the metric. The sets of a group are
     judged together: the baseline's, and each that is held against it.
     """
-    pairs = [_sets(contrast, row) for contrast, row in zip(contrasts, rows, strict=True)]
+    pairs = [_row_sets(contrast, row) for contrast, row in zip(contrasts, rows, strict=True)]
     groups: dict[tuple[Any, ...], list[Set]] = {}
     keys = [tuple(row.get(name) for name in by) for row in rows]
     for key, pair in zip(keys, pairs, strict=True):
@@ -58,7 +58,7 @@ def sessions(
     return made
 
 
-def _sets(contrast: Any, row: CompareRow) -> tuple[Set, Set] | None:
+def _row_sets(contrast: Any, row: CompareRow) -> tuple[Set, Set] | None:
     if isinstance(row, TimesRow):
         sides = [
             Set(math.log(side.term.estimate), side.term.variance, side.term.df)
@@ -76,7 +76,7 @@ def _sets(contrast: Any, row: CompareRow) -> tuple[Set, Set] | None:
 
 
 def of_one_setup(report: Report, confidence: float) -> Report:
-    """Return a comparison in the words of one setup: `apart`, or no difference shown."""
+    """Return a comparison of one setup with itself in words such as `apart`."""
     every = rows_of(report)
     apart = [row.word.directed for row in every]
     words, tables = iter(every), []
@@ -105,12 +105,12 @@ def of_one_setup(report: Report, confidence: float) -> Report:
             "The difference is significant although the setup is the same: the machine or the "
             "session differs."
         )
-    text += _of_sessions(rows, report.by)
+    text += _session_sentences(rows, report.by)
     return replace(report, records=rows, tables=tuple(tables), sentence=" ".join(text))
 
 
-def _of_sessions(rows: Sequence[CompareRow], by: Sequence[str]) -> Iterator[str]:
-    """Yield once for each group how much sessions vary, and what that leaves to be claimed."""
+def _session_sentences(rows: Sequence[CompareRow], by: Sequence[str]) -> Iterator[str]:
+    """Yield for each group how much sessions vary, and what difference can be claimed."""
     groups = dict(zip(row_names(rows, by), rows, strict=True))
     for name, row in groups.items():
         same = row.same

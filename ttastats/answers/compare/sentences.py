@@ -32,7 +32,7 @@ CONDITIONS: dict[Assumption, str] = {
 
 
 def claim(word: Verdict, a: str, b: str, axis: Axis | None = None, factor: str = "") -> str:
-    """Return what a verdict says of B, on the axis of times or of values; no full stop."""
+    """Return what a verdict says of B, without a full stop."""
     if word.directed:
         does = f"is {word}"
         if axis:
@@ -44,7 +44,7 @@ def claim(word: Verdict, a: str, b: str, axis: Axis | None = None, factor: str =
 
 
 def finding(row: TimesRow, a: str, b: str, confidence: float, on: str = "") -> str:
-    """Return which side is faster, by how much, and how sure that is; no full stop.
+    """Return which side is faster, by how much, and how sure that is, without a full stop.
 
     `a` and `b` are what the sides are called; `on` names what they are compared on.
     """
@@ -58,18 +58,18 @@ def finding(row: TimesRow, a: str, b: str, confidence: float, on: str = "") -> s
     span = f"{axis.ratio} {units.factor(ratio)} ({interval} {units.factor_range(low, high)}{p})"
     if word is Verdict.SAME:
         margin = axis.claim(row.claim or "")
-        return f"{claim(word, a, b, axis)}{where} ({margin}; {span}){_condition(row)}"
+        return f"{claim(word, a, b, axis)}{where} ({margin}; {span}){_condition_text(row)}"
     if word is Verdict.UNDECIDED:
         why = f" ({row.why})" if row.why else ""
         faster = claim(Verdict.FASTER, a, b, axis)
         return f"whether {faster}{where} is undecided{why}: {span}"
     factor, limits = factor_of(word, axis, ratio, low, high)
     text = claim(word, a, b, axis, factor)
-    return f"{text}{where} ({interval} {limits}{p}){_condition(row)}"
+    return f"{text}{where} ({interval} {limits}{p}){_condition_text(row)}"
 
 
-def _condition(row: TimesRow) -> str:
-    """Return `, in these sessions, if no further run fails`; nothing if a claim holds as it is."""
+def _condition_text(row: TimesRow) -> str:
+    """Return `, in these sessions, if no further run fails`, or an empty text."""
     conditions = [text for name, text in CONDITIONS.items() if name in row.conditions]
     by_design = f", {row.carried}" if row.carried else ""
     comma = "," if by_design and conditions else ""
@@ -77,7 +77,7 @@ def _condition(row: TimesRow) -> str:
 
 
 def factor_of(word: Verdict, axis: Axis, ratio: float, low: float, high: float) -> tuple[str, str]:
-    """Return a speedup and its interval as of the faster or the slower: 1.74×, 2.3%.
+    """Return a speedup and its interval from the view of the faster side: 1.74×, 2.3%.
 
     What is faster does more in the same time; what needs fewer steps saves a share of them.
     """
@@ -91,12 +91,12 @@ def factor_of(word: Verdict, axis: Axis, ratio: float, low: float, high: float) 
 
 
 def p_text(row: CompareRow, pattern: str) -> str:
-    """Return the adjusted p in a pattern, as `p < .001`; nothing where there is none."""
+    """Return the adjusted p filled into a pattern; empty if there is none."""
     return "" if row.p_adjusted is None else pattern.format(units.p_text(row.p_adjusted))
 
 
 def is_alone(row: TimesRow, tests: int, confidence: float) -> bool:
-    """Return whether a row is undecided by its adjusted p alone, beside an interval without 1."""
+    """Return whether a row is undecided by its adjusted p, although its interval excludes 1."""
     low, high, p, adjusted = row.speedup_low, row.speedup_high, row.p_value, row.p_adjusted
     if row.word is not Verdict.UNDECIDED or tests < 2 or p is None or adjusted is None:
         return False
@@ -110,7 +110,7 @@ def names_of(shown: Iterable[Times]) -> str:
 
 
 def by_reason(shown: Iterable[Times]) -> str:
-    """Return why comparisons have no verdict or none by design, with their names."""
+    """Return the reasons why comparisons have no verdict, with their names."""
     reasons: dict[str, list[Times]] = {}
     for each in shown:
         verdict = each.contrast.verdict
@@ -119,7 +119,7 @@ def by_reason(shown: Iterable[Times]) -> str:
 
 
 def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
-    """Return what a person would say of a whole table; `a` and `b` name the sides."""
+    """Return the sentence on a table of times; `a` and `b` name the sides."""
     decided = [finding(s.row, a, b, confidence, on=s.name) for s in shown if s.row.word.decided]
     undecided = [s for s in shown if s.row.word is Verdict.UNDECIDED]
     others = len(undecided)
@@ -131,7 +131,7 @@ def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
         if others > 1:
             text = f"None of the {others} comparisons is decided."
         speeds, epochs = (
-            [_direction(s, part) for s in shown] for part in ("throughput", "progress")
+            [_part_direction(s, part) for s in shown] for part in ("throughput", "progress")
         )
         if all(speeds) and not any(epochs):
             text += (
@@ -145,8 +145,8 @@ def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
     return text.strip()
 
 
-def _direction(s: Times, name: str) -> int:
-    """Return which way a part of a speedup is shown to lie from 1; 0 for neither."""
+def _part_direction(s: Times, name: str) -> int:
+    """Return 1 or -1 if a part of a speedup is shown to lie above or below 1, else 0."""
     if s.contrast.parts is None or s.contrast.estimand == "ert":
         return 0
     part = getattr(s.contrast.parts, name)
@@ -154,7 +154,7 @@ def _direction(s: Times, name: str) -> int:
 
 
 def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: Options) -> str:
-    """Return what became of one benchmark at a budget."""
+    """Return the sentence on one benchmark at a budget."""
     (a, b), contrast, row, gap = sides, s.contrast, s.row, s.contrast.difference
     about = f"{row.metric or 'quality'} {budget}"
     about = about if s.name == "these runs" else f"{s.name}, {about}"
@@ -174,7 +174,7 @@ def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: 
         why = f"; {units.runs_needed(gap.runs_needed or 0)}"
     p = "" if gap.p_value is None else f", {units.p_text(row.p_adjusted or gap.p_value)}"
     text = f"{about}: {text} (B − A = {difference(contrast)}{p}){why}."
-    return " ".join(filter(None, (text, _spent(row, a, b))))
+    return " ".join(filter(None, (text, _cost_text(row, a, b))))
 
 
 _WHY = {
@@ -184,8 +184,8 @@ _WHY = {
 }
 
 
-def _spent(row: QualitiesRow, a: str, b: str) -> str:
-    """Return what both sides took up to a budget; empty where their logs do not tell."""
+def _cost_text(row: QualitiesRow, a: str, b: str) -> str:
+    """Return what both sides took up to a budget; empty if unknown."""
     if row.speedup is None:
         return ""
     of_a, of_b = (
@@ -195,7 +195,7 @@ def _spent(row: QualitiesRow, a: str, b: str) -> str:
 
 
 def conclusions(report: Report, *, confidence: float = 0.95) -> tuple[Conclusion, ...]:
-    """Return what each row of a comparison comes to, in the order of the rows.
+    """Return the conclusion of each row of a comparison, in order.
 
     `confidence` is that of the intervals the report was made with.
     """
@@ -203,18 +203,18 @@ def conclusions(report: Report, *, confidence: float = 0.95) -> tuple[Conclusion
     tests = sum(row.p_adjusted is not None for row in rows)
     several = len({row.b for row in rows}) > 1
     return tuple(
-        _conclusion(row, f"{name}: {row.b}" if several else name, tests, confidence)
+        _make_conclusion(row, f"{name}: {row.b}" if several else name, tests, confidence)
         for name, row in zip(row_names(rows, report.by), rows, strict=True)
     )
 
 
-def _conclusion(row: CompareRow, about: str, tests: int, confidence: float) -> Conclusion:
+def _make_conclusion(row: CompareRow, about: str, tests: int, confidence: float) -> Conclusion:
     word, tone = row.word.label, row.word.tone
     if row.carried:
         word = f"{word}, {row.carried}"
         tone = "bad" if findings.POOLED in row.conditions else tone
     if isinstance(row, QualitiesRow):
-        more = _spent(row, row.a, row.b)
+        more = _cost_text(row, row.a, row.b)
         return Conclusion(about, word, _quality_finding(row, confidence), more, row.benchmark, tone)
     sentence = finding(row, row.a, row.b, confidence) + "."
     if not row.word.decided:  # others begin with a side's name
@@ -228,7 +228,7 @@ def _conclusion(row: CompareRow, about: str, tests: int, confidence: float) -> C
     plan, needed = "", row.runs_needed or 0
     if row.word is Verdict.UNDECIDED and needed > min(row.n_a, row.n_b):
         plan = f"{units.runs_needed(needed)}."
-    more = " ".join(filter(None, (alone, plan, _parts(row), _failures(row))))
+    more = " ".join(filter(None, (alone, plan, _parts_text(row), _failures_text(row))))
     return Conclusion(about, word, sentence, more, row.benchmark, tone)
 
 
@@ -245,8 +245,8 @@ def _quality_finding(row: QualitiesRow, confidence: float) -> str:
     return f"{claim(row.word, a, b)} in {what}{why} ({gap})."
 
 
-def _parts(row: TimesRow) -> str:
-    """Return how a speedup comes of throughput and of epochs to the target."""
+def _parts_text(row: TimesRow) -> str:
+    """Return how a speedup results from throughput and epochs to the target."""
     throughput, epochs = row.throughput_speedup, row.epochs_ratio
     if not throughput or not epochs:
         return ""
@@ -261,8 +261,8 @@ def _parts(row: TimesRow) -> str:
     return f"{first}, and it needs {units.factor(1 / epochs, low, high)} as many {unit}."
 
 
-def _failures(row: TimesRow) -> str:
-    """Return how many runs reached the target, where not all did."""
+def _failures_text(row: TimesRow) -> str:
+    """Return how many runs reached the target, if not all did."""
     if row.reached_a == row.n_a and row.reached_b == row.n_b:
         return ""
     of_a = f"{row.reached_a:,} of {units.plural(row.n_a, 'run')} of {row.a}"

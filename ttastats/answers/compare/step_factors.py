@@ -61,7 +61,7 @@ class Explained:
     whole: Sequence[Factor] = ()
 
     def numbers(self) -> Row:
-        """Return the keys of a row for programs, each after the name of its part."""
+        """Return the keys of a row, each with the name of its part in front."""
         named = [*zip(("step", "rest"), self.whole, strict=False)]
         named += [(row.name.replace(" ", "_"), row) for row in self.parts]
         return Row(
@@ -74,7 +74,7 @@ class Explained:
         )
 
     def sentence(self) -> str:
-        """Return what most of the throughput came from."""
+        """Return where most of the throughput came from."""
         if not self.whole:
             return ""
         *_, left, runs = self.whole
@@ -88,7 +88,7 @@ class Explained:
         return f"Of the throughput's {ratio}, on a log scale: {text}."
 
     def tables(self, confidence: float) -> Iterator[Table]:
-        """Yield the table for people, if there is one."""
+        """Yield the table of factors, if there is one."""
         if self.whole:
             columns: list[fields.Field[Factor]] = [
                 fields.Field(Column("part of a step", names=True), lambda row: Text(row.name)),
@@ -109,16 +109,16 @@ class Explained:
 def explained(
     comparison: Comparison, pair: Pair, profiles: Sequence[pl.DataFrame], confidence: float
 ) -> Explained:
-    """Return what accounts for the throughput; `profiles` are rows of A and of B."""
+    """Return which parts of a step explain the throughput; `profiles` are rows of A and B."""
     runs = (pair.a, pair.b)
-    fit = _fit(profiles, runs)
+    fit = _mismatch_notes(profiles, runs)
     why, axis = comparison.parts, comparison.axis
     throughput = why.throughput if why and axis.unit == "seconds" else None
     if throughput is None or not throughput.estimate:
         return Explained([note("unexplained"), *fit])
     # The samples of a step of each side's profile, or of its runs, if both are known.
     samples: _Both = [
-        answers.samples_per_step(rows) or _batch_size(ran)
+        answers.samples_per_step(rows) or _samples_per_step(ran)
         for rows, ran in zip(profiles, runs, strict=True)
     ]
     if comparison.progress_unit == "steps" or not all(samples):
@@ -131,21 +131,21 @@ def explained(
     *ratios, step = sum_factors(*per_sample, confidence=confidence)
     means = [side.mean(axis=0).tolist() for side in sides]
     parts = [
-        _row(name, seconds, ratio, throughput)
+        _factor_row(name, seconds, ratio, throughput)
         for name, ratio, *seconds in zip(names, ratios, *means, strict=True)
         if any(seconds)
     ]
     parts.sort(key=lambda row: -abs(log(row.factor or 1.0)))
     taken = [
-        _of_runs(side, ran, comparison.progress_unit, size)
+        _step_seconds_of_runs(side, ran, comparison.progress_unit, size)
         for side, ran, size in zip((comparison.a, comparison.b), runs, samples, strict=True)
     ]
     whole = (
-        _row(_STEP, [sum(side) for side in means], step, throughput),
-        _row(_REST, (None, None), remaining_factor(throughput, step), throughput),
-        _row(_RUNS, taken, throughput, throughput),
+        _factor_row(_STEP, [sum(side) for side in means], step, throughput),
+        _factor_row(_REST, (None, None), remaining_factor(throughput, step), throughput),
+        _factor_row(_RUNS, taken, throughput, throughput),
     )
-    notes = [*_notes(step, samples, whole)]
+    notes = [*_factor_notes(step, samples, whole)]
     clocks = pl.concat(
         [answers.measure_rows(rows, "uninstrumented_step_seconds")["text"] for rows in profiles]
     )
@@ -154,8 +154,8 @@ def explained(
     return Explained([*notes, *fit], parts, whole)
 
 
-def _row(name: str, seconds: _Both, factor: Ratio, throughput: Ratio) -> Factor:
-    """Return the row of a factor; it has a share where the throughput is shown to differ."""
+def _factor_row(name: str, seconds: _Both, factor: Ratio, throughput: Ratio) -> Factor:
+    """Return the row of a factor, with a share if the throughput is shown to differ."""
     share = None
     if factor.estimate and throughput.estimate and throughput.low and throughput.high:
         decided = throughput.low > 1 or throughput.high < 1
@@ -164,10 +164,10 @@ def _row(name: str, seconds: _Both, factor: Ratio, throughput: Ratio) -> Factor:
     return Factor(name, a, b, factor.estimate, factor.low, factor.high, share)
 
 
-def _of_runs(
+def _step_seconds_of_runs(
     side: SideNumbers, runs: pl.DataFrame, unit: str | None, samples: float | None
 ) -> float | None:
-    """Return what as many samples as a step of the profile has took in the runs."""
+    """Return the time the runs took for the samples of one profiled step."""
     if side.progress is None:
         return None
     mean = float(np.mean(side.times / side.progress))
@@ -179,8 +179,8 @@ def _of_runs(
     return mean * samples / (sizes[0] if unit == "epochs" else 1)
 
 
-def _notes(step: Ratio, samples: _Both, whole: Sequence[Factor]) -> Iterator[Note]:
-    """Yield what the factors are, and by how much steps of the runs are not those of profiles."""
+def _factor_notes(step: Ratio, samples: _Both, whole: Sequence[Factor]) -> Iterator[Note]:
+    """Yield notes on the factors and on how the profiled steps differ from those of the runs."""
     known = step.low is not None
     intervals = (
         wording("factors.some", a=step.n_a, b=step.n_b) if known else wording("factors.none")
@@ -203,8 +203,10 @@ def _notes(step: Ratio, samples: _Both, whole: Sequence[Factor]) -> Iterator[Not
         yield note("step_lengths", steps=steps)
 
 
-def _fit(profiles: Sequence[pl.DataFrame], runs: Sequence[pl.DataFrame]) -> Iterator[Note]:
-    """Yield of each side where its profiles and its runs do not belong together, if known."""
+def _mismatch_notes(
+    profiles: Sequence[pl.DataFrame], runs: Sequence[pl.DataFrame]
+) -> Iterator[Note]:
+    """Yield notes where the profiles of a side do not match its runs."""
     for side, rows, ran in zip("AB", profiles, runs, strict=True):
         differ = []
         # Names of workloads are those that the trainer has, not scripts and traces.
@@ -214,25 +216,25 @@ def _fit(profiles: Sequence[pl.DataFrame], runs: Sequence[pl.DataFrame]) -> Iter
         work, tasks = (set(names.drop_nulls()) for names in (recorded["source"], ran["benchmark"]))
         if work - tasks:
             differ.append(f"the profile is of {_all(work)}, the runs of {_all(tasks)}")
-        profiled, batch = answers.samples_per_step(rows), _batch_size(ran)
+        profiled, batch = answers.samples_per_step(rows), _samples_per_step(ran)
         if profiled is not None and batch is not None and profiled != batch:
             differ.append(
                 f"a step of the profile has {profiled:,.0f} samples, one of the runs {batch:,.0f}"
             )
-        if device := _device(rows, ran):
+        if device := _mismatch_text(rows, ran):
             differ.append(device)
         if differ:
             yield note("profile_of_others", side=side, differ=differ)
 
 
-def _batch_size(runs: pl.DataFrame) -> float | None:
-    """Return the samples of a step of runs, where all have as many."""
+def _samples_per_step(runs: pl.DataFrame) -> float | None:
+    """Return the samples of a step of runs, if all have as many."""
     sizes = runs["global_batch_size"].drop_nulls().unique()
     return float(sizes[0]) if sizes.len() == 1 else None
 
 
-def _device(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
-    """Compare models of devices (`A100`), and how many share a step."""
+def _mismatch_text(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
+    """Return how device models (`A100`) or worker numbers of profiles and runs differ."""
     profiled = set(answers.measure_rows(rows, "device_name")["text"].drop_nulls())
     ran = set(runs["hardware"].drop_nulls())
     # What tells a model has a digit, and is three letters or more long.

@@ -108,7 +108,7 @@ class Guessed:
             "",
         ]
         for place, kind in enumerate(self.kinds, start=1):
-            lines += [*_kind(place, kind), ""]
+            lines += [*_kind_lines(place, kind), ""]
         if self.left:
             number = sum(len(names) for _, names in self.left)
             lines.append(f"not recognised as logs: {units.plural(number, 'file')}")
@@ -120,7 +120,7 @@ class Guessed:
         return "\n".join(lines)
 
     def commands(self) -> Iterator[str]:
-        """Yield the commands that lead from here to a verdict."""
+        """Yield the commands from ingest to a verdict."""
         path = shlex.quote(escape_invisible(self.path))
         config = self.output or escape_invisible(str(Path(self.folder) / FILE))
         if self.config and self.output is None:
@@ -137,25 +137,25 @@ class Guessed:
         kind = max(self.kinds, key=lambda kind: (len(kind.counted.entries) > 1, len(kind.files)))
         if len(entries := kind.counted.names) > 1:
             a, b = (shlex.quote(f"entry={escape_invisible(name)}") for name in entries[:2])
-            yield f"ttastats compare {table} --a {a} --b {b}{_question(kind)}"
+            yield f"ttastats compare {table} --a {a} --b {b}{_question_for(kind)}"
         else:
-            yield f"ttastats summary {table}{_target(kind)}"
-            yield f"ttastats compare {table} OTHER.parquet{_question(kind)}  # of another setup"
+            yield f"ttastats summary {table}{_common_target(kind)}"
+            yield f"ttastats compare {table} OTHER.parquet{_question_for(kind)}  # of another setup"
 
 
-def _question(kind: Kind) -> str:
-    """Return which question the runs can answer: the time to a target, or the quality at the end.
+def _question_for(kind: Kind) -> str:
+    """Return which question the runs can answer: time to target, or quality at the end.
 
     Several benchmarks have no target in common.
     """
     one = len(kind.counted.benchmarks) <= 1 and not kind.counted.own_targets
-    target = _target(kind) if one and kind.counted.timed else ""
+    target = _common_target(kind) if one and kind.counted.timed else ""
     has_target = target or (kind.counted.own_targets and kind.counted.timed)
     return target if has_target else " --at-end"
 
 
-def _target(kind: Kind) -> str:
-    """Return a target that all runs meet at their end, where none is known.
+def _common_target(kind: Kind) -> str:
+    """Return a target that all runs meet at their end if none is known.
 
     It is rounded to three digits, so that the worst value still meets it.
     """
@@ -169,8 +169,8 @@ def _target(kind: Kind) -> str:
     return f" --target {shlex.quote(target)}"
 
 
-def _holds(kind: Kind) -> str:
-    """Return in a line how many runs, entries, seeds and evaluations there are, and the clock."""
+def _contents_line(kind: Kind) -> str:
+    """Return the numbers of runs, entries, seeds and evaluations, and the clock, as a line."""
     counted = kind.counted
     entries, number = _named(counted.names), len(counted.entries)
     parts = [
@@ -187,11 +187,11 @@ def _holds(kind: Kind) -> str:
     return "; ".join(parts)
 
 
-def _kind(place: int, kind: Kind) -> Iterator[str]:
+def _kind_lines(place: int, kind: Kind) -> Iterator[str]:
     yield f"{place}. {escape_invisible(kind.title)}"
     yield f"   {units.plural(len(kind.files), 'file')}: {_named(kind.files)}"
     nothing = "parts of runs that other files tell" if kind.counted.parts else "no run can be read"
-    yield f"   {_holds(kind) if kind.counted.runs else nothing}"
+    yield f"   {_contents_line(kind) if kind.counted.runs else nothing}"
     if kind.block:
         plain = [line for line in kind.block.splitlines() if not _DOUBT.match(line)]
         yield ""
@@ -208,7 +208,7 @@ def _kind(place: int, kind: Kind) -> Iterator[str]:
         yield f" ! and {len(kind.problems) - _PROBLEMS} more"
     if kind.runs:
         yield ""
-        yield from _table(kind.runs)
+        yield from _run_lines(kind.runs)
 
 
 #: A doubt that stands in the file; on the screen it follows the block.
@@ -226,8 +226,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _table(runs: Sequence[RunSeen]) -> Iterator[str]:
-    """Yield a line for each run; columns that say nothing are left out."""
+def _run_lines(runs: Sequence[RunSeen]) -> Iterator[str]:
+    """Yield a line for each run, without uninformative columns."""
     rows = []
     for run in runs:
         numbers = (

@@ -52,24 +52,24 @@ class _Table:
 
 
 def proposal(frame: pl.DataFrame) -> Proposal:
-    """Return the keys of a block for a table, or for what the lines of a log tell."""
+    """Return the proposed keys of a block for a table."""
     numeric = {name: numbers(frame[name]) for name in frame.columns}
     numeric = {name: column for name, column in numeric.items() if column.is_finite().any()}
-    table = _Table(frame, numeric, {key: _count(key, numeric) for key in COUNTS}, [])
-    keys: dict[str, Value] = {"metric": _metrics(table)}
-    runs = _runs(table)
+    table = _Table(frame, numeric, {key: _progress_column(key, numeric) for key in COUNTS}, [])
+    keys: dict[str, Value] = {"metric": _metric_columns(table)}
+    runs = _run_columns(table)
     if runs:
         keys["run"] = runs
         words = [name for name in runs if numbers(frame[name]).is_null().any()]
         named = [name for name in words if _plain(name) != "seed"]
         if named:
             keys["entry"] = named[0]
-    seconds = _seconds(table, runs)
+    seconds = _choose_clock(table, runs)
     if seconds is not None:
         keys["seconds"] = seconds
     for key, column in table.counts.items():
         if column is not None:
-            keys[key] = _progress(table, key, column)
+            keys[key] = _progress_value(table, key, column)
     return Proposal(keys, tuple(table.reasons))
 
 
@@ -104,7 +104,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
-def _metrics(table: _Table) -> tuple[str, ...]:
+def _metric_columns(table: _Table) -> tuple[str, ...]:
     numeric = table.numeric
     metrics = [name for name in names.guess_metrics(table.frame.columns) if name in numeric]
     says = "the name says it is an evaluation metric"
@@ -115,7 +115,7 @@ def _metrics(table: _Table) -> tuple[str, ...]:
         says = "the name does not say that it is an evaluation metric; is it?"
         doubt = says
     if not metrics:
-        metrics, doubt = _of_training(table)
+        metrics, doubt = _training_metrics(table)
     if not metrics:
         columns = join_names(table.frame.columns, 12)
         raise NoLogError(f"no column with numbers looks like a metric: {columns}")
@@ -142,20 +142,20 @@ def _metrics(table: _Table) -> tuple[str, ...]:
         reasons.append(Reason("metric", text, sure=False))
     if left_out:
         reasons.append(Reason("metric", f"not used: {join_names(left_out)}", sure=False))
-    reasons += _directions(metrics, numeric)
+    reasons += _direction_reasons(metrics, numeric)
     # A name that reads like a target is quoted.
     reads_like_a_target = re.compile(r"[<>=]|\s(?:higher|lower)$").search
     return tuple(f'"{name}"' if reads_like_a_target(name) else name for name in metrics)
 
 
 def rank(name: str) -> int:
-    """Put a quality before a loss, and what is validated before what is tested."""
+    """Return a sort key of metrics: qualities before losses, validation before test."""
     return 2 * (higher_is_better(name) is not True) + ("test" in name.lower())
 
 
-def _of_training(table: _Table) -> tuple[list[str], str]:
-    """Return what may do for a metric where nothing is evaluated."""
-    clocks = _clocks(table)
+def _training_metrics(table: _Table) -> tuple[list[str], str]:
+    """Return training metrics for a table without evaluations."""
+    clocks = _clock_candidates(table)
     other = {*table.counts.values(), *dict(clocks.own), *dict(clocks.stamps)}
     rest = [name for name in table.numeric if name not in other]
     known = [name for name in rest if higher_is_better(name) is not None]
@@ -173,7 +173,9 @@ def _of_training(table: _Table) -> tuple[list[str], str]:
     return [], ""
 
 
-def _directions(columns: Sequence[str], numeric: Mapping[str, pl.Series]) -> Iterator[Reason]:
+def _direction_reasons(
+    columns: Sequence[str], numeric: Mapping[str, pl.Series]
+) -> Iterator[Reason]:
     metrics = [Metric(name, higher_is_better(name), guessed=True) for name in columns]
     for problem in directions(metrics):
         yield Reason("metric", problem.message, problem.severity == "info")
@@ -185,14 +187,14 @@ def _directions(columns: Sequence[str], numeric: Mapping[str, pl.Series]) -> Ite
         yield Reason("metric", text, sure=False)
 
 
-def _count(key: str, numeric: Mapping[str, pl.Series]) -> str | None:
-    """Return the column that counts training: by the names read without a word, then by others."""
+def _progress_column(key: str, numeric: Mapping[str, pl.Series]) -> str | None:
+    """Return the column that counts training progress in a unit, or None."""
     others = (name for name in numeric if _plain(name) in COUNTS[key])
     return names.first_known(names.COUNTS[key], numeric) or next(others, None)
 
 
-def _progress(table: _Table, key: str, column: str) -> str:
-    """Return a count, with what to add where each row is an epoch and the first is called 0."""
+def _progress_value(table: _Table, key: str, column: str) -> str:
+    """Return a count with `+ 1` if each row is an epoch and the first is 0."""
     counts, values = table.counts, table.numeric[column]
     if column != key:
         table.reasons.append(Reason(key, f"read from {column}"))
@@ -213,8 +215,8 @@ class _Clocks:
     numbers: Mapping[str, pl.Series]
 
 
-def _clocks(table: _Table) -> _Clocks:
-    """Return what may be the clock: by names, then stamps by their look, then by words of time."""
+def _clock_candidates(table: _Table) -> _Clocks:
+    """Return the columns that may be the clock: by name, by form, or by words of time."""
     frame, numeric = table.frame, table.numeric
     own = [
         (name, names.UNITS[_CLOCKS[_plain(name)]])
@@ -240,7 +242,7 @@ def _clocks(table: _Table) -> _Clocks:
 
 
 def unit_of(name: str) -> str | None:
-    """Return the unit of a column that has a word of time in its name, and none of a part of it."""
+    """Return the unit of a column whose name has a word of time, or None."""
     words = set(_plain(name).split("_"))
     if not words & _TIME or words & _OF_A_PART:
         return None
@@ -279,7 +281,7 @@ _STAMP = re.compile(
 
 
 def form_of(cells: pl.Series) -> str | None:
-    """Return the form of stamps such as `2024-01-31 12:00:00,123` or `12:00:00`, or None."""
+    """Return the format of stamps such as `2024-01-31 12:00:00,123`, or None."""
     match = _STAMP.fullmatch("".join(texts(cells).drop_nulls().head(1)))
     if match is None or (match["zone"] and match["zone"] != "Z"):
         return None
@@ -289,16 +291,16 @@ def form_of(cells: pl.Series) -> str | None:
     return f"{date}%H:%M:%S{fraction}{'Z' if match['zone'] else ''}"
 
 
-def _seconds(table: _Table, runs: Sequence[str]) -> Value | None:
-    """Return the one clock that goes forward; an empty text says that there is none."""
-    clocks, epoch, reasons = _clocks(table), table.counts["epoch"], table.reasons
+def _choose_clock(table: _Table, runs: Sequence[str]) -> Value | None:
+    """Return the one clock that runs forward; an empty text means there is none."""
+    clocks, epoch, reasons = _clock_candidates(table), table.counts["epoch"], table.reasons
 
     def forward(those: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         return [
             (name, unit)
             for name, unit in those
             if name not in clocks.numbers
-            or _goes_forward(_steps(table, clocks.numbers[name], runs))
+            or _runs_forward(_differences(table, clocks.numbers[name], runs))
         ]
 
     parts = [(name, unit) for name, unit in clocks.own if name == names.OF_A_BAR]
@@ -328,7 +330,7 @@ def _seconds(table: _Table, runs: Sequence[str]) -> Value | None:
         return ""
     if clocks.own:
         name, unit = clocks.own[0]
-        if epoch and not runs and _by_one(table.frame[epoch], clocks.numbers[name]):
+        if epoch and not runs and _once_per_epoch(table.frame[epoch], clocks.numbers[name]):
             text = f"{name} does not increase: read as the time of each epoch, and added up"
             reasons.append(Reason("seconds", text, sure=False))
             return f"sum {name} {unit}"
@@ -345,28 +347,28 @@ def _seconds(table: _Table, runs: Sequence[str]) -> Value | None:
     return None
 
 
-def _by_one(epochs: pl.Series, seconds: pl.Series) -> bool:
-    """Return whether a time is told once for each epoch."""
+def _once_per_epoch(epochs: pl.Series, seconds: pl.Series) -> bool:
+    """Return whether a time is given once for each epoch."""
     known = numbers(epochs).forward_fill().filter(seconds.is_not_null())
     return len(known) > 1 and bool((known.diff().drop_nulls() == 1).all())
 
 
-def _goes_forward(steps: pl.Series) -> bool:
-    """Return whether steps are a clock's: seldom back, where a run begins, and mostly forward."""
+def _runs_forward(steps: pl.Series) -> bool:
+    """Return whether the steps are a clock's: mostly forward, back only between runs."""
     back, forward = (steps < 0).sum(), (steps > 0).sum()
     return back <= _MOST_BACK * len(steps) <= forward
 
 
-def _steps(table: _Table, values: pl.Series, runs: Sequence[str]) -> pl.Series:
-    """Return by how much a column rises from row to row within each run."""
+def _differences(table: _Table, values: pl.Series, runs: Sequence[str]) -> pl.Series:
+    """Return the difference of a column from row to row within each run."""
     keys = [texts(table.frame[name]).fill_null("").alias(f"r{at}") for at, name in enumerate(runs)]
     known = pl.DataFrame([values.alias("v"), *keys]).filter(pl.col("v").is_finite())
     rise = pl.col("v").diff()
     return known.select(rise.over([key.name for key in keys]) if keys else rise)["v"].drop_nulls()
 
 
-def _runs(table: _Table) -> tuple[str, ...]:
-    """Return the columns that tell runs apart: names, and a seed where it does what they do not."""
+def _run_columns(table: _Table) -> tuple[str, ...]:
+    """Return the columns that identify runs: names, and a seed if they do not suffice."""
     frame, counts = table.frame, table.counts
     varying = [
         name
@@ -385,7 +387,7 @@ def _runs(table: _Table) -> tuple[str, ...]:
     for choice in [seeds, *([name, *seeds] for name in named), [*named, *seeds]]:
         if not choice:
             continue
-        if progress and (_steps(table, table.numeric[progress], choice) < 0).any():
+        if progress and (_differences(table, table.numeric[progress], choice) < 0).any():
             continue
         told_apart = frame.select(texts(frame[name]).alias(name) for name in choice).n_unique()
         if told_apart > number:

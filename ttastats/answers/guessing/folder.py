@@ -31,7 +31,7 @@ _HEADER = (
 
 
 def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
-    """Look at logs that nobody has described, and propose blocks of `ttastats.toml` for them.
+    """Propose blocks of `ttastats.toml` for logs without any description.
 
     Parameters
     ----------
@@ -55,21 +55,23 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     blocks, sources = described.gathered(
         described.Description(), [str(path)], list(find([str(path)]))
     )
-    root, folder = _root(str(path), sources)
+    root, folder = _pattern_root(str(path), sources)
     start = f"{root.rstrip('/')}/"
     places = map(_place, sources)
     files = [
         File(source, place, str(place).removeprefix(start))
         for source, place in zip(sources, places, strict=True)
     ]
-    by_kind = _sorted(files, Reading(blocks=blocks))
+    by_kind = _sort_files(files, Reading(blocks=blocks))
     tried = [
         trial.tried(title, own, proposal, root, blocks)
-        for title, own, proposal in _proposed(by_kind, files)
+        for title, own, proposal in _propose_by_kind(by_kind, files)
     ]
     if not tried:
-        raise _nothing(str(path), by_kind.left)
-    prefix = _prefix(root, output)  # which leads from the folder of the blocks to that of the logs
+        raise _nothing_found_error(str(path), by_kind.left)
+    prefix = _pattern_prefix(
+        root, output
+    )  # which leads from the folder of the blocks to that of the logs
     texts = [
         written(replace(each, keys={**each.keys, "files": f"{prefix}{each.keys['files']}"}))
         for _, each in tried
@@ -86,8 +88,8 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     return Guessed(str(path), tuple(kind for kind, _ in tried), left, config, folder, root, shown)
 
 
-def _root(path: str, sources: Sequence[Source]) -> tuple[str, str]:
-    """Return the folder that patterns start from, and as the user would name it."""
+def _pattern_root(path: str, sources: Sequence[Source]) -> tuple[str, str]:
+    """Return the folder that patterns start from, and its name as the user gave it."""
     if Path(path).exists() or "://" in path or not sources:
         (root,) = described.roots_of([path])
         return root, path if Path(path).is_dir() else str(Path(path).parent)
@@ -100,8 +102,8 @@ def _place(source: Source) -> PurePosixPath:
     return source.container.folder(source.file.name) / name
 
 
-def _prefix(root: str, output: str | Path | None) -> str:
-    """Return what a pattern starts with in a file that lies in a folder above the logs."""
+def _pattern_prefix(root: str, output: str | Path | None) -> str:
+    """Return the prefix of patterns in a file that lies in a folder above the logs."""
     if output is None:
         return ""
     above = atomic.parent_folder(Path(output))
@@ -112,7 +114,7 @@ def _prefix(root: str, output: str | Path | None) -> str:
     return "" if str(below) == "." else f"{literal(str(below))}/"
 
 
-def _nothing(path: str, reasons: dict[str, list[str]]) -> TtastatsError:
+def _nothing_found_error(path: str, reasons: dict[str, list[str]]) -> TtastatsError:
     if not reasons:
         return TtastatsError("contains no files", where=path, remedy="Give a folder with logs.")
     most = max(reasons, key=lambda reason: len(reasons[reason]))
@@ -134,24 +136,24 @@ class _Sorted:
     left: dict[str, list[str]]
 
 
-def _sorted(files: Sequence[File], reading: Reading) -> _Sorted:
+def _sort_files(files: Sequence[File], reading: Reading) -> _Sorted:
     by_kind = _Sorted(defaultdict(list), set(), defaultdict(list), defaultdict(list))
     sketched = kinds.Seen()
     for file in files:
         try:
-            _sort(file, reading, sketched, by_kind)
+            _sort_file(file, reading, sketched, by_kind)
         except (UnreadableError, NoLogError) as error:
             by_kind.left[str(error)].append(file.below)
         except TtastatsError as error:
             by_kind.left[error.what].append(file.below)
-    _without_events(by_kind)
-    _without_companions(by_kind)
-    _without_summaries(by_kind)
+    _drop_event_files(by_kind)
+    _drop_companions(by_kind)
+    _drop_summaries(by_kind)
     return by_kind
 
 
-def _without_events(by_kind: _Sorted) -> None:
-    """Leave out event files beside a table that tells their run with its times."""
+def _drop_event_files(by_kind: _Sorted) -> None:
+    """Drop event files beside a table of the same run with its times."""
     timed = set()
     for file, sketch in chain.from_iterable(by_kind.guessed.values()):
         keys = sketch.proposal.keys
@@ -175,8 +177,8 @@ _EVENTS = "tfevents: read without a block"
 _IN_A_TABLE = "the run is in the table beside it"
 
 
-def _without_summaries(by_kind: _Sorted) -> None:
-    """Leave out tables with a row for each run where logs lie beside or below: of the same runs."""
+def _drop_summaries(by_kind: _Sorted) -> None:
+    """Drop tables with a row per run if there are logs of the same runs."""
     places = [file.place for title in by_kind.known for file in by_kind.read[title]]
     guessed = chain.from_iterable(by_kind.guessed.values())
     places += [file.place for file, sketch in guessed if not sketch.is_summary]
@@ -187,14 +189,14 @@ def _without_summaries(by_kind: _Sorted) -> None:
             for file, sketch in sketches
             if sketch.is_summary and file.place.parent in folders and not file.source.named
         ]
-        _leave(by_kind, same, summaries, _SUMMARY)
+        _leave_out(by_kind, same, summaries, _SUMMARY)
 
 
 _SUMMARY = "a summary beside logs: possibly of the same runs; `ttastats guess FILE` reads it alone"
 
 
-def _leave(by_kind: _Sorted, same: tuple[str, ...], files: Sequence[File], reason: str) -> None:
-    """Leave out some files of a kind, for a reason."""
+def _leave_out(by_kind: _Sorted, same: tuple[str, ...], files: Sequence[File], reason: str) -> None:
+    """Move files of a kind to those left out, with a reason."""
     if not files:
         return
     rest = [(file, sketch) for file, sketch in by_kind.guessed[same] if file not in files]
@@ -205,8 +207,8 @@ def _leave(by_kind: _Sorted, same: tuple[str, ...], files: Sequence[File], reaso
         del by_kind.guessed[same]
 
 
-def _without_companions(by_kind: _Sorted) -> None:
-    """Leave out what lies beside logs that are read without a block: it tells the same runs."""
+def _drop_companions(by_kind: _Sorted) -> None:
+    """Drop files beside logs of a known format that belong to the same runs."""
     folders = {file.place.parent for title in by_kind.known for file in by_kind.read[title]}
     guessed = chain.from_iterable(by_kind.guessed.values())
     folders |= {file.place.parent for file, each in guessed if "preset" in each.proposal.keys}
@@ -218,13 +220,13 @@ def _without_companions(by_kind: _Sorted) -> None:
 
     for same, sketches in list(by_kind.guessed.items()):
         without = [file for file, sketch in sketches if "preset" not in sketch.proposal.keys]
-        _leave(by_kind, same, list(filter(is_beside, without)), _BESIDE)
+        _leave_out(by_kind, same, list(filter(is_beside, without)), _BESIDE)
 
 
 _BESIDE = "beside a log that is read without a block: possibly the same run"
 
 
-def _sort(file: File, reading: Reading, sketched: kinds.Seen, by_kind: _Sorted) -> None:
+def _sort_file(file: File, reading: Reading, sketched: kinds.Seen, by_kind: _Sorted) -> None:
     head = next(file.source.blocks(), b"")
     if head.startswith(LFS_POINTER):
         raise NoLogError("a Git LFS pointer, not the file itself: run `git lfs pull`")
@@ -250,8 +252,8 @@ def _sort(file: File, reading: Reading, sketched: kinds.Seen, by_kind: _Sorted) 
 _Proposed = tuple[str, list[File], Proposal | None]
 
 
-def _proposed(by_kind: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
-    """Yield what each kind is, its files, and the block proposed where one is needed."""
+def _propose_by_kind(by_kind: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
+    """Yield each kind with its files, and the proposed block if one is needed."""
     for title, of_kind in by_kind.read.items():
         yield title, of_kind, None
     unfit = {name for names in by_kind.left.values() for name in names}
@@ -261,8 +263,8 @@ def _proposed(by_kind: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
         by_path = {file.below: file for file, _ in sketches}
         paths = list(by_path)
         runs_inside = "run" in sketch.proposal.keys
-        apart = _apart(paths, of_a_kind - set(paths), unfit, runs_inside=runs_inside)
-        for layout in _of_a_preset(paths, sketch.proposal) or apart:
+        apart = _distinct_patterns(paths, of_a_kind - set(paths), unfit, runs_inside=runs_inside)
+        for layout in _preset_patterns(paths, sketch.proposal) or apart:
             keys = {"files": layout.pattern, **sketch.proposal.keys}
             if layout.entry and "entry" not in keys:
                 keys["entry"] = layout.entry
@@ -270,8 +272,8 @@ def _proposed(by_kind: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
             yield sketch.title, [by_path[path] for path in layout.paths], proposal
 
 
-def _of_a_preset(paths: Sequence[str], proposal: Proposal) -> list[FilePattern]:
-    """Return the pattern that a preset has for its files, where it matches all of them."""
+def _preset_patterns(paths: Sequence[str], proposal: Proposal) -> list[FilePattern]:
+    """Return the patterns of a preset if they match all its files."""
     preset = presets.load_presets().get(str(proposal.keys.get("preset")))
     for pattern in preset.signs.path if preset and preset.signs else ():
         if all(patterns.match_path(f"**/{pattern}", path) for path in paths):
@@ -279,11 +281,11 @@ def _of_a_preset(paths: Sequence[str], proposal: Proposal) -> list[FilePattern]:
     return []
 
 
-def _apart(
+def _distinct_patterns(
     paths: Sequence[str], others: Collection[str], unfit: Collection[str], *, runs_inside: bool,
     by_folder: bool = True,
 ) -> Iterator[FilePattern]:  # fmt: skip
-    """Yield patterns that match no files of another kind, and few that nothing suits.
+    """Yield patterns that match no files of another kind.
 
     As few as can be: of all files, of those of a folder, of one file each.
     """
@@ -299,6 +301,8 @@ def _apart(
             for path in layout.paths:
                 folders[path.partition("/")[0] if "/" in path else ""].append(path)
             for part in folders.values():
-                yield from _apart(part, others, unfit, runs_inside=runs_inside, by_folder=False)
+                yield from _distinct_patterns(
+                    part, others, unfit, runs_inside=runs_inside, by_folder=False
+                )
         else:
             yield from (FilePattern(literal(path), (path,), ()) for path in layout.paths)

@@ -46,11 +46,11 @@ class Seen:
         self._alike: dict[tuple[str, int, bytes], list[Sketch]] = defaultdict(list)
 
     def sketch(self, head: bytes, path: str) -> Sketch:
-        """Return what a file is taken for."""
+        """Return what a file seems to be."""
         _expect_text(head, path)
         place = (path.rpartition(".")[2], path.count("/"))
         alike = self._alike[(*place, head.partition(b"\n")[0])], self._alike[(*place, b"")]
-        text = _cut(head).decode("utf-8", "replace")
+        text = _whole_lines(head).decode("utf-8", "replace")
         for known in alike:
             # A text has the lines of those before, and a table their header.
             patterns = known[-1].proposal.keys.get("line", ()) if known else ()
@@ -64,7 +64,7 @@ class Seen:
 
 
 def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
-    """Return what a file is whose signs a preset knows: what the preset leaves open is guessed."""
+    """Return the sketch of a file that a preset recognises, with what the preset leaves open."""
     preset = block.preset or ""
     keys: dict[str, str | tuple[str, ...]] = {"preset": preset}
     text = f"recognised: preset {preset}; needs no block, this one adds a target and names"
@@ -83,7 +83,7 @@ def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
 
 def _columns(head: bytes, path: str, block: Block) -> Sequence[str]:
     try:
-        return unpivoted(_rows(head, path), block).frame.columns
+        return unpivoted(_read_rows(head, path), block).frame.columns
     except UnfitError:
         return ()
 
@@ -105,7 +105,7 @@ def _expect_text(head: bytes, path: str) -> None:
 
 
 def sketched(head: bytes, path: str) -> Sketch:
-    """Return what a file is taken for: a table, else lines that tell something.
+    """Return the sketch of a file: a table, else lines with evaluations.
 
     Raises
     ------
@@ -113,20 +113,20 @@ def sketched(head: bytes, path: str) -> Sketch:
         Nothing suits it, with the reason.
     """
     try:
-        frame = _rows(head, path).frame
+        frame = _read_rows(head, path).frame
     except UnfitError as error:
         if path.endswith(_TABLES) and error.problem.code != "no_header":
             raise NoLogError(str(error)) from error
-        return _of_lines(head, path)
+        return _sketch_lines(head, path)
     try:
-        return _of_table(frame, head)
+        return _sketch_table(frame, head)
     except NoLogError:
         if _is_json(head) or head.startswith(b"PAR1") or path.endswith(_TABLES):
             raise
-    return _of_lines(head, path)
+    return _sketch_lines(head, path)
 
 
-def _of_table(frame: pl.DataFrame, head: bytes) -> Sketch:
+def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
     if frame.height == 1 and _is_json(head):
         raise NoLogError("JSON with a single row of numbers: a summary, or settings")
     if means := columns.means(frame.columns):
@@ -142,21 +142,21 @@ def _of_table(frame: pl.DataFrame, head: bytes) -> Sketch:
         proposal = replace(proposal, reasons=(*proposal.reasons, Reason("step", text, sure=False)))
         is_summary = True
     title = f"table of {join_names(frame.columns, 8)}"
-    return Sketch(("table", *_keys(proposal)), proposal, title, frame.height, is_summary)
+    return Sketch(("table", *_proposed_keys(proposal)), proposal, title, frame.height, is_summary)
 
 
-def _of_lines(head: bytes, path: str) -> Sketch:
-    proposal = lines.proposal(_cut(head).decode("utf-8", "replace"), path)
-    return Sketch(("lines", *_keys(proposal)), proposal, "text", 0)
+def _sketch_lines(head: bytes, path: str) -> Sketch:
+    proposal = lines.proposal(_whole_lines(head).decode("utf-8", "replace"), path)
+    return Sketch(("lines", *_proposed_keys(proposal)), proposal, "text", 0)
 
 
-def _keys(proposal: Proposal) -> tuple[str, ...]:
+def _proposed_keys(proposal: Proposal) -> tuple[str, ...]:
     return tuple(f"{key}={proposal.keys[key]}" for key in sorted(proposal.keys))
 
 
-def _rows(head: bytes, path: str) -> Rows:
+def _read_rows(head: bytes, path: str) -> Rows:
     whole = _is_json(head) or head.startswith(b"PAR1")
-    rows = rows_of(head if whole else _cut(head))
+    rows = rows_of(head if whole else _whole_lines(head))
     wrong = sum(problem.code == "row_width" for problem in rows.problems)
     if rows.frame.width < 2 or (wrong > rows.frame.height and not path.endswith(_TABLES)):
         raise UnfitError("no_table", "not a table: its lines have no common columns")
@@ -167,8 +167,8 @@ def _is_json(head: bytes) -> bool:
     return head.lstrip()[:1] in {b"{", b"["}
 
 
-def _cut(head: bytes) -> bytes:
-    """Return whole lines of the beginning."""
+def _whole_lines(head: bytes) -> bytes:
+    """Return the whole lines of the beginning of a file."""
     if len(head) <= _LOOKED_AT:
         return head
     return head[: head.rfind(b"\n", 0, _LOOKED_AT) + 1 or _LOOKED_AT]

@@ -40,24 +40,26 @@ class FilePattern:
 
 
 def layouts(paths: Iterable[str], *, runs_inside: bool) -> list[FilePattern]:
-    """Return patterns for paths below a folder, one for those of each depth and ending.
+    """Return path patterns for some paths, one for each depth and extension.
 
     With `runs_inside`, a column of each file tells runs apart.
     """
     alike: dict[tuple[int, str], list[str]] = defaultdict(list)
     for path in sorted(paths):
-        name = _uncompressed(path).rpartition("/")[2]
+        name = _without_compression(path).rpartition("/")[2]
         ending = f".{name.rpartition('.')[2]}" if "." in name[1:] else ""
         alike[path.count("/"), ending].append(path)
-    return [_layout(paths, ending, runs_inside) for (_, ending), paths in sorted(alike.items())]
+    return [
+        _propose_pattern(paths, ending, runs_inside) for (_, ending), paths in sorted(alike.items())
+    ]
 
 
 def literal(path: str) -> str:
-    """Return the pattern of one file alone."""
+    """Return the pattern that matches one path alone."""
     return _MEANT.sub("?", path)
 
 
-def _uncompressed(path: str) -> str:
+def _without_compression(path: str) -> str:
     return next((path.removesuffix(end) for end in COMPRESSED if path.endswith(end)), path)
 
 
@@ -76,15 +78,16 @@ class _Part:
     name: str = ""
 
     def written(self) -> str:
+        """Return the part as in a pattern."""
         words = f"{{{self.name}}}" if self.words else ""
         number = f"{{{self.counted}}}" if self.counted else ""
         return f"{literal(self.start)}{words}{literal(self.between)}{number}{literal(self.end)}"
 
 
-def _layout(paths: Sequence[str], ending: str, runs_inside: bool) -> FilePattern:
-    split = [_uncompressed(path).split("/") for path in paths]
+def _propose_pattern(paths: Sequence[str], ending: str, runs_inside: bool) -> FilePattern:
+    split = [_without_compression(path).split("/") for path in paths]
     columns = list(zip(*split, strict=True))
-    parts = [_part(column, "") for column in columns[:-1]] + [_part(columns[-1], ending)]
+    parts = [_make_part(column, "") for column in columns[:-1]] + [_make_part(columns[-1], ending)]
     counted: set[str] = set()  # no two numbers have one name: those of the last part keep theirs
     for part in reversed(parts):
         if part.counted in counted:
@@ -97,13 +100,13 @@ def _layout(paths: Sequence[str], ending: str, runs_inside: bool) -> FilePattern
     for *folder, name in split:
         folders[name].add(tuple(folder))
     repeat = any(len(several) > 1 for several in folders.values())
-    entry = _named(words, parts, runs_inside, repeat)
+    entry = _name_parts(words, parts, runs_inside, repeat)
     pattern = "/".join(part.written() for part in parts)
     reasons = tuple(_reasons(parts, paths, entry, runs_inside))
     return FilePattern(pattern, tuple(paths), reasons, entry)
 
 
-def _part(values: Sequence[str], ending: str) -> _Part:
+def _make_part(values: Sequence[str], ending: str) -> _Part:
     different = sorted(set(values))
     if len(different) == 1:
         return _Part(start=different[0])
@@ -111,12 +114,12 @@ def _part(values: Sequence[str], ending: str) -> _Part:
     if all(_MADE_UP.fullmatch(stem) for stem in stems):
         return _Part(counted="run", end=ending)
     numbered = [match for match in map(_NUMBERED.fullmatch, stems) if match]
-    part = _numbered(numbered, ending) if len(numbered) == len(stems) else None
-    return part or _whole(stems, ending)
+    part = _numbered_part(numbered, ending) if len(numbered) == len(stems) else None
+    return part or _varying_part(stems, ending)
 
 
-def _numbered(matches: Sequence[re.Match[str]], ending: str) -> _Part | None:
-    """Return a part whose numbers count: the same word stands before all of them."""
+def _numbered_part(matches: Sequence[re.Match[str]], ending: str) -> _Part | None:
+    """Return a part that is a common word and a number, or None."""
     words = {(match["word"], match["mark"]) for match in matches}
     before = sorted({match["before"] for match in matches})
     numbers = {match["number"] for match in matches}
@@ -136,10 +139,10 @@ def _numbered(matches: Sequence[re.Match[str]], ending: str) -> _Part | None:
     return _Part("", names, f"{separator}{word}{mark}", counted, ending)
 
 
-def _whole(stems: Sequence[str], ending: str) -> _Part:
-    """Return a part that varies as a whole, but for words that all start or end with."""
-    start = _common(stems)
-    end = _common([stem[::-1] for stem in stems])[::-1]
+def _varying_part(stems: Sequence[str], ending: str) -> _Part:
+    """Return a part that varies as a whole, apart from a common start and end."""
+    start = _common_start(stems)
+    end = _common_start([stem[::-1] for stem in stems])[::-1]
     start = start[: _last_separator(start)]
     end = end[len(end) - _last_separator(end[::-1]) :] if end else ""
     if any(len(stem) <= len(start) + len(end) for stem in stems):
@@ -148,7 +151,7 @@ def _whole(stems: Sequence[str], ending: str) -> _Part:
     return _Part(start, words, "", "", f"{end}{ending}")
 
 
-def _common(texts: Sequence[str]) -> str:
+def _common_start(texts: Sequence[str]) -> str:
     first, last = min(texts), max(texts)
     at = next((at for at, letter in enumerate(first) if last[at : at + 1] != letter), len(first))
     return first[:at]
@@ -158,10 +161,10 @@ def _last_separator(text: str) -> int:
     return max(text.rfind(mark) for mark in "-_ =") + 1
 
 
-def _named(
+def _name_parts(
     words: Sequence[_Part], parts: Sequence[_Part], runs_inside: bool, repeat: bool
 ) -> str | None:
-    """Name the parts that vary; give what makes an entry where several do."""
+    """Name the varying parts; return the template of an entry if several make one."""
     if not words:
         return None
     *folders, last = words

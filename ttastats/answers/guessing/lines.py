@@ -64,10 +64,10 @@ _VALUE = r"[-+]?[\d.][\d.eE+-]*|nan|inf"
 
 
 def proposal(text: str, path: str) -> Proposal:
-    """Return the keys of a block for the lines of a text."""
+    """Return the proposed keys of a block for the lines of a text."""
     lines = [_DRESS.sub("", line) for line in re.split("[\r\n]+", text)[:_MOST_LINES]]
     lines = [line for line in lines if line.strip() and len(line) <= _LONGEST]
-    expressions = _of_numbers(lines, path) or list(_of_keys(lines))
+    expressions = _numbers_only(lines, path) or list(_expressions(lines))
     if not expressions:
         raise NoLogError("neither a table nor a line with a metric as `key=value`")
     patterns = tuple(pattern for pattern, _ in expressions)
@@ -84,8 +84,8 @@ def proposal(text: str, path: str) -> Proposal:
     return Proposal({"line": patterns, **block.keys}, (*examples, *block.reasons))
 
 
-def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield expressions with an example each: those with a metric, then what they lack."""
+def _expressions(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield regular expressions with an example each: metrics first, then the rest."""
     kinds: Counter[tuple[_Named, ...]] = Counter()
     examples: dict[tuple[_Named, ...], str] = {}
     for line in lines:
@@ -93,8 +93,8 @@ def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
         if named:
             kinds[named] += 1
             examples.setdefault(named, line)
-    metrics = _metrics(kinds)
-    with_metric = _common(kinds, metrics)
+    metrics = _metric_names(kinds)
+    with_metric = _common_kinds(kinds, metrics)
     expressions: dict[str, str] = {}
     parts: set[str] = set()
     covered: set[str] = set()
@@ -104,7 +104,7 @@ def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
         if values <= covered or len(expressions) == _MOST_EXPRESSIONS:  # told twice, in two forms
             continue
         covered |= values
-        expressions[_at_the_end(_joined(numbers), lines)] = examples[named]
+        expressions[_for_finished_bars(_join_expressions(numbers), lines)] = examples[named]
         parts |= {each.part for each in numbers}
     if not expressions:
         return
@@ -113,37 +113,39 @@ def _of_keys(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
         for named, _ in kinds.most_common():
             counted = [each for each in named if each.part in {"step", "epoch", "samples"}]
             if counted and named not in with_metric:
-                expressions.setdefault(_joined(counted), examples[named])
+                expressions.setdefault(_join_expressions(counted), examples[named])
                 break
     if "clock" not in parts:
-        expressions = {**dict(_clock(lines, of_metrics)), **expressions}
-    stamped = _line_before(lines, of_metrics, _shape_of_stamp)
-    expressions = {_stamp(stamped): stamped, **expressions} if stamped else expressions
+        expressions = {**dict(_clock_expression(lines, of_metrics)), **expressions}
+    stamped = _line_before(lines, of_metrics, _stamp_shape)
+    expressions = {_stamp_expression(stamped): stamped, **expressions} if stamped else expressions
     yield from expressions.items()
 
 
-def _clock(lines: Sequence[str], expressions: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the expression of a clock that other lines tell: they count on, or bars that ended."""
-    for clock_of in (_clock_of, _ended_bar):
+def _clock_expression(
+    lines: Sequence[str], expressions: Iterable[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the expression of a clock on other lines: rising times, or finished bars."""
+    for clock_of in (_clock_in_line, _finished_bar):
         if line := _line_before(lines, expressions, clock_of):
             yield clock_of(line), line
             return
 
 
-def _clock_of(line: str) -> str:
+def _clock_in_line(line: str) -> str:
     """Return the expression of the clock in a line, or an empty text."""
     numbers = _named_numbers(line) if _DIGIT.search(line) else ()
     clocks = [each for each in numbers if each.part == "clock" and each.group != _BAR]
-    return _joined(clocks[:1])
+    return _join_expressions(clocks[:1])
 
 
-def _ended_bar(line: str) -> str:
-    """Return the expression of the time of a bar of tqdm that came to its end, as it stays."""
+def _finished_bar(line: str) -> str:
+    """Return the expression for the time of a finished tqdm bar."""
     return rf"100%\|.*{_ENDED_TIME}" if re.search(r"100%\|.*\[\d[\d:]+<", line) else ""
 
 
-def _at_the_end(expression: str, lines: Sequence[str]) -> str:
-    """Return an expression; if all bars that it means are at their end, they are one per epoch."""
+def _for_finished_bars(expression: str, lines: Sequence[str]) -> str:
+    """Return an expression that matches only finished bars if there is one per epoch."""
     bars = [line for line in lines if _BAR_TIME in expression and re.search(expression, line)]
     of_each = len(bars) > 1 and all(re.search(r"100%\||<0?0:00", line) for line in bars)
     return expression.replace(_BAR_TIME, _ENDED_TIME) if of_each else expression
@@ -155,7 +157,7 @@ _BAR_TIME = rf"\[(?P<{_BAR}>\d[\d:]+)<"
 _ENDED_TIME = rf"\[(?P<{names.OF_A_BAR}>\d[\d:]+)<"
 
 
-def _metrics(kinds: Counter[tuple[_Named, ...]]) -> frozenset[str]:
+def _metric_names(kinds: Counter[tuple[_Named, ...]]) -> frozenset[str]:
     groups = dict.fromkeys(each.group for named in kinds for each in named if each.part == "value")
     of_training = [name for name in groups if higher_is_better(name) is not None][:1]
     return frozenset(names.guess_metrics(groups) or of_training)
@@ -164,7 +166,7 @@ def _metrics(kinds: Counter[tuple[_Named, ...]]) -> frozenset[str]:
 def _line_before(
     lines: Sequence[str], expressions: Iterable[str], kind_of: Callable[[str], str]
 ) -> str | None:
-    """Return a line of a kind that nearly all evaluations have since the last of them."""
+    """Return a kind of line that precedes nearly every evaluation."""
     evaluated = [re.compile(pattern) for pattern in expressions]
     examples: dict[str, str] = {}
     since: set[str] = set()
@@ -184,16 +186,16 @@ def _line_before(
     return next((examples[kind] for kind, n in most if n >= enough), None)
 
 
-def _shape_of_stamp(line: str) -> str:
-    """Return the shape of the stamp that a line begins with, or an empty text."""
+def _stamp_shape(line: str) -> str:
+    """Return the shape of the time stamp at the start of a line, or an empty text."""
     stamp = _STAMP.match(line)
     return re.sub(r"\d+", "0", stamp[0]) if stamp else ""
 
 
-def _common(
+def _common_kinds(
     kinds: Counter[tuple[_Named, ...]], metrics: frozenset[str]
 ) -> list[tuple[_Named, ...]]:
-    """Return the lines with a metric, without rare ones that lack what most have, as of the end."""
+    """Return the kinds of lines with a metric, without rare incomplete ones."""
     with_metric = [
         (named, n) for named, n in kinds.most_common() if any(o.group in metrics for o in named)
     ]
@@ -209,14 +211,14 @@ def _common(
     ]
 
 
-def _joined(named: Sequence[_Named]) -> str:
-    """Return one expression for what a line tells, in its order."""
+def _join_expressions(named: Sequence[_Named]) -> str:
+    """Return one expression for all numbers of a line, in order."""
     expressions = (each.expression() for each in named)
     return ".*?".join(rf"\b{text}" if text[0].isalpha() else text for text in expressions)
 
 
-def _stamp(line: str) -> str:
-    """Return the expression of stamps of the shape that a line begins with."""
+def _stamp_expression(line: str) -> str:
+    """Return the expression for time stamps of the shape at the start of a line."""
     stamp = _STAMP.match(line)
     assert stamp is not None  # noqa: S101 - for the type checker
     written = re.sub(r"\d+", lambda digits: rf"\d{{{len(digits[0])}}}", stamp[1])
@@ -225,7 +227,7 @@ def _stamp(line: str) -> str:
 
 
 def _named_numbers(line: str) -> tuple[_Named, ...]:
-    """Return the numbers that a line calls by a name, once each, in its order."""
+    """Return the numbers that have names in a line, once each, in order."""
     numbers: dict[str, tuple[int, _Named]] = {}
     for match in _PAIR.finditer(line):
         number = _named_number(match)
@@ -237,7 +239,7 @@ def _named_numbers(line: str) -> tuple[_Named, ...]:
 
 
 def _durations(line: str) -> Iterator[tuple[int, _Named]]:
-    """Yield the times that a line tells otherwise: `0.3s elapsed`, `elapsed 0:12:34`, of tqdm."""
+    """Yield durations without a `name=`: `0.3s elapsed`, `elapsed 0:12:34`, of tqdm."""
     if match := re.search(rf"(?<![\w.:])({_NUMBER})(\s?)({_UNIT})\s+(elapsed|total)\b", line):
         group = f"time_{names.UNITS[names.SECONDS[match[3]]]}"
         written = rf"(?P<{group}>\d+(?:\.\d+)?){match[2] and ' '}{match[3]}\s+{match[4]}"
@@ -257,13 +259,15 @@ def _named_number(match: re.Match[str]) -> _Named | None:
         words.pop(0)
     if not words:
         return None
-    last = _plain(words[-1] if words[-1].lower() not in _FILLERS or len(words) == 1 else words[-2])
+    last = _is_plain(
+        words[-1] if words[-1].lower() not in _FILLERS or len(words) == 1 else words[-2]
+    )
     literal = " ".join(words)
     for part in ("step", "epoch", "samples"):
         if last in columns.COUNTS[part]:
-            at = max(at for at, word in enumerate(words) if _plain(word) == last)
+            at = max(at for at, word in enumerate(words) if _is_plain(word) == last)
             return _Named(" ".join(words[at:]), match["mark"], last, part)
-    group = _plain(literal)
+    group = _is_plain(literal)
     unit = (match["unit"] or "").strip()
     if columns.unit_of(group):
         if unit:
@@ -274,7 +278,7 @@ def _named_number(match: re.Match[str]) -> _Named | None:
     return None if unit else _Named(literal, match["mark"], group, "value")
 
 
-def _plain(text: str) -> str:
+def _is_plain(text: str) -> str:
     plain = re.sub(r"\W+", "_", text).strip("_").lower()
     return plain if plain[:1].isalpha() else f"n_{plain}"
 
@@ -282,22 +286,22 @@ def _plain(text: str) -> str:
 _CELLS = re.compile(rf"^\s*(?:{_NUMBER})(?:\s+(?:{_NUMBER}))+\s*$")
 
 
-def _of_numbers(lines: Sequence[str], path: str) -> list[tuple[str, str]]:
-    """Return one expression for lines of numbers alone, called as a line above them says."""
+def _numbers_only(lines: Sequence[str], path: str) -> list[tuple[str, str]]:
+    """Return an expression for lines of bare numbers, named by a line above."""
     rows = [line for line in lines if _CELLS.match(line)]
     if len(rows) < 2 or len(rows) < 0.8 * len(lines):
         return []
     width = len(rows[0].split())
     above = lines[0].lstrip("# ").split()
-    called = [_plain(name) for name in above]
+    called = [_is_plain(name) for name in above]
     if lines[0] is rows[0] or len(called) != width or len(set(called)) != width:
-        called = _called(rows, width, path)
+        called = _guess_names(rows, width, path)
     cells = r"\s+".join(rf"(?P<{name}>\S+)" for name in called)
     return [(rf"^\s*{cells}\s*$", rows[0])] if called else []
 
 
-def _called(rows: Sequence[str], width: int, path: str) -> list[str]:
-    """Name two columns without names: a count that goes up, and what the path says it is."""
+def _guess_names(rows: Sequence[str], width: int, path: str) -> list[str]:
+    """Return names for two columns without any: a rising count, and a word of the path."""
     if width != 2:
         return []
     first = [float(row.split()[0]) for row in rows]

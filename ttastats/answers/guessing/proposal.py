@@ -37,7 +37,7 @@ class NoLogError(Exception):
 
 
 def written(proposal: Proposal) -> str:
-    """Return a block as TOML, with what is unsure as comments."""
+    """Return a proposal as TOML, with doubts as comments."""
     lines = ["[[logs]]"]
     for key in KEYS:
         lines += [
@@ -46,15 +46,15 @@ def written(proposal: Proposal) -> str:
             if reason.key == key and not reason.sure
         ]
         if key in proposal.keys:
-            lines.append(f"{key:<7} = {_value(proposal.keys[key])}")
+            lines.append(f"{key:<7} = {_toml_value(proposal.keys[key])}")
     if proposal.choices:
         lines += ["# Uncomment the line that applies:"]
         lines += [f"# {choice}" for choice in proposal.choices]
     return "\n".join(lines) + "\n"
 
 
-def _value(value: str | tuple[str, ...]) -> str:
-    texts = [_text(text) for text in several(value)]
+def _toml_value(value: str | tuple[str, ...]) -> str:
+    texts = [_toml_text(text) for text in several(value)]
     if len(texts) == 1:
         return texts[0]
     inside = ", ".join(texts)
@@ -62,8 +62,8 @@ def _value(value: str | tuple[str, ...]) -> str:
     return f"[{inside}]" if len(inside) < 80 else f"[\n{lines}]"
 
 
-def _text(text: str) -> str:
-    """Return a text of TOML: one with a backslash as it is, in single quotes, where it can be."""
+def _toml_text(text: str) -> str:
+    """Return a TOML string, in single quotes if it has a backslash."""
     if "\\" in text and text.isprintable() and "'''" not in text and text[-1] != "'":
         return f"'''{text}'''" if "'" in text else f"'{text}'"
     return json.dumps(text, ensure_ascii=not text.isprintable()).replace("\x7f", "\\u007f")

@@ -42,7 +42,7 @@ class _Beginning(Source, frozen=True, gc=False):
     """A file of which no more is read than a guess needs."""
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the first blocks, the last of them cut behind a line."""
+        """Yield the first blocks, the last of them cut after a line."""
         room = _MOST_READ
         for block in super().blocks():
             yield block if len(block) <= room else block[: block.rfind(b"\n", 0, room) + 1 or room]
@@ -58,11 +58,11 @@ def tried(
     root: str,
     blocks: tuple[Block, ...],
 ) -> tuple[Kind, Proposal | None]:
-    """Read the files of a kind just as `ingest` does; where a step goes back, give the choices."""
+    """Read the files of a kind as `ingest` does; return the kind and an improved proposal."""
     block = written(proposal) if proposal else None
     reading = Reading(blocks=config.blocks(block, FILE, root) if block else blocks)
     shown = {files[at].below for at in (0, len(files) // 2, -1)}
-    first = _metrics_of(proposal)
+    first = _proposed_metrics(proposal)
     counts = Counts()
     runs: list[pl.DataFrame] = []
     unnamed: list[inferred.Inferred] = []
@@ -74,10 +74,10 @@ def tried(
     for part in units_of_work(beginnings):
         unit = read_unit(part, reading)
         assert isinstance(unit.rows, pl.DataFrame)  # noqa: S101 - for the type checker
-        _add(counts, unit.rows, first)
+        _count_runs(counts, unit.rows, first)
         counts.parts += len(unit.parts)
         unnamed += unit.inferred
-        runs += _shown(unit.rows, shown, len(files), len(runs))
+        runs += _example_runs(unit.rows, shown, len(files), len(runs))
         remarks = [problem for problem in unit.problems if problem.code != PART_OF_A_RUN]
         remarks += [
             Problem("large_file", _READ_IN_PART, "warning", source=each.name)
@@ -93,25 +93,25 @@ def tried(
             if problem.severity != "info":
                 problems.setdefault(text, {})[problem.place] = None
     named, _ = inferred.settled(unnamed)
-    _rename(counts, unnamed, named)
+    _count_by_setup(counts, unnamed, named)
     runs = [inferred.renamed(run.lazy(), named).collect() for run in runs]
     kind = Kind(
         title,
         tuple(file.below for file in files),
         written(proposal) if proposal else None,
         proposal.reasons if proposal else (),
-        tuple(_run_seen(run, first) for run in runs),
+        tuple(_preview_run(run, first) for run in runs),
         tuple(f"{units.join_names(list(places), 3)}: {text}" for text, places in problems.items()),
         counts,
-        _clock(proposal),
+        _proposed_clock(proposal),
     )
     return kind, proposal
 
 
-def _shown(
+def _example_runs(
     rows: pl.DataFrame, files: Collection[str], number: int, before: int
 ) -> list[pl.DataFrame]:
-    """Return some runs as examples: of the first, a middle and the last file, or of few files."""
+    """Return some runs as examples: of the first, a middle and the last file."""
     room = _RUNS - before
     of_each = room if number < _RUNS else 1
     chosen = rows.filter(pl.col("source").is_in(files)) if number > _RUNS else rows
@@ -122,8 +122,8 @@ def _shown(
     ][:room]
 
 
-def _rename(counts: Counts, runs: Sequence[inferred.Inferred], named: pl.DataFrame) -> None:
-    """Count runs by the entries and seeds that all of them together tell."""
+def _count_by_setup(counts: Counts, runs: Sequence[inferred.Inferred], named: pl.DataFrame) -> None:
+    """Count runs by the entries and seeds inferred from all of them."""
     entries = {(run.run_id, run.source): run.entry for run in runs}
     for run_id, source, entry, seed in named.iter_rows():
         counts.entries.update({entries[run_id, source]: -1, entry: 1})
@@ -131,8 +131,8 @@ def _rename(counts: Counts, runs: Sequence[inferred.Inferred], named: pl.DataFra
     counts.entries = +counts.entries
 
 
-def _add(counts: Counts, rows: pl.DataFrame, first: Sequence[str]) -> None:
-    """Count the runs in some rows; of the metric that comes first, keep the last values."""
+def _count_runs(counts: Counts, rows: pl.DataFrame, first: Sequence[str]) -> None:
+    """Count the runs in some rows, and keep the last values of the first metric."""
     evaluations = rows.filter(pl.col("eval_index") >= 0)
     per_run = rows.group_by("source", "run_id", maintain_order=True).agg(
         pl.col("entry", "seed", "benchmark").first(),
@@ -145,7 +145,7 @@ def _add(counts: Counts, rows: pl.DataFrame, first: Sequence[str]) -> None:
     counts.seeds.update(per_run["seed"].drop_nulls())
     counts.evaluations += evaluations.height
     counts.timed += int(per_run["timed"].sum())
-    metric = next(iter(_in_order(evaluations, first)), "")
+    metric = next(iter(_ordered_metrics(evaluations, first)), "")
     last = (
         evaluations.filter(pl.col("metric") == metric, pl.col("value").is_finite())
         .group_by("source", "run_id", maintain_order=True)
@@ -156,7 +156,7 @@ def _add(counts: Counts, rows: pl.DataFrame, first: Sequence[str]) -> None:
             counts.finals.setdefault((metric, better), []).append(value)
 
 
-def _in_order(evaluations: pl.DataFrame, first: Sequence[str]) -> list[str]:
+def _ordered_metrics(evaluations: pl.DataFrame, first: Sequence[str]) -> list[str]:
     """Return the metrics of some evaluations, those of a block first."""
     known = sorted(evaluations["metric"].drop_nulls().unique().sort(), key=rank)
     return [*(name for name in first if name in known), *known]
@@ -182,11 +182,11 @@ _CHOOSE = (
 )
 
 
-def _run_seen(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
-    """Return what a run would become, judged as any table is; `first` are its metrics in order."""
+def _preview_run(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
+    """Return a preview of a run, judged as in any table."""
     row = time_to_target.runs(run).row(0, named=True)
     evaluations = run.filter(pl.col("eval_index") >= 0)
-    metric = row["target_metric"] or next(iter(_in_order(evaluations, first)), "")
+    metric = row["target_metric"] or next(iter(_ordered_metrics(evaluations, first)), "")
     of_metric = evaluations.filter(pl.col("metric") == metric)
     last = of_metric.row(-1, named=True) if of_metric.height else dict.fromkeys(of_metric.columns)
     named = {name: row[name] for name in ("entry", "benchmark", "seed")}
@@ -200,20 +200,20 @@ def _run_seen(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
         seconds=last["seconds"],
         step=last["step"],
         epoch=last["epoch"],
-        to_target=_to_target(row),
+        to_target=_target_text(row),
     )
 
 
-def _metrics_of(proposal: Proposal | None) -> Sequence[str]:
-    """Return the metrics in the order in which a block or its preset names them."""
+def _proposed_metrics(proposal: Proposal | None) -> Sequence[str]:
+    """Return the metrics in the order of a block or its preset."""
     keys = proposal.keys if proposal else {}
     if "metric" in keys or "preset" not in keys:
         return [parse_metric(text).name for text in keys.get("metric", ())]
     return [metric.name for metric in presets.preset_block(str(keys["preset"])).metrics]
 
 
-def _clock(proposal: Proposal | None) -> str:
-    """Return the clock that a block names, or its preset."""
+def _proposed_clock(proposal: Proposal | None) -> str:
+    """Return the clock of a block, or of its preset."""
     seconds = proposal.keys.get("seconds", "") if proposal else ""
     if seconds or proposal is None:
         return seconds if isinstance(seconds, str) else seconds[0]
@@ -221,7 +221,7 @@ def _clock(proposal: Proposal | None) -> str:
     return f"the clock of {preset}" if preset else ""
 
 
-def _to_target(row: Mapping[str, Any]) -> str:
+def _target_text(row: Mapping[str, Any]) -> str:
     if row["target_value"] is None:
         return ""
     target = f"{row['target_metric']} {row['target_value']:g}"

@@ -123,7 +123,7 @@ class MemoryRow(Row, frozen=True, kw_only=True):
 
 
 def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
-    """Return the report of a table of profiles; `top` operators of each, 0 for all."""
+    """Return the report of profiles; `top` operators of each, 0 for all."""
     records: list[Row] = []
     tables: list[Table] = []
     notes: list[Note] = []
@@ -132,9 +132,13 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
     for name, profile in answers.profiles(rows):
         title = f"{name}: " if several else ""
         parts, measured = [*of_step(profile)], profile_measured.rows(profile)
-        kinds = [WorkRow(**row) for row in _named(answers.category_table(profile), "category")]
-        operators, ranks = [*_operators(profile)], answers.rank_table(profile)
-        sharing = [RankRow(**row) for row in _named(ranks, "rank")] if ranks.height > 1 else []
+        kinds = [
+            WorkRow(**row) for row in _named_dicts(answers.category_table(profile), "category")
+        ]
+        operators, ranks = [*_operator_rows(profile)], answers.rank_table(profile)
+        sharing = (
+            [RankRow(**row) for row in _named_dicts(ranks, "rank")] if ranks.height > 1 else []
+        )
         held = answers.measure_rows(profile, "memory_bytes").group_by("of", maintain_order=True)
         most = held.agg(pl.col("value").max()).rows()
         memory = [MemoryRow(name=of, bytes=value) for of, value in most]
@@ -145,19 +149,19 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
         longest = operators[:top] if top else operators
         sections: list[tuple[Sequence[Row], Sequence[Field[Any]], str]] = [
             (parts, _PARTS, "time of a step"),
-            (kinds, _rates("kind of work", kinds), f"{unit} by kind of work"),
-            (longest, _of_operators(longest), "longest operators"),
-            (below, _of_operators(below), _below_average(below)),
+            (kinds, _rate_fields("kind of work", kinds), f"{unit} by kind of work"),
+            (longest, _operator_fields(longest), "longest operators"),
+            (below, _operator_fields(below), _below_average_title(below)),
             (sharing, _RANKS, "ranks"),
-            (memory, [_name("memory"), *fields.number_fields(MemoryRow, "bytes")], "memory"),
+            (memory, [_name_field("memory"), *fields.number_fields(MemoryRow, "bytes")], "memory"),
         ]
         for some, shown, heading in sections:
             if some and heading:
                 tables.append(fields.make_table(some, shown, f"{title}{heading}"))
         tables += profile_measured.tables(measured, title)
-        remarks = [*_notes(profile), *profile_measured.notes(profile)]
+        remarks = [*_profile_notes(profile), *profile_measured.notes(profile)]
         notes += [remark for remark in remarks if remark not in notes]
-        sentences.append(_sentence(title, ranks, parts))
+        sentences.append(_profile_sentence(title, ranks, parts))
     return Report(
         "profile", tuple(records), tuple(tables), tuple(notes), " ".join(filter(None, sentences))
     )
@@ -186,18 +190,20 @@ def of_step(profile: pl.DataFrame) -> Iterator[PartRow]:
         )
 
 
-def _named(frame: pl.DataFrame, column: str) -> Iterator[dict[str, Any]]:
+def _named_dicts(frame: pl.DataFrame, column: str) -> Iterator[dict[str, Any]]:
     return frame.rename({column: "name"}).iter_rows(named=True)
 
 
-def _operators(profile: pl.DataFrame) -> Iterator[OperatorRow]:
-    """Yield the operators beside their average utilization, the longest first."""
+def _operator_rows(profile: pl.DataFrame) -> Iterator[OperatorRow]:
+    """Yield the operators with their utilization relative to the average, the longest first."""
     operators = answers.operator_table(profile)
     seconds, flops = float(operators["seconds"].sum()), float(operators["flops"].sum())
     average = flops / seconds if seconds and flops else None
     fastest = answers.peak(profile, "peak_flops")
     # The rate is None of an operator without FLOPs, which is not slow.
-    for row, rate in zip(_named(operators, "operator"), operators["flops_per_second"], strict=True):
+    for row, rate in zip(
+        _named_dicts(operators, "operator"), operators["flops_per_second"], strict=True
+    ):
         yield OperatorRow(
             **row,
             utilization=rate / fastest if rate and fastest else None,
@@ -207,8 +213,8 @@ def _operators(profile: pl.DataFrame) -> Iterator[OperatorRow]:
         )
 
 
-def _below_average(operators: Sequence[OperatorRow]) -> str:
-    """Return the title of operators below the average, if it is known (TBD, Tables V and VI)."""
+def _below_average_title(operators: Sequence[OperatorRow]) -> str:
+    """Return the title of operators below the average utilization (TBD, Tables V and VI)."""
     average = operators[0].average_flops_per_second if operators else None
     if average is None:
         return ""
@@ -217,12 +223,12 @@ def _below_average(operators: Sequence[OperatorRow]) -> str:
     return f"longest operators below the average of {units.with_prefix(average, 'FLOP/s')}{of_peak}"
 
 
-def _name(title: str) -> Field[PartRow | WorkRow | OperatorRow | MemoryRow]:
+def _name_field(title: str) -> Field[PartRow | WorkRow | OperatorRow | MemoryRow]:
     return Field(Column(title, names=True), lambda row: Text(TITLES.get(row.name, str(row.name))))
 
 
 _PARTS = (
-    _name("part"),
+    _name_field("part"),
     *fields.number_fields(PartRow, "seconds", "share"),
     *fields.number_fields(PartRow, "n", rank=1),
 )
@@ -238,20 +244,22 @@ _RANKS: tuple[Field[RankRow], ...] = (
 )
 
 
-def _rates(title: str, rows: Sequence[WorkRow | OperatorRow]) -> list[Field[WorkRow | OperatorRow]]:
+def _rate_fields(
+    title: str, rows: Sequence[WorkRow | OperatorRow]
+) -> list[Field[WorkRow | OperatorRow]]:
     rates = ("flops_per_second", "tensor_core_share")
     known = [name for name in rates if any(row.get(name) for row in rows)]
-    return [_name(title), *fields.number_fields(WorkRow, "calls", "seconds", "share", *known)]
+    return [_name_field(title), *fields.number_fields(WorkRow, "calls", "seconds", "share", *known)]
 
 
-def _of_operators(rows: Sequence[OperatorRow]) -> list[Field[OperatorRow]]:
-    name, *rates = _rates("operator", rows)
+def _operator_fields(rows: Sequence[OperatorRow]) -> list[Field[OperatorRow]]:
+    name, *rates = _rate_fields("operator", rows)
     kind: Field[OperatorRow] = Field(Column("kind of work", rank=1), lambda row: Text(row.category))
     shown = fields.known_keys(rows, ("utilization", "of_average"))
     return [name, kind, *rates, *fields.number_fields(OperatorRow, *shown)]
 
 
-def _notes(profile: pl.DataFrame) -> Iterator[Note]:
+def _profile_notes(profile: pl.DataFrame) -> Iterator[Note]:
     devices = answers.measure_rows(profile, "device_name")["text"].unique().sort().to_list()
     if devices:
         yield note("device", names=[str(device) for device in devices])
@@ -267,7 +275,7 @@ def _notes(profile: pl.DataFrame) -> Iterator[Note]:
         yield note("tensor_core")
 
 
-def _sentence(title: str, ranks: pl.DataFrame, parts: Sequence[PartRow]) -> str:
+def _profile_sentence(title: str, ranks: pl.DataFrame, parts: Sequence[PartRow]) -> str:
     if not parts:
         return ""
     *some, whole = parts

@@ -55,7 +55,7 @@ def report(
     by: By = "work",
     confidence: float = 0.95,
 ) -> Report:
-    """Return what the steps of B take less or more than those of A, the largest change first."""
+    """Return how the parts of a step change from A to B, the largest change first."""
     first, second = answers.sample_table(a, by), answers.sample_table(b, by)
     for label, one in zip(labels, (first, second), strict=True):
         remedy = "Record some with `profile --steps`."
@@ -74,27 +74,29 @@ def report(
     length, *gaps = (gap for gap, _ in changes.values())
     step, *rest = (contrast for _, contrast in changes.values())
     contrasts = judged(rest, Options(confidence=confidence))
-    whole = _row(step, length, length)
-    parts = [_row(one, gap, length) for one, gap in zip(contrasts, gaps, strict=True)]
+    whole = _change_row(step, length, length)
+    parts = [_change_row(one, gap, length) for one, gap in zip(contrasts, gaps, strict=True)]
     decided = {one.keys["name"] for one in contrasts if one.verdict.word.directed}
-    sentence = _sentence(whole, parts, decided)
+    sentence = _change_sentence(whole, parts, decided)
     parts.sort(key=lambda row: -abs(row.change))
     title = f"A = {labels[0]}   B = {labels[1]}   time of a step"
-    table = fields.make_table([whole, *parts[:_MOST]], _columns(by, confidence), title)
-    notes = [_noise(a, b, whole, len(parts))]
+    table = fields.make_table([whole, *parts[:_MOST]], _change_columns(by, confidence), title)
+    notes = [_noise_note(a, b, whole, len(parts))]
     if len(parts) > _MOST:
         notes.append(note("more.parts", n=len(parts) - _MOST))
     return Report("compare", (whole, *parts), (table,), tuple(notes), sentence)
 
 
 def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
-    """Raise if side B, called by its label, holds a profile of A."""
+    """Raise an error if side B holds a profile of A."""
     shared = not set(a["profile_id"]).isdisjoint(b["profile_id"])
     what = "contains a profile that is also in A"
     raise_if(shared, what, label, "Give two different profiles.")
 
 
-def _row(one: ValuesContrast[float], gap: MeanDifference, whole: MeanDifference) -> ChangeRow:
+def _change_row(
+    one: ValuesContrast[float], gap: MeanDifference, whole: MeanDifference
+) -> ChangeRow:
     return ChangeRow(
         name=one.keys["name"],
         n_a=gap.n_a,
@@ -110,7 +112,7 @@ def _row(one: ValuesContrast[float], gap: MeanDifference, whole: MeanDifference)
     )
 
 
-def _columns(by: By, confidence: float) -> list[Field[ChangeRow]]:
+def _change_columns(by: By, confidence: float) -> list[Field[ChangeRow]]:
     change = f"change [{percentages.percent_text(confidence)}]"
     part = Column("part or operator" if by == "operator" else "part", names=True)
     return [
@@ -125,8 +127,8 @@ def _columns(by: By, confidence: float) -> list[Field[ChangeRow]]:
     ]
 
 
-def _noise(a: pl.DataFrame, b: pl.DataFrame, whole: ChangeRow, tests: int) -> Note:
-    """Return what varies: profiles where both sides have several, steps elsewhere."""
+def _noise_note(a: pl.DataFrame, b: pl.DataFrame, whole: ChangeRow, tests: int) -> Note:
+    """Return a note on what the intervals are based on: profiles, or steps of one."""
     what = [
         units.plural(n, "profile" if one["profile_id"].n_unique() > 1 else "step")
         for one, n in ((a, whole.n_a), (b, whole.n_b))
@@ -136,8 +138,8 @@ def _noise(a: pl.DataFrame, b: pl.DataFrame, whole: ChangeRow, tests: int) -> No
     return note("samples.profile", a=what[0], b=what[1], holm=holm, steps=steps)
 
 
-def _sentence(whole: ChangeRow, parts: Sequence[ChangeRow], decided: Collection[str]) -> str:
-    """Return what the steps come to, with the parts that account for it most."""
+def _change_sentence(whole: ChangeRow, parts: Sequence[ChangeRow], decided: Collection[str]) -> str:
+    """Return the change of the step in a sentence, with the parts that explain most of it."""
     tested = whole.change_low is not None
     if tested and not side_of(0.0, whole.change_low, whole.change_high):
         return "The difference in the time of a step is not significant."

@@ -81,26 +81,31 @@ class WorkersRow(Row, frozen=True, kw_only=True):
 
 
 def rows(profile: pl.DataFrame) -> list[Row]:
-    """Return the rows for programs of what was measured of one profile."""
-    return [*_itself(profile), *_batches(profile), *_ablated(profile), *_workers(profile)]
+    """Return the rows of what was measured in one profile."""
+    return [
+        *_step_rows(profile),
+        *_batch_rows(profile),
+        *_ablation_rows(profile),
+        *_worker_rows(profile),
+    ]
 
 
 def tables(rows: Sequence[Row], title: str) -> Iterator[Table]:
-    """Yield the tables for people of such rows."""
+    """Yield the tables of such rows."""
     for kind, (heading, shown) in _SHOWN.items():
         if some := [row for row in rows if isinstance(row, kind)]:
             yield fields.make_table(some, shown, f"{title}{heading}")
 
 
 def notes(profile: pl.DataFrame) -> Iterator[Note]:
-    """Yield what must be known of the numbers."""
-    yield from _clock(profile)
-    known = {row.name: row.value for row in _itself(profile)}
+    """Yield notes on the measured numbers."""
+    yield from _clock_notes(profile)
+    known = {row.name: row.value for row in _step_rows(profile)}
     intensity, ridge = known.get("intensity"), known.get("ridge")
     if intensity and ridge:  # on which side of the roofline's ridge the step lies as a whole
         side, binds = ("below", "memory") if intensity < ridge else ("above", "compute")
         yield note("roofline", intensity=intensity, side=side, ridge=ridge, binds=binds)
-    if size := _text(profile, "batch_size"):
+    if size := _measure_text(profile, "batch_size"):
         yield note("batch_size", size=size)
     for value, rule in (
         answers.measure_rows(profile, "saturation_batch_size").select("value", "text").rows()
@@ -112,10 +117,12 @@ def notes(profile: pl.DataFrame) -> Iterator[Note]:
             yield note(code)
 
 
-def _clock(profile: pl.DataFrame) -> Iterator[Note]:
-    """Yield by which clock a recorded step is timed, and whether the machine was busy."""
-    clock = _text(profile, "uninstrumented_step_seconds")
-    step, wall = (_value(profile, f"{name}_step_seconds") for name in ("uninstrumented", "wall"))
+def _clock_notes(profile: pl.DataFrame) -> Iterator[Note]:
+    """Yield notes on the clock that timed the step, and on a busy machine."""
+    clock = _measure_text(profile, "uninstrumented_step_seconds")
+    step, wall = (
+        _measure_value(profile, f"{name}_step_seconds") for name in ("uninstrumented", "wall")
+    )
     if clock:
         yield note("clock", clock=clock)
     if step and wall and wall > _CONTENDED * step:
@@ -127,9 +134,9 @@ def _clock(profile: pl.DataFrame) -> Iterator[Note]:
         yield note("disturbed", times=busy / step)
 
 
-def _itself(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
-    """Yield the numbers of the step as a whole, those that are known."""
-    measure = partial(_value, profile)
+def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
+    """Yield the known numbers of the whole step."""
+    measure = partial(_measure_value, profile)
     step = measure("uninstrumented_step_seconds")
     if step is None:
         return
@@ -164,10 +171,13 @@ def _itself(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
             yield MeasuredRow(name=name, title=title, value=value, unit=unit)
 
 
-def _batches(profile: pl.DataFrame) -> Iterator[BatchRow]:
+def _batch_rows(profile: pl.DataFrame) -> Iterator[BatchRow]:
     """Yield one row for each batch size, the smallest first."""
-    throughput = _by(profile, "batch_samples_per_second")
-    flops, busy = _by(profile, "batch_step_flops"), _by(profile, "batch_cpu_utilization")
+    throughput = _values_by(profile, "batch_samples_per_second")
+    flops, busy = (
+        _values_by(profile, "batch_step_flops"),
+        _values_by(profile, "batch_cpu_utilization"),
+    )
     fastest = answers.peak(profile, "peak_flops")
     gains = answers.doubling_gains({int(size): rate for size, rate in throughput.items()})
     for size in sorted(throughput, key=int):
@@ -183,9 +193,12 @@ def _batches(profile: pl.DataFrame) -> Iterator[BatchRow]:
         )
 
 
-def _ablated(profile: pl.DataFrame) -> Iterator[AblationRow]:
-    """Yield one row for each set of layers, the whole network first."""
-    seconds, flops = _by(profile, "ablated_step_seconds"), _by(profile, "ablated_step_flops")
+def _ablation_rows(profile: pl.DataFrame) -> Iterator[AblationRow]:
+    """Yield one row for each set of removed layers, the whole network first."""
+    seconds, flops = (
+        _values_by(profile, "ablated_step_seconds"),
+        _values_by(profile, "ablated_step_flops"),
+    )
     fastest = answers.peak(profile, "peak_flops")
     whole = max(seconds.values(), default=0.0)
     for variant in sorted(seconds, key=len):
@@ -199,14 +212,14 @@ def _ablated(profile: pl.DataFrame) -> Iterator[AblationRow]:
         )
 
 
-def _workers(profile: pl.DataFrame) -> Iterator[WorkersRow]:
+def _worker_rows(profile: pl.DataFrame) -> Iterator[WorkersRow]:
     """Yield one row for each number of workers."""
     shares = {
-        f"{share}_share": _by(profile, f"workers_{share}_seconds")
+        f"{share}_share": _values_by(profile, f"workers_{share}_seconds")
         for share in ("under_way", "exposed", "pure")
     }
-    sent = _by(profile, "workers_sent_bytes")
-    for workers, seconds in _by(profile, "workers_step_seconds").items():
+    sent = _values_by(profile, "workers_sent_bytes")
+    for workers, seconds in _values_by(profile, "workers_step_seconds").items():
         parts: dict[str, Any] = {
             name: part[workers] / seconds if workers in part else None
             for name, part in shares.items()
@@ -214,7 +227,7 @@ def _workers(profile: pl.DataFrame) -> Iterator[WorkersRow]:
         yield WorkersRow(name=workers, seconds=seconds, bytes=sent.get(workers), **parts)
 
 
-def _name(title: str) -> Field[AblationRow | WorkersRow]:
+def _name_field(title: str) -> Field[AblationRow | WorkersRow]:
     return Field(Column(title), lambda row: Text(row.name))
 
 
@@ -231,7 +244,7 @@ _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
     AblationRow: (
         "without memory-bound layers",
         (
-            _name("layers"),
+            _name_field("layers"),
             *fields.number_fields(
                 AblationRow, "seconds", "speedup", "flops_per_second", "utilization"
             ),
@@ -240,7 +253,7 @@ _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
     WorkersRow: (
         "communication per step, wall-clock",
         (
-            _name("workers"),
+            _name_field("workers"),
             *fields.number_fields(WorkersRow, "seconds", "under_way_share", "exposed_share"),
             *fields.number_fields(WorkersRow, "pure_share", "bytes"),
         ),
@@ -255,14 +268,14 @@ _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
 }
 
 
-def _value(profile: pl.DataFrame, name: str) -> float | None:
+def _measure_value(profile: pl.DataFrame, name: str) -> float | None:
     return answers.mean_of_known(answers.measure_rows(profile, name)["value"])
 
 
-def _text(profile: pl.DataFrame, name: str) -> str:
+def _measure_text(profile: pl.DataFrame, name: str) -> str:
     return str(answers.measure_rows(profile, name)["text"].drop_nulls().first() or "")
 
 
-def _by(profile: pl.DataFrame, name: str) -> dict[str, float]:
-    """Return the values of a measure by what they are of."""
+def _values_by(profile: pl.DataFrame, name: str) -> dict[str, float]:
+    """Return the values of a measure by what they are `of`."""
     return dict(answers.measure_rows(profile, name).select("of", "value").drop_nulls().iter_rows())

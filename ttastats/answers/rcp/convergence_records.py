@@ -59,13 +59,13 @@ class _Written(msgspec.Struct, frozen=True):
 
 
 def ruleset_of(round_: str | None) -> str | None:
-    """Return the ruleset of a round: `5.0.0` of `v5.0`; None where it has no such name."""
+    """Return the ruleset of a round: `5.0.0` of `v5.0`; None for another kind of name."""
     match = _RULESET.fullmatch(round_ or "")
     return None if match is None else ".".join(part or "0" for part in match.groups())
 
 
 def ruleset(written: str) -> str:
-    """Return the name of a ruleset, which may be written as a round, or raise."""
+    """Return the name of a ruleset, which may be given as a round, or raise an error."""
     name = ruleset_of(written)
     if name is None:
         raise TtastatsError(
@@ -75,13 +75,13 @@ def ruleset(written: str) -> str:
 
 
 def library(place: Path | None = None) -> Library:
-    """Return what finds records in a folder or, without one, in the official package.
+    """Return a function that finds records in a folder or in the official package.
 
     It raises a TtastatsError where the package or the folder is not there or cannot be used.
     """
 
     def records(suite: str | None, ruleset: str | None) -> Records:
-        folder = _package() if place is None else place
+        folder = _package_folder() if place is None else place
         if not folder.exists():
             raise TtastatsError(
                 "no such folder",
@@ -92,13 +92,13 @@ def library(place: Path | None = None) -> Library:
         parts = (path for usage in _USAGES.values() for path in folder.glob(f"{usage}_*"))
         if place is None or (folder.is_dir() and any(parts)):
             part = folder / f"{_USAGES.get(suite or '', '')}_{ruleset}"
-            return _read(part) if part.is_dir() else {}
-        return _read(folder)
+            return _read_records(part) if part.is_dir() else {}
+        return _read_records(folder)
 
     return records
 
 
-def _package() -> Path:
+def _package_folder() -> Path:
     """Return the folder of the official package's records without importing it."""
     spec = importlib.util.find_spec("mlperf_logging")
     places = list(spec.submodule_search_locations or ()) if spec else []
@@ -113,11 +113,11 @@ def _package() -> Path:
     return folder
 
 
-def _read(place: Path) -> Records:
+def _read_records(place: Path) -> Records:
     files = [place] if place.is_file() else sorted(place.glob(_FILES))
     records: dict[str, list[Record]] = {}
     for path in files:
-        for record in _of_file(path):
+        for record in _records_in_file(path):
             records.setdefault(record.benchmark, []).append(record)
     if not records:
         raise TtastatsError(
@@ -131,27 +131,29 @@ def _read(place: Path) -> Records:
     }
 
 
-def _of_file(path: Path) -> Iterator[Record]:
+def _records_in_file(path: Path) -> Iterator[Record]:
     try:
         records = msgspec.json.decode(path.read_bytes(), type=dict[str, _Written])
     except OSError as error:
         raise TtastatsError(error.strerror or "cannot be read", where=str(path)) from None
     except msgspec.MsgspecError as error:
-        raise _unusable(path, str(error)) from None
+        raise _unusable_error(path, str(error)) from None
     # The file's name tells the benchmark, as it does for the official checker.
     named = path.stem.removeprefix("rcps_") if path.stem.startswith("rcps_") else None
     for name, record in records.items():
         values = record.samples or record.epochs
         if not values:
-            raise _unusable(path, f"{name} has no runs: neither epochs nor samples to converge")
+            raise _unusable_error(
+                path, f"{name} has no runs: neither epochs nor samples to converge"
+            )
         if not all(math.isfinite(value) and value > 0 for value in values) or record.batch_size < 1:
-            raise _unusable(path, f"{name} contains a number that is not positive")
+            raise _unusable_error(path, f"{name} contains a number that is not positive")
         unit: Unit = "samples" if record.samples else "epochs"
         benchmark, size = named or record.benchmark, record.batch_size
         yield Record(name, benchmark, size, tuple(sorted(values)), unit)
 
 
-def _unusable(path: Path, why: str) -> TtastatsError:
+def _unusable_error(path: Path, why: str) -> TtastatsError:
     return TtastatsError(
         f"not a file of reference convergence records: {why}",
         where=str(path),

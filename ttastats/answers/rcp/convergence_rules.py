@@ -81,7 +81,7 @@ class ConvergenceVerdict:
 
 
 def rules(benchmark: str, ruleset: str | None, runs: int) -> ConvergenceRules:
-    """Return the rules of a benchmark.
+    """Return the convergence rules of a benchmark.
 
     The rules allow llama31_405b one evaluation (46,080 samples) before the limit in v5.0 only;
     the code does so in every ruleset from 5.0.0 on, and the code is followed.
@@ -94,25 +94,25 @@ def rules(benchmark: str, ruleset: str | None, runs: int) -> ConvergenceRules:
 
 
 def as_written(rules: ConvergenceRules, ruleset: str | None) -> ConvergenceRules:
-    """Return the rules as they are written where the code goes beyond them."""
+    """Return the rules as written, without where the official code deviates from them."""
     return rules if ruleset == "5.0.0" else replace(rules, slack=0.0)
 
 
 def points(records: Sequence[Record], rules: ConvergenceRules) -> tuple[Point, ...]:
-    """Return the points that count of the records of one benchmark, by ascending batch size."""
+    """Return the valid points of the records of one benchmark, by batch size."""
     measured = []
     for record in records:
         values = np.array(record.values)
         counted = values[rules.dropped : len(values) - rules.dropped]
         counted = counted if counted.size else values  # the official checker has no mean then
         mean, std = float(np.mean(counted)), float(np.std(values))
-        limit = _limit(mean, std, counted.size, rules.runs)
+        limit = _lower_limit(mean, std, counted.size, rules.runs)
         measured.append(Point(record.batch_size, mean, std, limit))
-    return _pruned(measured, rules)
+    return _prune_points(measured, rules)
 
 
-def _limit(mean: float, std: float, n_reference: int, runs: int) -> float:
-    """Return the lowest mean that a one-sided pooled t test does not tell from the reference's.
+def _lower_limit(mean: float, std: float, n_reference: int, runs: int) -> float:
+    """Return the lowest mean that a one-sided pooled t test accepts as the reference's.
 
     Both groups are given the standard deviation of the reference. The bisection is repeated since
     where it stops is up to 0.00005 away from the answer, which counts where epochs are fractions.
@@ -129,8 +129,8 @@ def _limit(mean: float, std: float, n_reference: int, runs: int) -> float:
     return (low + high) / 2
 
 
-def _pruned(measured: Sequence[Point], rules: ConvergenceRules) -> tuple[Point, ...]:
-    """Drop points that converge slower than a smaller batch or than their neighbours suggest.
+def _prune_points(measured: Sequence[Point], rules: ConvergenceRules) -> tuple[Point, ...]:
+    """Return the points without those slower than a smaller batch or their neighbours.
 
     One pass, which never steps back: it need not end in a convex curve.
     """
@@ -139,7 +139,7 @@ def _pruned(measured: Sequence[Point], rules: ConvergenceRules) -> tuple[Point, 
     place = 1
     while place < len(kept) - 1:
         low, here, high = kept[place - 1 : place + 2]
-        if here.mean > _interpolated(here.batch_size, low, high, rules).mean:
+        if here.mean > _interpolate(here.batch_size, low, high, rules).mean:
             del kept[place]
         else:
             place += 1
@@ -147,25 +147,25 @@ def _pruned(measured: Sequence[Point], rules: ConvergenceRules) -> tuple[Point, 
     return tuple(point for point in measured if point.batch_size in sizes)
 
 
-def _interpolated(batch_size: int, low: Point, high: Point, rules: ConvergenceRules) -> Point:
-    """Return a point between two, as if twice the runs of a submission had been measured there."""
+def _interpolate(batch_size: int, low: Point, high: Point, rules: ConvergenceRules) -> Point:
+    """Return the point between two measured ones, counted as two submissions' runs."""
     sizes = [low.batch_size, high.batch_size]
     mean = float(np.interp(batch_size, sizes, [low.mean, high.mean]))
     std = float(np.interp(batch_size, sizes, [low.std, high.std]))
-    return Point(batch_size, mean, std, _limit(mean, std, 2 * rules.runs, rules.runs))
+    return Point(batch_size, mean, std, _lower_limit(mean, std, 2 * rules.runs, rules.runs))
 
 
 def reference(
     batch_size: int, pruned: Sequence[Point], rules: ConvergenceRules
 ) -> tuple[Point | None, Reason]:
-    """Return the point an entry of a batch size is held against, and how it was found."""
+    """Return the point to compare a batch size with, and how it was found."""
     for point in pruned:
         if point.batch_size == batch_size:
             return point, "RCP found"
     below = [point for point in pruned if point.batch_size < batch_size]
     above = [point for point in pruned if point.batch_size > batch_size]
     if below and above:
-        return _interpolated(batch_size, below[-1], above[0], rules), "RCP Interpolation"
+        return _interpolate(batch_size, below[-1], above[0], rules), "RCP Interpolation"
     if above:
         return above[0], "RCP not found but slower convergence on smaller batch size"
     return None, "Missing RCP" if below else "Cannot find any RCPs"
@@ -180,7 +180,7 @@ def check(
     *,
     bypass: bool = False,
 ) -> ConvergenceVerdict:
-    """Hold an entry against the reference.
+    """Return the official verdict on an entry's convergence.
 
     `values` are samples or epochs to the target of the runs that converged; each of the `failed`
     counts as a slowest. `batch_size` is None if it is unknown or differs. What the official

@@ -72,7 +72,7 @@ class FoundReference:
 def benchmark_of(
     library: Library, suite: str | None, ruleset: str | None, benchmark: str | None
 ) -> BenchmarkReference | str:
-    """Return what holds for a benchmark, or why it has no reference."""
+    """Return the reference of a benchmark, or why it has none."""
     round_ = f"v{ruleset.removesuffix('.0')}" if ruleset else None
     every = library(suite, ruleset)
     # A benchmark may be named as the logs of its round name it.
@@ -92,17 +92,17 @@ def benchmark_of(
     return BenchmarkReference(
         ruleset,
         records,
-        _unit(records, known, ruleset),
+        _record_unit(records, known, ruleset),
         (known.tokens_per_sample or 1) if known else 1,
         rules,
         convergence_rules.points(records, rules),
     )
 
 
-def _unit(
+def _record_unit(
     records: Sequence[Record], known: benchmarks.Benchmark | None, ruleset: str | None
 ) -> Unit:
-    """Return what records count: official ones say epochs of samples, of tokens, and of steps.
+    """Return what the records count: epochs of samples or tokens, or steps.
 
     The official checker counts steps of stable_diffusion in 3.1.0, and samples in later rulesets.
     """
@@ -115,7 +115,7 @@ def _unit(
 
 
 def officially_counted(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
-    """Return the table of runs with their progress as the official checker counts it.
+    """Return the runs with their progress as the official checker counts it.
 
     It counts to the end of the run, but of stable_diffusion to the first checkpoint, by its
     progress, that met the targets. `rows` are the rows from which the table was made.
@@ -134,7 +134,7 @@ def officially_counted(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
 
 
 def entry_of(group: pl.DataFrame, held: BenchmarkReference) -> Entry:
-    """Count the convergence of an entry's runs as the reference's is; epochs in three decimals."""
+    """Return the convergence of an entry's runs, counted as the reference's is."""
     # Series: expressions would take most of the time of a table of many entries.
     progress = (group.get_column(held.unit).cast(pl.Float64) * held.per_unit).round(3)
     reached, status = group.get_column("reached"), group.get_column("run_status")
@@ -149,19 +149,19 @@ def entry_of(group: pl.DataFrame, held: BenchmarkReference) -> Entry:
     # The official check takes the word of a run's log for it.
     by_word = progress.filter((status == "success") | ((status == "unknown") & reached))
     converged = None if by_word.null_count() else tuple(by_word.to_list())
-    size, division = batch_size_of(group), _only(group, "division")
+    size, division = batch_size_of(group), _common_value(group, "division")
     return Entry(compared, converged, group.height, size, interval, division)
 
 
-def _only(group: pl.DataFrame, name: str) -> Any:
-    """Return what all runs have in a column, None if they differ."""
+def _common_value(group: pl.DataFrame, name: str) -> Any:
+    """Return the value that all runs have in a column, None if they differ."""
     values = group.get_column(name)  # `unique` takes a hundred times as long
     return values[0] if values.n_unique() == 1 else None
 
 
 def batch_size_of(group: pl.DataFrame) -> int | None:
-    """Return the batch size of all runs, None if theirs differ or none is told."""
-    size = _only(group, "global_batch_size")
+    """Return the batch size of all runs, None if unknown or different."""
+    size = _common_value(group, "global_batch_size")
     return int(size) if size is not None and size > 0 else None
 
 
@@ -180,17 +180,17 @@ def reference_at(
         return f"batch size {size:,} is above the largest record ({below[-1].batch_size:,})"
     high, measured = rest[0], rest[0].batch_size == size
     if measured or not below:
-        step = smallest_step(_values(high)) or interval
-        reference = Reference((WeightedRuns(_values(high)),), step)
+        step = smallest_step(_record_values(high)) or interval
+        reference = Reference((WeightedRuns(_record_values(high)),), step)
         return FoundReference("measured" if measured else "smallest", (high.name,), reference)
     low = below[-1]
     position = (size - low.batch_size) / (high.batch_size - low.batch_size)
-    means = {record.batch_size: mean(_values(record)) for record in held.records}
+    means = {record.batch_size: mean(_record_values(record)) for record in held.records}
     misfit = interpolation_errors([*means], [*means.values()])
-    reference = interpolate_reference(_values(low), _values(high), position, misfit)
+    reference = interpolate_reference(_record_values(low), _record_values(high), position, misfit)
     reference = replace(reference, interval=reference.interval or interval)
     return FoundReference("interpolated", (low.name, high.name), reference)
 
 
-def _values(record: Record) -> Floats:
+def _record_values(record: Record) -> Floats:
     return np.array(record.values)

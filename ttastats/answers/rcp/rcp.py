@@ -40,14 +40,14 @@ def report(
     options: RcpOptions,
     by: Sequence[str] = RESULT,
 ) -> Report:
-    """Return the report of a table of runs, judged by the official targets."""
+    """Return the report of the convergence of runs judged by the official targets."""
     row_of = row_maker(library, options)
     rows = [
         row_of(grouping.key_values(keys), group) for keys, group in grouping.group_runs(runs, by)
     ]
     if all(row.reference_n is None for row in rows):
         raise TtastatsError(
-            f"no entry has a reference: {_reasons(rows)}",
+            f"no entry has a reference: {_reasons_text(rows)}",
             where="rcp",
             remedy="--ruleset 5.0.0 selects the records of a round, --records FOLDER other "
             "records.",
@@ -55,24 +55,37 @@ def report(
     names = ("suite", "round", "benchmark", "batch_size", "ratio")
     rows.sort(key=lambda row: grouping.sort_key(*map(row.get, names)))
     every = options.verbose or len(rows) <= FEW
-    shown, notes = _fields(rows, by, options), [*_notes(rows, options.confidence, every=every)]
+    shown, notes = (
+        _rcp_fields(rows, by, options),
+        [*_rcp_notes(rows, options.confidence, every=every)],
+    )
     # Of many entries, the columns say enough; one without an interval gets its reason.
     details = [
-        tuple(filter(None, (_official(row), _chances(row), _grid(row), _verdict(row))))
+        tuple(
+            filter(
+                None,
+                (
+                    _official_text(row),
+                    _pass_rates_text(row),
+                    _resolution_text(row),
+                    _verdict_text(row),
+                ),
+            )
+        )
         if every
-        else (() if row.low is not None else (_verdict(row),))
+        else (() if row.low is not None else (_verdict_text(row),))
         for row in rows
     ]
     answer = grouping.group_report("rcp", rows, shown, runs, by, notes, details=details)
-    return replace(answer, sentence=_sentence(rows, by, options.confidence))
+    return replace(answer, sentence=_rcp_sentence(rows, by, options.confidence))
 
 
 #: Entries of one verdict that are named.
 _NAMED = 3
 
 
-def _sentence(rows: Sequence[RcpRow], by: Sequence[str], confidence: float) -> str:
-    """Return which entries converge unlike the reference, and what the official check says."""
+def _rcp_sentence(rows: Sequence[RcpRow], by: Sequence[str], confidence: float) -> str:
+    """Return which entries converge differently, and what the official check says."""
     one_benchmark = len({row.keys.get("benchmark") for row in rows}) == 1
     said = (*_SAID, "benchmark") if one_benchmark else _SAID
     names = grouping.row_names(rows, [name for name in by if name not in said] or by)
@@ -96,16 +109,18 @@ def _sentence(rows: Sequence[RcpRow], by: Sequence[str], confidence: float) -> s
 
 
 def unanswered(answer: Report) -> int:
-    """Return the number of entries that have no reference to be held against."""
+    """Return the number of entries without a reference."""
     return sum(row.reference_n is None for row in expect_kind(answer.records, RcpRow))
 
 
-def _reasons(rows: Sequence[RcpRow]) -> str:
+def _reasons_text(rows: Sequence[RcpRow]) -> str:
     reasons = {str(row.status) for row in rows if row.reference_n is None}
     return units.join_names(sorted(reasons), between="; ")
 
 
-def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> list[Field[RcpRow]]:
+def _rcp_fields(
+    rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions
+) -> list[Field[RcpRow]]:
     # Submitter and system may name each entry of a benchmark.
     names = ("suite", "round", "division", "submitter", "system", "benchmark")
     known = {tuple(row.keys.get(name) for name in names) for row in rows}
@@ -129,7 +144,7 @@ def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> l
             Column(f"entry/reference [{options.confidence * 100:g}%]", "right"),
             lambda row: Quantity(row.ratio, "ratio", row.low, row.high),
         ),
-        Field(Column("converges"), _word),
+        Field(Column("converges"), _verdict_cell),
         Field(Column("official", rank=1), lambda row: Text(row.official_verdict or "–")),
         fields.text_field(
             "factor",
@@ -141,31 +156,33 @@ def _fields(rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions) -> l
     ]
 
 
-def _word(row: RcpRow) -> Text:
+def _verdict_cell(row: RcpRow) -> Text:
     verdict = Verdict(row.verdict)
     word = verdict.signed if verdict is Verdict.UNDECIDED else verdict.label
     return Text(word, verdict.tone)
 
 
-def _verdict(row: RcpRow) -> str:
+def _verdict_text(row: RcpRow) -> str:
     """Return whether an entry converges as the reference does, in words."""
     if row.ratio is None:
         return f"verdict  none: {row.status}"
     if row.low is None or row.high is None:
-        change = f"{_change(row.ratio)} {row.unit} than the reference"
+        change = f"{_change_text(row.ratio)} {row.unit} than the reference"
         return f"verdict  {change}, no interval: {row.status}"
     if row.verdict == Verdict.UNDECIDED:
-        span = f"{_change(row.low)} to {_change(row.high)} {row.unit}"
+        span = f"{_change_text(row.low)} to {_change_text(row.high)} {row.unit}"
         return f"verdict  not significantly different from the reference: {span}"
-    return f"verdict  converges {row.verdict} than the reference in these runs{_as_if(row)}"
+    return (
+        f"verdict  converges {row.verdict} than the reference in these runs{_in_evaluations(row)}"
+    )
 
 
-def _change(ratio: float) -> str:
+def _change_text(ratio: float) -> str:
     return f"{units.percent(abs(1 - ratio))} {'fewer' if ratio < 1 else 'more'}"
 
 
-def _as_if(row: RcpRow) -> str:
-    """Return how large a difference is, in runs that stop at another evaluation."""
+def _in_evaluations(row: RcpRow) -> str:
+    """Return a difference as the number of runs that stop at another evaluation."""
     interval = row.interval or row.reference_interval
     if not interval or row.entry_mean is None or row.reference_mean is None:
         return ""
@@ -179,8 +196,8 @@ def _as_if(row: RcpRow) -> str:
     return f"; as if {runs} stopped one evaluation {row.verdict}"
 
 
-def _official(row: RcpRow) -> str:
-    """Return the means that the official check compares, and what it says."""
+def _official_text(row: RcpRow) -> str:
+    """Return the means in the official check, and its verdict."""
     if row.official_verdict is None:
         return f"official  none: {row.official_reason}" if row.official_reason else ""
     if row.official_limit is None:
@@ -189,14 +206,14 @@ def _official(row: RcpRow) -> str:
         units.mean_count(value or 0.0, row.unit or "")
         for value in (row.official_mean, row.official_reference_mean, row.official_limit)
     )
-    factor = f", time x{applied:.4f}" if (applied := _applied(row)) > 1 else ""
+    factor = f", time x{applied:.4f}" if (applied := _applied_factor(row)) > 1 else ""
     return (
         f"official  olympic mean {mean.rsplit(' ', 1)[0]} against {reference.rsplit(' ', 1)[0]}, "
         f"limit {limit}: {row.official_verdict}{factor} ({row.official_reason})"
     )
 
 
-def _chances(row: RcpRow) -> str:
+def _pass_rates_text(row: RcpRow) -> str:
     if row.reference_fails is None:
         return ""
     fails, few, fewer = (
@@ -211,8 +228,8 @@ def _chances(row: RcpRow) -> str:
     )
 
 
-def _grid(row: RcpRow) -> str:
-    """Return how fine evaluations are, which decides how well two means can agree."""
+def _resolution_text(row: RcpRow) -> str:
+    """Return how far apart evaluations are, which limits how well two means can agree."""
     interval = row.interval or row.reference_interval
     if row.reference_mean is None:
         return ""
@@ -238,7 +255,7 @@ def _grids_differ(row: RcpRow) -> bool:
     return not 1 / _COARSER < row.interval / row.reference_interval < _COARSER
 
 
-def _notes(rows: Sequence[RcpRow], confidence: float, *, every: bool) -> Iterator[Note]:
+def _rcp_notes(rows: Sequence[RcpRow], confidence: float, *, every: bool) -> Iterator[Note]:
     official = [row for row in rows if row.official_verdict]
     yield note("rcp")
     if official:
@@ -259,31 +276,33 @@ def _notes(rows: Sequence[RcpRow], confidence: float, *, every: bool) -> Iterato
     ):
         if number:
             yield note(key, n=number)
-    yield from _of_official(official)
+    yield from _official_notes(official)
     if lacking := sum(row.reference_n is None for row in rows):
-        yield note("no_reference", n=lacking, reasons=_reasons(rows))
+        yield note("no_reference", n=lacking, reasons=_reasons_text(rows))
     if not every:
         yield note("verbose")
 
 
-def _of_official(rows: Sequence[RcpRow]) -> Iterator[Note]:
-    """Yield how the official rules were applied to entries."""
+def _official_notes(rows: Sequence[RcpRow]) -> Iterator[Note]:
+    """Yield notes on how the official rules were applied."""
     slack = [
         row for row in rows if row.keys["benchmark"] == "llama31_405b" and row.ruleset != "5.0.0"
     ]
     if slack:
         passed = (row for row in slack if row.official_verdict != "failed")
         yield note("slack", n=sum(row.official_as_written == "failed" for row in passed))
-    scaled = [row for row in rows if _applied(row) > 1]
+    scaled = [row for row in rows if _applied_factor(row) > 1]
     if scaled:
         earlier = sum(row.verdict == Verdict.EARLIER for row in scaled)
         yield note("scaled.rcp", n=len(scaled), earlier=earlier)
-    published = [(row.published_factor, _applied(row)) for row in rows if row.published_factor]
+    published = [
+        (row.published_factor, _applied_factor(row)) for row in rows if row.published_factor
+    ]
     if any(factor != 1.0 for factor, _ in published):
         other = sum(abs(factor - applied) > 1e-6 for factor, applied in published)
         key = "published.other" if other else "published.same"
         yield note(key, n=len(published), other=other)
 
 
-def _applied(row: RcpRow) -> float:
+def _applied_factor(row: RcpRow) -> float:
     return 1.0 if row.official_verdict == "failed" else row.official_factor or 1.0

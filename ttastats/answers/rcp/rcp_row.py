@@ -116,9 +116,9 @@ class RcpRow(Row, frozen=True, kw_only=True):
 def row_maker(
     library: Library, options: RcpOptions
 ) -> Callable[[dict[str, Any], pl.DataFrame], RcpRow]:
-    """Return what makes the row of an entry of its keys and runs."""
+    """Return a function that makes the row of an entry from its keys and runs."""
     known = cache(lambda *kind: benchmark_of(library, *kind))
-    rates = cache(lambda *point: _rates(options, *point))
+    rates = cache(lambda *point: _pass_rates(options, *point))
     at = cache(reference_at)
 
     def row_of(keys: dict[str, Any], group: pl.DataFrame) -> RcpRow:
@@ -142,17 +142,19 @@ def row_maker(
             return structs.replace(row, ruleset=ruleset, status=held)
         entry = entry_of(group, held)
         row = structs.replace(row, ruleset=ruleset, unit=held.unit)
-        row = _official(row, entry, held, options)
+        row = _add_official(row, entry, held, options)
         if entry.batch_size is None:
             return structs.replace(row, status="batch size unknown, or several batch sizes")
-        row = _compared(row, entry, held.unit, at(held, entry.batch_size, entry.interval))
+        row = _add_comparison(row, entry, held.unit, at(held, entry.batch_size, entry.interval))
         return structs.replace(row, **rates(held, entry.batch_size, entry.interval))
 
     return row_of
 
 
-def _official(row: RcpRow, entry: Entry, held: BenchmarkReference, options: RcpOptions) -> RcpRow:
-    """Return a row with the official verdict; none in a division that sets rules of its own."""
+def _add_official(
+    row: RcpRow, entry: Entry, held: BenchmarkReference, options: RcpOptions
+) -> RcpRow:
+    """Return a row with the official verdict; none in divisions with rules of their own."""
     if (entry.division or "closed").lower() == "open":
         return structs.replace(row, official_reason="open division: not checked")
     if entry.converged is None:
@@ -179,8 +181,8 @@ def _official(row: RcpRow, entry: Entry, held: BenchmarkReference, options: RcpO
     )
 
 
-def _compared(row: RcpRow, entry: Entry, unit: Unit, found: FoundReference | str) -> RcpRow:
-    """Return a row with the ratio over the reference at its batch size, as far as there is one."""
+def _add_comparison(row: RcpRow, entry: Entry, unit: Unit, found: FoundReference | str) -> RcpRow:
+    """Return a row with the ratio over the reference at its batch size, if there is one."""
     if isinstance(found, str):
         return structs.replace(row, status=found)
     reference = found.reference
@@ -198,10 +200,10 @@ def _compared(row: RcpRow, entry: Entry, unit: Unit, found: FoundReference | str
     if entry.outcomes is None:
         unlogged = f"the runs do not log their {unit}"
         return structs.replace(row, status=unlogged if row.reached else "no run reached the target")
-    return _with_ratio(row, entry.outcomes, reference)
+    return _add_ratio(row, entry.outcomes, reference)
 
 
-def _with_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
+def _add_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
     compared = convergence_ratio(entry, reference, confidence=row.confidence)
     solved, ratio = entry.times[entry.reached], compared.ratio.estimate or 0.0
     row = structs.replace(
@@ -215,13 +217,13 @@ def _with_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
         return structs.replace(row, status="entry and reference use different units")
     limits = compared.limits(row.confidence, epochs=True)
     if limits is None or not math.isfinite(limits[1]):
-        return structs.replace(row, ratio=ratio, status=_no_interval(entry, reference))
+        return structs.replace(row, ratio=ratio, status=_no_interval_reason(entry, reference))
     low, high = limits
     verdict = Verdict.EARLIER if high < 1 else Verdict.LATER if low > 1 else Verdict.UNDECIDED
     return structs.replace(row, ratio=ratio, low=low, high=high, verdict=verdict.value)
 
 
-def _no_interval(entry: Outcomes, reference: Reference) -> str:
+def _no_interval_reason(entry: Outcomes, reference: Reference) -> str:
     if entry.n < 2 or reference.n < 2:
         return "2 runs are needed on each side"
     if reference.misfit is not None and reference.misfit[0] is None:
@@ -229,10 +231,10 @@ def _no_interval(entry: Outcomes, reference: Reference) -> str:
     return "all runs stopped at the same evaluation, and the evaluation interval is unknown"
 
 
-def _rates(
+def _pass_rates(
     options: RcpOptions, held: BenchmarkReference, batch_size: int, interval: float | None
 ) -> dict[str, float | None]:
-    """Return how often the reference fails its own check, and truly faster setups pass."""
+    """Return how often the reference itself and truly faster setups pass the official check."""
     point, _ = convergence_rules.reference(batch_size, held.points, held.rules)
     found = reference_at(held, batch_size, interval)
     if point is None or isinstance(found, str):

@@ -40,14 +40,14 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 @cache
 def known() -> dict[str, Rules]:
-    """Return all rules by their names."""
+    """Return all contest rules by their names."""
     text = resources.files("ttastats.answers.record").joinpath("rules.toml").read_bytes()
     (contests,) = msgspec.toml.decode(text, type=dict[str, tuple[Rules, ...]]).values()
     return {rules.name: rules for rules in contests}
 
 
 def named(name: str) -> Rules:
-    """Return the rules of that name, or raise with the names there are."""
+    """Return the rules of a name, or raise an error that lists the names."""
     if (rules := known().get(name)) is not None:
         return rules
     raise TtastatsError(

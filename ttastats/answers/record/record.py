@@ -69,7 +69,7 @@ class RulesRow(Row, frozen=True):
 def report(
     judged: Sequence[tuple[str | None, JudgedRecord]], rules: Rules, labels: Sequence[str]
 ) -> Report:
-    """Return the report of each benchmark judged; `labels` name A, where there is one, and B."""
+    """Return the report of each judged benchmark; `labels` name A, if there is one, and B."""
     letters = ("A", "B")[-len(labels) :]
     sides = "   ".join(f"{letter} = {label}" for letter, label in zip(letters, labels, strict=True))
     rows, tables, sentences = [], [], []
@@ -91,13 +91,13 @@ def report(
         )
         title = "   ".join(filter(None, (benchmark, rules.name, sides)))
         tables.append(Table(_COLUMNS, lines, title))
-        sentences.append(_sentence(benchmark, record, rules))
+        sentences.append(_record_sentence(benchmark, record, rules))
     notes = (Note("rules", rules.remark),) if rules.remark else ()
     return Report("record", tuple(rows), tuple(tables), notes, " ".join(sentences))
 
 
-def _sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) -> str:
-    """Return the verdict, what it rests on, and what a reader must settle who trusts a record."""
+def _record_sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) -> str:
+    """Return the verdict, its basis, and the checks that a reader must make."""
     of = f"{benchmark}: " if benchmark else ""
     if record.verdict != "record":
         checks = (f"{check.name} {check.result}: {check.figures}" for check in record.against)
@@ -119,7 +119,7 @@ def _sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) -> str:
 
 
 def of_rules() -> Report:
-    """Return the report of all rules there are, with their sources."""
+    """Return the report of all contest rules, with their sources."""
     rows = [RulesRow(each.name, each.title, each.read, each.source) for each in known().values()]
     columns = (
         Column("rules"), Column("definition of a record"),

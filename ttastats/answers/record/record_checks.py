@@ -42,13 +42,13 @@ class Check:
 
 
 def once(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs that count, copies once: by what they tell, or by the bytes of their logs."""
+    """Return the runs that count, without copies."""
     first = pl.struct("source_digest", "run_id").is_first_distinct()
     return counted(runs).filter(pl.col("source_digest").is_null() | first)
 
 
 def number(counts: Mapping[str, int], missing: Mapping[str, int], rules: Rules) -> Check:
-    """Return the check of the number of runs (or studies) a side, and of those without a value."""
+    """Return the check of the number of runs (or studies) a side."""
     forms = ("study", "studies") if rules.value == "target" else ("run", "runs")
     figures = units.join_names([f"{name} {units.plural(n, *forms)}" for name, n in counts.items()])
     if few := min(counts.values()) < rules.least_runs:
@@ -83,7 +83,7 @@ class _Rule:
 
 
 def evidence(every: Sides, rules: Rules) -> list[Check]:
-    """Return the checks of the runs of each side, copies included: the first rules with a fact."""
+    """Return the checks of how the runs of each side were made."""
     sides = {name: once(runs) for name, runs in every.items()}
     about = _Evidence({name: standing(runs) for name, runs in every.items()}, sides, rules)
     unasked = {"time" if rules.most_seconds is None else "same stop"}
@@ -97,7 +97,7 @@ def evidence(every: Sides, rules: Rules) -> list[Check]:
     return [*checks.values()]
 
 
-def _copies(about: _Evidence) -> list[str]:
+def _copies_texts(about: _Evidence) -> list[str]:
     sides = about.sides
     more = {name: runs.height - sides[name].height for name, runs in about.every.items()}
     copies = [f"{units.plural(n, 'copy', 'copies')} in {name}" for name, n in more.items() if n]
@@ -105,7 +105,7 @@ def _copies(about: _Evidence) -> list[str]:
     return [*copies, f"{units.plural(both, 'run')} of A also in B"] if both else copies
 
 
-def _repeated_seeds(about: _Evidence) -> list[str]:
+def _repeated_seeds_texts(about: _Evidence) -> list[str]:
     repeated = []
     for name, runs in about.sides.items():
         counts = sorted(Counter(runs["seed"].drop_nulls()).items())
@@ -114,23 +114,23 @@ def _repeated_seeds(about: _Evidence) -> list[str]:
     return repeated
 
 
-def _mixed_setups(about: _Evidence) -> list[str]:
+def _mixed_setups_texts(about: _Evidence) -> list[str]:
     entries = {name: runs["entry"].drop_nulls().unique() for name, runs in about.sides.items()}
-    mixed = _mixed({name: sorted(some) for name, some in entries.items()})
+    mixed = _mixed_texts({name: sorted(some) for name, some in entries.items()})
     for name, runs in about.sides.items():
         if two := speeds(runs):
             mixed.append(f"{name} mixes two speeds: {two}, as of two machines")
     return mixed
 
 
-def _mixed(kinds: Mapping[str, Sequence[str]]) -> list[str]:
+def _mixed_texts(kinds: Mapping[str, Sequence[str]]) -> list[str]:
     return [
         f"{name} mixes {units.join_names(some)}" for name, some in kinds.items() if len(some) > 1
     ]
 
 
 def _machines(about: _Evidence) -> dict[str, list[str]]:
-    """Return the machines of each side: accelerators and nodes of a hardware that is logged."""
+    """Return the machines that each side logs: accelerators and nodes of a hardware."""
     names: dict[str, list[str]] = {}
     for side, runs in about.sides.items():
         kinds = runs.filter(pl.col("hardware").is_not_null()).select(_MACHINE).unique()
@@ -142,8 +142,8 @@ def _machines(about: _Evidence) -> dict[str, list[str]]:
     return names
 
 
-def _unnamed_machines(about: _Evidence) -> str:
-    """Return the sides that log no machine, and how long runs took, which may show it."""
+def _unnamed_machines_text(about: _Evidence) -> str:
+    """Return the sides without a logged machine, and how long their runs took."""
     unnamed = " and ".join(name for name, names in _machines(about).items() if not names)
     seconds = {name: runs["run_seconds"].drop_nulls().sort() for name, runs in about.sides.items()}
     times = [
@@ -154,20 +154,20 @@ def _unnamed_machines(about: _Evidence) -> str:
     return f"{unnamed}; {units.join_names(times)}" if unnamed and times else unnamed
 
 
-def _turns(about: _Evidence) -> int:
+def _count_turns(about: _Evidence) -> int:
     made = [(start, name) for name in about.sides for start in about.sides[name]["started_at"]]
     return 1 + sum(earlier != later for (_, earlier), (_, later) in pairwise(sorted(made)))
 
 
-def _time(about: _Evidence, *, under: bool) -> tuple[float, float] | None:
+def _longest_time(about: _Evidence, *, under: bool) -> tuple[float, float] | None:
     """Return the time of the longest run of B and the limit, if it is `under` that or not."""
     longest, limit = float(max(about.sides["B"]["tta_seconds"])), about.rules.most_seconds
     return (longest, limit) if limit and (longest < limit) is under else None
 
 
-def _stops(about: _Evidence, unlike: Sequence[str | None] = ()) -> str:
-    """Return how long the runs of each side are, if those of one differ in one of some units."""
-    ends = {name: _length(runs.filter("reached")) for name, runs in about.sides.items()}
+def _lengths_text(about: _Evidence, unlike: Sequence[str | None] = ()) -> str:
+    """Return how long the runs of each side are, if they differ within one."""
+    ends = {name: _lengths_of(runs.filter("reached")) for name, runs in about.sides.items()}
     if unlike and not any(end.unit in unlike and not end.one for end in ends.values()):
         return ""
     least = {name: "" if end.one else f"{end.said(end.least)} to " for name, end in ends.items()}
@@ -176,8 +176,8 @@ def _stops(about: _Evidence, unlike: Sequence[str | None] = ()) -> str:
     )
 
 
-def _length(runs: pl.DataFrame) -> Lengths:
-    """Return how long runs are: in steps, where all tell; as long in seconds is not enough then.
+def _lengths_of(runs: pl.DataFrame) -> Lengths:
+    """Return how long runs are, in steps if all log them.
 
     Without steps, samples and epochs, runs with the same number of evaluations, 2 or more, have
     one length.
@@ -197,18 +197,18 @@ _LIMIT = "the longest run of B took {0[0]:.7g} s; under {0[1]:g} s is required"
 _APART = "all runs of one side started before the first of the other"
 #: Of each check the first rule with a fact counts.
 _RULES = (
-    _Rule("copies", "failed", "{:list}; each run counts once", _copies),
+    _Rule("copies", "failed", "{:list}; each run counts once", _copies_texts),
     _Rule("copies", "passed", "none"),
     _Rule("seeds", "not known", "trials are selected within studies",
           lambda of: of.rules.replicate, decides=()),
-    _Rule("seeds", "failed", "repeated: {:join}", _repeated_seeds),
+    _Rule("seeds", "failed", "repeated: {:join}", _repeated_seeds_texts),
     _Rule("seeds", "not known", "seed missing in some logs of {}", lambda of: " and ".join(
         name for name, runs in of.sides.items() if runs["seed"].null_count())),
     _Rule("seeds", "passed", "unique"),
-    _Rule("one setup", "failed", "{:join}", _mixed_setups),
+    _Rule("one setup", "failed", "{:join}", _mixed_setups_texts),
     _Rule("one setup", "passed", "one entry a side"),
-    _Rule("machines", "failed", "{:join}", lambda of: _mixed(_machines(of)), ("seconds",)),
-    _Rule("machines", "not known", "not in the logs of {}", _unnamed_machines),
+    _Rule("machines", "failed", "{:join}", lambda of: _mixed_texts(_machines(of)), ("seconds",)),
+    _Rule("machines", "not known", "not in the logs of {}", _unnamed_machines_text),
     _Rule("machines", "failed", "A ran on {0[A][0]}, B on {0[B][0]}",
           lambda of: len({names[0] for names in _machines(of).values()}) > 1 and _machines(of),
           ("seconds",)),
@@ -220,15 +220,15 @@ _RULES = (
           lambda of: None in map(starts, of.sides.values()), ()),
     _Rule("order", "failed", _APART,
           lambda of: in_separate_sessions(*map(starts, of.sides.values())), ()),
-    _Rule("order", "passed", "interleaved, in {} turns", _turns, ()),
+    _Rule("order", "passed", "interleaved, in {} turns", _count_turns, ()),
     _Rule("time", "not known", "the logs of B do not show that {:g} s was kept",
           lambda of: of.sides["B"]["tta_seconds"].null_count() and of.rules.most_seconds),
-    _Rule("time", "passed", _LIMIT, lambda of: _time(of, under=True), disproves=True),
-    _Rule("time", "failed", _LIMIT, lambda of: _time(of, under=False), disproves=True),
+    _Rule("time", "passed", _LIMIT, lambda of: _longest_time(of, under=True), disproves=True),
+    _Rule("time", "failed", _LIMIT, lambda of: _longest_time(of, under=False), disproves=True),
     # Times of equal training vary, so that they alone do not show another stop.
     _Rule("same stop", "failed", "{}",
-          lambda of: _stops(of, (None, "step", "samples", "epoch"))),
+          lambda of: _lengths_text(of, (None, "step", "samples", "epoch"))),
     _Rule("same stop", "not known", "steps, samples and epochs not logged; {}",
-          lambda of: _stops(of, ("seconds",))),
-    _Rule("same stop", "passed", "{}", _stops),
+          lambda of: _lengths_text(of, ("seconds",))),
+    _Rule("same stop", "passed", "{}", _lengths_text),
 )  # fmt: skip

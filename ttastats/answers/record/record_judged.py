@@ -43,27 +43,27 @@ class JudgedRecord:
 
     @property
     def verdict(self) -> Literal["record", "no record", "undecided"]:
-        """Return the verdict that the deciding checks come to."""
+        """Return the verdict from the deciding checks."""
         if any(check.result == "failed" and check.disproves for check in self.against):
             return "no record"
         return "undecided" if self.against else "record"
 
     @property
     def against(self) -> tuple[Check, ...]:
-        """Return the checks that keep it from being a record, those that failed first."""
+        """Return the checks that prevent a record, failed ones first."""
         deciding = [check for check in self.checks if check.decides]
         unknown = [check for check in deciding if check.disproves and check.result == "not known"]
         return (*(check for check in deciding if check.result == "failed"), *unknown)
 
 
 def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRecord:
-    """Judge the runs of B against those of A, or against the number stated of a baseline.
+    """Return the judgement of the runs of B against A, or against a stated baseline.
 
     `sides` are runs of one benchmark, copies included, as tables of `at_budget.runs`, or where the
     rules have a time to a target of `time_to_target.runs`.
     """
     if rules.value == "target":
-        return _of_studies(sides, rules)
+        return _judge_studies(sides, rules)
     with_value, missing = {}, {}
     for name, runs in sides.items():
         distinct = once(runs)
@@ -79,14 +79,14 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRec
     counts = {name: runs.height for name, runs in with_value.items()}
     means = {name: float(runs["quality"].to_numpy().mean()) for name, runs in with_value.items()}
     if rules.counts == "quality":
-        quality = _better_quality(with_value, rules, stated)
+        quality = _judge_quality(with_value, rules, stated)
     else:  # that of each side by the target of the rules
         tests = {name: of_target(with_value[name], rules) for name in sorted(sides, reverse=True)}
-        meets = (_meets(name, with_value[name], test, rules) for name, test in tests.items())
+        meets = (_target_check(name, with_value[name], test, rules) for name, test in tests.items())
         quality = JudgedRecord(tuple(meets), {"quality_p": tests["B"].p_value})
-    cost = _cost(with_value, rules, stated)
+    cost = _judge_cost(with_value, rules, stated)
     checks = (
-        *quality.checks, *cost.checks, *_pairwise(with_value, means, rules),
+        *quality.checks, *cost.checks, *_length_checks(with_value, means, rules),
         number(counts, missing, rules), *evidence(sides, rules),
     )  # fmt: skip
     numbers = {f"n_{name.lower()}": n for name, n in counts.items()} | {
@@ -95,20 +95,20 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRec
     return JudgedRecord(checks, {**numbers, **quality.numbers, **cost.numbers})
 
 
-def _check(
+def _make_check(
     name: str, figures: str, *, passed: bool, failed: bool = False, decides: bool = True
 ) -> Check:
-    """Return a check that may disprove a record; not known is what neither passed nor failed."""
+    """Return a check; unknown if it neither passed nor failed."""
     result: Result = "passed" if passed else "failed" if failed else "not known"
     return Check(name, result, figures, decides, disproves=True)
 
 
 def of_target(runs: pl.DataFrame, rules: Rules) -> AgainstNumber:
-    """Test the mean quality of some runs against the target of the rules."""
-    return _against(runs, rules.target or 0.0, rules, sigma=rules.sigma)
+    """Return the test of the mean quality of runs against the target of the rules."""
+    return _test_threshold(runs, rules.target or 0.0, rules, sigma=rules.sigma)
 
 
-def _against(
+def _test_threshold(
     runs: pl.DataFrame, threshold: float, rules: Rules, sigma: float | None = None
 ) -> AgainstNumber:
     return compare_with_number(
@@ -124,7 +124,7 @@ def holds(test: AgainstNumber, rules: Rules) -> bool:
     return test.margin * math.sqrt(test.n) >= rules.least_score * (1 - 1e-9)
 
 
-def _meets(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rules) -> Check:
+def _target_check(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rules) -> Check:
     digits = digits_for([test.threshold], test.sd, test.mean)
     sign = "≥" if rules.meets == ">=" else "≤"
     figures = f"{_metric(runs)} {sign} {test.threshold:g}: {_mean(runs, digits)}"
@@ -139,16 +139,16 @@ def _meets(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rules) -> 
     if not passed and not failed and (needed := test.runs_needed) and needed > test.n:
         figures += f"; {needed:,} such runs would show it"
     title = "quality" if name == "B" else "A's quality"
-    return _check(title, figures, passed=passed, failed=failed, decides=name == "B")
+    return _make_check(title, figures, passed=passed, failed=failed, decides=name == "B")
 
 
-def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
-    """Judge whether B beats the quality of A, or a stated one, by the margin of the rules."""
-    gained = _gain(sides, rules, stated)
+def _judge_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
+    """Return whether B beats the quality of A, or a stated one, by the rules' margin."""
+    gained = _quality_gain(sides, rules, stated)
     if gained is None:
-        return JudgedRecord((_check("quality", "no baseline", passed=False),))
+        return JudgedRecord((_make_check("quality", "no baseline", passed=False),))
     gain, p_value = gained
-    mean, sd = _moments(sides["B"])
+    mean, sd = _mean_and_deviation(sides["B"])
     digits = digits_for([], sd, mean)
     figures = (
         f"{_metric(sides['B'])}: {_mean(sides['B'], digits)}, better by {digits.signed(gain)} "
@@ -156,15 +156,17 @@ def _better_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedR
     )
     figures += "" if p_value is None else f": {_p_text(p_value, rules)}"
     shown = p_value is not None and p_value < rules.level
-    check = _check("quality", figures, passed=shown, failed=gain <= rules.margin)
+    check = _make_check("quality", figures, passed=shown, failed=gain <= rules.margin)
     return JudgedRecord((check,), {"quality_p": p_value})
 
 
-def _gain(sides: Sides, rules: Rules, stated: float | None) -> tuple[float, float | None] | None:
-    """Return by how much B is better, and p of the margin of the rules; None without a baseline."""
+def _quality_gain(
+    sides: Sides, rules: Rules, stated: float | None
+) -> tuple[float, float | None] | None:
+    """Return by how much B is better, and the p of the rules' margin, or None."""
     up = 1 if rules.meets == ">=" else -1
     if "A" in sides:
-        gap = _compared(sides).difference
+        gap = _compare_sides(sides).difference
         if gap is None:
             raise TtastatsError(
                 "the sides log different metrics", remedy="Select one with --metric."
@@ -175,11 +177,11 @@ def _gain(sides: Sides, rules: Rules, stated: float | None) -> tuple[float, floa
         return gain, p_value
     if stated is None:
         return None
-    test = _against(sides["B"], stated + up * rules.margin, rules)
+    test = _test_threshold(sides["B"], stated + up * rules.margin, rules)
     return (test.margin or 0.0) + rules.margin, test.p_value
 
 
-def _compared(sides: Sides) -> QualityComparison:
+def _compare_sides(sides: Sides) -> QualityComparison:
     return compare([Pair({}, sides["A"], sides["B"])], END, Options())[0]
 
 
@@ -187,52 +189,52 @@ def _metric(runs: pl.DataFrame) -> str:
     return str(runs["target_metric"].drop_nulls().first() or "quality")
 
 
-def _moments(runs: pl.DataFrame) -> tuple[Any, Any]:
+def _mean_and_deviation(runs: pl.DataFrame) -> tuple[Any, Any]:
     return runs["quality"].mean(), runs["quality"].std()
 
 
 def _mean(runs: pl.DataFrame, digits: Digits) -> str:
-    return f"mean {digits.mean(*_moments(runs))} of {runs.height}"
+    return f"mean {digits.mean(*_mean_and_deviation(runs))} of {runs.height}"
 
 
 def _p_text(p_value: float, rules: Rules) -> str:
     return f"{units.p_text(p_value)}, level {percentages.percent_text(rules.level)}"
 
 
-def _cost(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
-    """Judge what B takes beside A: what decides where the rules count it, and times in any case."""
-    times = _seconds(sides, stated if rules.counts == "seconds" else None, rules)
+def _judge_cost(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
+    """Return the judgement of what B takes compared with A: steps or seconds."""
+    times = _judge_seconds(sides, stated if rules.counts == "seconds" else None, rules)
     if rules.counts != "steps":
         return times
-    ours = _steps(sides["B"])
-    theirs = _steps(sides["A"]) if "A" in sides else stated
+    ours = _most_steps(sides["B"])
+    theirs = _most_steps(sides["A"]) if "A" in sides else stated
     if ours is None or theirs is None:
         figures = "not logged" if ours is None else f"B {ours:,.0f}, no baseline"
-        return JudgedRecord((_check("fewer steps", figures, passed=False), *times.checks))
+        return JudgedRecord((_make_check("fewer steps", figures, passed=False), *times.checks))
     figures, fewer = f"A {theirs:,.0f}, B {ours:,.0f}", ours < theirs
-    check = _check("fewer steps", figures, passed=fewer, failed=not fewer)
+    check = _make_check("fewer steps", figures, passed=fewer, failed=not fewer)
     numbers = {"steps_a": theirs, "steps_b": ours, **times.numbers}
     return JudgedRecord((check, *times.checks), numbers)
 
 
-def _steps(runs: pl.DataFrame) -> float | None:
-    """Return the steps of the longest run; None where one does not tell."""
+def _most_steps(runs: pl.DataFrame) -> float | None:
+    """Return the steps of the longest run; None if unknown for one."""
     steps = runs["steps"]
     return None if steps.null_count() or steps.is_empty() else float(max(steps))
 
 
-def _seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
-    """Judge the ratio of mean times, which is told where the rules count something else."""
+def _judge_seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
+    """Return the judgement of mean times, for information where the rules count other things."""
     decides = rules.counts == "seconds"
     silent = [name for name, runs in sides.items() if runs["tta_seconds"].null_count()]
     if silent or (stated is None and "A" not in sides):
         figures = f"not in the logs of {' and '.join(silent)}" if silent else "no baseline"
-        return JudgedRecord((_check("faster", figures, passed=False),) if decides else ())
+        return JudgedRecord((_make_check("faster", figures, passed=False),) if decides else ())
     times = {name: runs["tta_seconds"].to_numpy() for name, runs in sides.items()}
     mean_b = float(times["B"].mean())
     estimate = low = high = p_value = None
     if "A" in sides:
-        mean_a, ratio = float(times["A"].mean()), _compared(sides).ratio
+        mean_a, ratio = float(times["A"].mean()), _compare_sides(sides).ratio
         if ratio is not None:
             estimate, low, high, p_value = ratio.estimate, ratio.low, ratio.high, ratio.p_value
     else:
@@ -248,7 +250,7 @@ def _seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
     way = side_of(1.0, low, high)
     check = Check("time ratio", "told", figures, decides=False)
     if decides:
-        check = _check("faster", figures, passed=way > 0, failed=way < 0)
+        check = _make_check("faster", figures, passed=way > 0, failed=way < 0)
     return JudgedRecord(
         (check,),
         {
@@ -258,14 +260,14 @@ def _seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
     )  # fmt: skip
 
 
-def _pairwise(sides: Sides, means: Mapping[str, float], rules: Rules) -> Iterator[Check]:
-    """Set results of different length against each other by what a step is worth.
+def _length_checks(sides: Sides, means: Mapping[str, float], rules: Rules) -> Iterator[Check]:
+    """Yield checks of results of different length against each other.
 
     The rules do not ask for it: a record may rest on its own runs alone.
     """
     if rules.loss_per_step is None or rules.least_score is None or "A" not in sides:
         return
-    theirs, ours = (_steps(sides[name]) for name in ("A", "B"))
+    theirs, ours = (_most_steps(sides[name]) for name in ("A", "B"))
     if theirs is None or ours is None:
         return
     gain = (means["A"] - means["B"]) * (1 if rules.meets == "<=" else -1)
@@ -276,17 +278,20 @@ def _pairwise(sides: Sides, means: Mapping[str, float], rules: Rules) -> Iterato
     yield Check("pairwise", shown, figures, decides=False)
 
 
-def _of_studies(sides: Sides, rules: Rules) -> JudgedRecord:
-    """Judge times to a target: the best of the trials of a study, the median over studies."""
-    studies = {name: _studies(runs, rules) for name, runs in sides.items()}
+def _judge_studies(sides: Sides, rules: Rules) -> JudgedRecord:
+    """Return the judgement of studies: the median over studies of their best trials."""
+    studies = {name: _best_trials(runs, rules) for name, runs in sides.items()}
     medians = {name: float(best["best"].median()) for name, best in studies.items()}  # type: ignore[arg-type]
     counts = {name: best.height for name, best in studies.items()}
-    trials = _trials(studies, rules)
+    trials = _trials_check(studies, rules)
     checks = (
         number(counts, {}, rules),
         trials,
-        *(_reached(name, studies[name], medians[name]) for name in sorted(sides, reverse=True)),
-        _faster(studies, medians, comparable=trials.result == "passed"),
+        *(
+            _reached_check(name, studies[name], medians[name])
+            for name in sorted(sides, reverse=True)
+        ),
+        _faster_check(studies, medians, comparable=trials.result == "passed"),
         *evidence(sides, rules),
     )
     numbers: dict[str, float | None] = {f"n_{name.lower()}": n for name, n in counts.items()}
@@ -297,8 +302,8 @@ def _of_studies(sides: Sides, rules: Rules) -> JudgedRecord:
     )
 
 
-def _studies(runs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
-    """Return the best time of each study; infinite where none of its trials reached the target."""
+def _best_trials(runs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+    """Return the best time of each study; infinite if none of its trials reached."""
     runs = once(runs)
     names = [parse_extra(text).get(rules.replicate) for text in runs["extra"].to_list()]
     if None in names:
@@ -321,8 +326,8 @@ def _studies(runs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     )
 
 
-def _trials(studies: Mapping[str, pl.DataFrame], rules: Rules) -> Check:
-    """Check that studies have equal numbers of trials: the best of more is better by chance."""
+def _trials_check(studies: Mapping[str, pl.DataFrame], rules: Rules) -> Check:
+    """Return the check that studies have equal numbers of trials."""
     numbers = {name: sorted(best["trials"].unique()) for name, best in studies.items()}
     each = [f"{name} {' or '.join(map(str, some))}" for name, some in numbers.items()]
     figures = f"{units.join_names(each)} per study"
@@ -333,27 +338,27 @@ def _trials(studies: Mapping[str, pl.DataFrame], rules: Rules) -> Check:
     return Check("trials", "failed", f"{figures}; the rules require {required} in every study")
 
 
-def _reached(name: str, studies: pl.DataFrame, median: float) -> Check:
+def _reached_check(name: str, studies: pl.DataFrame, median: float) -> Check:
     times = [units.seconds(time, 4) if math.isfinite(time) else "–" for time in studies["best"]]
     trials = units.join_names([str(n) for n in studies["trials"].unique().sort()], between=" or ")
     reached = math.isfinite(median)
     middle = units.seconds(median, 4) if reached else "not reached"
     figures = f"median {middle} of the best of {trials} trials: {units.join_names(times)}"
     title = "quality" if name == "B" else "A's quality"
-    return _check(title, figures, passed=reached, failed=not reached, decides=name == "B")
+    return _make_check(title, figures, passed=reached, failed=not reached, decides=name == "B")
 
 
-def _faster(
+def _faster_check(
     studies: Mapping[str, pl.DataFrame], medians: Mapping[str, float], *, comparable: bool
 ) -> Check:
-    """Compare medians, as the rules do, and ask by ranks whether chance could have ordered them."""
+    """Return the check of medians, with a rank test against chance."""
     if "A" not in studies:
-        return _check("faster", "no baseline", passed=False)
+        return _make_check("faster", "no baseline", passed=False)
     if not comparable:
-        return _check("faster", "not judged with these numbers of trials", passed=False)
+        return _make_check("faster", "not judged with these numbers of trials", passed=False)
     if not (b := medians["B"]) < (a := medians["A"]):
         figures = "the median of B is not less than that of A"
-        return _check("faster", figures, passed=False, failed=True)
+        return _make_check("faster", figures, passed=False, failed=True)
     # Times that were not reached rank last and tie.
     ranked = [best["best"].replace(float("inf"), 1e300).to_numpy() for best in studies.values()]
     one_sided = mann_whitney_p(*ranked, rng=np.random.default_rng(1)) / 2
@@ -361,4 +366,4 @@ def _faster(
     if math.isfinite(a):
         ratio = f"ratio of medians {units.ratio(a / b)}"
     figures = f"{ratio}, one-sided rank test of studies: {units.p_text(one_sided)}{_OURS}"
-    return _check("faster", figures, passed=one_sided <= _SURE + 1e-9)
+    return _make_check("faster", figures, passed=one_sided <= _SURE + 1e-9)

@@ -28,21 +28,23 @@ _NO_STEP = pl.lit(None, pl.Float64).alias("quality_step")
 
 
 def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list[Chosen], Rules]:
-    """Return the runs of each source where the rules judge them, and the rules for these runs.
+    """Return the runs of each source judged as the rules ask, and the rules for these runs.
 
     A metric or a target of the question replaces those of the rules; rules without a target take
     that of the runs.
     """
     if rules.value == "target":
         return question.sides(sources, replace(what, unit="seconds")), rules
-    target = _target(rules, what)
-    metric = _metric(sources, rules, what, what.metric or (target.metric if target else None))
+    target = _question_target(rules, what)
+    metric = _choose_metric(
+        sources, rules, what, what.metric or (target.metric if target else None)
+    )
     up = target.higher_is_better if target else None
     if up is None and metric in rules.metrics:
         up = rules.meets == ">="
     value = target.value if target else rules.target
     targets = () if value is None else (UserTarget(value, metric or None, up),)
-    what = replace(what, target=tuple(map(_written, targets)), metric=metric)
+    what = replace(what, target=tuple(map(_target_text, targets)), metric=metric)
     try:
         chosen = question.sides(sources, what, END, of_answer=True)
     except TtastatsError as error:
@@ -52,14 +54,14 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     if up is None:
         up = is_upwards(*(side.runs for side in chosen))
     if value is None and rules.counts != "quality":
-        value = _logged_target(chosen, rules)
+        value = _common_target(chosen, rules)
     rules = msgspec.structs.replace(rules, target=value, meets=">=" if up else "<=")
     if rules.value == "earliest":
-        chosen = [_at_earliest(side, metric, rules, targets) for side in chosen]
+        chosen = [_judge_at_earliest(side, metric, rules, targets) for side in chosen]
     return chosen, rules
 
 
-def _target(rules: Rules, what: Question) -> UserTarget | None:
+def _question_target(rules: Rules, what: Question) -> UserTarget | None:
     """Return the target of the question, which replaces that of the rules."""
     if not what.target:
         return None
@@ -70,13 +72,15 @@ def _target(rules: Rules, what: Question) -> UserTarget | None:
     return target
 
 
-def _written(target: UserTarget) -> str:
+def _target_text(target: UserTarget) -> str:
     sign = {True: ">=", False: "<=", None: "=" if target.metric else ""}[target.higher_is_better]
     return f"{f'{chr(34)}{target.metric}{chr(34)}' if target.metric else ''}{sign}{target.value!r}"
 
 
-def _metric(sources: Sequence[Source], rules: Rules, what: Question, named: str | None) -> str:
-    """Return the first metric of the rules that all sources log, or the one that is named.
+def _choose_metric(
+    sources: Sequence[Source], rules: Rules, what: Question, named: str | None
+) -> str:
+    """Return the first metric of the rules that all sources log, or the named one.
 
     It is empty where the rules name none.
     """
@@ -104,7 +108,7 @@ def _metric(sources: Sequence[Source], rules: Rules, what: Question, named: str 
     )
 
 
-def _logged_target(sides: Sequence[Chosen], rules: Rules) -> float:
+def _common_target(sides: Sequence[Chosen], rules: Rules) -> float:
     """Return the one target of the runs of all sides."""
     targets = pl.concat([side.runs["target_value"] for side in sides]).drop_nulls().unique().sort()
     if targets.len() != 1:
@@ -117,8 +121,10 @@ def _logged_target(sides: Sequence[Chosen], rules: Rules) -> float:
     return float(targets[0])
 
 
-def _at_earliest(side: Chosen, metric: str, rules: Rules, targets: Sequence[UserTarget]) -> Chosen:
-    """Judge runs at the earliest step common to all at which the test holds, or at the last one.
+def _judge_at_earliest(
+    side: Chosen, metric: str, rules: Rules, targets: Sequence[UserTarget]
+) -> Chosen:
+    """Return runs judged at the earliest common step at which the test holds.
 
     The step is the same for all runs of a side, so that no run chooses its own.
     """
@@ -149,12 +155,13 @@ def _at_earliest(side: Chosen, metric: str, rules: Rules, targets: Sequence[User
 def by_benchmark(
     chosen: Sequence[Chosen], labels: Sequence[str]
 ) -> Iterator[tuple[str | None, dict[str, pl.DataFrame]]]:
-    """Yield the runs of each benchmark of B by their side, those of A where there is one."""
-    *baseline, new = (_parts(side.runs) for side in chosen)
+    """Yield the runs of each benchmark of B by side, with those of A if there are any."""
+    *baseline, new = (_split_by_benchmark(side.runs) for side in chosen)
     theirs = baseline[0] if baseline else {}
     if baseline and not set(theirs) & set(new):
         raise TtastatsError(
-            f"no common benchmark: {labels[0]} has {_named(theirs)}; {labels[1]} has {_named(new)}",
+            f"no common benchmark: {labels[0]} has {_listed(theirs)}; "
+            f"{labels[1]} has {_listed(new)}",
             remedy="Give runs of one benchmark.",
         )
     for benchmark, runs in new.items():
@@ -169,13 +176,13 @@ def by_benchmark(
         yield benchmark, sides
     lacking = [benchmark for benchmark in theirs if benchmark not in new]
     remedy = "Add them, or exclude the benchmark: --where 'benchmark!=...'."
-    raise_if(lacking, f"{labels[-1]} has no runs of {_named(lacking)}", None, remedy)
+    raise_if(lacking, f"{labels[-1]} has no runs of {_listed(lacking)}", None, remedy)
 
 
-def _parts(runs: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
+def _split_by_benchmark(runs: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
     ordered = runs.sort("benchmark", nulls_last=True, maintain_order=True)
     return {key[0]: part for key, part in ordered.group_by("benchmark", maintain_order=True)}
 
 
-def _named(benchmarks: Sequence[str | None] | dict[str | None, pl.DataFrame]) -> str:
+def _listed(benchmarks: Sequence[str | None] | dict[str | None, pl.DataFrame]) -> str:
     return units.join_names([str(name or "an unknown benchmark") for name in benchmarks], 5)

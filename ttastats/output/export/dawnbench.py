@@ -18,7 +18,7 @@ _INFERENCE = "_inference"
 
 
 def files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
-    """Return the files of one run; one without evaluations is an inference entry's JSON alone."""
+    """Return the files of one run by path; an inference entry has only the JSON."""
     run = rows[0]
     benchmark = str(run["benchmark"] or "unknown")
     kind = "inference" if benchmark.endswith(_INFERENCE) else "train"
@@ -34,12 +34,12 @@ def files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
     }
     texts = {place / f"{stem}.json": dawnbench.description_json(fields | parse_extra(run["extra"]))}
     if run["metric"] is not None:
-        texts[place / f"{stem}.tsv"] = _table(rows)
+        texts[place / f"{stem}.tsv"] = _curve_table(rows)
     return texts
 
 
-def _table(rows: Sequence[Row]) -> str:
-    """Return a line for each evaluated checkpoint."""
+def _curve_table(rows: Sequence[Row]) -> str:
+    """Return the text of a table with a line for each evaluated checkpoint."""
     metrics = [name for name in dawnbench.COLUMNS if any(row["metric"] == name for row in rows)]
     lines = []
     for _, group in groupby(rows, key=itemgetter("eval_index")):

@@ -33,7 +33,7 @@ class Exported:
 
 
 def write(table: pl.LazyFrame, output: Path) -> Exported:
-    """Write a log per run into a new folder: a reader sees all of it or nothing.
+    """Write a log per run into a new folder, which appears once it is complete.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def write(table: pl.LazyFrame, output: Path) -> Exported:
 
 
 def _files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosixPath, str]:
-    """Return the files of one run under names that no run before it has; none for other suites.
+    """Return the files of one run under names not taken; none for suites without a log format.
 
     A log keeps its name if it is that of a result, or has the first number that is free.
     """

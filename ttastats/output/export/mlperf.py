@@ -25,12 +25,12 @@ _LABELS = (("samples_count", "samples"), ("step_num", "step"), ("epoch_num", "ep
 
 
 def was_recorded(run: Row) -> bool:
-    """Return whether a run is somebody's own, of which a recorder wrote such a log."""
+    """Return whether a run was recorded by ttastats or its trainer."""
     return mllog.RECORDER in parse_extra(run["extra"])
 
 
 def folder(run: Row) -> PurePosixPath:
-    """Return place of a run's log in a tree of official results: `v5.0/ORG/results/SYSTEM/..`."""
+    """Return the folder of a run's log among official results: `v5.0/ORG/results/SYSTEM/..`."""
     *owner, system = str(run["entry"] or run["system"] or "unknown").split("/")
     round_ = run["round"]
     if round_ is not None and run["suite"] == "mlperf_hpc":
@@ -43,16 +43,16 @@ def folder(run: Row) -> PurePosixPath:
 
 
 def companions(run: Row) -> dict[PurePosixPath, str]:
-    """Return what stands beside the log: the description of the system, the official scaling."""
+    """Return the files beside a log: the system description and the official scaling."""
     place = folder(run)
     system = place.parent.name
-    files = {place.parents[2] / "systems" / f"{system}.json": _json(_system(run))}
+    files = {place.parents[2] / "systems" / f"{system}.json": _json(_system_fields(run))}
     if run["scaling_factor"] is not None:
         files[place / "scaling.json"] = _json({"scaling_factor": run["scaling_factor"]})
     return files
 
 
-def _system(run: Row) -> dict[str, Any]:
+def _system_fields(run: Row) -> dict[str, Any]:
     nodes, accelerators = run["nodes"], run["accelerators"]
     fields = {
         "submitter": run["submitter"],
@@ -67,13 +67,18 @@ def _system(run: Row) -> dict[str, Any]:
 
 
 def log(rows: Sequence[Row]) -> str:
-    """Return the log of one run, whose rows are its evaluations in their order."""
+    """Return the text of the log of one run from the rows of its evaluations."""
     run = rows[0]
     extra = parse_extra(run["extra"])
     setup = extra.get("init_seconds")
     init = float(setup) if isinstance(setup, int | float) and math.isfinite(setup) else None
     zero = run["started_at"].timestamp() if run["started_at"] else init or 0.0
-    events = [*_head(run, extra, init), *_targets(rows), *_scores(rows), *_end(run)]
+    events = [
+        *_head_events(run, extra, init),
+        *_target_events(rows),
+        *_score_events(rows),
+        *_end_events(run),
+    ]
     return "".join(
         mllog.event_line(
             kind, None if at is None else mllog.milliseconds(zero + at), key, value, metadata
@@ -86,19 +91,19 @@ def log(rows: Sequence[Row]) -> str:
 _Event = tuple[float | None, mllog.EventType, str, Any, dict[str, Any]]
 
 
-def _point(seconds: float | None, key: str, value: Any, **metadata: Any) -> _Event:
+def _point_event(seconds: float | None, key: str, value: Any, **metadata: Any) -> _Event:
     return seconds, "POINT_IN_TIME", key, value, metadata
 
 
-def _head(run: Row, extra: Mapping[str, Any], init: float | None) -> Iterator[_Event]:
-    """Yield what is said before the first evaluation."""
+def _head_events(run: Row, extra: Mapping[str, Any], init: float | None) -> Iterator[_Event]:
+    """Yield the events before the first evaluation."""
     if init is not None:
         yield -init, "INTERVAL_START", "init_start", None, {}
     facts = {
         "submission_benchmark": run["benchmark"],
-        "submission_org": _unless_folder(run["submitter"]),
+        "submission_org": _unless_unknown(run["submitter"]),
         "submission_division": run["division"],
-        "submission_platform": _unless_folder(run["system"]),
+        "submission_platform": _unless_unknown(run["system"]),
         "seed": run["seed"],
         "global_batch_size": run["global_batch_size"],
         "train_samples": run["train_samples"],
@@ -106,28 +111,28 @@ def _head(run: Row, extra: Mapping[str, Any], init: float | None) -> Iterator[_E
     logged = {key: value for key, value in extra.items() if key not in _DERIVED}
     for key, value in (facts | logged).items():
         if value is not None:
-            yield _point(0.0, key, value)
+            yield _point_event(0.0, key, value)
     if init is not None:
         yield 0.0, "INTERVAL_END", "init_stop", None, {}
     started = None if run["run_seconds"] is None else 0.0
     yield started, "INTERVAL_START", "run_start", None, {}
 
 
-def _unless_folder(name: str | None) -> str | None:
-    """Return a name that the folders do not tell."""
+def _unless_unknown(name: str | None) -> str | None:
+    """Return a name, or None if it only stands for an unknown folder."""
     return None if name is None or safe_file_name(name) == name else name
 
 
-def _targets(rows: Iterable[Row]) -> Iterator[_Event]:
-    """Yield the targets that the log itself had named; the rules' are known by the round."""
+def _target_events(rows: Iterable[Row]) -> Iterator[_Event]:
+    """Yield the events of targets in the log itself; those of the rules are known by the round."""
     named = {row["metric"]: row for row in rows if row["target_source"] == "log"}
     for metric, row in named.items():
         higher = row["higher_is_better"]
         about = {"metric": metric} | ({} if higher is None else {"higher_is_better": higher})
-        yield _point(0.0, "eval_target", row["target_value"], **about)
+        yield _point_event(0.0, "eval_target", row["target_value"], **about)
 
 
-def _scores(rows: Sequence[Row]) -> Iterator[_Event]:
+def _score_events(rows: Sequence[Row]) -> Iterator[_Event]:
     clocks = parse_extra(rows[0]["extra"]).get("clocks") if was_recorded(rows[0]) else None
     for row in rows:
         if row["metric"] is None or (row["eval_index"] or 0) < 0:  # a training metric
@@ -139,14 +144,14 @@ def _scores(rows: Sequence[Row]) -> Iterator[_Event]:
         at = row["eval_index"] or 0
         spent = {name: told[at] for name, told in (clocks or {}).items() if at < len(told)}
         about = {"metric": row["metric"], **labels, **spent}
-        yield _point(row["seconds"], "eval_accuracy", row["logged_value"], **about)
+        yield _point_event(row["seconds"], "eval_accuracy", row["logged_value"], **about)
 
 
-def _end(run: Row) -> Iterator[_Event]:
-    """Yield the end of the run; a log that was cut off only shows how long it was seen."""
+def _end_events(run: Row) -> Iterator[_Event]:
+    """Yield the events at the end of a run."""
     seconds, status = run["run_seconds"], run["run_status"]
     if status == "truncated":
-        yield _point(seconds, "log_end", None)
+        yield _point_event(seconds, "log_end", None)
     elif seconds is not None:
         about = {} if status == "unknown" else _OWN_ENDS.get(status, {"status": status})
         yield seconds, "INTERVAL_END", "run_stop", None, about

@@ -16,7 +16,7 @@ from ttastats.table import schema, store
 
 
 def _write_csv(table: pl.LazyFrame, output: Path) -> None:
-    """Write CSV: an empty cell for unknown, and `'` before text that would be a formula."""
+    """Write a table as CSV, with `'` before text that a spreadsheet would take for a formula."""
     inert = table.with_columns(pl.col(pl.String).str.replace_all(FORMULA, "${1}'${2}"))
     inert.sink_csv(output, datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ")
 
@@ -35,7 +35,7 @@ _OTHER_TABLES = {".parquet": "Use `ttastats filter` to write Parquet."} | dict.f
 
 
 def takes_rows(output: Path) -> bool:
-    """Return whether a name stands for rows, not for logs."""
+    """Return whether an output name means rows, not a folder of logs."""
     return output.suffix.lower() in _WRITERS
 
 

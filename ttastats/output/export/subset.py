@@ -44,7 +44,7 @@ def write(
     expected: Sequence[str | None] = (),
     partition: Sequence[str] | None = None,
 ) -> Subset:
-    """Write the runs of a table of which `chosen` has a row, with all their evaluations.
+    """Write the chosen runs of a table with all their evaluations to a new table.
 
     Copies are marked anew, since the first of them may be another now. Of the problems stay those
     of the runs that stay, and of files without any run.
@@ -77,7 +77,7 @@ def write(
         copies=runs.height - runs.get_column("duplicate_of").null_count(),
         problems=len(kept),
     )
-    ordered = _in_order(tables.mark_copies(rows, runs), runs)
+    ordered = _sorted_rows(tables.mark_copies(rows, runs), runs)
     del runs, known  # a million of them take more memory than the rows being written
     store.write(
         ordered,
@@ -91,8 +91,8 @@ def write(
     return done
 
 
-def _in_order(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.LazyFrame:
-    """Return the rows in order, sorted for some sources at a time: memory need not hold all."""
+def _sorted_rows(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.LazyFrame:
+    """Return the rows in order, sorted for a few sources at a time to save memory."""
     block = pl.col("rows").cum_sum() // _AT_ONCE
     firsts = runs.group_by(block, maintain_order=True).agg(pl.first("source"))["source"].to_list()
 

@@ -85,7 +85,7 @@ def content(
     command: str = "",
     looks: Sequence[Look] = (),
 ) -> Content:
-    """Return the content of a page from labelled tables of runs, their report and their plots.
+    """Return the content of a page from labelled sides, their report and plots.
 
     `conditions` are the words by which runs and target were chosen, `command` is what a shell
     was told.
@@ -95,7 +95,7 @@ def content(
     combinations = choices(sides, LEAGUE_FILTERS if found else FILTERS)
     labels, axis = tuple(label for label, _ in sides), axes.of(sides[0][1])
     head = f"{headline(found)}." if found else ""
-    answer, name = None, head or _title(labels, axis, report)
+    answer, name = None, head or _page_title(labels, axis, report)
     if report.against:
         sentences = headlines(report, confidence)
         name = sentences[0].sentence if len(sentences) == 1 else name
@@ -126,7 +126,7 @@ def content(
     )
 
 
-def _title(labels: Sequence[str], axis: Axis, report: Report) -> str:
+def _page_title(labels: Sequence[str], axis: Axis, report: Report) -> str:
     first, *others = labels
     rows = [row for row in report.records if isinstance(row, QualityRow | QualitiesRow)]
     if rows:  # of qualities at a budget, `val_loss at step 3325`
@@ -144,11 +144,11 @@ def _title(labels: Sequence[str], axis: Axis, report: Report) -> str:
 
 
 def capped(report: Report, most: int = MOST_ROWS) -> Report:
-    """Return a report with so many rows in its tables as a page can show, and say what is left out.
+    """Return a report with at most so many rows per table, and a note on those left out.
 
     The rows for programs stay as they are.
     """
-    shown = tuple(_capped(table, report, most) for table in report.tables)
+    shown = tuple(_limit_table(table, report, most) for table in report.tables)
     left_out = sum(
         len(whole.rows) - len(part.rows) for whole, part in zip(report.tables, shown, strict=True)
     )
@@ -160,7 +160,7 @@ def capped(report: Report, most: int = MOST_ROWS) -> Report:
     return replace(report, tables=shown, notes=(left, *report.notes))
 
 
-def _capped(table: Table, report: Report, most: int) -> Table:
+def _limit_table(table: Table, report: Report, most: int) -> Table:
     if len(table.rows) <= most:
         return table
     if report.command != "summary":

@@ -42,14 +42,14 @@ class Page:
 
     @property
     def size(self) -> int:
-        """Return the size of the file in bytes."""
+        """Return the size of the page in bytes."""
         return len(self.html.encode())
 
     def __repr__(self) -> str:
         return f"<Page: {self.counted}, {self.plots} plots, {self.size / 1e6:.1f} MB>"
 
     def _repr_html_(self) -> str:
-        """Show the page in a notebook, in a frame that can do nothing outside of it."""
+        """Return the page for a notebook, in a sandboxed frame."""
         return (
             f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" '
             'style="width: 100%; height: 60rem; border: 0"></iframe>'
@@ -57,34 +57,34 @@ class Page:
 
 
 def page(content: Content) -> Page:
-    """Return the page of some content: the same content gives the same bytes."""
+    """Return the page with some content."""
     style, program, drawing = embedded.part("page.css"), embedded.program(), renderer.vega()
-    sections = _sections(content)
+    sections = _benchmark_sections(content)
     rows = content.answer.rows if content.answer else ()
     html = as_html.fill_html(
         "output/page/parts/page.html",
         content=content,
         sections=sections,
-        figure=_figure(content, sections),
+        figure=_figure_html(content, sections),
         answer=content.answer,
         leagues=league.tables(content.leagues, content.choices),
-        looks=list(_linked(content.looks, sections)),
+        looks=list(_linked_looks(content.looks, sections)),
         # How many rows have which verdict, where each has but a line.
         counted=figure_rows.counted(rows) if len(rows) >= figure_rows.THIN_FROM else "",
         csv=f"data:text/csv;charset=utf-8,{quote(as_csv.render_csv(content.report))}",
         version=__version__,
-        policy=_policy(style, (drawing, program)),
+        policy=_security_policy(style, (drawing, program)),
         style=style,
-        data=_data(content),
-        plots=embedded.packed(_plots(content.plots)),
+        data=_page_data(content),
+        plots=embedded.packed(_plots_data(content.plots)),
         vega=embedded.packed(drawing),
         script=program,
     )
     return Page(html, content.counted, len(content.plots), content.report.gate)
 
 
-def _policy(style: str, scripts: Sequence[str]) -> str:
-    """Return the content security policy: these scripts and this style, and no network at all."""
+def _security_policy(style: str, scripts: Sequence[str]) -> str:
+    """Return the content security policy: these scripts and this style, and no network."""
     rules = {
         "default-src": "'none'",
         "script-src": " ".join(map(embedded.digest, scripts)),
@@ -113,8 +113,8 @@ class Section:
     more: tuple[tuple[int, Plot], ...]
 
 
-def _sections(content: Content) -> list[Section]:
-    """Return what there is of each benchmark, that of several first."""
+def _benchmark_sections(content: Content) -> list[Section]:
+    """Return a section for each benchmark, those of several first."""
     verdicts = content.verdicts if content.answer or content.leagues else ()
     numbered = [*enumerate(content.plots)]
     among = [(n, plot) for n, plot in numbered if plot.kind not in _APART]
@@ -141,8 +141,8 @@ def _sections(content: Content) -> list[Section]:
     return sections
 
 
-def _linked(looks: Sequence[Look], sections: Sequence[Section]) -> Iterator[tuple[Look, str]]:
-    """Yield each sentence with its plot, or with the curves or section of its benchmark."""
+def _linked_looks(looks: Sequence[Look], sections: Sequence[Section]) -> Iterator[tuple[Look, str]]:
+    """Yield each remark with a link to its plot, curve or section."""
     by_benchmark = {section.benchmark: section for section in reversed(sections)}
     for look in looks:
         section = by_benchmark.get(look.benchmark)
@@ -153,8 +153,8 @@ def _linked(looks: Sequence[Look], sections: Sequence[Section]) -> Iterator[tupl
         yield look, place if section else ""
 
 
-def _figure(content: Content, sections: Sequence[Section]) -> str:
-    """Return the figure of a comparison; nothing where there is none."""
+def _figure_html(content: Content, sections: Sequence[Section]) -> str:
+    """Return the figure of a comparison as HTML; empty if there is none."""
     answer = content.answer
     if answer is None:
         return ""
@@ -164,8 +164,8 @@ def _figure(content: Content, sections: Sequence[Section]) -> str:
     return figure.figure(answer.rows, (a, b), answer.axis, answer.confidence, links)
 
 
-def _data(content: Content) -> str:
-    """Return what the program of the page reads at once: choices and themes, as JSON."""
+def _page_data(content: Content) -> str:
+    """Return the choices and themes that the page's script reads at the start, as JSON."""
     choices = escape_frame(content.choices)
     themes = {
         name: theme.config(dark=name == "dark", font_size=12.0) | {"font": _FONT}
@@ -181,8 +181,8 @@ def _data(content: Content) -> str:
     )
 
 
-def _plots(plots: Sequence[Plot]) -> str:
-    """Return what is read when a section is opened: charts, and the tables they share, as JSON."""
+def _plots_data(plots: Sequence[Plot]) -> str:
+    """Return the charts and shared tables that the script reads when a section opens, as JSON."""
     tables, places = embedded.shared([plot.data for plot in plots])
     charts = [
         {"chart": plot.chart, "tables": mine} for plot, mine in zip(plots, places, strict=True)

@@ -27,14 +27,14 @@ def tables(frames: Sequence[pl.DataFrame]) -> str:
 
 
 def packed(text: str) -> str:
-    """Return a text as `unpacked` of data.js reads it."""
+    """Return a text compressed as `unpacked` of data.js reads it."""
     return b64encode(compress(text.encode())).decode()
 
 
 def shared(
     plots: Sequence[Mapping[str, pl.DataFrame]],
 ) -> tuple[list[pl.DataFrame], list[dict[str, int]]]:
-    """Return the different tables of some plots, and where in them each plot finds its own.
+    """Return the distinct tables of some plots, and for each plot the indices of its own.
 
     A table that plots share under one name is there once.
     """
@@ -56,15 +56,15 @@ def shared(
 
 
 def part(name: str) -> str:
-    """Return a file of this package that becomes part of every page."""
+    """Return the text of a file of this package that becomes part of every page."""
     return files("ttastats.output.page").joinpath("parts", name).read_text("utf-8")
 
 
 def program() -> str:
-    """Return our own program: its parts in one function, so that they see each other only."""
+    """Return the script of pages: its parts inside one function."""
     return "(() => {\n'use strict';\n" + "\n".join(map(part, _PROGRAM)) + "})();\n"
 
 
 def digest(text: str) -> str:
-    """Return what the content security policy of a page calls an inline script or style."""
+    """Return the digest of an inline script or style for the content security policy."""
     return "'sha256-" + b64encode(sha256(text.encode()).digest()).decode() + "'"

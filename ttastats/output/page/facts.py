@@ -23,7 +23,7 @@ class Fact:
 
 
 def facts(sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]) -> tuple[Fact, ...]:
-    """Return the facts of labelled tables of runs, and of the conditions they were chosen by."""
+    """Return the facts at the head of a page: runs, benchmarks and conditions."""
     runs, several = together(sides), len(sides) > 1
     names = ["A", *("B" if len(sides) == 2 else f"B{n}" for n in range(1, len(sides)))]
     suites = runs.select("suite", "round").unique().sort("suite", "round", nulls_last=True)
@@ -33,21 +33,21 @@ def facts(sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]) 
     days = runs.get_column("started_at").drop_nulls().dt.date().unique().sort()
     known = [
         *(
-            Fact(name, f"{label}: {_reached(own)}" if several else "")
+            Fact(name, f"{label}: {_reached_text(own)}" if several else "")
             for name, (label, own) in zip(names, sides, strict=True)
         ),
-        Fact("Runs", "" if several else _reached(sides[0][1])),
+        Fact("Runs", "" if several else _reached_text(sides[0][1])),
         Fact("Suite", ", ".join(words)),
-        Fact("Covers", "; ".join(filter(None, (", ".join(breadth), _alone(sides))))),
+        Fact("Covers", "; ".join(filter(None, (", ".join(breadth), _uncompared_text(sides))))),
         Fact("Started", " to ".join(dict.fromkeys(map(str, (*days[:1], *days[-1:]))))),
         Fact("Filtered by", ", ".join(conditions)),
-        Fact("Note", _blemishes(runs)),
+        Fact("Note", _problems_text(runs)),
     ]
     return tuple(fact for fact in known if fact.text)
 
 
 def choices(sides: Sequence[tuple[str, pl.DataFrame]], by: Sequence[str] = FILTERS) -> pl.DataFrame:
-    """Return the combinations of benchmark, system and entry there are, with their runs."""
+    """Return the combinations of benchmark, system and entry, with their numbers of runs."""
     counted = together(sides).group_by(by).agg(pl.len().alias("runs"))
     return counted.sort(by, nulls_last=True)
 
@@ -60,7 +60,7 @@ def together(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
     return pl.concat(frames).unique(subset=schema.RUN, maintain_order=True)
 
 
-def _reached(runs: pl.DataFrame) -> str:
+def _reached_text(runs: pl.DataFrame) -> str:
     reached = int(runs.get_column("reached").sum())
     at_budget = "quality" in runs.columns
     does, does_not = ("with a value", "without") if at_budget else ("reached the target", "did not")
@@ -68,8 +68,8 @@ def _reached(runs: pl.DataFrame) -> str:
     return f"{text}, {runs.height - reached:,} {does_not}" if reached < runs.height else text
 
 
-def _alone(sides: Sequence[tuple[str, pl.DataFrame]]) -> str:
-    """Return how many benchmarks are those of one side, and so are not compared."""
+def _uncompared_text(sides: Sequence[tuple[str, pl.DataFrame]]) -> str:
+    """Return how many benchmarks only one side has."""
     held = [set(runs.get_column("benchmark")) for _, runs in sides]
     if len(held) < 2:
         return ""
@@ -78,8 +78,8 @@ def _alone(sides: Sequence[tuple[str, pl.DataFrame]]) -> str:
     return f"{units.plural(alone, 'benchmark')} on one side only" if alone else ""
 
 
-def _blemishes(runs: pl.DataFrame) -> str:
-    """Return how many runs carry problems, and how many are copies of others."""
+def _problems_text(runs: pl.DataFrame) -> str:
+    """Return how many runs have problems, and how many are copies."""
     texts = []
     if troubled := int(runs.get_column("problems").is_not_null().sum()):
         texts.append(f"{units.plural(troubled, 'run')} with problems, see `ttastats problems`")

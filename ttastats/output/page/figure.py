@@ -81,7 +81,7 @@ def figure(
     confidence: float,
     links: Mapping[str | None, str],
 ) -> str:
-    """Return the figure in both layouts; a page shows the one that fits.
+    """Return the figure of a comparison as SVG in a wide and a narrow layout.
 
     `links` are the addresses of what else there is of a benchmark.
     """
@@ -89,9 +89,9 @@ def figure(
     layouts = (_WIDE_THIN, _NARROW_THIN) if thin else (_WIDE, _NARROW)
     times = [time for row in rows for runs in (row.a, row.b) for time in runs.times]
     level = percentages.percent_text(confidence)
-    both = scale.of(times, axis.unit), _ratios(rows)
+    both = scale.of(times, axis.unit), _ratio_scale(rows)
     frames = (_Frame(layout, *both, axis.unit, links) for layout in layouts)
-    return "\n".join(_drawn(rows, sides, axis, level, frame) for frame in frames)
+    return "\n".join(_draw_layout(rows, sides, axis, level, frame) for frame in frames)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,33 +105,33 @@ class _Frame:
     links: Mapping[str | None, str]
 
 
-def _drawn(
+def _draw_layout(
     rows: Sequence[FigureRow], sides: tuple[str, str], axis: Axis, level: str, frame: _Frame
 ) -> str:
     layout, wide = frame.layout, frame.layout.name == "wide"
     parts = "; bars: its parts" if any(row.parts for row in rows) else ""
     titles = f"{axis.to_target} of every run (log)", f"{axis.ratio}, {level} interval (log){parts}"
-    head = [*_legend(sides, rows, layout), *_titles(titles, layout)]
+    head = [*_legend_marks(sides, rows, layout), *_column_titles(titles, layout)]
     top = layout.line * (3 if wide else 5)
     if not layout.row_ticks:
         apart = 0 if wide else 14
         top += 4 + apart
-        head += _ticks(frame.times, layout.a, top - 6 - apart)
-        head += _ticks(frame.ratios, layout.ratio, top - 6)
+        head += _tick_labels(frame.times, layout.a, top - 6 - apart)
+        head += _tick_labels(frame.ratios, layout.ratio, top - 6)
     body = ""
-    for n, (row, name) in enumerate(zip(rows, _names(rows, layout), strict=True)):
-        about = "" if row.benchmark is None else f' data-row="{_safe(row.benchmark)}"'
+    for n, (row, name) in enumerate(zip(rows, _short_names(rows, layout), strict=True)):
+        about = "" if row.benchmark is None else f' data-row="{_escaped(row.benchmark)}"'
         place = f'transform="translate(0 {top + n * layout.height:g})"'
-        body += f"<g{about} {place}>{''.join(_row(row, name, frame))}</g>"
+        body += f"<g{about} {place}>{''.join(_row_marks(row, name, frame))}</g>"
     height = top + len(rows) * layout.height + 4
     label = f"{axis.to_target} of every run, {axis.ratio} and verdict of each benchmark"
     return (
         f'<svg class="figure {layout.name}" viewBox="0 0 {layout.width:g} {height:g}" '
-        f'role="group" aria-label="{_safe(label)}">{"".join(head)}{body}</svg>'
+        f'role="group" aria-label="{_escaped(label)}">{"".join(head)}{body}</svg>'
     )
 
 
-def _ratios(rows: Sequence[FigureRow]) -> Scale:
+def _ratio_scale(rows: Sequence[FigureRow]) -> Scale:
     ends = [end for row in rows for end in (row.low, row.high) if end]
     ratios = [row.ratio for row in rows if row.ratio]
     ratios += [row.parts[0][1] for row in rows if row.parts]
@@ -140,7 +140,7 @@ def _ratios(rows: Sequence[FigureRow]) -> Scale:
     return Scale(low, high, tuple((value, f"{value:g}×") for value in axis["axis"]["values"]))
 
 
-def _x(on: Scale, value: float, place: Place) -> float:
+def _x_position(on: Scale, value: float, place: Place) -> float:
     return place.x + on.share(value) * (place.end - place.x)
 
 
@@ -148,67 +148,69 @@ def _x(on: Scale, value: float, place: Place) -> float:
 _ROOM = 52.0
 
 
-def _ticks(on: Scale, place: Place, y: float) -> Iterator[str]:
-    """Yield the words of the ticks that do not touch each other; 1 has the first right to stand."""
+def _tick_labels(on: Scale, place: Place, y: float) -> Iterator[str]:
+    """Yield the tick labels that do not overlap; that of 1 takes precedence."""
     taken: list[float] = []
     for value, words in sorted(on.ticks, key=lambda tick: tick[0] != 1.0):
-        x = _x(on, value, place)
+        x = _x_position(on, value, place)
         if all(abs(x - other) >= _ROOM for other in taken):
             taken.append(x)
             anchor = "start" if x < place.x + 14 else "end" if x > place.end - 14 else "middle"
-            yield _text(x, y, words, "t", anchor)
+            yield _svg_text(x, y, words, "t", anchor)
 
 
-def _grid(on: Scale, place: Place, top: float, height: float) -> str:
-    at = (_x(on, value, place) for value, _ in on.ticks)
+def _grid_lines(on: Scale, place: Place, top: float, height: float) -> str:
+    at = (_x_position(on, value, place) for value, _ in on.ticks)
     lines = "".join(f"M{x:.1f} {top:g}v{height:g}" for x in at)
     return f'<path class="g" d="{lines}"/>'
 
 
-def _legend(sides: tuple[str, str], rows: Sequence[FigureRow], layout: RowLayout) -> Iterator[str]:
-    """Yield which marks are whose; a wide figure has one line for it."""
+def _legend_marks(
+    sides: tuple[str, str], rows: Sequence[FigureRow], layout: RowLayout
+) -> Iterator[str]:
+    """Yield the legend of the marks of both sides."""
     marks = [("A", sides[0], "a"), ("B", sides[1], "b")]
     x, y = layout.a.x, 13.0
     for letter, name, kind in marks:
         words = f"{letter} {cut_middle(escape_invisible(name), layout.letters[2])}"
         yield f'<path class="{kind}" d="M{x + 4:g} {y - 4:g}h.01"/>'
-        yield _text(x + 14, y, words, "l")
+        yield _svg_text(x + 14, y, words, "l")
         x, y = (x + 40 + 7.8 * len(words), y) if layout.name == "wide" else (x, y + layout.line)
     if any(row.a.failed or row.b.failed for row in rows):
         x, y = (x, y) if layout.name == "wide" else (layout.width - 100, 13.0)
         yield f'<path class="x" d="{_cross(x + 4, y - 4)}"/>'
-        yield _text(x + 14, y, "did not reach", "l")
+        yield _svg_text(x + 14, y, "did not reach", "l")
 
 
-def _titles(titles: tuple[str, str], layout: RowLayout) -> Iterator[str]:
-    """Yield what the times and the speedups are, above them."""
+def _column_titles(titles: tuple[str, str], layout: RowLayout) -> Iterator[str]:
+    """Yield the titles of the columns of times and of speedups."""
     first, second = titles
     if layout.name == "wide":
         y = 2 * layout.line - 6
-        yield _text(layout.a.x, y, first, "t")
-        yield _text(layout.ratio.x, y, second, "t")
-        yield _text(layout.verdict.x, y, "verdict", "t")
+        yield _svg_text(layout.a.x, y, first, "t")
+        yield _svg_text(layout.ratio.x, y, second, "t")
+        yield _svg_text(layout.verdict.x, y, "verdict", "t")
     else:
-        yield _text(0, 3 * layout.line - 3, first, "t")
-        yield _text(0, 4 * layout.line - 4, second, "t")
+        yield _svg_text(0, 3 * layout.line - 3, first, "t")
+        yield _svg_text(0, 4 * layout.line - 4, second, "t")
 
 
-def _names(rows: Sequence[FigureRow], layout: RowLayout) -> list[tuple[str, str]]:
-    """Return the name and the setup of each row, cut so that no two rows become the same."""
+def _short_names(rows: Sequence[FigureRow], layout: RowLayout) -> list[tuple[str, str]]:
+    """Return the name and the setup of each row, shortened but distinct."""
     if layout.setup is None:
         whole = [escape_invisible(f"{row.name} {row.setup}".strip()) for row in rows]
-        return [(name, "") for name in _cut(whole, layout.letters[0])]
-    names = _cut([escape_invisible(row.name) for row in rows], layout.letters[0])
-    setups = _cut([escape_invisible(row.setup) for row in rows], layout.letters[1])
+        return [(name, "") for name in _cut_names(whole, layout.letters[0])]
+    names = _cut_names([escape_invisible(row.name) for row in rows], layout.letters[0])
+    setups = _cut_names([escape_invisible(row.setup) for row in rows], layout.letters[1])
     return list(zip(names, setups, strict=True))
 
 
-def _cut(names: Sequence[str], letters: int) -> list[str]:
+def _cut_names(names: Sequence[str], letters: int) -> list[str]:
     short = shorten_names(names, letters) or {name: cut_middle(name, letters) for name in names}
     return [short[name] for name in names]
 
 
-def _row(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator[str]:
+def _row_marks(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator[str]:
     layout, times, ratios = frame.layout, frame.times, frame.ratios
     # The tops and the heights of the lines behind times and behind speedups.
     top, height = low, span = 0.0, layout.height
@@ -216,42 +218,42 @@ def _row(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator[str]:
         top, height = layout.a.y - 10, layout.b.y - layout.a.y + 20
         low, span = layout.ratio.y - 8, (layout.bars or layout.ratio).y - layout.ratio.y + 16
     yield f'<path class="g" d="M0 0h{layout.width:g}"/>'
-    yield from _named(row, name, layout, frame.links)
-    yield _grid(times, layout.a, top, height)
-    yield _grid(ratios, layout.ratio, low, span)
+    yield from _row_labels(row, name, layout, frame.links)
+    yield _grid_lines(times, layout.a, top, height)
+    yield _grid_lines(ratios, layout.ratio, low, span)
     if layout.row_ticks:
-        yield from _ticks(times, layout.a, layout.b.y + 18)
-    yield f'<path class="one" d="M{_x(ratios, 1.0, layout.ratio):.1f} {low:g}v{span:g}"/>'
+        yield from _tick_labels(times, layout.a, layout.b.y + 18)
+    yield f'<path class="one" d="M{_x_position(ratios, 1.0, layout.ratio):.1f} {low:g}v{span:g}"/>'
     for kind, runs, y in (("a", row.a, layout.a.y), ("b", row.b, layout.b.y)):
-        yield from _dots(runs, kind, replace(layout.a, y=y), frame)
-    yield from _speedup(row, ratios, layout)
-    yield from _verdict(row, layout)
+        yield from _run_marks(runs, kind, replace(layout.a, y=y), frame)
+    yield from _speedup_marks(row, ratios, layout)
+    yield from _verdict_marks(row, layout)
 
 
-def _named(
+def _row_labels(
     row: FigureRow, name: tuple[str, str], layout: RowLayout, links: Mapping[str | None, str]
 ) -> Iterator[str]:
-    whole = f"<title>{_safe(f'{row.name} {row.setup}'.strip())}</title>"
+    whole = f"<title>{_escaped(f'{row.name} {row.setup}'.strip())}</title>"
     kind = "n" if layout.setup else "m"
-    words = _text(layout.names.x, layout.names.y, name[0], kind)
+    words = _svg_text(layout.names.x, layout.names.y, name[0], kind)
     link = links.get(row.benchmark)
     yield f'<a href="{escape(link)}">{whole}{words}</a>' if link else f"<g>{whole}{words}</g>"
     if layout.setup and name[1]:
-        yield _text(layout.setup.x, layout.setup.y, name[1], "t")
+        yield _svg_text(layout.setup.x, layout.setup.y, name[1], "t")
 
 
 #: Runs of one place stand below each other.
 _LANES = (-4.0, 0.0, 4.0)
 
 
-def _dots(runs: Runs, kind: str, place: Place, frame: _Frame) -> Iterator[str]:
-    """Yield every run as a dot, or a cross where it failed, and the mean in words beside them."""
+def _run_marks(runs: Runs, kind: str, place: Place, frame: _Frame) -> Iterator[str]:
+    """Yield every run as a dot, or a cross if it failed, and the mean as text."""
     thin, times = frame.layout.setup is None, frame.times
     lanes = _LANES[1:2] if thin else _LANES
     marks = []
     for some, path in ((runs.reached, "M{:.4g} {:g}h.01"), (runs.failed, "")):
         at = dict.fromkeys(
-            (round(2 * _x(times, time, place)) / 2, place.y + lanes[n % len(lanes)])
+            (round(2 * _x_position(times, time, place)) / 2, place.y + lanes[n % len(lanes)])
             for n, time in enumerate(some)
         )
         drawn = "".join(path.format(x, y) if path else _cross(x, y) for x, y in at)
@@ -262,42 +264,42 @@ def _dots(runs: Runs, kind: str, place: Place, frame: _Frame) -> Iterator[str]:
         words = units.amount(runs.mean, frame.unit)
         if frame.unit not in {"seconds", "dollars", "joules"}:  # the axis says what is counted
             words = words.split(" ")[0]
-        yield _text(max(marks) + 9, place.y + 4, words, f"l on-{kind}")
+        yield _svg_text(max(marks) + 9, place.y + 4, words, f"l on-{kind}")
 
 
 def _cross(x: float, y: float) -> str:
     return f"M{x - 3.5:g} {y - 3.5:g}l7 7m0-7l-7 7"
 
 
-def _speedup(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
+def _speedup_marks(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
     if row.ratio is None:
-        yield _text(layout.words.x, layout.words.y, "–", "t")
+        yield _svg_text(layout.words.x, layout.words.y, "–", "t")
         return
     place, tone = layout.ratio, "dim" if row.carried else row.tone
     words = units.factor(row.ratio)
     if row.low and row.high:
-        x, end = _x(ratios, row.low, place), _x(ratios, row.high, place)
+        x, end = _x_position(ratios, row.low, place), _x_position(ratios, row.high, place)
         yield f'<path class="ci {tone}" d="M{x:.1f} {place.y:g}H{end:.1f}"/>'
         words += units.interval_suffix(row.low, row.high)
     if row.ratio > 0:
-        x = _x(ratios, row.ratio, place)
+        x = _x_position(ratios, row.ratio, place)
         yield f'<path class="pt {tone}" d="M{x:.1f} {place.y:g}h.01"/>'
-    beside = f'<tspan class="t">  {_safe(row.p)}</tspan>' if layout.name == "wide" else ""
-    yield _text(layout.words.x, layout.words.y, words, "v", more=beside)
+    beside = f'<tspan class="t">  {_escaped(row.p)}</tspan>' if layout.name == "wide" else ""
+    yield _svg_text(layout.words.x, layout.words.y, words, "v", more=beside)
     if layout.p:
-        yield _text(layout.p.x, layout.p.y, row.p, "t")
+        yield _svg_text(layout.p.x, layout.p.y, row.p, "t")
     if row.parts and layout.bars:
-        yield from _bars(row, ratios, replace(place, y=layout.bars.y), layout.parts is None)
+        yield from _part_bars(row, ratios, replace(place, y=layout.bars.y), layout.parts is None)
     if row.parts and layout.parts:
         words = " · ".join(f"{name} {units.factor(ratio)}" for name, ratio in row.parts)
-        yield _text(layout.parts.x, layout.parts.y, words, "t")
+        yield _svg_text(layout.parts.x, layout.parts.y, words, "t")
 
 
-def _bars(row: FigureRow, ratios: Scale, place: Place, thin: bool) -> Iterator[str]:
-    """Yield the parts as bars, the second from where the first ends: their lengths add up."""
+def _part_bars(row: FigureRow, ratios: Scale, place: Place, thin: bool) -> Iterator[str]:
+    """Yield the parts of a speedup as bars, the second from the end of the first."""
     start, height = 1.0, 3.0 if thin else 5.0
     for n, (_, ratio) in enumerate(row.parts):
-        ends = sorted(_x(ratios, value, place) for value in (start, start * ratio))
+        ends = sorted(_x_position(ratios, value, place) for value in (start, start * ratio))
         y = place.y + n * (height + 1)
         yield (
             f'<rect class="part{n}" x="{ends[0]:.1f}" y="{y:g}" '
@@ -306,7 +308,7 @@ def _bars(row: FigureRow, ratios: Scale, place: Place, thin: bool) -> Iterator[s
         start *= ratio
 
 
-def _verdict(row: FigureRow, layout: RowLayout) -> Iterator[str]:
+def _verdict_marks(row: FigureRow, layout: RowLayout) -> Iterator[str]:
     anchor = "end" if layout.name == "narrow" else "start"
     x, y = layout.verdict.x, layout.verdict.y
     if row.carried:
@@ -314,19 +316,19 @@ def _verdict(row: FigureRow, layout: RowLayout) -> Iterator[str]:
         left = x - width if anchor == "end" else x
         size = f'width="{width:g}" height="19" rx="9"'
         yield f'<rect class="chip" x="{left:g}" y="{y - 14:g}" {size}/>'
-        yield _text(left + width / 2, y, row.carried, "bad", "middle")
+        yield _svg_text(left + width / 2, y, row.carried, "bad", "middle")
     else:
-        yield _text(x, y, row.verdict, f"w {row.tone}", anchor)
+        yield _svg_text(x, y, row.verdict, f"w {row.tone}", anchor)
     if layout.count:
-        yield _text(layout.count.x, layout.count.y, row.count, "t", anchor)
+        yield _svg_text(layout.count.x, layout.count.y, row.count, "t", anchor)
 
 
-def _text(
+def _svg_text(
     x: float, y: float, words: str, kind: str, anchor: str = "start", *, more: str = ""
 ) -> str:
     end = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text x="{x:g}" y="{y:g}" class="{kind}"{end}>{_safe(words)}{more}</text>'
+    return f'<text x="{x:g}" y="{y:g}" class="{kind}"{end}>{_escaped(words)}{more}</text>'
 
 
-def _safe(text: str) -> str:
+def _escaped(text: str) -> str:
     return escape(escape_invisible(text))

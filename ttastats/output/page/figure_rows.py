@@ -28,7 +28,7 @@ class Runs:
 
     @property
     def times(self) -> tuple[float, ...]:
-        """Return the times of all."""
+        """Return the times of all runs, failed ones included."""
         return (*self.reached, *self.failed)
 
 
@@ -56,8 +56,8 @@ class FigureRow:
 
 
 def rows(report: Report) -> tuple[FigureRow, ...]:
-    """Return the rows of a comparison in its order; of many, those that are decided first."""
-    found = [row for one in report.against for row in _rows(one, report)]
+    """Return the rows of the figure in order; of many, those with a verdict come first."""
+    found = [row for one in report.against for row in _rows_of_report(one, report)]
     if len(found) < THIN_FROM:
         return tuple(found)
     order = ("good", "bad", "plain", "dim")
@@ -65,28 +65,28 @@ def rows(report: Report) -> tuple[FigureRow, ...]:
 
 
 def counted(found: tuple[FigureRow, ...]) -> str:
-    """Return how many rows have which verdict: `8 faster, 32 undecided`."""
+    """Return the number of rows by verdict: `8 faster, 32 undecided`."""
     words = [row.verdict.split(" ", 1)[1] for row in found]
     return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 
 
-def _rows(one: Against, report: Report) -> Iterator[FigureRow]:
+def _rows_of_report(one: Against, report: Report) -> Iterator[FigureRow]:
     several = len(report.against) > 1
     keys = [key for key in shown_keys(report.records, report.by) if key != "benchmark"]
     for row, (a, b) in zip(expect_kind(one.rows, TimesRow), one.runs, strict=True):
         ert = row.estimand == "ert"
-        throughput, epochs = _known(row.throughput_speedup), _known(row.epochs_ratio)
+        throughput, epochs = _known_number(row.throughput_speedup), _known_number(row.epochs_ratio)
         per_epoch = "throughput" if row.on.is_time else "per epoch"
         yield FigureRow(
             benchmark=row.benchmark,
             name=row.benchmark or "these runs",
-            setup=" · ".join(filter(None, (row.b if several else "", _setup(row, keys)))),
-            count=_count(row),
-            a=_runs(a, row.ert_a_seconds if ert else row.tta_a_seconds),
-            b=_runs(b, row.ert_b_seconds if ert else row.tta_b_seconds),
-            ratio=_known(row.speedup),
-            low=_known(row.speedup_low),
-            high=_known(row.speedup_high),
+            setup=" · ".join(filter(None, (row.b if several else "", _setup_text(row, keys)))),
+            count=_counts_text(row),
+            a=_runs_of_side(a, row.ert_a_seconds if ert else row.tta_a_seconds),
+            b=_runs_of_side(b, row.ert_b_seconds if ert else row.tta_b_seconds),
+            ratio=_known_number(row.speedup),
+            low=_known_number(row.speedup_low),
+            high=_known_number(row.speedup_high),
             parts=((per_epoch, throughput), (row.progress_unit or "epochs", epochs))
             if throughput and epochs
             else (),
@@ -97,8 +97,8 @@ def _rows(one: Against, report: Report) -> Iterator[FigureRow]:
         )
 
 
-def _setup(row: TimesRow, keys: list[str]) -> str:
-    """Return the other keys of a row: `8× NVIDIA H200`, or what differs on both sides left out."""
+def _setup_text(row: TimesRow, keys: list[str]) -> str:
+    """Return the keys of a row but the benchmark, such as `8× NVIDIA H200`."""
     known = {key: str(row.get(key)) for key in keys if row.get(key) is not None}
     accelerators = known.pop("accelerators", "")
     words = " ".join(known.values())
@@ -107,18 +107,20 @@ def _setup(row: TimesRow, keys: list[str]) -> str:
     return f"{accelerators}× {words}" if words else f"{accelerators} accelerators"
 
 
-def _count(row: TimesRow) -> str:
-    """Return n of both sides, with those that reached where not all did."""
+def _counts_text(row: TimesRow) -> str:
+    """Return n of both sides, with the number that reached if not all did."""
     if row.reached_a == row.n_a and row.reached_b == row.n_b:
         return f"{row.n_a:,} and {row.n_b:,} runs"
     text = f"{row.reached_a:,}/{row.n_a:,}, {row.reached_b:,}/{row.n_b:,}"
     return f"reached {text}" if len(text) < 14 else text
 
 
-def _runs(outcomes: Outcomes, mean: float | None) -> Runs:
+def _runs_of_side(outcomes: Outcomes, mean: float | None) -> Runs:
     times, reached = outcomes.times, outcomes.reached
-    return Runs(tuple(times[reached].tolist()), tuple(times[~reached].tolist()), _known(mean))
+    return Runs(
+        tuple(times[reached].tolist()), tuple(times[~reached].tolist()), _known_number(mean)
+    )
 
 
-def _known(number: float | None) -> float | None:
+def _known_number(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None

@@ -82,30 +82,30 @@ class Table:
 
 
 def tables(found: Sequence[League], choices: pl.DataFrame) -> list[Table]:
-    """Return the table of each league; at first the largest of the newest round is there."""
+    """Return the table of each league, with the largest of the newest round selected."""
     if not found:
         return []
     by = choices.columns[:-1]
     places = {keys[:-1]: place for place, keys in enumerate(choices.iter_rows())}
-    newest = max(map(_round, found))
-    latest = [one for one in found if _round(one) == newest]
+    newest = max(map(_round_numbers, found))
+    latest = [one for one in found if _round_numbers(one) == newest]
     first = max((one for one in latest if one.name == latest[0].name), key=lambda x: len(x.entries))
-    return [_table(one, places, by, is_first=one is first) for one in found]
+    return [_league_table(one, places, by, is_first=one is first) for one in found]
 
 
-def _round(one: League) -> list[int]:
-    """Return the numbers of the round of a league: 5 and 1 of `v5.1`."""
+def _round_numbers(one: League) -> list[int]:
+    """Return the numbers in the round of a league: 5 and 1 of `v5.1`."""
     return [
         int(number) for number in re.findall(r"\d+", one.entries[0].row.keys.get("round") or "")
     ]
 
 
-def _table(
+def _league_table(
     one: League, places: Mapping[tuple[Any, ...], int], by: Sequence[str], *, is_first: bool
 ) -> Table:
     axis = AXES[one.entries[0].row.axis]
     amounts: list[float] = []
-    for entry in _near(one.entries):
+    for entry in _without_outliers(one.entries):
         times = entry.side.outcomes.times.tolist()
         amounts += times
         amounts += [end for end in (entry.low, entry.high) if end and end > min(times) / 4]
@@ -113,8 +113,8 @@ def _table(
     lanes = one.lanes()
     whole = [names.label([entry.label]) for entry in one.entries]
     short = shorten_names(whole, _LONGEST) or {}
-    counts = [_count(entry.side) for entry in one.entries]
-    complete = Counter(_count(entry.side) for entry in one.entries if entry.side.all_reached)
+    counts = [_count_text(entry.side) for entry in one.entries]
+    complete = Counter(_count_text(entry.side) for entry in one.entries if entry.side.all_reached)
     # How many runs most entries have, all of which reached.
     usual = complete.most_common(1)[0][0] if complete else ""
     each = "" if set(counts) == {usual} else " unless stated otherwise"
@@ -123,7 +123,7 @@ def _table(
     for entry, rank, brackets, name in zip(one.entries, one.ranks, lanes, whole, strict=True):
         keys = set(zip(*(entry.runs[column].to_list() for column in by), strict=True))
         of = " ".join(map(str, sorted(places[key] for key in keys)))
-        row = _row(entry, rank, brackets, short.get(name, name), ticks, axis, of, usual)
+        row = _league_row(entry, rank, brackets, short.get(name, name), ticks, axis, of, usual)
         rows.append(row)
     return Table(
         name=one.name,
@@ -132,7 +132,7 @@ def _table(
         entries=units.plural(len(one.entries) + one.left_out, "entry", "entries"),
         claim=" ".join(f"{each}." for each in (league.claim(one), runs) if each),
         axis_title=f"{axis.to_target} of every run (log)",
-        axis=_axis(ticks),
+        axis=_axis_svg(ticks),
         # The lines of the ticks as a background of CSS.
         grid=",".join(
             f"linear-gradient(var(--line) 0 0) {100 * ticks.share(value):.1f}% 0/1px 100% no-repeat"
@@ -148,20 +148,20 @@ def _table(
     )
 
 
-def _count(side: SideNumbers) -> str:
+def _count_text(side: SideNumbers) -> str:
     if side.all_reached:
         return units.plural(side.n, "run")
     return f"{side.n_reached}/{side.n} reached"
 
 
-def _near(entries: Sequence[Entry]) -> list[Entry]:
-    """Return entries that an axis is made for: not those that would leave no room for others."""
+def _without_outliers(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries that fit on an axis readable for the others."""
     means = [entry.mean for entry in entries if entry.mean is not None]
     most = _FAR * median(means) if means else math.inf
     return [entry for entry in entries if entry.mean is None or entry.mean <= most]
 
 
-def _row(
+def _league_row(
     entry: Entry, rank: Rank, brackets: tuple[str, ...], name: str, ticks: Scale, axis: Axis,
     of: str, usual: str,
 ) -> Row:  # fmt: skip
@@ -174,28 +174,28 @@ def _row(
         name=name,
         whole=entry.label,
         hardware=league.hardware(entry),
-        count="" if _count(side) == usual else _count(side),
-        strip=_strip(entry, ticks),
+        count="" if _count_text(side) == usual else _count_text(side),
+        strip=_strip_svg(entry, ticks),
         mean="–" if entry.mean is None else units.amount(entry.mean, unit),
-        interval=_limits(entry, unit),
+        interval=_interval_text(entry, unit),
         hours="" if hours is None else units.significant(hours / 3600),
         of=of,
     )
 
 
-def _limits(entry: Entry, unit: units.Amount) -> str:
-    """Return the ends of an interval, in the unit of its mean where it is that of both."""
+def _interval_text(entry: Entry, unit: units.Amount) -> str:
+    """Return the ends of an interval, in the unit of its mean if both share it."""
     if entry.mean is None or entry.low is None or entry.high is None:
         return ""
     ends = [units.amount(max(end, 0.0), unit) for end in (entry.low, entry.high)]
     return "[{}, {}]".format(*units.without_unit(ends, units.amount(entry.mean, unit)))
 
 
-def _strip(entry: Entry, ticks: Scale) -> str:
-    """Return every run as a dot or, where it failed, a cross, below them mean and interval."""
+def _strip_svg(entry: Entry, ticks: Scale) -> str:
+    """Return every run as a dot, or a cross if it failed, with mean and interval, as SVG."""
     outcomes = entry.side.outcomes
     reached, failed = (outcomes.times[o].tolist() for o in (outcomes.reached, ~outcomes.reached))
-    parts = "".join((*_mean(entry, ticks), *_dots(reached, ticks)))
+    parts = "".join((*_mean_marks(entry, ticks), *_run_dots(reached, ticks)))
     stretched = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none">{parts}</svg>'
     signs = [(ticks.share(time), _CROSS) for time in failed]
     signs += [(1.0, _BEYOND) for time in (*reached, *failed) if time > ticks.high]
@@ -206,7 +206,7 @@ def _strip(entry: Entry, ticks: Scale) -> str:
     return f'<svg class="strip"><svg {stretched}{more}</svg>'
 
 
-def _mean(entry: Entry, ticks: Scale) -> Iterator[str]:
+def _mean_marks(entry: Entry, ticks: Scale) -> Iterator[str]:
     if entry.mean is None or entry.mean > ticks.high:
         return
     if entry.low is not None and entry.high is not None:
@@ -215,7 +215,7 @@ def _mean(entry: Entry, ticks: Scale) -> Iterator[str]:
     yield f'<path class="mean" d="M{_WIDTH * ticks.share(entry.mean):.0f} 2v{_HEIGHT - 4}"/>'
 
 
-def _dots(times: Sequence[float], ticks: Scale) -> Iterator[str]:
+def _run_dots(times: Sequence[float], ticks: Scale) -> Iterator[str]:
     at = dict.fromkeys(
         (round(_WIDTH * ticks.share(time)), _MIDDLE + _STAND[n % len(_STAND)])
         for n, time in enumerate(times)
@@ -226,8 +226,8 @@ def _dots(times: Sequence[float], ticks: Scale) -> Iterator[str]:
         yield f'<path class="dot" d="{drawn}"/>'
 
 
-def _axis(ticks: Scale) -> str:
-    """Return the words of the ticks that stand far enough from each other."""
+def _axis_svg(ticks: Scale) -> str:
+    """Return the tick labels that are far enough apart, as SVG."""
     words, last = [], -1.0
     for value, text in ticks.ticks:
         x = ticks.share(value)

@@ -49,7 +49,7 @@ Side = tuple[str, pl.DataFrame]
 def content(
     sides: Sequence[Side], told: Sequence[Note], *, title: str = "", confidence: float = 0.95
 ) -> Content:
-    """Return the content of a page from tables of profiles; others are compared with the first.
+    """Return the content of a page of profiles; others are compared with the first.
 
     `told` is what else is to be noted, `confidence` that of the intervals of changes.
 
@@ -61,7 +61,7 @@ def content(
     for label, rows in sides[1:]:
         profile_change.expect_others(sides[0][1], rows, label)
     profiles = shared.by_name(sides)
-    (a, before), *others = [(_name(side, profiles), side[1]) for side in sides]
+    (a, before), *others = [(_profile_name(side, profiles), side[1]) for side in sides]
     changes = [
         (a, b, profile_change.report(before, rows, (a, b), confidence=confidence))
         for b, rows in others
@@ -77,19 +77,19 @@ def content(
     return Content(
         title=title or (asks if changes else f"Time of a step of {names}"),
         counted=units.plural(len(profiles), "profile"),
-        facts=_facts(profiles),
+        facts=_profile_facts(profiles),
         verdicts=(
-            *(_verdict(*change) for change in changes),
-            *(_first_step(name, rows) for name, rows in profiles.items()),
+            *(_change_conclusion(*change) for change in changes),
+            *(_advice(name, rows) for name, rows in profiles.items()),
         ),
-        report=capped(_together(profiles, changes, notes)),
+        report=capped(_joint_report(profiles, changes, notes)),
         plots=kinds.all_plots(drawn),
         choices=pl.DataFrame(schema=dict.fromkeys(FILTERS, pl.String) | {"runs": pl.Int64}),
     )
 
 
-def _first_step(name: str, rows: pl.DataFrame) -> Conclusion:
-    """Return what to do first about the steps of a profile: what takes most of them, and how."""
+def _advice(name: str, rows: pl.DataFrame) -> Conclusion:
+    """Return a conclusion on what takes most of a profile's steps, and what to do about it."""
     sentence = profile_report.report(rows).sentence
     *parts, _ = profile_report.of_step(rows)
     most = max(parts, key=lambda part: part.share or 0.0)
@@ -103,7 +103,7 @@ def _first_step(name: str, rows: pl.DataFrame) -> Conclusion:
     return Conclusion(name, "what to do", text, sentence)
 
 
-def _name(side: Side, profiles: Profiles) -> str:
+def _profile_name(side: Side, profiles: Profiles) -> str:
     """Return the name of the one profile of a side, or that of its file."""
     label, rows = side
     ids = rows["profile_id"].unique()
@@ -111,8 +111,8 @@ def _name(side: Side, profiles: Profiles) -> str:
     return names[0] if len(names) == 1 else label
 
 
-def _together(profiles: Profiles, changes: Sequence[Change], told: Sequence[Note]) -> Report:
-    """Return the report of all profiles, what changed before it."""
+def _joint_report(profiles: Profiles, changes: Sequence[Change], told: Sequence[Note]) -> Report:
+    """Return one report of all profiles, the comparisons first."""
     named = (rows.with_columns(profile=pl.lit(name)) for name, rows in profiles.items())
     whole = profile_report.report(pl.concat(named))
     tables = [table for *_, change in changes for table in change.tables]
@@ -121,7 +121,7 @@ def _together(profiles: Profiles, changes: Sequence[Change], told: Sequence[Note
     return replace(whole, tables=(*tables, *whole.tables), notes=tuple(every))
 
 
-def _facts(profiles: Profiles) -> tuple[Fact, ...]:
+def _profile_facts(profiles: Profiles) -> tuple[Fact, ...]:
     steps = [f"{name}: {answers.step_table(rows).height:,}" for name, rows in profiles.items()]
     facts = [Fact("Steps", units.join_names(steps, between="; "))]
     for name, measure in _FACTS.items():
@@ -132,8 +132,8 @@ def _facts(profiles: Profiles) -> tuple[Fact, ...]:
     return tuple(fact for fact in facts if fact.text)
 
 
-def _verdict(a: str, b: str, change: Report) -> Conclusion:
-    """Return how the steps of B differ from those of A, as the comparison says it."""
+def _change_conclusion(a: str, b: str, change: Report) -> Conclusion:
+    """Return a conclusion on how the steps of B differ from those of A."""
     whole = expect_kind(change.records, profile_change.ChangeRow)[0]
     low, high = whole.change_low, whole.change_high
     word = (Verdict.UNDECIDED, Verdict.SLOWER, Verdict.FASTER)[side_of(0.0, low, high)]

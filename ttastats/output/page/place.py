@@ -15,7 +15,7 @@ _HEAD_BYTES = 4_000
 
 
 def expect(path: Path, inputs: Iterable[Place]) -> None:
-    """Raise before any work where the page could not be written, or would replace what is no page.
+    """Raise an error if a page cannot be written to a path, or would replace another file.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def expect(path: Path, inputs: Iterable[Place]) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a page: a reader sees the old one or the complete new one.
+    """Write a page atomically: a reader sees the old one or the new one.
 
     Raises
     ------

@@ -20,7 +20,7 @@ class Scale:
     ticks: tuple[tuple[float, str], ...]
 
     def share(self, value: float) -> float:
-        """Return where a value stands, from 0 to 1; at the end of the axis where it is beyond."""
+        """Return the position of a value on the axis, from 0 to 1, clipped at the ends."""
         if value <= 0:
             return 0.0
         share = math.log(value / self.low) / math.log(self.high / self.low)
@@ -28,16 +28,16 @@ class Scale:
 
 
 def of(amounts: Sequence[float], unit: Amount) -> Scale:
-    """Return the axis that all amounts stand on, with a little room at its ends."""
+    """Return the axis for some amounts, with a margin at both ends."""
     known = [amount for amount in amounts if amount > 0]
     low, high = min(known, default=1.0), max(known, default=1.0)
     room = max(1.02, (high / low) ** 0.04)
     low, high = low / room, high * room
     values = axes.round_times(low, high) if unit == "seconds" else axes.ticks(low, high)
-    return Scale(low, high, tuple((value, _tick(value, unit)) for value in values))
+    return Scale(low, high, tuple((value, _tick_text(value, unit)) for value in values))
 
 
-def _tick(value: float, unit: Amount) -> str:
+def _tick_text(value: float, unit: Amount) -> str:
     if unit != "seconds":
         return f"${value:g}" if unit == "dollars" else units.significant(value, 1)
     size, name = (1.0, "s") if value >= 1 else (1e-3, "ms")

@@ -82,10 +82,10 @@ def looks(sides: Sequence[Side]) -> tuple[Look, ...]:
     labelled = (side.runs.with_columns(table=pl.lit("these runs")) for side in sides)
     runs = pl.concat(labelled, how="diagonal_relaxed").unique(schema.RUN, maintain_order=True)
     rows = pl.concat([side.evaluations for side in sides], how="diagonal_relaxed")
-    return tuple(_told(list(problems.findings(runs, rows))))
+    return tuple(_looks_of(list(problems.findings(runs, rows))))
 
 
-def _told(findings: Sequence[ProblemRow]) -> Iterator[Look]:
+def _looks_of(findings: Sequence[ProblemRow]) -> Iterator[Look]:
     for code, words in _CODES.items():
         mine = [problem for problem in findings if problem.code == code]
         named = mine[:_NAMED] if words.each else []

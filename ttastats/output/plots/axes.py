@@ -40,15 +40,15 @@ class TimeAxis:
     axis: dict[str, Any]
 
     def shown(self, field: str) -> str:
-        """Return the expression of a field of seconds as the axis counts it."""
+        """Return the Vega expression of a field of seconds in the unit of the axis."""
         return f"datum['{field}'] / {self.divisor:g}"
 
 
 def time_axis(
     times: Iterable[float], what: str, *, log_from: float = LOG_FROM, from_zero: bool = False
 ) -> TimeAxis:
-    """Return the axis that suits some times in seconds, logarithmic where they differ widely."""
-    low, high = _ends(times)
+    """Return the axis for times in seconds, logarithmic if they span a wide range."""
+    low, high = _positive_range(times)
     if high / low > log_from:
         return TimeAxis(what + _LOG, 1.0, _log_scale(low, high), _log_ticks(low, high))
     divisor, unit = next((d, u) for u, d, most in _UNITS if high <= most)
@@ -59,14 +59,14 @@ def time_axis(
 def amount_axis(
     amounts: Iterable[float], of: Axis, what: str, *, log_from: float = LOG_FROM
 ) -> TimeAxis:
-    """Return the axis that suits amounts of whatever is counted to the target; `time_axis` of time.
+    """Return the axis for amounts counted to the target; `time_axis` for times.
 
     `what` is that of `time_axis`, and names what is counted.
     """
     amounts = list(amounts)
     if of.unit == "seconds":
         return time_axis(amounts, what, log_from=log_from)
-    low, high = _ends(amounts)
+    low, high = _positive_range(amounts)
     axis: dict[str, Any] = {"tickCount": 6, "labelExpr": said("datum.value", of, named=False)}
     if high / low > log_from:
         scale = _log_scale(low, high)
@@ -75,7 +75,7 @@ def amount_axis(
 
 
 def said(value: str, of: Axis, *, named: bool = True) -> str:
-    """Return the Vega expression of an amount in words, as `units.amount` writes it.
+    """Return the Vega expression that formats an amount as `units.amount` does.
 
     A count is not `named` where the title of an axis says what is counted; its values are round.
     """
@@ -90,7 +90,7 @@ def said(value: str, of: Axis, *, named: bool = True) -> str:
     return f"{count} + ' {of.noun}'" if named else count
 
 
-def _ends(amounts: Iterable[float]) -> tuple[float, float]:
+def _positive_range(amounts: Iterable[float]) -> tuple[float, float]:
     known = [amount for amount in amounts if amount > 0 and math.isfinite(amount)]
     return min(known, default=1.0), max(known, default=1.0)
 
@@ -130,7 +130,7 @@ def round_times(low: float, high: float) -> list[float]:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return numbers that begin with 1, 2 or 5 between two ends; where they are few, even steps."""
+    """Return ticks between two ends that begin with 1, 2 or 5, or even steps if too few."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     every = [[float(f"{first}e{power}") for first in (1, 2, 5)] for power in powers]
     values = [value for each in every for value in each if low <= value <= high]
@@ -148,7 +148,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def duration(value: str, form: str = ".3r") -> str:
-    """Return the Vega expression of a duration in words, as `units.seconds` writes it.
+    """Return the Vega expression that formats a duration as `units.seconds` does.
 
     `value` is an expression of seconds; `g` leaves round numbers bare.
     """
@@ -173,11 +173,11 @@ _FARTHEST = 16.0
 
 
 def ratio_axis(ratios: Iterable[float], more: Iterable[float] = ()) -> dict[str, dict[str, Any]]:
-    """Return scale and axis of ratios, logarithmic with 1 in sight.
+    """Return scale and axis of ratios, logarithmic and including 1.
 
     `ratios` are all in sight, `more` (ends of intervals) unless they are far away.
     """
-    low, high = _ends([*ratios, 1.0])
+    low, high = _positive_range([*ratios, 1.0])
     ends = [end for end in more if low / _FARTHEST < end < high * _FARTHEST]
     low, high = min(low, *ends, low), max(high, *ends, high)
     room = max(1.02, (high / low) ** 0.06)
@@ -190,5 +190,5 @@ def ratio_axis(ratios: Iterable[float], more: Iterable[float] = ()) -> dict[str,
 
 
 def rounded(limits: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return scale and axis of ratios with ticks that are read from few labels: see `ticks`."""
+    """Return scale and axis of ratios with the ticks of `round_ticks`."""
     return limits | {"axis": limits["axis"] | {"values": ticks(*limits["scale"]["domain"])}}

@@ -29,24 +29,24 @@ class View:
     specification: dict[str, Any]
 
     def transform(self, *steps: dict[str, Any]) -> View:
-        """Transform the rows, after what transforms them already."""
+        """Return the view with more transforms of its rows."""
         steps = (*self.specification.get("transform", ()), *steps)
         return View(self.specification | {"transform": [*steps]})
 
     def where(self, expression: str) -> View:
-        """Leave out the rows that do not fulfil an expression."""
+        """Return the view without the rows that do not fulfil an expression."""
         return self.transform({"filter": expression})
 
     def computing(self, **fields: str) -> View:
-        """Add fields, each by an expression."""
+        """Return the view with more fields, each by an expression."""
         return self.transform(*({"calculate": how, "as": name} for name, how in fields.items()))
 
     def mark(self, kind: str, **look: Any) -> View:
-        """Draw a mark for each row, a line or an area for all."""
+        """Return the view with a mark for each row, or a line or area for all."""
         return View(self.specification | {"mark": {"type": kind, **look}})
 
     def encode(self, **channels: Any) -> View:
-        """Encode channels, each by a dictionary, tooltips, or a text that `field` takes."""
+        """Return the view with encodings, each a dictionary, tooltips, or the name of a field."""
         encoding = {
             name: field(how) if isinstance(how, str) else how for name, how in channels.items()
         }
@@ -60,13 +60,13 @@ Drawn = View | Sequence[View]
 
 
 def field(name: str, **more: Any) -> Channel:
-    """Return the encoding of a field, `x:Q` for one of numbers, `x:N` of names, `x:T` of times."""
+    """Return the encoding of a field: `x:Q` of numbers, `x:N` of names, `x:T` of times."""
     name, _, kind = name.partition(":")
     return {"field": name} | ({"type": _TYPES[kind]} if kind else {}) | more
 
 
 def table_of_runs(panel: Panel) -> pl.DataFrame:
-    """Return what charts and tooltips need of each run."""
+    """Return the columns of each run that charts and tooltips need."""
     return panel.runs.select(
         "run", "benchmark", "system", "entry", "series", "colour", "order", "seed", "reached",
         "tta_seconds", "observed_seconds", "epochs", pl.col("value_final").round_sig_figs(6),
@@ -75,12 +75,12 @@ def table_of_runs(panel: Panel) -> pl.DataFrame:
 
 
 def runs_name(panel: Panel) -> str:
-    """Return the name under which plots share a panel's runs."""
+    """Return the name of the table of runs that the plots of a panel share."""
     return f"runs: {panel.name}"
 
 
 def rows(name: str, where: str = "", **computed: str) -> View:
-    """Return a view of the rows of a table, or of those that fulfil an expression, without marks.
+    """Return a view of the rows of a table, or of those that fulfil an expression.
 
     Further fields are `computed` by the expressions of their names.
     """
@@ -95,7 +95,7 @@ def rows(name: str, where: str = "", **computed: str) -> View:
 def series(
     labels: Sequence[str], name: str = "colour", *, key: bool = True
 ) -> tuple[Channel, Channel, Channel]:
-    """Return the colour, shape and dash of some series; the others are grey and small.
+    """Return colour, shape and dash of some series; the others are grey and small.
 
     `key` is whether there is a legend.
     """
@@ -115,7 +115,7 @@ def series(
 
 
 def legend(labels: Sequence[str]) -> Channel | None:
-    """Return the legend of some series, none for one; long names stand in few columns."""
+    """Return the legend of some series, none for one; long names get few columns."""
     if len(labels) < 2:
         return None
     longest = max(len(label) for label in labels)
@@ -125,12 +125,12 @@ def legend(labels: Sequence[str]) -> Channel | None:
 
 
 def position(name: str, title: str, scale: Mapping[str, Any], axis: Mapping[str, Any]) -> Channel:
-    """Return the encoding of a number by its place, on an axis as `axes` describes it."""
+    """Return the encoding of a number by its position on an axis."""
     return field(f"{name}:Q", title=title, scale=scale, axis=axis)
 
 
 def x(axis: axes.TimeAxis, name: str = "at") -> Channel:
-    """Return the horizontal encoding of a field already counted as the axis counts."""
+    """Return the horizontal encoding of a field in the unit of the axis."""
     return position(name, axis.title, axis.scale, {"grid": False, **axis.axis})
 
 
@@ -145,7 +145,7 @@ def y(name: str, metric: str, scale: Mapping[str, Any], **axis: Any) -> Channel:
 
 
 def leaving(scale: Mapping[str, Any], pixels: float) -> dict[str, Any]:
-    """Return a horizontal scale that leaves pixels on the right, for words or numbers."""
+    """Return a horizontal scale with free pixels on the right, for text."""
     return {**scale, "range": [0, {"expr": f"width - {pixels:g}"}]}
 
 
@@ -167,7 +167,7 @@ def interval(
     where: str = "",
     **look: Any,
 ) -> View:
-    """Return a line between two fields on the axis of that title, cut by the frame.
+    """Return a line between two fields, clipped at the frame.
 
     Rows without an end have none, nor do those that do not fulfil the expression `where`.
     """
@@ -184,12 +184,12 @@ def points(base: View, size: float, **look: Any) -> View:
 
 
 def label(base: View, name: str, **look: Any) -> View:
-    """Return words beside each row."""
+    """Return text beside each row."""
     return base.mark("text", **look).encode(text=f"{name}:N")
 
 
 def line_at_one(base: View, channel: Literal["x", "y"], title: str) -> View:
-    """Return the line of no change on the axis of that title."""
+    """Return the line at 1, no change, on an axis."""
     at = field("unity:Q", title=title)
     return base.computing(unity="1").mark("rule", style="one").encode(**{channel: at})
 
@@ -208,7 +208,7 @@ def bands(base: View, metric: str, scale: Mapping[str, Any], **opacities: float)
 
 
 def tooltips(*fields: str | tuple[str, ...]) -> list[Channel]:
-    """Return what a mark says when it is pointed at: fields, with a title and a format if any."""
+    """Return the tooltip of a mark: fields, with a title and a format if any."""
     channels = []
     for each in fields:
         name, *words = (each,) if isinstance(each, str) else each
@@ -218,7 +218,7 @@ def tooltips(*fields: str | tuple[str, ...]) -> list[Channel]:
 
 
 def run_tooltip() -> list[Channel]:
-    """Return which run a mark stands for; see `about_runs` for the fields."""
+    """Return the tooltip of a run from the fields of `run_descriptions`."""
     return tooltips(
         ("entry_:N", "entry"), ("source:N", "log"), ("seed_:N", "seed"), ("outcome:N", "target"),
         ("epochs_:N", "epochs"), ("quality_:N", "quality"),
@@ -226,7 +226,7 @@ def run_tooltip() -> list[Channel]:
 
 
 def about_runs(panel: Panel) -> dict[str, str]:
-    """Return the expressions of what a run is and came to, in words; the unknown is empty."""
+    """Return the expressions that describe a run in words, empty where unknown."""
     amount = axes.said("datum.observed_seconds", panel.axis)
     reached, missed = "reached after", "not reached in"
     if panel.at_budget:
@@ -244,7 +244,7 @@ def about_runs(panel: Panel) -> dict[str, str]:
 
 
 def opening(text: str) -> str:
-    """Return a text as the start of a title; words such as `mAP` stay as they are written."""
+    """Return a text with a capital at its start, unless it is a word such as `mAP`."""
     first = text.split(" ")[0]
     return text if first != first.lower() else text[:1].upper() + text[1:]
 
@@ -260,7 +260,7 @@ def plot(
     height: float,
     described: str = "",
 ) -> Plot:
-    """Return a plot of a panel, of a benchmark or of several; empty sentences are left out.
+    """Return a plot of a panel, of a benchmark or of several.
 
     It is `described` to those who cannot see it by its title and, by default, its runs or caption.
     The width is that of the whole plot: labels take what they need, the plot has the rest.

@@ -25,7 +25,7 @@ class DrawnMetric:
 
 
 def metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> tuple[DrawnMetric, ...]:
-    """Return the metric of that name, or those that have a target; the first where none has."""
+    """Return the metric of that name, or those with a target, or the first."""
     logged = (
         rows.group_by("metric")
         .agg(
@@ -60,7 +60,7 @@ def metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> tuple[DrawnMe
 def table(
     rows: pl.LazyFrame, metric: DrawnMetric, over: str = "seconds"
 ) -> tuple[pl.DataFrame, str]:
-    """Return one metric's evaluations in order, thinned if they are many, and what was left out.
+    """Return one metric's evaluations in order, thinned if many, and a text on what was left out.
 
     Of each run the first, the last, the best and evenly spaced evaluations between are kept.
     """
@@ -85,7 +85,7 @@ def table(
 
 
 def spans(rows: pl.LazyFrame, metric: DrawnMetric, over: str, *, log: bool) -> pl.DataFrame:
-    """Return quantiles of the quality of each series in spans of time or epochs.
+    """Return quantiles of the quality of each series in intervals of time or epochs.
 
     Columns: `series`, `colour`, `at` (the middle of the span), `low`, `lower`, `median`, `upper`,
     `high` (5, 25, 50, 75 and 95 % of the evaluations), `n`.
@@ -99,20 +99,20 @@ def spans(rows: pl.LazyFrame, metric: DrawnMetric, over: str, *, log: bool) -> p
     return (
         known.with_columns(at=middle.exp() if log else middle)
         .group_by("order", "series", "colour", "at")
-        .agg(_quantiles(0.05), n=pl.len())
+        .agg(_quantile_columns(0.05), n=pl.len())
         .sort("order", "at")
         .collect()
     )
 
 
-def _quantiles(share: float) -> list[pl.Expr]:
-    """Return the quantiles of values: `low` and `high` leave out that share of them each."""
+def _quantile_columns(share: float) -> list[pl.Expr]:
+    """Return the expressions of quantiles that leave out a share at each end."""
     shares = {"low": share, "lower": 0.25, "median": 0.5, "upper": 0.75, "high": 1 - share}
     return [pl.col("value").quantile(at, "linear").alias(name) for name, at in shares.items()]
 
 
 def spread(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric) -> pl.DataFrame:
-    """Return the quality of runs after each epoch at which three or more were evaluated.
+    """Return quantiles of the quality after each epoch with three or more evaluated runs.
 
     As Coleman et al. 2019, Figure 2. Columns: `series`, `colour`, `epoch`, `n`, `low` and `high`
     (all runs), `lower`, `median` and `upper` (quartiles), `std` (ddof 1), and those a reader
@@ -126,7 +126,9 @@ def spread(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric) -> pl.DataFram
         .agg(value.sort_by("eval_index").last())
         .group_by("order", "series", "colour", "epoch")
         # The last digits of a deviation depend on how the rows were spread over threads.
-        .agg(pl.len().alias("n"), *_quantiles(0.0), value.std().round_sig_figs(6).alias("std"))
+        .agg(
+            pl.len().alias("n"), *_quantile_columns(0.0), value.std().round_sig_figs(6).alias("std")
+        )
         .filter(pl.col("n") >= _FEWEST)
         .filter(pl.len().over("order") >= 2)
         .sort("order", "epoch")
@@ -140,7 +142,7 @@ def spread(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric) -> pl.DataFram
 
 
 def evenly(most: int, over: Sequence[str]) -> pl.Expr:
-    """Return which rows stay: of each group the first, the last, and evenly spaced ones between.
+    """Return an expression that selects evenly spaced rows of each group, ends included.
 
     About `most` stay of each group, all of one that has no more; the rows are in order.
     """

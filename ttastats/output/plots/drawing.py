@@ -49,34 +49,34 @@ class Style:
 
 
 def svg(plots: Sequence[Plot], look: Style | None = None) -> str:
-    """Return SVG of the true size with the glyphs it needs; several are stacked."""
-    stacked = _on_white(_stacked(plots, look or Style()))
+    """Return plots as one SVG of the true size with embedded glyphs."""
+    stacked = _with_white_background(_stack(plots, look or Style()))
     return fonts.embedded(_sized(stacked, 1 / _PIXELS, "in"))
 
 
 def png(plots: Sequence[Plot], look: Style | None = None) -> bytes:
-    """Return PNG."""
+    """Return plots as PNG."""
     look = look or Style()
-    stacked = _on_white(_stacked(plots, look))
+    stacked = _with_white_background(_stack(plots, look))
     # ppi is written into the file; the number of dots is the product of both over 72.
     return renderer.call("svg_to_png", stacked, scale=_POINTS / _PIXELS, ppi=look.dpi)
 
 
 def pdf(plots: Sequence[Plot], look: Style | None = None) -> bytes:
-    """Return PDF of the true size, its fonts embedded."""
+    """Return plots as PDF of the true size with embedded fonts."""
     # The converter takes a pixel for a point, so the size is said in points.
-    stacked = _sized(_stacked(plots, look or Style()), _POINTS / _PIXELS, "")
+    stacked = _sized(_stack(plots, look or Style()), _POINTS / _PIXELS, "")
     return renderer.call("svg_to_pdf", stacked)
 
 
-def _on_white(drawn: str) -> str:
-    """Put white behind a plot: a file cannot know on which colour it will stand."""
+def _with_white_background(drawn: str) -> str:
+    """Return an SVG with a white background, since the page may have any colour."""
     head = drawn.index(">") + 1
     return f'{drawn[:head]}<rect width="100%" height="100%" fill="white"/>{drawn[head:]}'
 
 
-def _stacked(plots: Sequence[Plot], look: Style) -> str:
-    """Return one SVG of plots below each other, sizes in pixels."""
+def _stack(plots: Sequence[Plot], look: Style) -> str:
+    """Return plots below each other in one SVG, sizes in pixels."""
     placed, top, widest = [], 0.0, 0.0
     for n, plot in enumerate(plots):
         laid_out = renderer.call("vegalite_to_svg", specification(plot, look)).decode()
@@ -95,7 +95,7 @@ def _stacked(plots: Sequence[Plot], look: Style) -> str:
 
 
 def html(plots: Sequence[Plot], look: Style | None = None) -> str:
-    """Return a page with some plots that needs no network: programs and data are in it."""
+    """Return a page with some plots that needs no network."""
     look = look or Style()
     return as_html.fill_html(
         "output/plots/page.html",
@@ -106,10 +106,10 @@ def html(plots: Sequence[Plot], look: Style | None = None) -> str:
 
 
 def specification(plot: Plot, look: Style) -> dict[str, Any]:
-    """Return the specification for one width; a narrow plot has smaller letters."""
+    """Return the specification for a width; a narrow plot has smaller letters."""
     narrow = look.width < 1.5 * theme.COLUMN
     size = 9.5 if narrow else 11.0
-    whole = _fitted(plot.specification(font_size=size), look.width, size)
+    whole = _fit_width(plot.specification(font_size=size), look.width, size)
     whole["width"] = look.width
     if narrow:  # in the middle, a long title would be cut
         axes = whole["config"].get("axisX", {}) | {"titleAnchor": "end"}
@@ -119,10 +119,10 @@ def specification(plot: Plot, look: Style) -> dict[str, Any]:
     return whole
 
 
-def _fitted(specification: dict[str, Any], width: float, size: float) -> dict[str, Any]:
+def _fit_width(specification: dict[str, Any], width: float, size: float) -> dict[str, Any]:
     """Return a specification whose names, legends and titles fit a width."""
     config = specification["config"]
-    rows = _field_of_rows(specification)
+    rows = _row_field(specification)
     more: dict[str, dict[str, Any]] = {
         "legend": {"labelLimit": width - 40},
         "axis": {"labelLimit": width, "titleLimit": width - 10},
@@ -133,15 +133,15 @@ def _fitted(specification: dict[str, Any], width: float, size: float) -> dict[st
         more["legend"]["layout"] = {"top": {"anchor": "end"}}
         room = width
     config = config | {part: config.get(part, {}) | each for part, each in more.items()}
-    views = [_fewer_columns(view, room, size) for view in specification.get("layer", ())]
+    views = [_with_fitting_legends(view, room, size) for view in specification.get("layer", ())]
     layers = {"layer": views} if views else {}
-    whole = _fewer_columns(specification, room, size) | layers | {"config": config}
+    whole = _with_fitting_legends(specification, room, size) | layers | {"config": config}
     short = _short_names(whole, {rows, NAME} - {""}, width, size)
-    return _named(whole, rows, short) if short else whole
+    return _with_short_names(whole, rows, short) if short else whole
 
 
-def _field_of_rows(specification: Mapping[str, Any]) -> str:
-    """Return the field whose names stand beside the rows, empty where there are none."""
+def _row_field(specification: Mapping[str, Any]) -> str:
+    """Return the field whose names stand beside the rows, or an empty text."""
     for view in (specification, *specification.get("layer", ())):
         how = view.get("encoding", {}).get("y", {})
         if how.get("type") == "nominal":
@@ -152,7 +152,7 @@ def _field_of_rows(specification: Mapping[str, Any]) -> str:
 def _short_names(
     specification: Mapping[str, Any], fields: Collection[str], width: float, size: float
 ) -> dict[str, str]:
-    """Return names that fit in the place of those that do not, by the fields that hold them."""
+    """Return short names by field for those names that do not fit."""
     names = dict.fromkeys(
         row[field]
         for rows in specification["datasets"].values()
@@ -167,8 +167,10 @@ def _short_names(
     return fitting(names, lambda name: fonts.width(name, size) <= limit, int(limit / (size * 0.4)))
 
 
-def _named(specification: dict[str, Any], rows: str, short: dict[str, str]) -> dict[str, Any]:
-    """Return a specification with short names, in its tables and in the order of its rows."""
+def _with_short_names(
+    specification: dict[str, Any], rows: str, short: dict[str, str]
+) -> dict[str, Any]:
+    """Return a specification with short names in its tables and row order."""
     datasets = {
         name: [
             row
@@ -177,12 +179,12 @@ def _named(specification: dict[str, Any], rows: str, short: dict[str, str]) -> d
         ]
         for name, table in specification["datasets"].items()
     }
-    layers = [_ordered(view, short) for view in specification.get("layer", ())]
+    layers = [_rename_order(view, short) for view in specification.get("layer", ())]
     more = {"layer": layers} if layers else {}
-    return _ordered(specification, short) | more | {"datasets": datasets}
+    return _rename_order(specification, short) | more | {"datasets": datasets}
 
 
-def _ordered(view: dict[str, Any], short: dict[str, str]) -> dict[str, Any]:
+def _rename_order(view: dict[str, Any], short: dict[str, str]) -> dict[str, Any]:
     encoding = view.get("encoding", {})
     scale = encoding.get("y", {}).get("scale", {})
     if encoding.get("y", {}).get("type") != "nominal" or "domain" not in scale:
@@ -192,8 +194,8 @@ def _ordered(view: dict[str, Any], short: dict[str, str]) -> dict[str, Any]:
     return view | {"encoding": encoding | {"y": y}}
 
 
-def _fewer_columns(view: dict[str, Any], width: float, size: float) -> dict[str, Any]:
-    """Return a view whose legends have so few columns that the longest name fits each."""
+def _with_fitting_legends(view: dict[str, Any], width: float, size: float) -> dict[str, Any]:
+    """Return a view whose legends have so few columns that the longest name fits."""
     encoding = dict(view.get("encoding", {}))
     for channel, how in encoding.items():
         legend = how.get("legend") if isinstance(how, dict) else None
@@ -208,7 +210,7 @@ def _fewer_columns(view: dict[str, Any], width: float, size: float) -> dict[str,
 
 
 def _sized(drawn: str, factor: float, unit: str) -> str:
-    """Return the SVG with its size in a unit of length, for a paper of a given width."""
+    """Return an SVG with its size in a unit of length for paper."""
 
     def length(match: re.Match[str]) -> str:
         return f'{match[1]}="{float(match[2]) * factor:.4f}{unit}"'
@@ -226,7 +228,7 @@ _FORMATS: dict[str, Callable[[Sequence[Plot], Style], str | bytes]] = {
 
 
 def expect(output: Path, inputs: Sequence[Place] = ()) -> None:
-    """Refuse, before any work, what cannot be written.
+    """Raise an error before any work if plots cannot be written to an output.
 
     Raises
     ------
@@ -244,7 +246,7 @@ def expect(output: Path, inputs: Sequence[Place] = ()) -> None:
 
 
 def write(output: Path, plots: Sequence[Plot], look: Style) -> None:
-    """Write plots in the format that the name of the output ends in, whole or not at all.
+    """Write plots in the format of the output's extension, atomically.
 
     Raises
     ------
@@ -261,7 +263,7 @@ def write(output: Path, plots: Sequence[Plot], look: Style) -> None:
 
 
 def _expect_one_benchmark(plots: Sequence[Plot]) -> None:
-    """A figure of a paper shows one benchmark; an HTML file may show all."""
+    """Raise an error for plots of several benchmarks in one figure."""
     names = list(dict.fromkeys(plot.benchmark or "" for plot in plots))
     if len(names) > 1:
         raise TtastatsError(

@@ -27,7 +27,7 @@ _COLUMNS = ("ratio", "ratio_low", "ratio_high", "p_adjusted", "n", "n_base")
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Return the panels of each benchmark in which settings were varied, those named or recorded.
+    """Return a panel per part for each benchmark whose runs varied settings.
 
     Raises
     ------
@@ -36,7 +36,9 @@ def plots(material: Material) -> tuple[Plot, ...]:
     """
     if material.compares:
         raise NothingToDrawError("the effects plot takes one file", remedy="Give one file.")
-    drawn = [plot for report in _reports(material) for plot in _panels(report, material)]
+    drawn = [
+        plot for report in _effects_reports(material) for plot in _part_panels(report, material)
+    ]
     if not drawn:
         raise NothingToDrawError(
             "no setting was varied in enough runs", remedy="Name settings: --on batch_size,lr."
@@ -44,8 +46,8 @@ def plots(material: Material) -> tuple[Plot, ...]:
     return tuple(drawn)
 
 
-def _reports(material: Material) -> Iterator[Report]:
-    """Yield the effects of the settings that are named or, of each benchmark, that vary."""
+def _effects_reports(material: Material) -> Iterator[Report]:
+    """Yield the effects of named settings or, by benchmark, of those that vary."""
     runs, confidence = material.sides[0].runs, material.options.confidence
     by = [name for name in grouping.BENCHMARK if name in runs.columns]
     if material.on:
@@ -66,8 +68,8 @@ def _reports(material: Material) -> Iterator[Report]:
                 yield effects_report.report(group, by, EffectsOptions(on, confidence=confidence))
 
 
-def _panels(report: Report, material: Material) -> Iterator[Plot]:
-    """Yield a panel for each part of each benchmark, on one axis; they share a table."""
+def _part_panels(report: Report, material: Material) -> Iterator[Plot]:
+    """Yield a panel for each part of each benchmark, on one axis."""
     rows = [row for row in report.records if isinstance(row, EffectRow) and row.ratio_low]
     level = percentages.percent_text(material.options.confidence)
     for benchmark in dict.fromkeys(row.keys.get("benchmark") for row in rows):

@@ -31,7 +31,7 @@ def folder() -> Path:
 
 
 def embedded(svg: str) -> str:
-    """Return an SVG with the letters that it shows as part of it."""
+    """Return an SVG with the glyphs that it shows embedded."""
     shown = html.unescape(re.sub(r"<[^>]+>", "", "".join(_TEXT.findall(svg))))
     letters = "".join(sorted(set(shown)))
     if not letters.strip():
@@ -50,13 +50,13 @@ def embedded(svg: str) -> str:
 
 
 def width(text: str, size: float) -> float:
-    """Return the width of a line of text in the unit of its size; what the font lacks, an em."""
-    known = _advances()
+    """Return the width of a line of text in the unit of its font size."""
+    known = _glyph_widths()
     return sum(known.get(ord(letter), 1.0) for letter in text) * size
 
 
 @cache
-def _advances() -> dict[int, float]:
+def _glyph_widths() -> dict[int, float]:
     from fontTools.ttLib import TTFont  # costs start-up time
 
     with TTFont(folder() / f"SourceSansPro-{_FACES[400]}.ttf", lazy=True) as font:
@@ -67,7 +67,7 @@ def _advances() -> dict[int, float]:
 
 @cache
 def subset(name: str, letters: str) -> bytes:
-    """Return the font reduced to some letters, as WOFF; what it lacks is left to other fonts."""
+    """Return the font reduced to some letters, as WOFF."""
     from fontTools import subset as tools  # costs start-up time
 
     options = tools.Options(flavor="woff", layout_features=["kern", "liga"], notdef_outline=True)

@@ -25,7 +25,7 @@ _MOST = 12
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Return a plot for each setup with so many nights that a change is looked for."""
+    """Return a plot for each setup with enough nights to look for a change."""
     if material.compares:
         raise NothingToDrawError("the history plot takes one file", remedy="Give one file.")
     runs = material.sides[0].runs
@@ -37,7 +37,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
     drawn = [
         plot
         for keys, group in (grouping.group_runs(chosen, by) if chosen.height else ())
-        for plot in _plots(keys, nights.history(group, nights.BY_DATE))
+        for plot in _setup_plots(keys, nights.history(group, nights.BY_DATE))
     ]
     if not drawn:
         raise NothingToDrawError(
@@ -47,17 +47,17 @@ def plots(material: Material) -> tuple[Plot, ...]:
     return tuple(drawn)
 
 
-def _plots(keys: dict[str, Any], history: History) -> Iterator[Plot]:
-    """Yield the plot of the parts of the times, and that of failures if there are any."""
+def _setup_plots(keys: dict[str, Any], history: History) -> Iterator[Plot]:
+    """Yield the plot of times and, if runs failed, the plot of failures."""
     parts = [part for part in history.parts[:-1] if part.name != FAILURES] or [history.whole]
     if all(part.values.size for part in parts):
-        yield _plot(keys, history, parts)
+        yield _history_plot(keys, history, parts)
     if history.failures.values.any():
-        yield _plot(keys, history, [history.failures])
+        yield _history_plot(keys, history, [history.failures])
 
 
-def _rows(history: History, part: Part) -> Iterator[dict[str, Any]]:
-    """Yield the nights, segments and changes of a part; times are ratios to its first segment."""
+def _part_rows(history: History, part: Part) -> Iterator[dict[str, Any]]:
+    """Yield the nights, segments and changes of a part; times relative to the first segment."""
     end = len(history.nights)
     first = part.mean(*part.segments(end)[0])
     for place, value in zip(part.places, part.values, strict=True):
@@ -89,9 +89,11 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-def _plot(keys: dict[str, Any], history: History, parts: Sequence[Part]) -> Plot:
+def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part]) -> Plot:
     of = {name: keys.get(name) for name in ("benchmark", "entry")}
-    table = pl.DataFrame([of | row for part in parts for row in _rows(history, part)], _COLUMNS)
+    table = pl.DataFrame(
+        [of | row for part in parts for row in _part_rows(history, part)], _COLUMNS
+    )
     shares = parts[0].name == FAILURES
     setup = names.label([value for value in keys.values() if value is not None] or ["these runs"])
     changed = [f"{part.name} {history_report.size_of(part, border)}"
@@ -110,12 +112,14 @@ def _plot(keys: dict[str, Any], history: History, parts: Sequence[Part]) -> Plot
     name = f"history of {'failures' if shares else 'times'}: {known}"
     title = f"{'Failures' if shares else 'Times'} by night: {setup}"
     return charts.plot(
-        KIND, of["benchmark"], title, caption, _chart(name, table, parts, shares=shares),
+        KIND, of["benchmark"], title, caption, _history_chart(name, table, parts, shares=shares),
         {name: table}, height=_HEIGHT, described=caption[-1],
     )  # fmt: skip
 
 
-def _chart(name: str, table: pl.DataFrame, parts: Sequence[Part], *, shares: bool) -> charts.Drawn:
+def _history_chart(
+    name: str, table: pl.DataFrame, parts: Sequence[Part], *, shares: bool
+) -> charts.Drawn:
     ratios = table.get_column("value").drop_nulls()
     if shares:
         y = charts.position("value", "runs that failed", {"domain": [-0.04, 1.04]},

@@ -16,15 +16,15 @@ KINDS = (tta.KIND, solved.KIND)
 
 
 def lines(material: Material, *, width: int = 100) -> Iterator[str]:
-    """Yield the runs of each benchmark, a line per series, failed runs as crosses."""
+    """Yield the runs of each benchmark as text, a line per series, failed runs as crosses."""
     for panel in material.panels:
         timed = panel.runs.filter(pl.col("observed_seconds") > 0)
         if timed.height:
-            yield from _panel(panel, timed, width)
+            yield from _panel_lines(panel, timed, width)
             yield ""
 
 
-def _panel(panel: Panel, timed: pl.DataFrame, width: int) -> Iterator[str]:
+def _panel_lines(panel: Panel, timed: pl.DataFrame, width: int) -> Iterator[str]:
     times = timed.get_column("observed_seconds")
     low, high = float(times.min() or 0.0), float(times.max() or 1.0)  # type: ignore[arg-type]
     margin = min(34, max(len(one.label) for one in panel.series))

@@ -69,7 +69,7 @@ def all_plots(
 
     At a budget these are the curves: the others are about times to a target.
     """
-    kinds = [kind for kind in KINDS if kind not in {*_too_slow(material), *without}]
+    kinds = [kind for kind in KINDS if kind not in {*_slow_kinds(material), *without}]
     if material.at_budget:
         kinds = [kind for kind in kinds if kind in quality.OF_ANY_METRIC]
     plots: list[Plot] = []
@@ -83,17 +83,17 @@ def all_plots(
 
 
 def left_out(material: Material) -> Iterator[Note]:
-    """Yield which kinds `all_plots` does not try, and what to do for them."""
-    return (note("not_drawn", kind=kind, most=_SLOW[kind]) for kind in _too_slow(material))
+    """Yield a note on the kinds that `all_plots` skips because they are slow."""
+    return (note("not_drawn", kind=kind, most=_SLOW[kind]) for kind in _slow_kinds(material))
 
 
-def _too_slow(material: Material) -> tuple[str, ...]:
+def _slow_kinds(material: Material) -> tuple[str, ...]:
     runs = 0 if material.at_budget else sum(side.runs.height for side in material.sides)
     return tuple(kind for kind, most in _SLOW.items() if runs > most)
 
 
 def of(kind: str, metric: str = "", on: Sequence[str] = ()) -> Draw:
-    """Return the function of a kind, which is to draw the metric or the settings that are named.
+    """Return the function that draws a kind, for a metric or settings if named.
 
     Raises
     ------
@@ -116,5 +116,5 @@ def of(kind: str, metric: str = "", on: Sequence[str] = ()) -> Draw:
 
 
 def described() -> list[tuple[str, str]]:
-    """Return each kind, those of profiles last, with the question it answers."""
+    """Return each kind with the question it answers, those of profiles last."""
     return [*QUESTIONS.items(), *profiled.QUESTIONS.items()]

@@ -22,12 +22,12 @@ _FEWEST_DAYS = 60
 
 
 def boards(material: Material) -> tuple[Plot, ...]:
-    """Return a plot by time, and one by cost where it is known, for each such benchmark."""
+    """Return a plot by time, and by cost if known, for each benchmark of single-run entries."""
     measures = {"tta_seconds": material.axis}
     measures |= {"cost": AXES["cost"]} if material.axis.is_time else {}
     drawn = [
-        _board(panel, measure, of)
-        for panel in _suited(material)
+        _leaderboard_plot(panel, measure, of)
+        for panel in _suitable_panels(material)
         for measure, of in measures.items()
         if panel.runs.get_column(measure).count() > 2
     ]
@@ -40,12 +40,12 @@ def boards(material: Material) -> tuple[Plot, ...]:
 
 
 def records(material: Material) -> tuple[Plot, ...]:
-    """Return a plot of the fastest time so far over the dates of the entries, per benchmark."""
+    """Return a plot of the fastest time so far by date, per benchmark."""
     if not material.axis.is_time:
         raise NothingToDrawError("the record plot shows time only", remedy="Remove --in.")
-    dated = [(panel, _dated(panel)) for panel in _suited(material)]
+    dated = [(panel, _entries_by_date(panel)) for panel in _suitable_panels(material)]
     drawn = tuple(
-        _record(panel, entries)
+        _record_plot(panel, entries)
         for panel, entries in dated
         if entries.height > 2
         and (entries["started_at"][-1] - entries["started_at"][0]).days >= _FEWEST_DAYS
@@ -59,8 +59,8 @@ def records(material: Material) -> tuple[Plot, ...]:
     return drawn
 
 
-def _suited(material: Material) -> list[Panel]:
-    """Return the panels of three entries or more, most of which are single runs."""
+def _suitable_panels(material: Material) -> list[Panel]:
+    """Return the panels with at least three entries, most of them single runs."""
     if material.compares:
         return []
     return [
@@ -70,8 +70,8 @@ def _suited(material: Material) -> list[Panel]:
     ]
 
 
-def _entries(panel: Panel) -> pl.DataFrame:
-    """Return the runs that reached, with what people know them by."""
+def _named_entries(panel: Panel) -> pl.DataFrame:
+    """Return the runs that reached, with names for the plot."""
     return panel.runs.filter("reached").select(
         "benchmark", "system", "entry", "series", "submitter", "hardware", "started_at",
         "tta_seconds", "epochs", "cost", pl.col("source").map_elements(names.file_of, pl.String),
@@ -79,15 +79,15 @@ def _entries(panel: Panel) -> pl.DataFrame:
 
 
 def board(panel: Panel, measure: str) -> pl.DataFrame:
-    """Return the entries by rank in time (`tta_seconds`) or `cost`; ties share a rank."""
-    ranked = _entries(panel).drop_nulls(measure).sort(measure, "entry")
+    """Return the entries by rank in time or `cost`; ties share a rank."""
+    ranked = _named_entries(panel).drop_nulls(measure).sort(measure, "entry")
     ranked = ranked.with_columns(rank=pl.col(measure).rank("min").cast(pl.Int32))
     return ranked.with_columns(row=pl.format("{}. {}", "rank", "series")).unique(
         "row", keep="first", maintain_order=True
     )
 
 
-def _board(panel: Panel, measure: str, of: Axis) -> Plot:
+def _leaderboard_plot(panel: Panel, measure: str, of: Axis) -> Plot:
     ranked = board(panel, measure)
     shown = ranked.head(_MOST)
     name = f"leaderboard by {of.noun}: {panel.name}"
@@ -101,12 +101,12 @@ def _board(panel: Panel, measure: str, of: Axis) -> Plot:
     )
     return charts.plot(
         KIND, panel, f"Leaderboard by {of.noun}: {panel.title}", caption,
-        _board_chart(name, shown, measure, of), {name: shown.drop("started_at")},
+        _leaderboard_chart(name, shown, measure, of), {name: shown.drop("started_at")},
         height=shown.height * _STEP, described=f"First: {shown.get_column('entry')[0]}.",
     )  # fmt: skip
 
 
-def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> charts.Drawn:
+def _leaderboard_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> charts.Drawn:
     amounts = sorted(shown.get_column(measure))
     # One beyond them, so that words fit right of the last mark.
     amounts.append(amounts[-1] * (amounts[-1] / amounts[0]) ** 0.4)
@@ -123,12 +123,14 @@ def _board_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> char
     return (charts.points(blue, 45), charts.label(base, "words", align="left", dx=7))
 
 
-def _dated(panel: Panel) -> pl.DataFrame:
-    """Return the entries by date; `record` marks those faster than all before.
+def _entries_by_date(panel: Panel) -> pl.DataFrame:
+    """Return the entries by date, with which were records.
 
     Records have their time beside them (`said`) unless they are close to a later one that has.
     """
-    dated = _entries(panel).drop_nulls("started_at").sort("started_at", "tta_seconds", "entry")
+    dated = (
+        _named_entries(panel).drop_nulls("started_at").sort("started_at", "tta_seconds", "entry")
+    )
     best = pl.col("tta_seconds").cum_min()
     new = best.shift(1).is_null() | (pl.col("tta_seconds") < best.shift(1))
     marked = dated.with_columns(best_seconds=best, record=new)
@@ -139,7 +141,7 @@ def _dated(panel: Panel) -> pl.DataFrame:
     return marked.with_columns(said=pl.Series(labelled[::-1], dtype=pl.Boolean))
 
 
-def _record(panel: Panel, dated: pl.DataFrame) -> Plot:
+def _record_plot(panel: Panel, dated: pl.DataFrame) -> Plot:
     name = f"record: {panel.name}"
     held = dated.filter("record")
     first, last = held.get_column("tta_seconds")[0], held.get_column("tta_seconds")[-1]
@@ -159,8 +161,8 @@ def _record(panel: Panel, dated: pl.DataFrame) -> Plot:
     )  # fmt: skip
 
 
-def _beside(left: str | int, right: str | int) -> Any:
-    """Return how words stand `left` of a mark that is far on the right, and `right` of others."""
+def _text_side(left: str | int, right: str | int) -> Any:
+    """Return the encoding of a text's side: left of marks far on the right."""
     return {"expr": f"scale('x', datum.started_at) > 0.8 * width ? {left} : {right}"}
 
 
@@ -199,7 +201,11 @@ def _record_chart(name: str, dated: pl.DataFrame) -> charts.Drawn:
         .encode(color=grey, tooltip=tooltip)
     )
     held = base.where("datum.record")
-    beside = {"align": _beside("'right'", "'left'"), "dx": _beside(-7, 6), "dy": _beside(1, -7)}
+    beside = {
+        "align": _text_side("'right'", "'left'"),
+        "dx": _text_side(-7, 6),
+        "dy": _text_side(1, -7),
+    }
     return (
         line,
         others,

@@ -73,23 +73,23 @@ class Panel:
 
     @property
     def axis(self) -> Axis:
-        """Return what the runs count to their target."""
+        """Return the axis on which runs are counted to their target."""
         return axes.of(self.runs)
 
     @property
     def at_budget(self) -> bool:
-        """Return whether a run is judged by its quality at a budget: `reached` is to have one."""
+        """Return whether runs are judged by their quality at a budget."""
         return self.sides[0].at_budget
 
     @property
     def benchmark(self) -> str | None:
-        """Return the benchmark's name."""
+        """Return the benchmark's name, None for several."""
         value = self.keys.get("benchmark")
         return None if value is None else str(value)
 
     @property
     def colours(self) -> tuple[str, ...]:
-        """Return the labels of series that have a colour, and `others` if some have none.
+        """Return the labels of series with a colour, and `others` if some have none.
 
         All sides of a comparison are among them, so that each has one colour everywhere.
         """
@@ -102,7 +102,7 @@ class Panel:
 
     @property
     def owners(self) -> pl.DataFrame:
-        """Return the `system` and `entry` of each series by its `order`, null where it has several.
+        """Return `system` and `entry` of each series, null if it has several.
 
         What is drawn of a whole series can be filtered by these.
         """
@@ -130,7 +130,7 @@ class Panel:
 
     @property
     def highlighted(self) -> str:
-        """Return which series have a colour, where not all have."""
+        """Return which series have a colour, if not all have, in words."""
         if len(self.series) <= theme.HIGHLIGHTS:
             return ""
         which = "first" if len(self.sides) > 1 else "fastest"
@@ -195,17 +195,17 @@ class Material:
 
     @property
     def axis(self) -> Axis:
-        """Return what the runs count to their target."""
+        """Return the axis on which runs are counted to their target."""
         return axes.of(self.sides[0].runs)
 
     @property
     def at_budget(self) -> bool:
-        """Return whether it is of qualities at a budget, not of times to a target."""
+        """Return whether runs are judged by their quality at a budget."""
         return self.sides[0].at_budget
 
     @property
     def compares(self) -> bool:
-        """Return whether there are two sides or more."""
+        """Return whether there are two or more sides."""
         return len(self.sides) > 1
 
 
@@ -216,7 +216,7 @@ def material(
     *,
     pool: bool = False,
 ) -> Material:
-    """Cut the runs of one side by entry, those of several by side.
+    """Return the runs of one side by entry, or of several by side, as panels.
 
     Raises
     ------
@@ -228,17 +228,19 @@ def material(
     options = options or Options()
     groups: list[tuple[dict[str, Any], pl.DataFrame]]
     if several:
-        groups = _paired(sides, by, pool=pool)
+        groups = _runs_by_panel(sides, by, pool=pool)
     else:
         numbered = standing(sides[0].runs).with_columns(side=pl.lit(0, pl.Int32))
         ordered = numbered.sort(BENCHMARK, nulls_last=True, maintain_order=True)
         by_benchmark = ordered.group_by(BENCHMARK, maintain_order=True)
         groups = [(dict(zip(BENCHMARK, keys, strict=True)), runs) for keys, runs in by_benchmark]
     series_keys = ("side",) if several else tuple(key for key in by if key not in BENCHMARK)
-    panels = [_panel(keys, runs, series_keys, sides, options.confidence) for keys, runs in groups]
+    panels = [
+        _make_panel(keys, runs, series_keys, sides, options.confidence) for keys, runs in groups
+    ]
     if several:  # what only one side has cannot be compared
         panels = [panel for panel in panels if len(panel.series) > 1] or panels
-    titles = _titles([panel.keys for panel in panels])
+    titles = _panel_titles([panel.keys for panel in panels])
     targets = sides[0].targets
     titled = (
         replace(panel, title=title, targets=targets)
@@ -247,10 +249,10 @@ def material(
     return Material(tuple(sides), by, options, tuple(titled), pool)
 
 
-def _paired(
+def _runs_by_panel(
     sides: Sequence[Side], by: Sequence[str], *, pool: bool
 ) -> list[tuple[dict[str, Any], pl.DataFrame]]:
-    """Return the runs of all sides that are compared with each other, by benchmark."""
+    """Return the compared runs of all sides, by benchmark."""
     found: dict[tuple[Any, ...], tuple[dict[str, Any], list[pl.DataFrame]]] = {}
     for number, pairing in enumerate(pairings(sides[0], sides[1:], by, pool=pool), 1):
         for pair in pairing.pairs:
@@ -269,8 +271,8 @@ def _paired(
     ]
 
 
-def _titles(keys: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Name panels by their benchmark and the keys in which they differ: `resnet (mlperf v0.5)`."""
+def _panel_titles(keys: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return panel titles: the benchmark and differing keys, `resnet (mlperf v0.5)`."""
     varying = [key for key in (keys[0] if keys else ()) if len({each[key] for each in keys}) > 1]
     titles = []
     for each in keys:
@@ -281,7 +283,7 @@ def _titles(keys: Sequence[Mapping[str, Any]]) -> list[str]:
     return titles
 
 
-def _panel(
+def _make_panel(
     keys: Mapping[str, Any],
     group: pl.DataFrame,
     series_keys: Sequence[str],
@@ -289,9 +291,9 @@ def _panel(
     level: float,
 ) -> Panel:
     runs = counted(group, series_keys)
-    ranked = _ranked(runs, series_keys)
+    ranked = _ranked_series(runs, series_keys)
     shown = ranked.head(MOST_SERIES)
-    labels = pl.Series(_labels(shown, series_keys, sides), dtype=pl.String)
+    labels = pl.Series(_series_labels(shown, series_keys, sides), dtype=pl.String)
     shown = shown.with_columns(series=labels, order=pl.int_range(pl.len(), dtype=pl.Int32))
     series = shown.select(*series_keys, "series", "order")
     if series_keys:
@@ -314,7 +316,7 @@ def _panel(
         title="",
         runs=drawn,
         series=tuple(
-            _series(part, series_keys, level, mixed=several)
+            _make_series(part, series_keys, level, mixed=several)
             for part, several in zip(parts, mixed, strict=True)
         ),
         hidden=ranked.height - shown.height,
@@ -324,8 +326,8 @@ def _panel(
     )
 
 
-def _ranked(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the series, fastest first, as `summary` sorts them; sides keep their order."""
+def _ranked_series(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Return the series by speed; sides keep their order."""
     mean = pl.col("tta_seconds").filter("reached").mean().alias("mean")
     if not by:
         return runs.select(mean)
@@ -335,7 +337,9 @@ def _ranked(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     return series.sort("mean", *by, nulls_last=True)
 
 
-def _labels(shown: pl.DataFrame, series_keys: Sequence[str], sides: Sequence[Side]) -> list[str]:
+def _series_labels(
+    shown: pl.DataFrame, series_keys: Sequence[str], sides: Sequence[Side]
+) -> list[str]:
     if tuple(series_keys) == ("side",):
         return [side_labels(sides)[number] for number in shown.get_column("side")]
     full = [names.label(row) for row in shown.select(series_keys).iter_rows()] or ["all runs"]
@@ -344,14 +348,16 @@ def _labels(shown: pl.DataFrame, series_keys: Sequence[str], sides: Sequence[Sid
 
 
 def side_labels(sides: Sequence[Side]) -> list[str]:
-    """Return `A: one_gpu.parquet` and so on."""
+    """Return `A: one_gpu.parquet` and so on for sides."""
     shown = [names.label([side.label]) for side in sides]
     short = names.short(shown)
     return [f"{chr(ord('A') + n)}: {short[label]}" for n, label in enumerate(shown)]
 
 
-def _series(runs: pl.DataFrame, series_keys: Sequence[str], level: float, *, mixed: bool) -> Series:
-    """Return a series of runs, which may be of several setups where they are `mixed`."""
+def _make_series(
+    runs: pl.DataFrame, series_keys: Sequence[str], level: float, *, mixed: bool
+) -> Series:
+    """Return a series of runs; `mixed` if they may be of several setups."""
     reached = runs.get_column("reached")
     timed = reached & (runs.get_column("tta_seconds") > 0)
     mean = mean_interval(

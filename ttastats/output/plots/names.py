@@ -20,7 +20,7 @@ _LONGEST = 34
 
 
 def label(values: Sequence[Any]) -> str:
-    """Return one line for the values of some keys; unknown is said."""
+    """Return the values of some keys as one line of text."""
     parts = [
         "unknown" if value is None else escape_invisible(" ".join(str(value).split()))
         for value in values
@@ -29,13 +29,13 @@ def label(values: Sequence[Any]) -> str:
 
 
 def short(names: Sequence[str]) -> dict[str, str]:
-    """Return each name without what all share, cut in the middle; names stay distinct.
+    """Return each name without common folders, cut in the middle; names stay distinct.
 
     A name is rather wider than without another part of it.
     """
     parts = [name.split("/") for name in names]
     parts = [[part for part in each if part not in _NOISE] or each for each in parts]
-    shared = _shared_folders(parts)
+    shared = _common_folder_count(parts)
     bare = ["/".join(each[shared:]) for each in parts]
     for width in (_LONGEST, _LONGEST + 8, _LONGEST + 16):
         cut = {name: cut_middle(name, width) for name in bare}
@@ -48,7 +48,7 @@ def short(names: Sequence[str]) -> dict[str, str]:
 
 
 def fitting(names: Iterable[str], fits: Callable[[str], bool], most: int) -> dict[str, str]:
-    """Return each name with lines that fit, of `most` letters or fewer; names stay distinct."""
+    """Return each name wrapped to lines that fit; names stay distinct."""
     pieces = {name: name.split(LINE) for name in names}
     long = dict.fromkeys(piece for each in pieces.values() for piece in each)
     cut: dict[str, str] = {}
@@ -62,8 +62,8 @@ def fitting(names: Iterable[str], fits: Callable[[str], bool], most: int) -> dic
     return dict(zip(pieces, shown, strict=True))
 
 
-def _shared_folders(names: Sequence[list[str]]) -> int:
-    """Count the leading folders that all names have; the last part always stays."""
+def _common_folder_count(names: Sequence[list[str]]) -> int:
+    """Return how many leading folders all names share."""
     if len(names) < 2:
         return 0
     most = min(len(parts) for parts in names) - 1
@@ -75,7 +75,7 @@ def _shared_folders(names: Sequence[list[str]]) -> int:
 
 
 def numbered(names: Iterable[str]) -> list[str]:
-    """Return names, of those that are equal the later ones with a number."""
+    """Return names with a number behind later ones of equal names."""
     seen: Counter[str] = Counter()
     different = []
     for name in names:
@@ -85,5 +85,5 @@ def numbered(names: Iterable[str]) -> list[str]:
 
 
 def file_of(source: str) -> str:
-    """Return the last folders and the name of a log: enough to find it."""
+    """Return the last folders and the name of a log."""
     return "/".join(source.split("/")[-3:])

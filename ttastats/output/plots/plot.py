@@ -43,7 +43,7 @@ class Plot:
     benchmark: str | None = None
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """Return the rows of a table as JSON can hold them: no NaN, no infinity, times in UTC."""
+        """Return the rows of a table as JSON values: no NaN or infinity, times in UTC."""
         return [json_value(row) for row in self.data[name].iter_rows(named=True)]
 
     def specification(self, **config: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Plot:
         return f"<Plot {self.kind}: {self.title}>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """Show the plot in a notebook, which need not be online."""
+        """Return the plot for a notebook, which may be offline."""
         return {"image/svg+xml": self.to_svg(), "text/plain": f"{self.title}\n{self.caption}"}
 
 
@@ -113,12 +113,12 @@ class Plots(tuple[Plot, ...]):
         return "\n".join(map(repr, self)) or "<no plots>"
 
     def _repr_html_(self) -> str:
-        """Show the plots in a notebook, which need not be online."""
+        """Return the plots for a notebook, which may be offline."""
         return "".join(f"<div>{plot.to_svg()}</div>" for plot in self)
 
 
 def drawable(draw: Callable[[_Of], tuple[Plot, ...]], of: _Of) -> tuple[Plot, ...]:
-    """Return the plots of a kind, none where there is nothing to draw."""
+    """Return the plots of a kind, empty if there is nothing to draw."""
     try:
         return draw(of)
     except NothingToDrawError:

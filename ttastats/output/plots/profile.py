@@ -23,7 +23,7 @@ Times = Mapping[str, Mapping[str, float]]
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Return one plot, of the systems of one size: those of as many accelerators as most have.
+    """Return a performance profile of the systems of the most common size.
 
     Systems of 8 and of 512 accelerators are no rivals, and sides are what `speedups` shows.
     """
@@ -31,14 +31,14 @@ def plots(material: Material) -> tuple[Plot, ...]:
         raise NothingToDrawError(
             "a performance profile takes one file", remedy="`plot speedups` shows sides."
         )
-    size, times = _largest_class(material.panels)
+    size, times = _most_common_size(material.panels)
     if len(times) < 2:
         raise NothingToDrawError(
             "a performance profile needs two systems with the same number of accelerators and "
             "runs on two benchmarks",
             remedy="Give more logs.",
         )
-    table, scores = _profiled(times)
+    table, scores = _profile_lines(times)
     benchmarks = len({name for row in times.values() for name in row})
     title = f"Performance profile of {len(times)} systems of {units.plural(size, 'accelerator')}"
     shown = list(scores)[: theme.HIGHLIGHTS]
@@ -54,7 +54,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
         f"{left} more, with lower scores, are not shown." if left else "",
         "Systems of other sizes are no rivals: `--where accelerators=...` chooses them.",
     )
-    chart = _chart(shown, material.axis.expected)
+    chart = _profile_chart(shown, material.axis.expected)
     data = {"profile": table.filter(pl.col("series").is_in(shown))}
     return (
         charts.plot(
@@ -63,8 +63,8 @@ def plots(material: Material) -> tuple[Plot, ...]:
     )  # fmt: skip
 
 
-def _largest_class(panels: Sequence[Panel]) -> tuple[int, Times]:
-    """Return the number of accelerators that most systems have, and the times of these."""
+def _most_common_size(panels: Sequence[Panel]) -> tuple[int, Times]:
+    """Return the most common number of accelerators, and the times of its systems."""
     times: dict[int, dict[str, dict[str, float]]] = {}
     for panel in panels:
         known = panel.runs.drop_nulls(["system", "accelerators", "observed_seconds"])
@@ -80,7 +80,7 @@ def _largest_class(panels: Sequence[Panel]) -> tuple[int, Times]:
     return max(classes.items(), key=lambda one: (len(one[1]), -one[0]), default=(0, {}))
 
 
-def _profiled(times: Times) -> tuple[pl.DataFrame, dict[str, float]]:
+def _profile_lines(times: Times) -> tuple[pl.DataFrame, dict[str, float]]:
     """Return the lines of the systems and their scores, the best first."""
     systems = list(times)
     benchmarks = list(dict.fromkeys(name for row in times.values() for name in row))
@@ -100,7 +100,7 @@ def _profiled(times: Times) -> tuple[pl.DataFrame, dict[str, float]]:
     return table, {systems[index]: float(profile.scores[index]) for index in order}
 
 
-def _chart(labels: list[str], expected: str) -> Any:
+def _profile_chart(labels: list[str], expected: str) -> Any:
     color, _, dash = charts.series(labels, "series")
     ticks = {"values": [1, 1.25, 1.5, 2, 2.5, 3, 4], "grid": False, "format": "~g"}
     scale = {"type": "log", "domain": [1, TAU_MAX], "nice": False}

@@ -45,20 +45,20 @@ def over_time(material: Material) -> tuple[Plot, ...]:
             f"quality cannot be plotted over {axis.noun}",
             remedy=f"Use {EPOCHS} for epochs, or --in seconds or --in steps.",
         )
-    return _plots(material, TIME, _COLUMN[axis.name])
+    return _quality_plots(material, TIME, _COLUMN[axis.name])
 
 
 def over_epochs(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark and metric, over epochs."""
-    return _plots(material, EPOCHS, "epoch")
+    return _quality_plots(material, EPOCHS, "epoch")
 
 
-def _plots(material: Material, kind: str, over: str) -> tuple[Plot, ...]:
+def _quality_plots(material: Material, kind: str, over: str) -> tuple[Plot, ...]:
     plots = []
     for panel in material.panels:
         wanted = pl.col("metric") == material.metric
         rows = panel.logged(wanted) if material.metric else panel.evaluations
-        draw = _together if panel.too_many else _one_by_one
+        draw = _plot_series_together if panel.too_many else _plot_each_run
         for metric in curves.metrics(panel, rows, material.metric):
             plot = draw(kind, panel, rows, metric, over)
             plots += [] if plot is None else [plot]
@@ -73,11 +73,11 @@ def _plots(material: Material, kind: str, over: str) -> tuple[Plot, ...]:
     return tuple(plots)
 
 
-def _plot(
+def _quality_plot(
     kind: str, panel: Panel, metric: DrawnMetric, over: str, caption: Sequence[str], layers: Any,
     data: dict[str, pl.DataFrame],
 ) -> Plot:  # fmt: skip
-    """Return the plot of some layers, below the line of the target and its label."""
+    """Return the plot of some layers with the target line and its label."""
     title = f"{charts.opening(words(metric))} over {_OVER[over]}: {panel.title}"
     drawn, scale = layers
     if metric.target is not None:
@@ -87,11 +87,13 @@ def _plot(
         name = f"target: {panel.name} {metric.name}"
         row = {"benchmark": panel.benchmark, "metric": metric.name, "target": metric.target}
         data = data | {name: pl.DataFrame([row])}
-        drawn = (*drawn, *_target(name, metric, scale))
+        drawn = (*drawn, *_target_layers(name, metric, scale))
     return charts.plot(kind, panel, title, caption, drawn, data, height=_HEIGHT)
 
 
-def _target(name: str, metric: DrawnMetric, scale: dict[str, Any]) -> tuple[charts.View, ...]:
+def _target_layers(
+    name: str, metric: DrawnMetric, scale: dict[str, Any]
+) -> tuple[charts.View, ...]:
     base = charts.rows(name).encode(y=charts.y("target", words(metric), scale))
     # Where lower is better the curves lie above the line, and the words below it.
     above = 8 if metric.higher_is_better is False else -6
@@ -103,11 +105,11 @@ def _target(name: str, metric: DrawnMetric, scale: dict[str, Any]) -> tuple[char
 
 
 def words(metric: DrawnMetric) -> str:
-    """Return the name of a metric for people, inside a sentence."""
+    """Return the name of a metric as in a sentence."""
     return " ".join(_WRITTEN.get(word, word) for word in metric.name.split("_"))
 
 
-def _one_by_one(
+def _plot_each_run(
     kind: str, panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str
 ) -> Plot | None:
     lines, thinned = curves.table(rows, metric, over)
@@ -117,7 +119,7 @@ def _one_by_one(
     # The columns a reader chooses rows by are few different words.
     filters = panel.runs.select("run", pl.col("benchmark", "system", "entry"))
     lines = lines.join(filters, on="run", how="left", maintain_order="left")
-    axis = _axis(drawn, over)
+    axis = _progress_axis(drawn, over)
     bands = curves.spread(panel, rows, metric) if over == "epoch" else pl.DataFrame()
     unseen = panel.runs.height - drawn.get_column("run").n_unique()
     # A run's end belongs among the values if its target is of this metric.
@@ -128,25 +130,25 @@ def _one_by_one(
         thinned,
         panel.highlighted,
         f"Not shown: {units.plural(unseen, 'run')} without {words(metric)}." if unseen else "",
-        *_marks(panel, over, with_ends=with_ends),
-        _outside(metric, drawn, axis, over),
-        _spread_words(bands),
+        *_mark_texts(panel, over, with_ends=with_ends),
+        _outside_text(metric, drawn, axis, over),
+        _band_text(bands),
     )
     names = [f"quality: {panel.name} {metric.name}", charts.runs_name(panel)]
     data = {names[0]: lines, names[1]: charts.table_of_runs(panel)}
     spread = f"spread: {panel.name} {metric.name}"
     scale = value_scale(metric, drawn)
     data |= {} if bands.is_empty() else {spread: bands}
-    layers = _lines(panel, metric, names, axis, over, scale, thin=not bands.is_empty())
+    layers = _run_lines(panel, metric, names, axis, over, scale, thin=not bands.is_empty())
     if not bands.is_empty():
-        layers += _spread(panel, metric, spread, charts.x(axis, over), scale)
+        layers += _median_layers(panel, metric, spread, charts.x(axis, over), scale)
     if with_ends:
-        layers += _ends(panel, metric, names[1], axis, over, scale)
-    return _plot(kind, panel, metric, over, caption, (layers, scale), data)
+        layers += _end_marks(panel, metric, names[1], axis, over, scale)
+    return _quality_plot(kind, panel, metric, over, caption, (layers, scale), data)
 
 
-def _marks(panel: Panel, over: str, *, with_ends: bool) -> tuple[str, str]:
-    """Return what lines and their ends are, and what those of failed runs are."""
+def _mark_texts(panel: Panel, over: str, *, with_ends: bool) -> tuple[str, str]:
+    """Return what lines and their ends mean, and those of failed runs."""
     mark = "; the mark is its time-to-accuracy, which may end at `run_stop`"
     if panel.at_budget:
         mark = "; the mark is its value at the budget"
@@ -160,7 +162,7 @@ def _marks(panel: Panel, over: str, *, with_ends: bool) -> tuple[str, str]:
     return line, f"Dashed{cross}: a run that {failed}."
 
 
-def _spread_words(bands: pl.DataFrame) -> str:
+def _band_text(bands: pl.DataFrame) -> str:
     if bands.is_empty():
         return ""
     counts = bands.get_column("n").sort()
@@ -172,7 +174,7 @@ def _spread_words(bands: pl.DataFrame) -> str:
     )
 
 
-def _axis(drawn: pl.DataFrame, over: str) -> axes.TimeAxis:
+def _progress_axis(drawn: pl.DataFrame, over: str) -> axes.TimeAxis:
     if over == "seconds":
         ends = drawn.group_by("run").agg(pl.col(over).max()).get_column(over)
         low, high = float(ends.min() or 1.0), float(ends.max() or 1.0)  # type: ignore[arg-type]
@@ -184,7 +186,7 @@ def _axis(drawn: pl.DataFrame, over: str) -> axes.TimeAxis:
 
 
 def value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
-    """Leave out of sight the far start of training: the target is where runs differ."""
+    """Return the scale of quality values without the far start of training."""
     value = drawn.get_column("value")
     low, high = (float(x) for x in (value.quantile(_START), value.quantile(1 - _START)))  # type: ignore[arg-type]
     top, bottom = float(value.max()), float(value.min())  # type: ignore[arg-type]
@@ -198,18 +200,18 @@ def value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
     return {"domain": domain, "nice": False, "zero": False, "clamp": False}
 
 
-def _in_sight(
+def _visible_filter(
     lowest: str, highest: str, first: str, axis: axes.TimeAxis, scale: dict[str, Any]
 ) -> str:
-    """Return the expression of points, or of whole runs, inside the axes."""
+    """Return the expression that selects points, or whole runs, inside the axes."""
     low, high = scale["domain"]
     inside = f"datum['{lowest}'] >= {low} && datum['{highest}'] <= {high}"
     start, _ = axis.scale.get("domain", (None, None))
     return inside if start is None else f"{inside} && datum['{first}'] >= {start}"
 
 
-def _outside(metric: DrawnMetric, drawn: pl.DataFrame, axis: axes.TimeAxis, over: str) -> str:
-    """Return how many values lie beyond the frame, where lines are cut, and how far."""
+def _outside_text(metric: DrawnMetric, drawn: pl.DataFrame, axis: axes.TimeAxis, over: str) -> str:
+    """Return how many values lie outside the frame, and how far."""
     low, high = value_scale(metric, drawn)["domain"]
     value, start = pl.col("value"), axis.scale.get("domain", (0.0, 0.0))[0] * axis.divisor
     beyond = drawn.filter((value < low) | (value > high) | (pl.col(over) < start))
@@ -223,7 +225,7 @@ def _outside(metric: DrawnMetric, drawn: pl.DataFrame, axis: axes.TimeAxis, over
     return f"Lines are clipped at the frame; outside it: {what} of {runs} ({span})."
 
 
-def _lines(
+def _run_lines(
     panel: Panel,
     metric: DrawnMetric,
     names: Sequence[str],
@@ -265,15 +267,15 @@ def _lines(
         "strokeOpacity": 0.45 if thin else 0.7,
     }
     # To clip a line costs as much as ten to draw: only those that leave the frame are.
-    within = _in_sight("lowest", "highest", "first", axis, scale)
+    within = _visible_filter("lowest", "highest", "first", axis, scale)
     clipped = runs.where(f"!({within})").mark("line", clip=True, **look)
     return clipped, runs.where(within).mark("line", **look)
 
 
-def _spread(
+def _median_layers(
     panel: Panel, metric: DrawnMetric, name: str, x: Any, scale: dict[str, Any]
 ) -> tuple[charts.View, ...]:
-    """Return band, line and points of medians."""
+    """Return the layers of band, line and points of medians."""
     color, shape, _ = charts.series(panel.colours)
     tooltip = charts.tooltips(
         ("series:N", "runs of"), ("epoch:Q", "", ".4~g"), ("n:Q", "runs"),
@@ -290,7 +292,7 @@ def _spread(
     )
 
 
-def _ends(
+def _end_marks(
     panel: Panel,
     metric: DrawnMetric,
     name: str,
@@ -298,13 +300,13 @@ def _ends(
     over: str,
     scale: dict[str, Any],
 ) -> tuple[charts.View, ...]:
-    """Return the ends of the runs: marks where they reached, the fastest on top, or crosses."""
+    """Return the marks at the ends of runs, or crosses where they failed."""
     color, shape, _ = charts.series(panel.colours)
     field = "epochs" if over == "epoch" else "observed_seconds"
     known = f"datum['{field}'] != null && datum.value_final != null"
     ends = (
         charts.rows(name, known, at=axis.shown(field), **charts.about_runs(panel))
-        .where(_in_sight("value_final", "value_final", "at", axis, scale))
+        .where(_visible_filter("value_final", "value_final", "at", axis, scale))
         .encode(
             x=charts.x(axis),
             y=charts.y("value_final", words(metric), scale),
@@ -320,10 +322,10 @@ def _ends(
     return charts.points(reached, size, fillOpacity=0.8), crosses
 
 
-def _together(
+def _plot_series_together(
     kind: str, panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str
 ) -> Plot | None:
-    """Draw the runs of each series together; only series with a colour are drawn."""
+    """Return a plot of the runs of each coloured series together."""
     coloured = rows.filter(pl.col("order") < theme.HIGHLIGHTS)
     times = panel.runs.get_column("observed_seconds")
     times = times.filter(times > 0).sort()
@@ -342,15 +344,17 @@ def _together(
         f"in each of up to {curves.SPANS} intervals; the bands contain 50% and 90% of them.",
         f"{rest} more are not drawn." if rest else "",
     )
-    axis = _axis(bands.select(pl.col("series").alias("run"), pl.col("at").alias(over)), over)
-    layers = _bands(shown, metric, name, axis, bands)
-    return _plot(kind, panel, metric, over, caption, layers, {name: bands})
+    axis = _progress_axis(
+        bands.select(pl.col("series").alias("run"), pl.col("at").alias(over)), over
+    )
+    layers = _band_layers(shown, metric, name, axis, bands)
+    return _quality_plot(kind, panel, metric, over, caption, layers, {name: bands})
 
 
-def _bands(
+def _band_layers(
     labels: Sequence[str], metric: DrawnMetric, name: str, axis: axes.TimeAxis, bands: pl.DataFrame
 ) -> tuple[tuple[charts.View, ...], dict[str, Any]]:
-    """Return the bands and the medians of many runs, and the scale of their values."""
+    """Return the bands and medians of many runs, and the scale of their values."""
     color, _, dash = charts.series(labels)
     values = pl.concat([bands.select(value="low"), bands.select(value="high")])
     scale = value_scale(metric, values)

@@ -31,13 +31,13 @@ _CHILD = (
 )
 _lock = Lock()
 _running: list[subprocess.Popen[bytes]] = []
-atexit.register(lambda: _end())
+atexit.register(lambda: _stop_renderer())
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_running.clear)  # two processes cannot share the answers
 
 
 def call(function: str, *values: Any, **named: Any) -> bytes:
-    """Return what a function of vl-convert returns, text as UTF-8.
+    """Return the result of a function of vl-convert, called in its own process.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def call(function: str, *values: Any, **named: Any) -> bytes:
     """
     question = json.dumps([function, values, named]).encode() + b"\n"
     with _lock:
-        process = _process()
+        process = _renderer_process()
         try:
             refused, answer = _exchange(process, question)
         except (OSError, ValueError, EOFError) as error:
@@ -61,7 +61,7 @@ def call(function: str, *values: Any, **named: Any) -> bytes:
                 "(ulimit -v unlimited).",
             ) from error
         except BaseException:  # an answer that nobody reads would be that of the next call
-            _end()
+            _stop_renderer()
             raise
     if refused:  # what it says stands in the first two lines, below is where in its program
         reason = " ".join(answer.decode().splitlines()[:2])
@@ -75,14 +75,14 @@ def call(function: str, *values: Any, **named: Any) -> bytes:
 
 @cache
 def vega() -> str:
-    """Return the script of Vega, Vega-Lite and vega-embed, which defines `vegaEmbed` for a page.
+    """Return the script of Vega, Vega-Lite and vega-embed, which defines `vegaEmbed`.
 
     Raises
     ------
     ValueError
         The script could end the element of a page it stands in.
     """
-    path = _kept()
+    path = _cached_script()
     known = path is not None and path.is_file()
     if path and known:
         text = path.read_text("utf-8")
@@ -99,17 +99,17 @@ def vega() -> str:
     return text
 
 
-def _kept() -> Path | None:
-    """Return where the script is kept: vl-convert takes two seconds to bundle it."""
+def _cached_script() -> Path | None:
+    """Return the path at which the script is cached, since bundling takes two seconds."""
     with suppress(RuntimeError):  # there is no home folder
         return user_folder() / f"vega-{version('vl-convert-python')}.js"
     return None
 
 
-def _process() -> subprocess.Popen[bytes]:
-    """Return the process of the renderer, a new one where none runs."""
+def _renderer_process() -> subprocess.Popen[bytes]:
+    """Return the process of the renderer, started if none runs."""
     if _running and _running[0].poll() is not None:
-        _end()
+        _stop_renderer()
     if not _running:
         program = _CHILD.format(module=__name__, function=serve.__name__)
         _running.append(
@@ -135,8 +135,8 @@ def _exchange(process: subprocess.Popen[bytes], question: bytes) -> tuple[bool, 
     return refused, answer
 
 
-def _end() -> None:
-    """End the process of the renderer, if one runs."""
+def _stop_renderer() -> None:
+    """Stop the process of the renderer, if one runs."""
     for process in _running:
         process.kill()
         process.communicate()
@@ -144,7 +144,7 @@ def _end() -> None:
 
 
 def serve() -> None:
-    """Answer calls on standard input until it ends; the child process runs nothing else."""
+    """Answer calls on standard input until it ends, as the renderer process."""
     import vl_convert  # a large library
 
     from ttastats.output.plots import fonts

@@ -32,16 +32,16 @@ def plots(material: Material) -> tuple[Plot, ...]:
         raise NothingToDrawError(error.what, remedy=error.remedy) from error
     parts = report.frame.partition_by(BENCHMARK, maintain_order=True)
     several = report.frame.select("suite", "round").unique().height > 1
-    return tuple(_plot(part, several) for part in parts)
+    return tuple(_scaling_plot(part, several) for part in parts)
 
 
-def _table(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per entry and measure: the numbers of the report, and the growth they belong to.
+def _scaling_table(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return a row per entry and measure with the numbers of the report.
 
     `best` marks the points a curve goes through: the fastest at each number of accelerators.
     """
     growth = pl.col("accelerators") / pl.col("base_accelerators")
-    common = rows.with_columns(curve=_curves(rows), growth=growth)
+    common = rows.with_columns(curve=_curve_names(rows), growth=growth)
     shared = ("benchmark", "entry", "curve", "accelerators", "base_entry", "growth", "n", "reached")
     measures = {"time-to-accuracy": "speedup", "throughput": "throughput_speedup"}
     parts = [
@@ -59,8 +59,8 @@ def _table(rows: pl.DataFrame) -> pl.DataFrame:
     return long.with_columns(best=best).sort("curve", "measure", "growth", "entry")
 
 
-def _curves(rows: pl.DataFrame) -> pl.Series:
-    """Name the curve of each row by what the curves differ in: `NVIDIA H100`."""
+def _curve_names(rows: pl.DataFrame) -> pl.Series:
+    """Return the name of each row's curve, by the keys in which curves differ: `NVIDIA H100`."""
     every = rows.to_dicts()
     differing = scaling_report.distinct_keys(every, scaling_report.CURVE)
     keys = [key for key in differing if key not in BENCHMARK] or ["submitter"]
@@ -69,8 +69,8 @@ def _curves(rows: pl.DataFrame) -> pl.Series:
     return pl.Series([short[name] for name in full], dtype=pl.String)
 
 
-def _plot(rows: pl.DataFrame, several: bool) -> Plot:
-    table = _table(rows)
+def _scaling_plot(rows: pl.DataFrame, several: bool) -> Plot:
+    table = _scaling_table(rows)
     first = rows.row(0, named=True)
     of = first["benchmark"]
     ranked = table.group_by("curve").agg(pl.len(), pl.col("growth").max())
@@ -88,7 +88,7 @@ def _plot(rows: pl.DataFrame, several: bool) -> Plot:
     title = f"Speedup over accelerators: {of}"
     title += f" ({first['suite']} {first['round']})" if several else ""
     n, reached = int(rows.get_column("n").sum()), int(rows.get_column("reached").sum())
-    bases = rows.select("base_accelerators", curve=_curves(rows)).unique()
+    bases = rows.select("base_accelerators", curve=_curve_names(rows)).unique()
     fewest = [f"{name} {base}" for base, name in bases.sort("curve", "base_accelerators").rows()]
     caption = (
         f"{units.plural(n, 'run')} of {units.plural(rows.height, 'entry', 'entries')}: {reached:,} "
@@ -97,12 +97,14 @@ def _plot(rows: pl.DataFrame, several: bool) -> Plot:
         "entry of each size, the dashed grey line is the ideal. Vertical lines are 95% intervals.",
         "" if len(labels) > _BOTH_UP_TO else "Throughput (hollow, dotted) is from time per epoch.",
     )
-    chart = _chart(names_, table, [*shown, OTHERS] if len(labels) > len(shown) else shown)
+    chart = _scaling_chart(names_, table, [*shown, OTHERS] if len(labels) > len(shown) else shown)
     data, runs = {names_[0]: table, names_[1]: ideal}, f"{units.plural(n, 'run')}."
     return charts.plot(KIND, of, title, caption, chart, data, height=_HEIGHT, described=runs)
 
 
-def _chart(names_: Sequence[str], table: pl.DataFrame, labels: Sequence[str]) -> charts.Drawn:
+def _scaling_chart(
+    names_: Sequence[str], table: pl.DataFrame, labels: Sequence[str]
+) -> charts.Drawn:
     color, shape, _ = charts.series(labels)
     if OTHERS in labels:
         shape["scale"]["range"][-1] = "circle"

@@ -29,9 +29,9 @@ _LOG_FROM = 1.5
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Return one plot per benchmark with a series of three runs of which one reached its target."""
+    """Return one plot per benchmark that has a series of three runs, of which one reached."""
     drawn = tuple(
-        _plot(panel)
+        _solved_plot(panel)
         for panel in material.panels
         if any(one.n >= FEWEST and one.reached for one in panel.series)
     )
@@ -44,7 +44,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
 
 
 def table(panel: Panel) -> pl.DataFrame:
-    """Return the steps of each series: `share` of all its runs, done within `seconds`.
+    """Return the steps of each series: the `share` of its runs done within `seconds`.
 
     A series ends where its longest run does, so that a flat end shows how long it was watched.
     Runs that failed count among all and never reach, so they keep the share below 1. That is no
@@ -53,7 +53,11 @@ def table(panel: Panel) -> pl.DataFrame:
     is a success although a fifth of the runs failed.
     """
     series = [
-        (*(runs[name][0] for name in ("order", "series", "colour")), runs.height, *_steps(runs))
+        (
+            *(runs[name][0] for name in ("order", "series", "colour")),
+            runs.height,
+            *_reached_steps(runs),
+        )
         for runs in panel.runs.partition_by("order", maintain_order=True)
         if runs.height >= FEWEST
     ]
@@ -75,7 +79,7 @@ _SERIES = pl.Schema(
 )  # fmt: skip
 
 
-def _steps(runs: pl.DataFrame) -> tuple[Floats, NDArray[np.int64]]:
+def _reached_steps(runs: pl.DataFrame) -> tuple[Floats, NDArray[np.int64]]:
     """Return when runs of a series reached their target, and how many had by then."""
     times = np.sort(runs["tta_seconds"].filter(runs["reached"]).to_numpy())
     places = np.arange(1, times.size + 1)
@@ -89,10 +93,10 @@ def _steps(runs: pl.DataFrame) -> tuple[Floats, NDArray[np.int64]]:
     return np.concatenate([times[:1], times, [end]]), np.concatenate([[0], places, places[-1:]])
 
 
-def _plot(panel: Panel) -> Plot:
+def _solved_plot(panel: Panel) -> Plot:
     steps, of = table(panel), panel.axis
     axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun, log_from=_LOG_FROM)
-    ends = _ends(steps, axis)
+    ends = _line_ends(steps, axis)
     names = (f"solved: {panel.name}", f"ends of solved: {panel.name}")
     thin = panel.runs.height / len(panel.series) > _STEPS
     few = sum(one.n < FEWEST for one in panel.series)
@@ -109,13 +113,13 @@ def _plot(panel: Panel) -> Plot:
     )
     return charts.plot(
         KIND, panel, f"Fraction of runs at the target over {of.noun}: {panel.title}", caption,
-        _chart(panel, axis, names, ends.height), dict(zip(names, (steps, ends), strict=True)),
+        _step_chart(panel, axis, names, ends.height), dict(zip(names, (steps, ends), strict=True)),
         height=_HEIGHT * (1 + _LEVEL * ends.height),
     )  # fmt: skip
 
 
-def _ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
-    """Return where the lines with a colour end, and at which `level` above them their names stand.
+def _line_ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
+    """Return the ends of coloured lines with the height of their labels.
 
     A name begins (`left`) or ends where its line does. Those that begin stand lowest, the last to
     end first, so that what joins a line with its name crosses few of the others.
@@ -131,7 +135,9 @@ def _ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
     return ordered.with_columns(pl.col("series").alias(NAME), level=level)
 
 
-def _chart(panel: Panel, axis: axes.TimeAxis, names: Sequence[str], levels: int) -> charts.Drawn:
+def _step_chart(
+    panel: Panel, axis: axes.TimeAxis, names: Sequence[str], levels: int
+) -> charts.Drawn:
     color, _, dash = charts.series(panel.colours, key=False)
     title = "runs that reached the target"
     scale: dict[str, Any] = {"domain": [0, 1 + _LEVEL * levels], "nice": False}

@@ -37,7 +37,7 @@ _COLUMNS = pl.Schema(
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Return one plot of all benchmarks."""
+    """Return one plot of the speedups of all benchmarks."""
     if not material.compares:
         raise NothingToDrawError(
             "only one file to compare", remedy="Give two files, the baseline first."
@@ -47,7 +47,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
         baseline, others, material.by, material.options, pool=material.pool
     )
     rows = expect_kind(report.records, TimesRow)
-    table = _table(rows, report.by, material)
+    table = _speedup_table(rows, report.by, material)
     if table.is_empty():
         raise NothingToDrawError(
             "no benchmark has a speedup", remedy="`ttastats compare` shows the reason for each."
@@ -59,9 +59,9 @@ def plots(material: Material) -> tuple[Plot, ...]:
     title = charts.opening(of.ratio if of.is_time else f"{of.noun} ratio") + (
         f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
     )
-    counts = [f"{row.benchmark} {_reached(row)}" for row in rows]
+    counts = [f"{row.benchmark} {_reached_text(row)}" for row in rows]
     n = f"n: {units.join_names(counts, 8)}."
-    caption = choice, _right_of_one(of, level), _estimands(rows, of), n
+    caption = choice, _direction_text(of, level), _estimand_text(rows, of), n
     whole = shown.filter(pl.col("place") == 0).head(12)
     described = " ".join(
         f"{row['row'].replace(names.LINE, ' · ')} {row['ratio']:.3g}, {row['verdict']}."
@@ -74,7 +74,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
             names_[0] if names_.n_unique() == 1 else None,
             title,
             caption,
-            _chart(shown, level, of),
+            _speedup_chart(shown, level, of),
             {"speedups": shown},
             height=max(1.4, shown.get_column("order").n_unique()) * _STEP,
             described=described,
@@ -82,8 +82,8 @@ def plots(material: Material) -> tuple[Plot, ...]:
     )
 
 
-def _parts(of: Axis) -> tuple[tuple[str, str, str], ...]:
-    """Return the parts under the names they have on an axis, with the keys of their numbers."""
+def _part_names(of: Axis) -> tuple[tuple[str, str, str], ...]:
+    """Return the parts of a speedup with their names on an axis."""
     names = ("TTA speedup", "throughput") if of.is_time else (of.to_target, of.per_epoch)
     return (
         (names[0], "speedup", "speedup"),
@@ -92,7 +92,7 @@ def _parts(of: Axis) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _right_of_one(of: Axis, level: str) -> str:
+def _direction_text(of: Axis, level: str) -> str:
     if of.is_time:
         return (
             f"Right of 1: faster than the baseline. The TTA speedup with its {level} interval is "
@@ -104,8 +104,8 @@ def _right_of_one(of: Axis, level: str) -> str:
     return text
 
 
-def _table(rows: Sequence[TimesRow], by: Sequence[str], material: Material) -> pl.DataFrame:
-    """Return a row per benchmark and part, with exactly the numbers of `compare`."""
+def _speedup_table(rows: Sequence[TimesRow], by: Sequence[str], material: Material) -> pl.DataFrame:
+    """Return a row per benchmark and part, with the numbers of `compare`."""
     keys = shown_keys(rows, by) or ("benchmark",)
     several = len(material.sides) > 2
     labels = dict(
@@ -118,7 +118,7 @@ def _table(rows: Sequence[TimesRow], by: Sequence[str], material: Material) -> p
         first, *rest = (models.get(value, value) for value in values)
         lines = [names.label([first]), *([names.label(rest)] if rest else [])]
         name = names.LINE.join([*lines, *([labels[row.b]] if several else [])])
-        verdict = _verdict(row)
+        verdict = _verdict_text(row)
         table += [
             {
                 "benchmark": row.benchmark,
@@ -131,15 +131,15 @@ def _table(rows: Sequence[TimesRow], by: Sequence[str], material: Material) -> p
                 "high": row.get(f"{stem}_high"),
                 "p_adjusted": row.p_adjusted,
                 "verdict": verdict,
-                "reached": _reached(row),
+                "reached": _reached_text(row),
             }
-            for place, (part, value, stem) in enumerate(_parts(material.axis))
+            for place, (part, value, stem) in enumerate(_part_names(material.axis))
             if row.get(value) is not None
         ]
     return pl.DataFrame(table, schema=_COLUMNS)
 
 
-def _verdict(row: TimesRow) -> str:
+def _verdict_text(row: TimesRow) -> str:
     if row.word.directed:
         return f"B {row.on.claim(row.word)} {row.marks}".strip()
     if row.word is Verdict.SAME:
@@ -147,11 +147,11 @@ def _verdict(row: TimesRow) -> str:
     return "n/a" if row.word is Verdict.UNAVAILABLE else row.word.signed
 
 
-def _reached(row: TimesRow) -> str:
+def _reached_text(row: TimesRow) -> str:
     return f"A {row.reached_a}/{row.n_a}, B {row.reached_b}/{row.n_b}"
 
 
-def _estimands(rows: Sequence[TimesRow], of: Axis) -> str:
+def _estimand_text(rows: Sequence[TimesRow], of: Axis) -> str:
     failed = [str(row.benchmark) for row in rows if row.estimand == "ert"]
     text = ""
     if failed:
@@ -176,9 +176,9 @@ def _farthest(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     return shown, f"The {_MOST} of {count:,} rows farthest from 1 are shown."
 
 
-def _chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
+def _speedup_chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
     title = f"ratio A/B, log scale: >1 means B {of.does(of.better)}"
-    parts = [part for part, _, _ in _parts(of)]
+    parts = [part for part, _, _ in _part_names(of)]
     ends = [*table.get_column("low").drop_nulls(), *table.get_column("high").drop_nulls()]
     limits = axes.rounded(axes.ratio_axis(table.get_column("ratio"), ends))
     lines = max(row.count(names.LINE) for row in table.get_column("row"))

@@ -22,7 +22,7 @@ Layers = Callable[[str, charts.Channel, pl.DataFrame, Axis], charts.Drawn]
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Return one plot per benchmark: of two sides the speedup, of one setup the expected time."""
+    """Return one plot per benchmark: the speedup of two sides, or the expected time of one."""
     if len(material.sides) > 2:
         raise NothingToDrawError(
             "the targets plot takes one or two files", remedy="Give at most two files."
@@ -49,14 +49,14 @@ def plots(material: Material) -> tuple[Plot, ...]:
     if not wide:
         raise NothingToDrawError("no benchmark has two targets to evaluate")
     labels = side_labels(material.sides)
-    draw = _speedups if material.compares else _times
+    draw = _speedup_plot if material.compares else _time_plot
     return tuple(draw(part, suited[part.get_column("benchmark")[0]], labels) for part in wide)
 
 
-def _plot(
+def _target_plot(
     rows: pl.DataFrame, panel: Panel, title: str, text: str, shown: pl.DataFrame, chart: Layers
 ) -> Plot:
-    """Return the plot of a chart of quality targets, which are its horizontal axis."""
+    """Return the plot of a chart over quality targets."""
     of, name = panel.axis, f"targets: {panel.name}"
     what, ends = ("TTA", "is") if of.is_time else (charts.opening(of.to_target), "end at")
     official = rows.filter("official").get_column("target").to_list()
@@ -77,12 +77,12 @@ def _plot(
     return charts.plot(KIND, panel, title, caption, layers, {name: shown}, height=_HEIGHT)
 
 
-def _speedups(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
+def _speedup_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
     of = panel.axis
     reached = pl.format("A {}/{}, B {}/{}", "reached_a", "n_a", "reached_b", "n_b")
     shown = rows.select(
         "benchmark", "target", "official", "speedup", "speedup_low", "speedup_high", "p_adjusted",
-        reached=reached, verdict=pl.col("verdict").replace(_words(of)),
+        reached=reached, verdict=pl.col("verdict").replace(_verdict_words(of)),
     )  # fmt: skip
     ratio = "speedup A/B" if of.is_time else of.ratio
     text = (
@@ -90,11 +90,11 @@ def _speedups(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
         f"with a 95% interval per target; above 1, B {of.does(of.better)}."
     )
     title = f"{charts.opening(of.ratio)} at other quality targets: {panel.title}"
-    return _plot(rows, panel, title, text, shown, _speedup_chart)
+    return _target_plot(rows, panel, title, text, shown, _speedup_chart)
 
 
-def _words(of: Axis) -> dict[str, str]:
-    """Return the verdicts as a legend says them."""
+def _verdict_words(of: Axis) -> dict[str, str]:
+    """Return the verdicts as in a legend."""
     same = "as fast" if of.is_time else "as much"
     none = {"unavailable": "no verdict"}
     return {"faster": f"B {of.less}", "slower": f"B {of.more}", "same": same} | none
@@ -105,7 +105,7 @@ def _speedup_chart(name: str, x: charts.Channel, shown: pl.DataFrame, of: Axis) 
     ratios = shown.get_column("speedup").drop_nulls()
     limits = axes.rounded(axes.ratio_axis(ratios, [end for end in ends if end is not None]))
     ratio = "speedup A/B" if of.is_time else of.ratio
-    words = _words(of)
+    words = _verdict_words(of)
     looks = {
         words["faster"]: (theme.COLOURS[2], "triangle-up"),
         words["slower"]: (theme.COLOURS[1], "triangle-down"),
@@ -131,18 +131,18 @@ def _speedup_chart(name: str, x: charts.Channel, shown: pl.DataFrame, of: Axis) 
     ends_of_intervals = ("speedup_low", "speedup_high")
     return (
         charts.line_at_one(data, "y", ratio),
-        _official(data, x),
+        _official_target_layer(data, x),
         line,
         charts.interval(marks, "y", ends_of_intervals, ratio, strokeWidth=1.5),
         charts.points(marks.encode(shape=shape), 55),
     )
 
 
-def _official(data: charts.View, x: charts.Channel) -> Any:
+def _official_target_layer(data: charts.View, x: charts.Channel) -> Any:
     return data.where("datum.official").mark("rule", style="target").encode(x=x)
 
 
-def _times(rows: pl.DataFrame, panel: Panel, _: Sequence[str]) -> Plot:
+def _time_plot(rows: pl.DataFrame, panel: Panel, _: Sequence[str]) -> Plot:
     shown = rows.select(
         "benchmark",
         "target",
@@ -158,7 +158,7 @@ def _times(rows: pl.DataFrame, panel: Panel, _: Sequence[str]) -> Plot:
         f"with all its {of.noun}. Numbers are the runs that reached the target, where some did not."
     )
     title = f"{charts.opening(of.expected)} to other quality targets: {panel.title}"
-    return _plot(rows, panel, title, text, shown, _time_chart)
+    return _target_plot(rows, panel, title, text, shown, _time_chart)
 
 
 def _time_chart(name: str, x: charts.Channel, shown: pl.DataFrame, of: Axis) -> charts.Drawn:
@@ -176,7 +176,7 @@ def _time_chart(name: str, x: charts.Channel, shown: pl.DataFrame, of: Axis) -> 
     base = data.encode(x=x, y=charts.position("at", axis.title, axis.scale, axis.axis))
     blue = base.encode(color={"value": theme.COLOURS[0]})
     return (
-        _official(data, x),
+        _official_target_layer(data, x),
         blue.mark("line", strokeWidth=1.5),
         charts.points(blue.encode(tooltip=tooltip), 45),
         charts.label(base.where("datum.reached < datum.n"), "fraction", dy=-10),

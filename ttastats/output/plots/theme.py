@@ -40,7 +40,7 @@ _DARK = {"ink": "#EDEDED", "soft": "#B0B0B0", "line": "#8A8A8A", "grid": "#3A3A3
 
 
 def config(*, dark: bool = False, font_size: float = 11.0) -> dict[str, Any]:
-    """Return the Vega-Lite configuration of all plots; the background stays transparent.
+    """Return the Vega-Lite configuration of all plots, with a transparent background.
 
     `font_size` is that of axis labels in pixels; the rest follows from it.
     """

@@ -30,21 +30,21 @@ _FARTHEST = 4.0
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Return one plot per benchmark."""
+    """Return one plot per benchmark with every run as a dot."""
     level = percentages.percent_text(material.options.confidence)
     timed = [
         (panel, charts.table_of_runs(panel).filter(pl.col("observed_seconds") > 0))
         for panel in material.panels
     ]
-    drawn = tuple(_plot(panel, runs, level) for panel, runs in timed if runs.height)
+    drawn = tuple(_tta_plot(panel, runs, level) for panel, runs in timed if runs.height)
     if not drawn:
         raise NothingToDrawError(f"no run logs its {material.axis.to_target}")
     return drawn
 
 
-def _plot(panel: Panel, timed: pl.DataFrame, level: str) -> Plot:
-    dots, thinned = _thinned(timed)
-    dots = dots.with_columns(offset=_offsets(dots))
+def _tta_plot(panel: Panel, timed: pl.DataFrame, level: str) -> Plot:
+    dots, thinned = _thin_runs(timed)
+    dots = dots.with_columns(offset=_dot_offsets(dots))
     means = mean_table(panel)
     # The axis holds the ends of the intervals: a low one not far below its mean.
     low = pl.max_horizontal("low", pl.col("mean") / _FARTHEST)
@@ -72,11 +72,11 @@ def _plot(panel: Panel, timed: pl.DataFrame, level: str) -> Plot:
         if any(series.reached > 1 for series in panel.series)
         else "",
     )
-    sizes, places = _sizes(panel)
+    sizes, places = _size_headings(panel)
     dots, means = (table.join(places, on="order", how="left", maintain_order="left")
                    for table in (dots, means))  # fmt: skip
     of_sizes = f"sizes: {panel.name}" if sizes.height else ""
-    chart = _chart(panel, axis, names, means, level, of_sizes)
+    chart = _tta_chart(panel, axis, names, means, level, of_sizes)
     headings = sizes.get_column("series").n_unique() if of_sizes else 0
     height = max(3, len(panel.series) + headings) * _STEP
     title = f"{charts.opening(of.to_target)}: {panel.title}"
@@ -84,8 +84,8 @@ def _plot(panel: Panel, timed: pl.DataFrame, level: str) -> Plot:
     return charts.plot(KIND, panel, title, caption, chart, data, height=height)
 
 
-def _sizes(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the heading above each series, its number of accelerators, and the place of a series.
+def _size_headings(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the headings of sizes above the series, and the row of each series.
 
     Without headings, where there is one size or sides are compared, the order is the place.
     """
@@ -117,7 +117,7 @@ _BOLD: dict[str, Any] = {
 
 
 def mean_table(panel: Panel) -> pl.DataFrame:
-    """Return mean and interval of each series in which a run reached; exact, in base units."""
+    """Return mean and interval of each series in which a run reached the target."""
     owners = panel.owners.rows_by_key("order", named=True, unique=True)
     rows = [
         {
@@ -147,8 +147,8 @@ _MEANS = pl.Schema(
 )  # fmt: skip
 
 
-def _thinned(timed: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Keep evenly spaced runs of each series, by time, where there are too many to see."""
+def _thin_runs(timed: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Return evenly spaced runs of each series if there are too many, and a text on that."""
     if timed.height <= MOST_RUNS:
         return timed, ""
     each = max(5, MOST_RUNS // timed.get_column("order").n_unique())
@@ -157,20 +157,20 @@ def _thinned(timed: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     return drawn, f"{drawn.height:,} of {timed.height:,} dots are drawn, evenly spaced by rank."
 
 
-def _offsets(dots: pl.DataFrame) -> pl.Series:
-    """Return the place of each dot across its row, -0.5 to 0.5: near times stand apart."""
+def _dot_offsets(dots: pl.DataFrame) -> pl.Series:
+    """Return the vertical offset of each dot in its row, -0.5 to 0.5."""
     offsets = np.zeros(dots.height)
     times = dots.get_column("observed_seconds").log().to_numpy()
     span = float(np.ptp(times)) or 1.0
     order = dots.get_column("order").to_numpy()
     for row in np.unique(order):
         here = np.flatnonzero(order == row)
-        offsets[here] = _swarm(times[here] / span)
+        offsets[here] = _stack_dots(times[here] / span)
     return pl.Series(offsets + _DOTS).round(3)
 
 
-def _swarm(places: Any) -> Any:
-    """Stack dots nearer than `_NEAR` to each other: 0, +1, -1, +2, ... steps from the middle."""
+def _stack_dots(places: Any) -> Any:
+    """Return the offsets of dots, those too near stacked: 0, +1, -1, +2, ... steps."""
     offsets = np.zeros(places.size)
     last: list[float] = []
     step = _SPREAD / (2 * _LEVELS)
@@ -184,7 +184,7 @@ def _swarm(places: Any) -> Any:
     return offsets
 
 
-def _chart(
+def _tta_chart(
     panel: Panel,
     axis: axes.TimeAxis,
     names: Sequence[str],

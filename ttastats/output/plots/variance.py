@@ -28,10 +28,10 @@ _NUMBERS = (
 
 
 def plots(material: Material) -> tuple[Plot, ...]:
-    """Return one plot of all entries, or one per benchmark where they are many."""
+    """Return one plot of all entries, or one per benchmark if they are many."""
     if not material.axis.is_time:
         raise NothingToDrawError("the variance plot shows time only", remedy="Remove --in.")
-    rows = [row for number in range(len(material.sides)) for row in _rows(material, number)]
+    rows = [row for number in range(len(material.sides)) for row in _share_rows(material, number)]
     if not rows:
         raise NothingToDrawError(
             "no group has two runs with different numbers of epochs to the target",
@@ -40,13 +40,13 @@ def plots(material: Material) -> tuple[Plot, ...]:
     table = pl.DataFrame(rows, infer_schema_length=None)
     several = table.get_column("benchmark").n_unique() > 1
     if several and table.height <= _MOST:
-        return (_plot(None, table),)
+        return (_variance_plot(None, table),)
     parts = table.partition_by("benchmark", maintain_order=True) if several else [table]
-    return tuple(_plot(part.get_column("benchmark")[0], part) for part in parts)
+    return tuple(_variance_plot(part.get_column("benchmark")[0], part) for part in parts)
 
 
-def _rows(material: Material, number: int) -> list[dict[str, Any]]:
-    """Return the rows of the report that have shares, with the names of their groups.
+def _share_rows(material: Material, number: int) -> list[dict[str, Any]]:
+    """Return the rows of the report that have shares, with group names.
 
     Where there are several benchmarks, theirs are part of the names.
     """
@@ -69,7 +69,7 @@ def _rows(material: Material, number: int) -> list[dict[str, Any]]:
     ]
 
 
-def _plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
+def _variance_plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
     shown = table.sort("benchmark", "with_epochs", "share_epochs", descending=[False, True, True])
     shown = shown.head(_MOST).sort("benchmark", "share_epochs", descending=[False, True])
     group = pl.col("group") if benchmark is not None else pl.format("{}: {}", "benchmark", "group")
@@ -88,12 +88,12 @@ def _plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
     )
     name = f"variance: {benchmark}"
     return charts.plot(
-        KIND, benchmark, title, caption, _chart(name, shown), {name: shown},
+        KIND, benchmark, title, caption, _variance_chart(name, shown), {name: shown},
         height=max(3, shown.height) * _STEP, described=f"{units.plural(shown.height, 'group')}.",
     )  # fmt: skip
 
 
-def _chart(name: str, table: pl.DataFrame) -> charts.Drawn:
+def _variance_chart(name: str, table: pl.DataFrame) -> charts.Drawn:
     shares = table.get_column("share_epochs").to_list()
     low = max(-0.5, min(0.0, *table.get_column("share_epochs_low").drop_nulls(), *shares))
     high = min(1.5, max(1.0, *table.get_column("share_epochs_high").drop_nulls(), *shares))

@@ -26,26 +26,28 @@ _SAME_LOOKS = 1.25
 
 
 def at_budget(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[Finding, ...]:
-    """Return what is wrong with a comparison of runs that have a value at a budget.
+    """Return what limits a comparison of values at a budget.
 
     The sides are tables of `at_budget.runs`.
     """
     findings = [*of_runs(design(a), design(b))]
     if a.height and b.height:
-        findings += _of_other_places(a, b, budget)
+        findings += _position_findings(a, b, budget)
         places_a, places_b = (float(np.median(runs["quality_seen"].to_numpy())) for runs in (a, b))
         if budget.best and max(places_a, places_b) >= _SAME_LOOKS * min(places_a, places_b):
             findings.append(Finding.worded("looks_differ", "undecided", a=places_a, b=places_b))
     return tuple(findings)
 
 
-def _of_other_places(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterator[Finding]:
-    """Yield that values are not those at the budget; a time has those that are known by then."""
+def _position_findings(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterator[Finding]:
+    """Yield findings on values that were not measured at the budget itself."""
     if budget.amount is None:
         return
     if budget.unit == "seconds" and not budget.interpolate:
-        if _unlike_seconds(a, b):
-            each = _each(a, b, lambda runs: f"every {units.seconds(_interval(runs) or 0.0)}")
+        if _differ_in_seconds(a, b):
+            each = _both_sides_text(
+                a, b, lambda runs: f"every {units.seconds(_median_interval(runs) or 0.0)}"
+            )
             yield Finding.worded("grids_differ.budget", "allowance", each=each)
         return
     places = np.concatenate([runs["taken_at"].to_numpy() for runs in (a, b)])
@@ -53,23 +55,27 @@ def _of_other_places(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterat
         return
     if budget.interpolate:
         yield Finding.worded("interpolated", "allowance")
-    elif np.ptp(places) <= _SAME_PLACE * min(_interval(runs) or budget.amount for runs in (a, b)):
+    elif np.ptp(places) <= _SAME_PLACE * min(
+        _median_interval(runs) or budget.amount for runs in (a, b)
+    ):
         where = units.mean_count(float(places.mean()), AMOUNTS[budget.unit])
         yield Finding.worded("earlier_values", at=budget.place, where=where)
     else:
-        each = _each(a, b, lambda runs: places_taken(runs, budget))
+        each = _both_sides_text(a, b, lambda runs: places_taken(runs, budget))
         remedy = common_budgets([a, b], budget)
         yield Finding.worded("not_evaluated", "undecided", each=each, remedy=remedy)
 
 
 def evaluated_there(runs: pl.DataFrame, budget: Budget) -> bool:
-    """Return whether all runs were evaluated at a budget, and not only before it."""
+    """Return whether all runs were evaluated exactly at a budget."""
     amount = budget.amount or 0.0
-    most = _SAME_PLACE * (_interval(runs) or amount)
+    most = _SAME_PLACE * (_median_interval(runs) or amount)
     return bool(((amount - runs["taken_at"]) <= most).all())
 
 
-def _each(a: pl.DataFrame, b: pl.DataFrame, worded: Callable[[pl.DataFrame], str]) -> str:
+def _both_sides_text(
+    a: pl.DataFrame, b: pl.DataFrame, worded: Callable[[pl.DataFrame], str]
+) -> str:
     return f"A {worded(a)}, B {worded(b)}"
 
 
@@ -83,7 +89,7 @@ def places_taken(runs: pl.DataFrame, budget: Budget) -> str:
 
 
 def common_budgets(sides: Sequence[pl.DataFrame], budget: Budget) -> str:
-    """Return at which budgets near this one all runs were evaluated, as a remedy."""
+    """Return the budgets near this one at which all runs were evaluated, as advice."""
     every = pl.concat([runs.select("places") for runs in sides], how="vertical_relaxed")
     counts = (
         every.select(pl.col("places").list.eval(pl.element().round_sig_figs(9)).list.unique())
@@ -103,21 +109,21 @@ def common_budgets(sides: Sequence[pl.DataFrame], budget: Budget) -> str:
     return f"all runs were evaluated {where}; --interpolate takes values between evaluations"
 
 
-def _interval(runs: pl.DataFrame) -> float | None:
-    """Return the median evaluation interval around a budget; None if no run tells one."""
+def _median_interval(runs: pl.DataFrame) -> float | None:
+    """Return the median evaluation interval around a budget; None if unknown."""
     known = runs["taken_interval"].drop_nulls()
     return float(np.median(known.to_numpy())) if known.len() else None
 
 
-def _unlike_seconds(a: pl.DataFrame, b: pl.DataFrame) -> bool:
-    interval_a, interval_b = _interval(a), _interval(b)
+def _differ_in_seconds(a: pl.DataFrame, b: pl.DataFrame) -> bool:
+    interval_a, interval_b = _median_interval(a), _median_interval(b)
     if interval_a is None or interval_b is None:
         return False
     return max(interval_a, interval_b) >= _SAME_SECONDS * min(interval_a, interval_b)
 
 
 def slack(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[float, float]:
-    """Return by how much the ends of the difference B minus A may lie lower and higher.
+    """Return by how much the ends of B minus A may be too high and too low.
 
     Of values known by a time, each side's mean may be any up to that of the next evaluation. Of
     interpolated ones it may be any up to the nearer of two lines, through the two evaluations
@@ -127,8 +133,8 @@ def slack(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[float, floa
         return 0.0, 0.0
     if budget.interpolate:
         moves = [bend(runs) for runs in (a, b)]
-    elif budget.unit == "seconds" and _unlike_seconds(a, b):
-        moves = [_mean(runs, "quality_change") for runs in (a, b)]
+    elif budget.unit == "seconds" and _differ_in_seconds(a, b):
+        moves = [_column_mean(runs, "quality_change") for runs in (a, b)]
     else:
         return 0.0, 0.0
     if None in moves:
@@ -138,14 +144,14 @@ def slack(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[float, floa
 
 
 def bend(runs: pl.DataFrame) -> float | None:
-    """Return by how much the mean of interpolated values may differ; None of too few evaluations.
+    """Return how far the mean of interpolated values may be off; None of too few evaluations.
 
     It is the distance to the nearer of the two lines that `slack` describes.
     """
-    known = [_mean(runs, name) for name in ("bend_before", "bend_after")]
+    known = [_column_mean(runs, name) for name in ("bend_before", "bend_after")]
     return min((move for move in known if move is not None), key=abs, default=None)
 
 
-def _mean(runs: pl.DataFrame, name: str) -> float | None:
+def _column_mean(runs: pl.DataFrame, name: str) -> float | None:
     values = runs[name].drop_nulls()
     return float(values.to_numpy().mean()) if values.len() else None

@@ -26,33 +26,33 @@ from ttastats.sides.design.side import (
 
 
 def findings(a: Design, b: Design) -> tuple[Finding, ...]:
-    """Return what is wrong with a comparison of times, in the order of the checks."""
-    speeds = _of_each(
+    """Return what is wrong with a comparison of times by its design."""
+    speeds = _side_findings(
         a, b, "mixed_speeds", "condition", lambda s: {"speeds": s.speeds} if s.speeds else None
     )
-    return (*of_runs(a, b), *_different_grids(a, b), *speeds)
+    return (*of_runs(a, b), *_grid_findings(a, b), *speeds)
 
 
 def of_runs(a: Design, b: Design) -> tuple[Finding, ...]:
-    """Return what is wrong with any comparison of two sides, in the order of the checks."""
+    """Return what is wrong with any comparison of two sides by their runs."""
     seconds = {"seconds": TOGETHER_SECONDS}
     return (
-        *_of_each(a, b, "pooled_setups", "condition",
+        *_side_findings(a, b, "pooled_setups", "condition",
                   lambda s: {"n": len(s.setups)} if s.pooled else None),
-        *_separate_sessions(a, b),
-        *_repeated_seeds(a, b),
-        *_of_each(a, b, "parallel_runs", "note", lambda s: seconds if s.parallel else None),
+        *_session_findings(a, b),
+        *_seed_findings(a, b),
+        *_side_findings(a, b, "parallel_runs", "note", lambda s: seconds if s.parallel else None),
     )  # fmt: skip
 
 
-def _of_each(
+def _side_findings(
     a: Design,
     b: Design,
     key: str,
     effect: Effect,
     fields: Callable[[Design], Mapping[str, Any] | None],
 ) -> Iterator[Finding]:
-    """Yield the finding of each side that has the fields of its text."""
+    """Yield the finding of each side that it applies to."""
     for name, side in (("A", a), ("B", b)):
         if (more := fields(side)) is not None:
             yield Finding.worded(key, effect, side=name, **more)
@@ -65,8 +65,8 @@ _SAME_INTERVAL = 1.05
 _SAME_COUNT = 1.5
 
 
-def _unlike_grids(a: Design, b: Design) -> tuple[str, Grid, Grid] | None:
-    """Return the grids of both sides and their unit, where they differ."""
+def _differing_grids(a: Design, b: Design) -> tuple[str, Grid, Grid] | None:
+    """Return the evaluation grids of both sides and their unit if they differ."""
     unit = next((name for name in a.grids if name in b.grids), None)
     if unit is None:
         return None
@@ -77,17 +77,17 @@ def _unlike_grids(a: Design, b: Design) -> tuple[str, Grid, Grid] | None:
 
 
 def late(a: Design, b: Design) -> tuple[float, float]:
-    """Return by which share of its mean time each side may have met the target before it shows.
+    """Return by which share of its mean time each side may have met the target earlier.
 
     A target is met at some moment of the last evaluation interval. Where both sides have the same
     intervals, that is part of the time to accuracy of both, and nothing is allowed for.
     """
-    unlike = _unlike_grids(a, b)
+    unlike = _differing_grids(a, b)
     return (unlike[1].share, unlike[2].share) if unlike else (0.0, 0.0)
 
 
-def _different_grids(a: Design, b: Design) -> Iterator[Finding]:
-    unlike = _unlike_grids(a, b)
+def _grid_findings(a: Design, b: Design) -> Iterator[Finding]:
+    unlike = _differing_grids(a, b)
     if unlike is None:
         return
     unit, grid_a, grid_b = unlike
@@ -107,8 +107,8 @@ _PAUSE_SECONDS, _PAUSES = 3600.0, 3.0
 _MOST_EFFECT = 1.2
 
 
-def _separate_sessions(a: Design, b: Design) -> Iterator[Finding]:
-    """Check whether sides follow sessions, so that what a session adds is part of the difference.
+def _session_findings(a: Design, b: Design) -> Iterator[Finding]:
+    """Yield a finding if sides and sessions coincide, so that their effects mix.
 
     Where the sides are different machines, they cannot share a session: that is only noted.
     """
@@ -133,32 +133,32 @@ def _separate_sessions(a: Design, b: Design) -> Iterator[Finding]:
     yield Finding.worded(key, effect, clusters, remedy=remedy)
 
 
-def _repeated_seeds(a: Design, b: Design) -> Iterator[Finding]:
-    """Check whether several runs of a side have one seed: they tell of one, however many."""
+def _seed_findings(a: Design, b: Design) -> Iterator[Finding]:
+    """Yield a finding if several runs of a side have the same seed."""
     seeds = [side.runs["seed"] for side in (a, b)]
     if a.blocked or any(each.null_count() for each in seeds):
         return
     for name, each in zip("AB", seeds, strict=True):
         count = each.n_unique()
         if count < each.len():
-            labels = (_numbers(seeds[0]), _numbers(seeds[1]))
+            labels = (_number_seeds(seeds[0]), _number_seeds(seeds[1]))
             yield Finding.worded(
                 "repeated_seeds", "condition", labels, runs=each.len(), side=name, n=count
             )
 
 
 def paired_seeds(a: Design, b: Design) -> Clusters | None:
-    """Return the seeds of both sides as blocks, where each has the same and each seed once."""
+    """Return the seeds of both sides as blocks if both have the same ones, each once."""
     seeds_a, seeds_b = a.runs["seed"], b.runs["seed"]
     if a.blocked or a.pooled or b.pooled or seeds_a.len() < 3 or seeds_a.null_count():
         return None
     if seeds_a.n_unique() < seeds_a.len() or seeds_a.sort().to_list() != seeds_b.sort().to_list():
         return None
-    return (_numbers(seeds_a), _numbers(seeds_b))
+    return (_number_seeds(seeds_a), _number_seeds(seeds_b))
 
 
 def sessions(a: pl.DataFrame, b: pl.DataFrame) -> Clusters:
-    """Number the session of each run of both sides, by their starts and times, all known.
+    """Return the session number of each run of both sides, by their start times.
 
     A session ends with a pause in which no run of either side goes on.
     """
@@ -174,7 +174,7 @@ def sessions(a: pl.DataFrame, b: pl.DataFrame) -> Clusters:
 
 
 def design_effect(a: NDArray[np.intp], b: NDArray[np.intp]) -> float:
-    """Return how much more a spread between clusters adds to the difference of two means.
+    """Return how much clusters inflate the variance of the difference of two means.
 
     The ratio of sum((a_i/n_a - b_i/n_b)^2) over the clusters i to 1/n_a + 1/n_b: 0 where each
     cluster has the same share of both sides, 1 where each run has one of its own, and m where
@@ -185,6 +185,6 @@ def design_effect(a: NDArray[np.intp], b: NDArray[np.intp]) -> float:
     return float((shares**2).sum() / (1 / a.size + 1 / b.size))
 
 
-def _numbers(seeds: pl.Series) -> NDArray[np.intp]:
-    """Number seeds from 0 in their order, so that equal sets have equal numbers."""
+def _number_seeds(seeds: pl.Series) -> NDArray[np.intp]:
+    """Return seeds as numbers from 0, in order."""
     return (seeds.rank("dense") - 1).to_numpy().astype(np.intp)

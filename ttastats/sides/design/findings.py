@@ -29,7 +29,7 @@ WORDS = CONDITIONS
 
 
 def flag(key: str, **fields: object) -> Flag:
-    """Return the flag of a text of the table of codes."""
+    """Return the flag for a key of the table of codes."""
     return Flag(cast("FlagCode", key.partition(".")[0]), wording(key, **fields))
 
 
@@ -53,18 +53,18 @@ class Finding:
     def worded(
         cls, key: str, effect: Effect = "note", clusters: Clusters | None = None, **fields: object
     ) -> Finding:
-        """Return the finding of a text of the table of codes."""
+        """Return the finding for a key of the table of codes."""
         worded = flag(key, **fields)
         return cls(worded.code, worded.message, effect, clusters)
 
     @property
     def flag(self) -> Flag:
-        """Return the flag of a row."""
+        """Return the flag of the finding for a row."""
         return Flag(self.code, self.message)
 
 
 def carrying(verdict: Decision, findings: Sequence[Finding]) -> Decision:
-    """Return a verdict with the conditions that a claim carries by its design."""
+    """Return a verdict with the conditions that follow from the design."""
     if not verdict.word.decided:
         return verdict
     carried = (finding.code for finding in findings if finding.effect == "condition")
@@ -72,14 +72,14 @@ def carrying(verdict: Decision, findings: Sequence[Finding]) -> Decision:
 
 
 def words(codes: Iterable[str]) -> str:
-    """Return what codes are called behind a verdict, those of them that take part in it."""
+    """Return the short names of those codes that are conditions of a verdict."""
     return ", ".join(dict.fromkeys(WORDS[code] for code in codes if code in WORDS))
 
 
 def these_blocks(
     by_block: ByBlock | None, p_value: float | None, p_adjusted: float | None, alpha: float
 ) -> Iterator[Finding]:
-    """Check whether a verdict within blocks holds for other blocks: by the blocks' differences.
+    """Yield a finding if a verdict within these blocks may not hold for other blocks.
 
     Runs within blocks do not show how much the difference varies from block to block. `p_value` is
     that of the verdict, `p_adjusted` the same among other comparisons.

@@ -69,7 +69,7 @@ class Design:
 
 
 def design(runs: pl.DataFrame) -> Design:
-    """Return the design of one side from its runs (`time_to_target.runs`, `at_budget.runs`)."""
+    """Return the design of one side from its runs."""
     setups = setup_names(runs)
     (grids,) = grids_of(runs, [runs.height])
     made = runs.select(pl.col(name).cast(kind) for name, kind in _RUN.items())
@@ -82,12 +82,12 @@ def design(runs: pl.DataFrame) -> Design:
         runs=made,
         blocked=BLOCK in runs.columns,
         speeds="" if BLOCK in runs.columns else two_speeds(runs),
-        parallel=_parallel(made),
+        parallel=_started_together(made),
     )
 
 
 def setup_names(runs: pl.DataFrame) -> pl.Series:
-    """Return the setup of each run: its entry, or its system where that is unknown.
+    """Return the setup of each run: its entry, or its system if the entry is unknown.
 
     Runs of one entry that record different settings are of several setups.
     """
@@ -98,7 +98,7 @@ def setup_names(runs: pl.DataFrame) -> pl.Series:
 
 
 def mixed_setups(runs: pl.DataFrame, sizes: Sequence[int]) -> list[bool]:
-    """Return which groups of runs, one behind the other, may have several setups."""
+    """Return for each group of runs whether it may have several setups."""
     marked = settings.recorded_by(runs["extra"]) if "extra" in runs.columns else pl.lit(False)
     of_group = runs.select(
         pl.Series(_GROUP, np.repeat(np.arange(len(sizes)), sizes)),
@@ -114,7 +114,7 @@ _GROUP = "group"
 
 
 def grids_of(runs: pl.DataFrame, sizes: Sequence[int]) -> list[dict[str, Grid]]:
-    """Return how often runs that reached were evaluated, in each unit that all of a group log.
+    """Return the evaluation intervals of runs that reached, by group and unit.
 
     The groups stand one behind the other.
     """
@@ -145,7 +145,7 @@ def grids_of(runs: pl.DataFrame, sizes: Sequence[int]) -> list[dict[str, Grid]]:
 
 
 def two_speeds(runs: pl.DataFrame) -> str:
-    """Return the two speeds of runs; empty if all are of one, or of several setups."""
+    """Return the two speeds of runs in words; empty if all have one, or several setups."""
     return speeds(runs) if runs.height and setup_names(runs).n_unique() == 1 else ""
 
 
@@ -159,7 +159,7 @@ _PER = {
 
 
 def speeds(runs: pl.DataFrame) -> str:
-    """Return the two speeds that runs of one setup have: `5 runs of about 1.06 s and ...`.
+    """Return the two speeds of runs of one setup: `5 runs of about 1.06 s and ...`.
 
     Times are those per step, epoch, sample or evaluation where logs show these. Runs that stop at
     different evaluations differ in length without another machine, and where each has a start-up
@@ -183,7 +183,7 @@ def speeds(runs: pl.DataFrame) -> str:
     if split is None:
         return ""
     fast, slow = order[:split], order[split:]
-    if _longer(amount[fast], amount[slow]):
+    if _trained_longer(amount[fast], amount[slow]):
         return ""
     fast_mean, slow_mean = (float(per[part].mean()) for part in (fast, slow))
     return (
@@ -193,7 +193,7 @@ def speeds(runs: pl.DataFrame) -> str:
 
 
 def may_differ(runs: pl.DataFrame, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which groups of runs, one behind the other, have two speeds by their times alone.
+    """Return for each group of runs whether their times alone show two speeds.
 
     `speeds` names them.
     """
@@ -217,24 +217,24 @@ def may_differ(runs: pl.DataFrame, sizes: NDArray[np.int64]) -> NDArray[np.bool_
         splits = speed_splits(per[places])
         for row in np.flatnonzero(splits):
             ordered = amount[places[row]][np.argsort(per[places[row]], kind="stable")]
-            mixed[groups[row]] = not _longer(ordered[: splits[row]], ordered[splits[row] :])
+            mixed[groups[row]] = not _trained_longer(ordered[: splits[row]], ordered[splits[row] :])
     return mixed
 
 
-def _longer(fast: NDArray[np.float64], slow: NDArray[np.float64]) -> bool:
+def _trained_longer(fast: NDArray[np.float64], slow: NDArray[np.float64]) -> bool:
     """Return whether all runs of one speed trained longer than those of the other."""
     return bool(fast.min() > slow.max() or slow.min() > fast.max())
 
 
 def starts(runs: pl.DataFrame) -> Starts | None:
-    """Return when several runs were made; None where a start is unknown, and of one run."""
+    """Return when several runs started; None if a start is unknown, and of one run."""
     started = runs.get_column("started_at")
     ordered = started.sort()
     return None if started.len() < 2 or started.null_count() else (ordered[0], ordered[-1])
 
 
 def in_separate_sessions(a: Starts | None, b: Starts | None) -> bool:
-    """Return whether all runs of one side are known to be started before the first of the other."""
+    """Return whether all runs of one side started before the first of the other."""
     return a is not None and b is not None and (a[1] < b[0] or b[1] < a[0])
 
 
@@ -242,8 +242,8 @@ def in_separate_sessions(a: Starts | None, b: Starts | None) -> bool:
 TOGETHER_SECONDS = 10.0
 
 
-def _parallel(runs: pl.DataFrame) -> bool:
-    """Return whether most runs of one system started together, and none is as short as that."""
+def _started_together(runs: pl.DataFrame) -> bool:
+    """Return whether most runs of one system started at the same time."""
     if runs["started_at"].null_count() > runs.height - 2:
         return False
     runs = runs.drop_nulls(["started_at", "run_seconds"])

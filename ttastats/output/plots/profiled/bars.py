@@ -29,7 +29,7 @@ _MEASURES = {"in flight": "workers_under_way_seconds", "exposed": "workers_expos
 
 
 def of_steps(profiles: Profiles) -> tuple[Plot, ...]:
-    """Return one plot with a bar for each profile."""
+    """Return one plot with a bar for each profile's step."""
     parts = pl.DataFrame(
         {"bar": name, "part": report.TITLES[row.name]}
         | {"n": row.n, "seconds": row.seconds, "share": row.share}
@@ -48,16 +48,16 @@ def of_steps(profiles: Profiles) -> tuple[Plot, ...]:
         f"Means over steps and ranks: {units.join_names(means)}.",
         "Communication and copies are counted only while no kernel computes.",
     )
-    x = _amounts("seconds", "time of a step", "s")
+    x = _amount_axis("seconds", "time of a step", "s")
     if float(sums["seconds"].max()) > _FARTHEST * float(sums["seconds"].min()):  # type: ignore[arg-type]
-        x = _shares("share of the time of a step")
+        x = _share_axis("share of the time of a step")
     tooltip = (("part:N",), ("seconds:Q", "seconds", ".3s"))
     shown = {part: colour for part, colour in _COLOURS.items() if part in set(parts["part"])}
-    return _bars(STEP, profiles, "Time of a step", caption, parts, x, shown, tooltip)
+    return _bar_plot(STEP, profiles, "Time of a step", caption, parts, x, shown, tooltip)
 
 
 def of_memory(profiles: Profiles) -> tuple[Plot, ...]:
-    """Return one plot with a bar for each profile."""
+    """Return one plot with a bar for each profile's peak memory."""
     how = "Record a workload, or a script with tta.profile(..., model=model)."
     parts = shared.measured(profiles, "memory_bytes", how).rename({"profile": "bar", "of": "part"})
     whole = pl.col("memory_bytes").sum().over("bar")
@@ -68,10 +68,10 @@ def of_memory(profiles: Profiles) -> tuple[Plot, ...]:
         f"Peak memory of a step: {units.join_names(sizes)}.",
         "Workspace is all other allocated memory, including the batch.",
     )
-    x = _amounts("memory_bytes", "bytes", "B")
+    x = _amount_axis("memory_bytes", "bytes", "B")
     tooltip = (("part:N", "kind"), ("memory_bytes:Q", "bytes", ".3s"))
     colours = dict(zip(parts["part"].unique(maintain_order=True), theme.COLOURS, strict=False))
-    return _bars(MEMORY, profiles, "Memory of a step", caption, parts, x, colours, tooltip)
+    return _bar_plot(MEMORY, profiles, "Memory of a step", caption, parts, x, colours, tooltip)
 
 
 def of_workers(profiles: Profiles) -> tuple[Plot, ...]:
@@ -100,30 +100,30 @@ def of_workers(profiles: Profiles) -> tuple[Plot, ...]:
         "its end, including the wait for the slower worker; exposed: time beyond a step without "
         "communication; pure: the same bytes without computation.",
     )
-    x = _shares("share of a step")
+    x = _share_axis("share of a step")
     tooltip = (("part:N", "measured"), ("seconds:Q", "", ".3s"))
     colours = dict(zip(_MEASURES, theme.COLOURS, strict=False))
     title = "Communication of workers"
-    return _bars(WORKERS, profiles, title, caption, parts, x, colours, tooltip, stacked=False)
+    return _bar_plot(WORKERS, profiles, title, caption, parts, x, colours, tooltip, stacked=False)
 
 
-def _shares(title: str) -> charts.Channel:
+def _share_axis(title: str) -> charts.Channel:
     """Return the axis of shares of a step."""
     return charts.field("share:Q", title=title, axis={"format": ".0%", "tickCount": 5})
 
 
-def _amounts(column: str, title: str, unit: str) -> charts.Channel:
-    """Return the axis of an amount, with the unit behind its numbers."""
+def _amount_axis(column: str, title: str, unit: str) -> charts.Channel:
+    """Return the axis of an amount with its unit."""
     axis = {"labelExpr": shared.rate("datum.value", unit), "tickCount": 5}
     return charts.field(f"{column}:Q", title=title, axis=axis)
 
 
-def _bars(
+def _bar_plot(
     kind: str, profiles: Profiles, title: str, caption: Sequence[str], table: pl.DataFrame,
     x: charts.Channel, colours: Mapping[str, str], tooltip: Sequence[tuple[str, ...]], *,
     stacked: bool = True,
 ) -> tuple[Plot, ...]:  # fmt: skip
-    """Return a plot with a bar for each name in the column `bar`, its parts by the column `part`.
+    """Return a plot with a bar for each name in the column `bar`, in parts by the column `part`.
 
     Parts lie behind each other in the order of their `colours`, or below each other.
     """

@@ -26,8 +26,8 @@ _DRAWN = (
 
 
 def plots(profiles: Profiles) -> tuple[Plot, ...]:
-    """Return plots of throughput, of the share of the peak and of the cores, as far as known."""
-    table = _table(profiles)
+    """Return plots of throughput, FLOP/s share and core utilization by batch size."""
+    table = _batch_size_table(profiles)
     rates = table.group_by("profile", maintain_order=True)
     points = {
         name: answers.saturation_point(
@@ -44,7 +44,7 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
             profiles,
             f"{title} over batch size",
             (text or saturated,),
-            _chart(profiles, field, on_axis, form),
+            _batch_size_chart(profiles, field, on_axis, form),
             {_TABLE: table},
             height=_HEIGHT,
         )
@@ -53,7 +53,7 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
     )
 
 
-def _table(profiles: Profiles) -> pl.DataFrame:
+def _batch_size_table(profiles: Profiles) -> pl.DataFrame:
     """Return one row for each profile and batch size."""
     rates = shared.measured(profiles, "batch_samples_per_second", _HOW)
     flops, busy = (
@@ -79,7 +79,7 @@ def _table(profiles: Profiles) -> pl.DataFrame:
     ).sort("profile", "batch_size")
 
 
-def _chart(profiles: Profiles, field: str, title: str, form: str) -> charts.Drawn:
+def _batch_size_chart(profiles: Profiles, field: str, title: str, form: str) -> charts.Drawn:
     color, shape, _ = charts.series(list(profiles), "profile")
     tooltip = charts.tooltips(
         "profile:N", "batch_size:Q", ("samples_per_second:Q", "samples per second", ",.0f"),

@@ -46,7 +46,7 @@ MOST = theme.HIGHLIGHTS
 
 
 def plots(kind: str, profiles: Profiles) -> tuple[Plot, ...]:
-    """Return the plots of one kind.
+    """Return the plots of one kind for some profiles.
 
     Raises
     ------
@@ -65,5 +65,5 @@ def plots(kind: str, profiles: Profiles) -> tuple[Plot, ...]:
 
 
 def all_plots(profiles: Profiles) -> tuple[Plot, ...]:
-    """Return every plot that there is of some profiles, no more than a plot holds."""
+    """Return every plot of some profiles, limited to what one plot can hold."""
     return tuple(plot for draw in KINDS.values() for plot in drawable(draw, profiles))

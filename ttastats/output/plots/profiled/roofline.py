@@ -19,14 +19,16 @@ _ROOM = 1.5
 
 
 def plots(profiles: Profiles) -> tuple[Plot, ...]:
-    """Return one plot of all profiles."""
+    """Return one roofline plot of all profiles."""
     every = shared.with_flops(profiles, "intensity", "bytes", "flops")
-    points = pl.concat([every.filter(pl.col("intensity").is_not_null()), _whole(profiles, every)])
+    points = pl.concat(
+        [every.filter(pl.col("intensity").is_not_null()), _whole_steps(profiles, every)]
+    )
     # An operator that took no time has no place.
     points = points.filter(pl.col("intensity").is_finite(), pl.col("flops_per_second").is_finite())
     if points.is_empty():
         raise NothingToDrawError("bytes of operators are not known")
-    roofs = _roofs(profiles, points)
+    roofs = _roof_lines(profiles, points)
     without = float(every.filter(pl.col("intensity").is_null())["seconds"].sum())
     without /= float(every["seconds"].sum())
     caption = (
@@ -42,19 +44,21 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
     )
     data = {_OPERATORS: points.drop("bytes", "flops"), _ROOF: roofs}
     both = pl.concat([points.select(roofs.columns), roofs])
-    chart = _chart(profiles, *((low / _ROOM, high * _ROOM) for low, high in _ends(both)))
+    chart = _roofline_chart(
+        profiles, *((low / _ROOM, high * _ROOM) for low, high in _axis_ranges(both))
+    )
     title = "Roofline of operators"
     return (shared.plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT),)
 
 
-def _ends(points: pl.DataFrame) -> list[tuple[float, float]]:
-    """Return the lowest and the highest of both axes."""
+def _axis_ranges(points: pl.DataFrame) -> list[tuple[float, float]]:
+    """Return the lowest and the highest value of both axes."""
     columns = (points[name] for name in ("intensity", "flops_per_second"))
     return [(float(each.min()), float(each.max())) for each in columns]  # type: ignore[arg-type]
 
 
-def _whole(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
-    """Return each step as if it were one operator, with all that it waits for."""
+def _whole_steps(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
+    """Return each step as a single operator, with all its waiting."""
     sums = every.group_by("profile", maintain_order=True).agg(
         pl.col("calls", "seconds", "flops", "bytes").sum()
     )
@@ -75,9 +79,9 @@ def _whole(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
     ).cast(every.schema)
 
 
-def _roofs(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
-    """Return the corners of the roof of each profile, from the leftmost mark to the rightmost."""
-    (low, high), _ = _ends(points)
+def _roof_lines(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
+    """Return the corners of the roof of each profile."""
+    (low, high), _ = _axis_ranges(points)
     rows = []
     for name, (flops, copied) in shared.peaks(profiles).items():
         if flops and copied:
@@ -89,7 +93,7 @@ def _roofs(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema)
 
 
-def _chart(
+def _roofline_chart(
     profiles: Profiles, across: tuple[float, float], up: tuple[float, float]
 ) -> charts.Drawn:
     color, shape, _ = charts.series(list(profiles), "profile")

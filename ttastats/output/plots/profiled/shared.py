@@ -18,7 +18,7 @@ Profiles = Mapping[str, pl.DataFrame]
 
 
 def by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
-    """Return rows of each profile in the order of the files; one that stands in two counts once.
+    """Return the rows of each profile by name; one that is in two files counts once.
 
     Profiles that share a name are called by their files, and those of one file are numbered.
     """
@@ -32,7 +32,7 @@ def by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
 
 
 def with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
-    """Return the operators as `operators` does, where any has FLOPs.
+    """Return the operators of all profiles that have FLOPs.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
 
 
 def operators(profiles: Profiles, *more: str) -> pl.DataFrame:
-    """Return operators of all profiles that took time, with their rate and share of the time."""
+    """Return the operators that took time, with their rate and share of the time."""
     frames = [
         answers.operator_table(own)
         .filter(pl.col("seconds") > 0)
@@ -69,7 +69,7 @@ def operators(profiles: Profiles, *more: str) -> pl.DataFrame:
 
 
 def measured(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
-    """Return the values of a measure in all profiles, by what they are `of`.
+    """Return the values of a measure in all profiles; an error if there are none.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def measured(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
 
 
 def measures(profiles: Profiles, measure: str) -> pl.DataFrame:
-    """Return the values of a measure, as `measured`, be there any or none."""
+    """Return the values of a measure in all profiles, possibly none."""
     frames = [
         answers.measure_rows(own, measure).select(
             pl.lit(name).alias("profile"), "of", pl.col("value").alias(measure)
@@ -94,7 +94,7 @@ def measures(profiles: Profiles, measure: str) -> pl.DataFrame:
 
 
 def peaks(profiles: Profiles) -> dict[str, tuple[float | None, float | None]]:
-    """Return the measured peaks of each profile: FLOP/s of a product, and bytes/s of a copy."""
+    """Return the measured peaks of each profile: FLOP/s of a product, bytes/s of a copy."""
     return {
         name: (answers.peak(own, "peak_flops"), answers.peak(own, "peak_bandwidth"))
         for name, own in profiles.items()
@@ -111,7 +111,7 @@ def plot(
     *,
     height: float,
 ) -> Plot:
-    """Return a plot of profiles; its title names a single one, its caption where they were made.
+    """Return a plot of profiles, titled by the one profile if there is only one.
 
     Empty sentences are left out.
     """
@@ -123,6 +123,6 @@ def plot(
 
 
 def rate(value: str, unit: str) -> str:
-    """Return the expression of a rate in words, such as `20 GFLOP/s`."""
+    """Return the Vega expression that formats a rate, such as `20 GFLOP/s`."""
     # 1e9 is `1B` elsewhere, so that G is written.
     return f"replace(format({value}, '.3~s'), 'B', 'G') + '{unit}'"

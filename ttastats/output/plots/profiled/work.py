@@ -25,25 +25,25 @@ _REMOVED = (
 
 
 def plots(profiles: Profiles) -> tuple[Plot, ...]:
-    """Return a plot of achieved FLOP/s and one of tensor cores, as far as they are known.
+    """Return a plot of achieved FLOP/s and one of tensor cores, if known.
 
     Of one profile there are further lines for what is left without some kinds of work.
     """
-    lines = _with_less(profiles)
+    lines = _with_compute_only(profiles)
     on_device = shared.operators(lines, "tensor_core_share").drop_nulls("tensor_core_share")
     drawn = []
     if on_device["tensor_core_share"].sum():
-        drawn.append(_of_tensor_cores(profiles, lines, on_device))
+        drawn.append(_tensor_core_plot(profiles, lines, on_device))
     try:
-        return (_of_rates(profiles, lines), *drawn)
+        return (_rate_plot(profiles, lines), *drawn)
     except NothingToDrawError:
         if not drawn:
             raise
     return tuple(drawn)
 
 
-def _with_less(profiles: Profiles) -> Profiles:
-    """Return profiles, after a single one what it is without the kinds of work that compute little.
+def _with_compute_only(profiles: Profiles) -> Profiles:
+    """Return the profiles; a single one also without the work that computes little.
 
     The kinds are left out one after the other, and the time of what is left is the whole again.
     """
@@ -59,7 +59,7 @@ def _with_less(profiles: Profiles) -> Profiles:
     return lines
 
 
-def _of_rates(profiles: Profiles, lines: Profiles) -> Plot:
+def _rate_plot(profiles: Profiles, lines: Profiles) -> Plot:
     every = shared.with_flops(lines)
     known = {name: flops for name, (flops, _) in shared.peaks(profiles).items() if flops}
     peaks = pl.DataFrame(
@@ -68,59 +68,61 @@ def _of_rates(profiles: Profiles, lines: Profiles) -> Plot:
     )
     caption = (
         "Each operator adds its share of the time at its achieved rate.",
-        f"Without FLOPs: {_each(lines, every.filter(pl.col('flops_per_second') == 0))}.",
+        f"Without FLOPs: {_share_text(lines, every.filter(pl.col('flops_per_second') == 0))}.",
         _REMOVED if len(lines) > len(profiles) else "",
         "Dotted: the measured peak of a matrix multiplication." if known else "",
     )
     title = "Share of time over achieved FLOP/s"
     axis = {"labelExpr": shared.rate("datum.value", ""), "tickCount": 5}
-    x, layers = _chart(lines, "flops_per_second", ("achieved FLOP/s", "FLOP/s", ".3s"), axis, {})
+    x, layers = _work_chart(
+        lines, "flops_per_second", ("achieved FLOP/s", "FLOP/s", ".3s"), axis, {}
+    )
     color, *_ = charts.series(list(lines), "profile")
     dotted = charts.rows(_PEAKS).mark("rule", strokeDash=[1, 2], strokeWidth=1.2)
     chart = (dotted.encode(x=x, color=color), *layers)
-    data = {_STEPS: _table(every, "flops_per_second"), _PEAKS: peaks}
+    data = {_STEPS: _cumulative_table(every, "flops_per_second"), _PEAKS: peaks}
     return shared.plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT)
 
 
-def _of_tensor_cores(profiles: Profiles, lines: Profiles, every: pl.DataFrame) -> Plot:
+def _tensor_core_plot(profiles: Profiles, lines: Profiles, every: pl.DataFrame) -> Plot:
     known = every["profile"].unique(maintain_order=True).to_list()
     used = (pl.col("share") * pl.col("tensor_core_share")).alias("share")
     caption = (
         "Each operator adds its share of the time at the fraction of its time spent in tensor "
         "core kernels. These are identified by name; their utilization is not measured.",
-        f"In such kernels, of the time: {_each(known, every.with_columns(used))}.",
+        f"In such kernels, of the time: {_share_text(known, every.with_columns(used))}.",
         _REMOVED if len(lines) > len(profiles) else "",
     )
     title = "Share of time over use of tensor cores"
     words = ("time of an operator in kernels of tensor cores", "on tensor cores", ".1%")
     axis = {"format": ".0%", "tickCount": 5}
-    _, chart = _chart(lines, "tensor_core_share", words, axis, {"domain": [0, 1]})
-    data = {_STEPS: _table(every, "tensor_core_share")}
+    _, chart = _work_chart(lines, "tensor_core_share", words, axis, {"domain": [0, 1]})
+    data = {_STEPS: _cumulative_table(every, "tensor_core_share")}
     return shared.plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT)
 
 
-def _each(lines: Iterable[str], some: pl.DataFrame) -> str:
-    """Return to what share of the time some operators of each line come."""
+def _share_text(lines: Iterable[str], some: pl.DataFrame) -> str:
+    """Return what share of the time some operators of each line take."""
     shares = {name: float(some.filter(profile=name)["share"].sum()) for name in lines}
     return units.join_names([f"{name} {units.percent(share)}" for name, share in shares.items()])
 
 
-def _table(every: pl.DataFrame, field: str) -> pl.DataFrame:
-    """Return the steps of a line for each profile: the share of time at a value or a lower one."""
+def _cumulative_table(every: pl.DataFrame, field: str) -> pl.DataFrame:
+    """Return for each profile the share of time at a value or a lower one."""
     ordered = every.sort("profile", field, "operator", maintain_order=True)
     return ordered.with_columns(
         below=pl.col("share").cum_sum().over("profile", mapping_strategy="group_to_rows")
     ).select("profile", "operator", "category", "share", field, "below")
 
 
-def _chart(
+def _work_chart(
     lines: Profiles,
     field: str,
     words: tuple[str, str, str],
     axis: Mapping[str, Any],
     scale: Mapping[str, Any],
 ) -> tuple[Any, tuple[charts.View, ...]]:
-    """Return the horizontal encoding of a field, and steps and marks of the lines over it."""
+    """Return the horizontal encoding of a field, and the layers of lines over it."""
     title, name, form = words
     color, shape, _ = charts.series(list(lines), "profile")
     x = charts.position(field, title, scale, {"grid": False, **axis})
