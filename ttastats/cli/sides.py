@@ -87,7 +87,9 @@ def options(judging: Judging) -> Options:
     sequential, most = given.pop("sequential", False), given.get("max_runs")
     alone, remedy = most is not None and not sequential, "Add --sequential, or remove --max-runs."
     raise_if(alone, "needs --sequential", f"--max-runs {most}", remedy)
-    return Options(**({"max_runs": MAX_RUNS} if sequential else {}) | given)
+    if sequential:
+        given.setdefault("max_runs", MAX_RUNS)
+    return Options(**given)
 
 
 def refuse_of_runs(options: Iterable[str], but: Sequence[str] = ("--confidence",)) -> None:
