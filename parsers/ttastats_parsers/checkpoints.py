@@ -26,12 +26,12 @@ class Measured(NamedTuple):
 
 
 def wanted_of(logged: Set[str], log: Log) -> Set[str]:
-    """Return the metrics of which some were logged whose values are needed for `evaluations_of`."""
-    return logged if log.metrics == "all" else _evaluated(logged, log)[1]
+    """Return the logged metrics whose values `evaluations_of` needs."""
+    return logged if log.metrics == "all" else _evaluation_metrics(logged, log)[1]
 
 
-def _evaluated(logged: Set[str], log: Log) -> tuple[dict[str, Metric], Set[str]]:
-    """Return the metrics that the log's block names, and those of the evaluations."""
+def _evaluation_metrics(logged: Set[str], log: Log) -> tuple[dict[str, Metric], Set[str]]:
+    """Return the metrics of the log's block, and those measured in evaluations."""
     benchmark = log.named.get("benchmark")
     metrics = log.block.metrics if log.block else ()
     named = {metric.name: metric for metric in metrics if metric.benchmark in {None, benchmark}}
@@ -41,7 +41,7 @@ def _evaluated(logged: Set[str], log: Log) -> tuple[dict[str, Metric], Set[str]]
 def evaluations_of(
     measured: Sequence[Measured], log: Log, others: Set[str] = frozenset()
 ) -> tuple[tuple[Evaluation, ...], tuple[Problem, ...]]:
-    """Return the evaluations of a run, and the problems of them.
+    """Return the evaluations of a run from its logged values, and their problems.
 
     `others` are metrics that were logged too, of which no value is wanted.
 
@@ -51,14 +51,14 @@ def evaluations_of(
     Training metrics come only if wanted, with numbers below 0, since they evaluate nothing.
     """
     logged = {item.metric for item in measured} | others
-    wanted, names = _evaluated(logged, log)
+    wanted, names = _evaluation_metrics(logged, log)
     qualities = [item for item in measured if item.metric in names]
     limits.expect_evaluations(len(measured if log.metrics == "all" else qualities))
-    fitting, problems = _in_one_unit(qualities, wanted)
-    rows = list(_numbered(qualities, 0, fitting))
+    fitting, problems = _with_consistent_units(qualities, wanted)
+    rows = list(_evaluation_rows(qualities, 0, fitting))
     if log.metrics == "all":
         training = [item for item in measured if item.metric not in names]
-        rows = [*_numbered(training, None, {}), *rows]
+        rows = [*_evaluation_rows(training, None, {}), *rows]
     if wanted and not names:
         name = next(iter(wanted))
         known = suggestion(name, sorted(logged), "Metrics", most=12)
@@ -71,10 +71,10 @@ def evaluations_of(
     return tuple(rows), tuple(problems)
 
 
-def _in_one_unit(
+def _with_consistent_units(
     measured: Iterable[Measured], wanted: Mapping[str, Metric]
 ) -> tuple[dict[str, Metric], list[Problem]]:
-    """Return the metrics that are wanted, without targets in another unit than the values."""
+    """Return the wanted metrics, without targets in another unit than the values."""
     if not any(metric.target is not None for metric in wanted.values()):
         return dict(wanted), []
     from ttastats_parsers.own_numbers import in_one_unit  # only a target needs it
@@ -90,10 +90,10 @@ def _in_one_unit(
     return fitting, problems
 
 
-def _numbered(
+def _evaluation_rows(
     measured: Sequence[Measured], start: int | None, wanted: Mapping[str, Metric]
 ) -> Iterable[Evaluation]:
-    """Yield rows, numbered upwards from `start`, or so that the last one is -1."""
+    """Yield evaluations numbered upwards from `start`, or so that the last one is -1."""
     metrics = {
         name: wanted.get(name) or Metric(name, higher_is_better(name))
         for name in {item.metric for item in measured}
@@ -124,7 +124,7 @@ def _numbered(
 
 
 def score_of(metric: Metric, logged: float | None, target_source: str) -> dict[str, Any]:
-    """Return a value in base units, and what it must reach, as fields of an evaluation."""
+    """Return a value in base units and its target, as fields of an evaluation."""
     return {
         "metric": metric.name,
         "value": logged / 100 if metric.percent and logged is not None else logged,

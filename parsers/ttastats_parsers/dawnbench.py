@@ -42,22 +42,22 @@ def recognises(head: bytes) -> bool:
         return all(head.find(field, 0, 4096) >= 0 for field in _FIELDS)
     end = head.find(b"\n", 0, 4096)
     header = head[: end if end >= 0 else 4096].removeprefix(b"\xef\xbb\xbf")
-    return b"\t" in header and _columns(header.decode("utf-8", "replace")) is not None
+    return b"\t" in header and _column_positions(header.decode("utf-8", "replace")) is not None
 
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the run of a table, or of an inference entry's JSON."""
     text = log.read().decode("utf-8-sig", "replace")
     if not text.lstrip().startswith("{"):
-        columns = _columns(text)
-        yield _training(text, columns, log) if columns else _NO_HEADER
+        columns = _column_positions(text)
+        yield _training_run(text, columns, log) if columns else _NO_HEADER
     elif log.companion(log.path.with_suffix(".tsv")) is None:
-        yield _without_curve(text, log)
+        yield _inference_run(text, log)
 
 
-def _training(text: str, columns: dict[str, int], log: Log) -> Run:
-    description, problems = _description(log.companion(log.path.with_suffix(".json")))
-    task, task_problems = _task(log.path, columns)
+def _training_run(text: str, columns: dict[str, int], log: Log) -> Run:
+    description, problems = _parse_description(log.companion(log.path.with_suffix(".json")))
+    task, task_problems = _task_of(log.path, columns)
     targets = {t.metric: t for t in benchmarks.targets(_SUITE, task, None)}
     directions = {t.metric: t.higher_is_better for t in targets.values()}
     evaluations: list[Evaluation] = []
@@ -66,7 +66,7 @@ def _training(text: str, columns: dict[str, int], log: Log) -> Run:
     for number, line in enumerate(text.split("\n")[1:], start=2):
         if not line.strip():
             continue
-        row = _row(line, columns)
+        row = _parse_row(line, columns)
         if row is None:
             bad_lines.append(number)
             continue
@@ -93,18 +93,18 @@ def _training(text: str, columns: dict[str, int], log: Log) -> Run:
         text = f"{len(bad_lines)} line(s) are not rows of numbers"
         problems.append(Problem("unreadable_line", text, "warning", bad_lines[0]))
     run = replace(
-        _described(description, log),
+        _with_description(description, log),
         benchmark=task,
         run_seconds=max((e.seconds for e in evaluations if e.seconds is not None), default=None),
-        evaluations=tuple(_counted_from_one(evaluations)),
+        evaluations=tuple(_as_epochs_trained(evaluations)),
         problems=(*problems, *task_problems),
     )
     fields = as_mapping(description.get("ttastats"))
-    return _trained_here(run, fields) if fields else run
+    return _as_trainer_run(run, fields) if fields else run
 
 
-def _trained_here(run: Run, fields: dict[str, Any]) -> Run:
-    """Return a run of `ttastats train` as what it is: its benchmark, entry, target and clock."""
+def _as_trainer_run(run: Run, fields: dict[str, Any]) -> Run:
+    """Return a run of `ttastats train` with its benchmark, entry, target and clock."""
     target, settings = as_float(fields.get("target")), as_mapping(fields.get("settings"))
     evaluations = [
         replace(evaluation, metric="accuracy", target_value=target, target_source="log")
@@ -113,8 +113,8 @@ def _trained_here(run: Run, fields: dict[str, Any]) -> Run:
     return replace(
         run,
         suite=None,
-        benchmark=_text(fields.get("benchmark")),
-        entry=_text(fields.get("entry")),
+        benchmark=_clean_text(fields.get("benchmark")),
+        entry=_clean_text(fields.get("entry")),
         seed=as_int(settings.get("seed")),
         clock="train",
         evaluations=tuple(evaluations),
@@ -123,27 +123,28 @@ def _trained_here(run: Run, fields: dict[str, Any]) -> Run:
     )
 
 
-def _without_curve(text: str, log: Log) -> Run:
-    description, problems = _description(text.encode())
-    task, task_problems = _task(log.path, {word.lower() for word in description})
+def _inference_run(text: str, log: Log) -> Run:
+    """Return the run of an inference entry, which has no curve."""
+    description, problems = _parse_description(text.encode())
+    task, task_problems = _task_of(log.path, {word.lower() for word in description})
     if "latency" in description or "inference" in log.path.parts:
-        run = replace(_described(description, log), benchmark=f"{task}_inference")
+        run = replace(_with_description(description, log), benchmark=f"{task}_inference")
     else:
         lost = Problem("no_curve", f"no {log.path.stem}.tsv beside the description", "warning")
-        run = replace(_described(description, log), benchmark=task)
+        run = replace(_with_description(description, log), benchmark=task)
         task_problems.append(lost)
     return replace(run, problems=(*problems, *task_problems))
 
 
-def _columns(text: str) -> dict[str, int] | None:
-    """Return the positions of the columns by lower-case name, or None for another kind of text."""
+def _column_positions(text: str) -> dict[str, int] | None:
+    """Return the positions of the columns by lower-case name, or None if it is no such table."""
     header = text.split("\n", 1)[0].strip().lower().split("\t")
     names = {word.strip(): position for position, word in enumerate(header)}
     complete = {"epoch", "hours"} <= names.keys() and bool(_METRICS.keys() & names.keys())
     return names if complete else None
 
 
-def _row(
+def _parse_row(
     line: str, columns: dict[str, int]
 ) -> tuple[float, float, list[tuple[str, float, float]]] | None:
     """Return epoch, seconds and (metric, logged value, scale) of one line, or None."""
@@ -151,10 +152,10 @@ def _row(
         return None
     cells = [cell.strip() for cell in line.strip("\r").split("\t")]
     try:
-        epoch = _number(cells[columns["epoch"]])
-        seconds = _number(cells[columns["hours"]]) * 3600.0
+        epoch = _parse_number(cells[columns["epoch"]])
+        seconds = _parse_number(cells[columns["hours"]]) * 3600.0
         scores = [
-            (metric, _number(cells[columns[word]]), scale)
+            (metric, _parse_number(cells[columns[word]]), scale)
             for word, (metric, scale) in _METRICS.items()
             if word in columns
         ]
@@ -163,15 +164,15 @@ def _row(
     return epoch, seconds, scores
 
 
-def _number(cell: str) -> float:
+def _parse_number(cell: str) -> float:
     number = as_float(cell)
     if number is None or abs(number) > _LARGEST:
         raise ValueError(f"not a number: {cell!r:.80}")
     return number
 
 
-def _counted_from_one(evaluations: list[Evaluation]) -> Iterator[Evaluation]:
-    """Turn labels from 0 into epochs trained, unless the first row is an untrained network.
+def _as_epochs_trained(evaluations: list[Evaluation]) -> Iterator[Evaluation]:
+    """Yield evaluations with labels that count from 0 turned into epochs trained.
 
     A network that has not been trained yet is known by a first row at no time, or at far less
     time than one row later takes.
@@ -186,8 +187,8 @@ def _counted_from_one(evaluations: list[Evaluation]) -> Iterator[Evaluation]:
         yield replace(evaluation, epoch=None if evaluation.epoch is None else evaluation.epoch + 1)
 
 
-def _task(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[Problem]]:
-    """Return the task from the folders, else from the metric with a problem that names it."""
+def _task_of(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[Problem]]:
+    """Return the task from the folders, or from the metric with a problem that says so."""
     for folder in reversed(path.parts):
         if folder.lower() in _TASKS:
             return folder.lower(), []
@@ -199,7 +200,7 @@ def _task(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[Prob
     return task, [Problem("task_guessed", text)]
 
 
-def _description(content: bytes | None) -> tuple[dict[str, Any], list[Problem]]:
+def _parse_description(content: bytes | None) -> tuple[dict[str, Any], list[Problem]]:
     if content is None:
         return {}, [Problem("no_description", "no JSON of the same name beside the table")]
     try:
@@ -209,30 +210,30 @@ def _description(content: bytes | None) -> tuple[dict[str, Any], list[Problem]]:
     return (fields if isinstance(fields, dict) else {}), []
 
 
-def _described(fields: dict[str, Any], log: Log) -> Run:
+def _with_description(fields: dict[str, Any], log: Log) -> Run:
     known = {"author", "hardware", "framework", "costPerHour"}
     return Run(
         suite=_SUITE,
         round=log.round,
-        submitter=_text(fields.get("author")),
-        system=_text(fields.get("hardware")),
+        submitter=_clean_text(fields.get("author")),
+        system=_clean_text(fields.get("hardware")),
         entry=log.path.stem,
-        hardware=_text(fields.get("hardware")),
-        framework=_text(fields.get("framework")),
+        hardware=_clean_text(fields.get("hardware")),
+        framework=_clean_text(fields.get("framework")),
         cost_per_hour=as_float(fields.get("costPerHour")),
-        started_at=_date(fields.get("timestamp")),
+        started_at=_parse_date(fields.get("timestamp")),
         clock="wall",
         clock_zero="start of training",
         extra={
-            _text(word) or "": storable(value)
+            _clean_text(word) or "": storable(value)
             for word, value in fields.items()
             if word not in known
         },
     )
 
 
-def _date(value: Any) -> datetime | None:
-    """Read dates such as 2018-4-20."""
+def _parse_date(value: Any) -> datetime | None:
+    """Return the date in a text such as 2018-4-20."""
     try:
         year, month, day = (int(part) for part in str(value).split("-"))
         return datetime.combine(date(year, month, day), time(), UTC)
@@ -240,8 +241,8 @@ def _date(value: Any) -> datetime | None:
         return None
 
 
-def _text(value: Any) -> str | None:
-    """Return a text without spaces around it; lone surrogates, no text, are replaced."""
+def _clean_text(value: Any) -> str | None:
+    """Return a text stripped of spaces, with lone surrogates replaced, or None."""
     if not isinstance(value, str):
         return None
     return value.strip().encode("utf-8", "replace").decode() or None

@@ -48,7 +48,7 @@ def recognises(head: bytes, path: str) -> bool:
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the run."""
     try:
-        arrays = _arrays(log.read())
+        arrays = _load_arrays(log.read())
     except _UNREADABLE as error:
         yield Problem("unreadable_file", f"its arrays cannot be read: {error}", "error")
         return
@@ -60,12 +60,12 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         Measured(metric, as_float(mean), int(step))
         for key, metric in _METRICS.items()
         if key in arrays and (key != "ep_lengths" or log.metrics == "all")
-        for step, mean in zip(steps.tolist(), _means(arrays[key]), strict=False)
+        for step, mean in zip(steps.tolist(), _row_means(arrays[key]), strict=False)
         if as_float(step) is not None
     ]
     evaluations, problems = evaluations_of(measured, log)
     episodes = results.shape[1] if results.ndim > 1 else 1
-    environment, monitored = _monitored(log)
+    environment, monitored = _from_monitors(log)
     yield Run(
         benchmark=environment,
         framework="stable-baselines3",
@@ -75,8 +75,8 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     )
 
 
-def _arrays(content: bytes) -> dict[str, NDArray[np.float64]]:
-    """Return the arrays as numbers; objects, which could run any code, are refused by numpy."""
+def _load_arrays(content: bytes) -> dict[str, NDArray[np.float64]]:
+    """Return the numeric arrays of the file; object arrays are refused, as they could run code."""
     import numpy as np  # only these files need it
 
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -94,8 +94,8 @@ def _arrays(content: bytes) -> dict[str, NDArray[np.float64]]:
     return arrays
 
 
-def _means(values: NDArray[np.float64]) -> list[Any]:
-    """Return the mean of each row: an evaluation's episodes."""
+def _row_means(values: NDArray[np.float64]) -> list[Any]:
+    """Return the mean of each row, the episodes of one evaluation."""
     if not values.size:
         return []
     rows = values if values.ndim == 1 else values.reshape(len(values), -1).mean(axis=1)
@@ -103,8 +103,8 @@ def _means(values: NDArray[np.float64]) -> list[Any]:
     return means
 
 
-def _monitored(log: Log) -> tuple[str | None, dict[str, Any]]:
-    """Return the environment that the monitors beside name, and what they count."""
+def _from_monitors(log: Log) -> tuple[str | None, dict[str, Any]]:
+    """Return the environment in the monitors beside the file, and their settings."""
     names = [file for file in log.listing(log.folder) if file.endswith("monitor.csv")]
     monitors = [sb3_monitor.read(log.companion(log.folder / file) or b"") for file in names]
     if not monitors:

@@ -46,20 +46,20 @@ def recognises(head: bytes, path: str) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the run, unless another file of it holds a longer history."""
-    state, error = _state(log.read())
+    state, error = _parse_state(log.read())
     if state is None:
         yield Problem("unreadable_file", f"not a trainer state: {error}", "error")
         return
-    longer = _longer(log, _history(state))
+    longer = _longer_history(log, _history(state))
     if longer is not None:
-        shown = longer.relative_to(_top(log).parent)
+        shown = longer.relative_to(_run_folder(log).parent)
         yield Problem(PART_OF_A_RUN, f"its history is the start of that in {shown}", "info")
         return
     yield _run(state, log)
 
 
-def _state(content: bytes) -> tuple[dict[str, Any] | None, str]:
-    """Return the fields of a state; NaN, which is no JSON but is written, becomes None."""
+def _parse_state(content: bytes) -> tuple[dict[str, Any] | None, str]:
+    """Return the fields of a trainer state, NaN as None, and what is wrong with it."""
     try:
         fields = json.loads(content.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:
@@ -73,14 +73,14 @@ def _history(state: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [entry for entry in state["log_history"] if isinstance(entry, dict)]
 
 
-def _longer(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | None:
-    """Return another file whose history begins with this one, longest first; None if there is none.
+def _longer_history(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | None:
+    """Return another file whose history begins with this one, the longest first, or None.
 
     Of equal ones the file that stands first tells the run.
     """
     for path in _states_beside(log):
         content = log.companion(path)
-        state, _ = _state(content) if content is not None else (None, "")
+        state, _ = _parse_state(content) if content is not None else (None, "")
         other = _history(state) if state else []
         if other[: len(history)] != history or not history:
             continue
@@ -92,7 +92,7 @@ def _longer(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | None:
 
 def _states_beside(log: Log) -> Iterator[PurePosixPath]:
     """Yield the states of the same training: around a checkpoint, or in the checkpoints below."""
-    top = _top(log)
+    top = _run_folder(log)
     steps: dict[PurePosixPath, float] = {}
     for name_ in log.listing(top):
         if match := CHECKPOINT.fullmatch(name_[:-1]):
@@ -101,14 +101,14 @@ def _states_beside(log: Log) -> Iterator[PurePosixPath]:
     yield from (path for folder in [top, *ordered] if (path := folder / log.name) != log.path)
 
 
-def _top(log: Log) -> PurePosixPath:
-    """Return the folder of the run: that around a checkpoint's."""
+def _run_folder(log: Log) -> PurePosixPath:
+    """Return the folder of the run, above that of a checkpoint."""
     return log.folder.parent if CHECKPOINT.fullmatch(log.folder.name) else log.folder
 
 
 def _run(state: Mapping[str, Any], log: Log) -> Run:
     history = _history(state)
-    evaluations, problems = evaluations_of(_measured(history), log)
+    evaluations, problems = evaluations_of(_logged_values(history), log)
     whole: Mapping[str, Any] = next((e for e in reversed(history) if "train_runtime" in e), {})
     done, planned = as_int(state.get("global_step")), as_int(state.get("max_steps"))
     status: RunStatus = "unknown"
@@ -117,17 +117,17 @@ def _run(state: Mapping[str, Any], log: Log) -> Run:
     elif done is not None and planned is not None:
         status = "truncated"
     return Run(
-        entry=None if _top(log) == log.folder else _top(log).name,
+        entry=None if _run_folder(log) == log.folder else _run_folder(log).name,
         framework="transformers",
         run_status=status,
         evaluations=evaluations,
         problems=problems if evaluations else (*problems, NO_EVALUATION),
-        extra=_extra(state, history, whole),
+        extra=_extra_fields(state, history, whole),
     )
 
 
-def _measured(history: list[dict[str, Any]]) -> list[Measured]:
-    """Return the values of all entries but those that sum up the whole training."""
+def _logged_values(history: list[dict[str, Any]]) -> list[Measured]:
+    """Return the logged values but those that summarise the whole training."""
     measured = []
     for entry in history:
         if "train_runtime" in entry:
@@ -141,10 +141,10 @@ def _measured(history: list[dict[str, Any]]) -> list[Measured]:
     return measured
 
 
-def _extra(
+def _extra_fields(
     state: Mapping[str, Any], history: list[dict[str, Any]], whole: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what has no column; `eval_runtime` is the sum over all evaluations."""
+    """Return the fields without a column; `eval_runtime` is the sum over all evaluations."""
     extra = {key: storable(state[key]) for key in _ABOUT if state.get(key) is not None}
     extra |= {key: storable(whole[key]) for key in _WHOLE if key in whole}
     seconds = [

@@ -90,20 +90,20 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if log.name == _META:
         about = plain_yaml.mapping(log.read())
         if "run_id" in about or "run_uuid" in about:
-            yield from run_of(_stored(log, about), log)
+            yield from run_of(_stored_run(log, about), log)
         return
     folder = run_folder(str(log.path))
     if folder is None:
-        yield from _served(log)
+        yield from _served_run(log)
     elif log.companion(folder / _META) is None:
         yield Problem("no_description", f"no {_META} in {folder.name}: not a run", "warning")
 
 
-def _stored(log: Log, about: dict[str, object]) -> StoredRun:
+def _stored_run(log: Log, about: dict[str, object]) -> StoredRun:
     logged: list[Logged] = []
     bad = 0
     for metric, content in _files(log, "metrics"):
-        values, unread = _values(metric, content)
+        values, unread = _metric_values(metric, content)
         logged += values
         bad += unread
     problems = []
@@ -119,8 +119,8 @@ def _stored(log: Log, about: dict[str, object]) -> StoredRun:
     return StoredRun(about, named, params, tags, logged, problems)
 
 
-def _served(log: Log) -> Iterator[Run | Problem]:
-    """Yield the run that a server told."""
+def _served_run(log: Log) -> Iterator[Run | Problem]:
+    """Yield the run from the answer of a server."""
     try:
         about, *metrics = msgspec.json.Decoder(dict[str, Any]).decode_lines(log.read())
         logged = [
@@ -153,8 +153,8 @@ def _files(log: Log, kind: str) -> Iterator[tuple[str, bytes]]:
                 waiting.append((folder / word[:-1], prefix + word, depth + 1))
 
 
-def _values(metric: str, content: bytes) -> tuple[list[Logged], int]:
-    """Return the values of a metric, and how many of its lines are none.
+def _metric_values(metric: str, content: bytes) -> tuple[list[Logged], int]:
+    """Return the values of a metric, and the number of lines without a valid one.
 
     A line has a time and a value; then the step, and the name and digest of a data set.
     """
@@ -181,7 +181,7 @@ def run_of(stored: StoredRun, log: Log) -> Iterator[Run | Problem]:
     stamps = [item.time_ms for item in stored.logged if item.time_ms is not None]
     last = ended or max(stamps, default=None)
     measured = [
-        Measured(item.metric, item.value, item.step, _seconds(begun, item.time_ms))
+        Measured(item.metric, item.value, item.step, _seconds_since(begun, item.time_ms))
         for item in stored.logged
     ]
     evaluations, remarks = evaluations_of(measured, log)
@@ -201,15 +201,15 @@ def run_of(stored: StoredRun, log: Log) -> Iterator[Run | Problem]:
         clock="wall",
         clock_zero="start of the MLflow run",
         run_status=_STATUS.get(shown(about.get("status")).lower(), "unknown"),
-        run_seconds=_seconds(begun, last),
+        run_seconds=_seconds_since(begun, last),
         evaluations=evaluations,
         problems=(*stored.problems, *remarks, *early, *empty),
         extra={key: storable(value) for key, value in extra.items() if value},
     )
 
 
-def _seconds(begun: float | None, time_ms: float | None) -> float | None:
-    """Return the time since the start; None where it is not known, or lies before the start."""
+def _seconds_since(begun: float | None, time_ms: float | None) -> float | None:
+    """Return the time since the start; None if unknown or before the start."""
     if begun is None or time_ms is None or time_ms < begun:
         return None
     return round((time_ms - begun) / 1e3, 6)

@@ -47,7 +47,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     try:
         connection.deserialize(bytes(content))
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
-        yield from [item for stored in _stored(connection) for item in run_of(stored, log)]
+        yield from [item for stored in _stored_runs(connection) for item in run_of(stored, log)]
     except (sqlite3.Error, ValueError, OverflowError, MemoryError) as error:
         reason = str(error) or "not enough memory"
         if "too big" in reason:
@@ -57,8 +57,8 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         connection.close()
 
 
-def _stored(connection: sqlite3.Connection) -> Iterator[StoredRun]:
-    """Yield what the tables hold of each run. A view may stand for anything, so it is no table."""
+def _stored_runs(connection: sqlite3.Connection) -> Iterator[StoredRun]:
+    """Yield each run in the tables; views are ignored."""
     connection.row_factory = lambda cursor, row: {
         column[0]: value for column, value in zip(cursor.description, row, strict=True)
     }
@@ -69,7 +69,7 @@ def _stored(connection: sqlite3.Connection) -> Iterator[StoredRun]:
     missing = [table for table in _TABLES if table not in present]
     if missing:
         raise ValueError(f"no table {missing[0]}")
-    size = sum(_size(connection, table) for table in _TABLES)
+    size = sum(_table_size(connection, table) for table in _TABLES)
     limits.expect_size(size, limits.whole_file_limit(), "the values in its tables are ")
     names = {
         row["experiment_id"]: row["name"] for row in connection.execute("SELECT * FROM experiments")
@@ -86,12 +86,12 @@ def _stored(connection: sqlite3.Connection) -> Iterator[StoredRun]:
             names.get(run.get("experiment_id")),
             pairs("SELECT key, value FROM params WHERE run_uuid = ?", number),
             pairs("SELECT key, value FROM tags WHERE run_uuid = ?", number),
-            _logged(connection, number),
+            _logged_values(connection, number),
         )
 
 
-def _size(connection: sqlite3.Connection, table: str) -> int:
-    """Return the bytes of all values of a table, which generated columns make out of nothing.
+def _table_size(connection: sqlite3.Connection, table: str) -> int:
+    """Return the total bytes of the values of a table, with generated columns.
 
     One row is held at a time.
     """
@@ -104,8 +104,8 @@ def _size(connection: sqlite3.Connection, table: str) -> int:
     return int(connection.execute(query).fetchone()["size"])
 
 
-def _logged(connection: sqlite3.Connection, run: str) -> list[Logged]:
-    """Return the values of a run; one that was no number is stored as 0 and marked."""
+def _logged_values(connection: sqlite3.Connection, run: str) -> list[Logged]:
+    """Return the values of a run; those stored as 0 and marked were not numbers."""
     query = "SELECT * FROM metrics WHERE run_uuid = ? ORDER BY key, timestamp, step"
     return [
         Logged(

@@ -36,7 +36,7 @@ class Metadata(msgspec.Struct, gc=False):
         return cls(**{word: known.get(word) for word in cls.__struct_fields__})
 
     def labels(self) -> tuple[Any, Any, Any]:
-        """Return what may tell how far training was, the most exact first."""
+        """Return the values that may tell how far training was, the most exact first."""
         return self.samples_count, self.step_num, self.epoch_num
 
 
@@ -172,7 +172,7 @@ class Trace:
         self.torn_start = False
 
     def add(self, *events: Event) -> None:
-        """Take the next events of the file."""
+        """Append the next events of the file."""
         by_key, last_time = self.events, self.last_time
         listed, training = self._listed, self._training
         for event in events:
@@ -196,7 +196,7 @@ class Trace:
         self.last_time = last_time
 
     def skip(self, line: int, content: bytes) -> None:
-        """Take a line that cannot be understood; of very many only some are kept."""
+        """Record a line that cannot be parsed; of very many only the first."""
         self.unreadable_count += 1
         self.torn_start = self.torn_start or b"run_start" in content[:_SHOWN]
         if len(self.unreadable) < _KEPT:

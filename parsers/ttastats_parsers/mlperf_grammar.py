@@ -63,20 +63,20 @@ def runs_of(
     `benchmark` is the name that the line format itself carries, if it does.
     """
     by_key = {
-        key: events if len(events) == 1 else _in_order(events)
+        key: events if len(events) == 1 else _deduplicated(events)
         for key, events in trace.events.items()
     }
     if "run_start" in by_key:
         yield _run(by_key, trace, log, style, benchmark)
-    elif trace.torn_start or _scored(by_key) or "run_stop" in by_key or not by_key:
+    elif trace.torn_start or _evaluation_events(by_key) or "run_stop" in by_key or not by_key:
         text = "has evaluations or an end but no readable run_start: no run"
         yield Problem("no_run_start", text, "error")
     else:
         yield Problem("not_a_run", "has benchmark lines but is not the log of a run", "info")
 
 
-def _in_order(events: list[Event]) -> list[Event]:
-    """Drop events that are logged again word for word, as doubled loggers do; sort by time."""
+def _deduplicated(events: list[Event]) -> list[Event]:
+    """Return the events sorted by time, without those logged twice word for word."""
     try:  # the usual case, and cheap: no two agree in time and value
         all_differ = len({(event.time, event.value) for event in events}) == len(events)
     except TypeError:  # a value that is a mapping
@@ -111,24 +111,26 @@ def _run(
     place = mlperf_layout.place_of(log, style.round)
     if recorded_here:
         place = mlperf_layout.outside_rounds(place)
-    named = token_benchmark or _text(_first_value(by_key, "submission_benchmark"))
+    named = token_benchmark or _text_or_none(_first_value(by_key, "submission_benchmark"))
     suite, round_ = place.suite, place.round
     benchmark, mismatch = mlperf_layout.benchmark_name(named, place)
     problems += [*mismatch, *place.problems]
-    start, stop = _clock(by_key)
-    status, run_seconds = _end(by_key, trace, start, stop, benchmark, round_)
+    start, stop = _start_and_stop(by_key)
+    status, run_seconds = _end_of_run(by_key, trace, start, stop, benchmark, round_)
     problems += _end_problems(by_key, stop, status)
     if recorded_here:
         status = recorded.ended(status, stop)
         problems += recorded.end_problems(status, stop)
-    targets = _targets(by_key, suite, benchmark, round_)
+    targets = _targets_by_metric(by_key, suite, benchmark, round_)
     if not targets:
         problems.append(_no_target(suite, benchmark, round_))
     if recorded_here:
-        evaluations, score_problems = recorded.evaluations_of(_scored(by_key), start, targets)
+        evaluations, score_problems = recorded.evaluations_of(
+            _evaluation_events(by_key), start, targets
+        )
     else:
         evaluations, score_problems = evaluations_of(
-            _scored(by_key),
+            _evaluation_events(by_key),
             trace.ready,
             start,
             benchmarks.benchmarks_by_name(suite).get(benchmark or ""),
@@ -149,9 +151,10 @@ def _run(
         suite=suite or None,
         round=round_,
         benchmark=benchmark,
-        division=place.described.division or _text(_first_value(by_key, "submission_division")),
-        submitter=place.submitter or _text(_first_value(by_key, "submission_org")),
-        system=place.system or _text(_first_value(by_key, "submission_platform")),
+        division=place.described.division
+        or _text_or_none(_first_value(by_key, "submission_division")),
+        submitter=place.submitter or _text_or_none(_first_value(by_key, "submission_org")),
+        system=place.system or _text_or_none(_first_value(by_key, "submission_platform")),
         entry=place.entry,
         hardware=place.described.hardware,
         accelerators=place.described.accelerators,
@@ -168,12 +171,12 @@ def _run(
         scaling_factor=place.scaling_factor,
         evaluations=(*training, *evaluations),
         problems=tuple(problems),
-        extra=_extra(by_key, joules),
+        extra=_extra_fields(by_key, joules),
     )
-    return _with_counted_nodes(run, by_key) if style.counts_cache_clears else run
+    return _with_participating_nodes(run, by_key) if style.counts_cache_clears else run
 
 
-def _clock(by_key: dict[str, list[Event]]) -> tuple[Event, Event | None]:
+def _start_and_stop(by_key: dict[str, list[Event]]) -> tuple[Event, Event | None]:
     """Return the earliest run_start, and the first run_stop of the file that is not before it."""
     starts = by_key["run_start"]
     start = next((event for event in starts if event.time is not None), starts[0])
@@ -182,7 +185,7 @@ def _clock(by_key: dict[str, list[Event]]) -> tuple[Event, Event | None]:
     return start, min(stops, key=_line, default=None)
 
 
-def _end(
+def _end_of_run(
     by_key: dict[str, list[Event]],
     trace: Trace,
     start: Event,
@@ -200,10 +203,10 @@ def _end(
         return "unknown", None
     if stop is None or stop.time is None:
         return "truncated", round(max(trace.last_time - start.time, 0.0), 6)
-    return _status(stop), round(stop.time - start.time, 6)
+    return _stop_status(stop), round(stop.time - start.time, 6)
 
 
-def _status(stop: Event) -> RunStatus:
+def _stop_status(stop: Event) -> RunStatus:
     """Return the first word of `run_stop` that says how the run ended."""
     value, metadata = stop.value, stop.metadata
     inner = as_mapping(value)
@@ -215,14 +218,14 @@ def _status(stop: Event) -> RunStatus:
     return "unknown"
 
 
-def _scored(by_key: dict[str, list[Event]]) -> Sequence[Event]:
-    """Return the evaluations; benchmarks of MLPerf HPC that measure an error name them so."""
+def _evaluation_events(by_key: dict[str, list[Event]]) -> Sequence[Event]:
+    """Return the evaluation events; some benchmarks of MLPerf HPC have a name of their own."""
     return by_key.get("eval_accuracy", ()) or by_key.get("eval_error", ())
 
 
 def _trained_samples(by_key: dict[str, list[Event]]) -> int | None:
-    """Return `train_samples` where it says what was trained: logged at the start, it is a plan."""
-    scores = _scored(by_key)
+    """Return `train_samples` if it was logged at the end; at the start it is only a plan."""
+    scores = _evaluation_events(by_key)
     last = (scores[-1].time or 0.0) if scores else 0.0
     for event in by_key.get("train_samples", ()):
         if scores and event.time is not None and event.time >= last:
@@ -244,14 +247,14 @@ def _end_problems(
         yield Problem("no_status", "run_stop has no status", "info", stop.line)
 
 
-def _targets(
+def _targets_by_metric(
     by_key: dict[str, list[Event]], suite: str, benchmark: str | None, round_: str | None
 ) -> dict[str, quality.Target]:
-    """Return the targets by metric: the rules', and the log's own where it names one."""
+    """Return the targets by metric: the rules', or the log's own if it has one."""
     known = benchmarks.targets(suite, benchmark or "", round_)
     logged = [e for e in by_key.get("eval_target", ()) if as_float(e.value) is not None]
     if len(known) > 1 or not logged:
-        return _rules(known)
+        return _rule_targets(known)
     metric, higher = logged[0].metadata.metric, logged[0].metadata.higher_is_better
     if metric is None:
         metric = known[0].metric if known else "eval_accuracy"
@@ -262,7 +265,7 @@ def _targets(
 
 
 @cache
-def _rules(known: Sequence[quality.Target]) -> dict[str, quality.Target]:
+def _rule_targets(known: Sequence[quality.Target]) -> dict[str, quality.Target]:
     return {
         target.metric: replace(target, source="rules")
         for target in known
@@ -277,8 +280,8 @@ def _no_target(suite: str, benchmark: str | None, round_: str | None) -> Problem
     return Problem("no_target", f"no quality target is known for {benchmark}: the status decides")
 
 
-def _with_counted_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:
-    """Lower the nodes of a run to those that took part, which cleared their caches.
+def _with_participating_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:
+    """Return a run with only the nodes that took part, as they cleared their caches.
 
     v0.5 describes the whole cluster. A machine may clear its caches more than once, so the count
     only lowers the described number.
@@ -290,7 +293,7 @@ def _with_counted_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:
     return msgspec.structs.replace(run, nodes=nodes, accelerators=total)
 
 
-def _extra(by_key: dict[str, list[Event]], joules: float | None) -> dict[str, Any]:
+def _extra_fields(by_key: dict[str, list[Event]], joules: float | None) -> dict[str, Any]:
     extra = {
         key: storable(events[0].value)
         for key, events in by_key.items()
@@ -304,7 +307,7 @@ def _extra(by_key: dict[str, list[Event]], joules: float | None) -> dict[str, An
         extra["init_seconds"] = round(ready[-1].time - begun[0].time, 6)
     if joules is not None:
         extra["energy_joules"] = joules
-    if RECORDER in by_key and (clocks := recorded.clocks_of(_scored(by_key))):
+    if RECORDER in by_key and (clocks := recorded.clocks_of(_evaluation_events(by_key))):
         extra["clocks"] = clocks
     return extra
 
@@ -315,6 +318,6 @@ def _first_value(by_key: dict[str, list[Event]], key: str) -> Any:
     return min(events, key=_line).value if events else None
 
 
-def _text(value: Any) -> str | None:
+def _text_or_none(value: Any) -> str | None:
     text = value.strip() if isinstance(value, str) else ""
     return None if not text or "PLACEHOLDER" in text else text

@@ -59,19 +59,19 @@ class LogPlace:
 
 
 def place_of(log: Log, round_: str | None) -> LogPlace:
-    """Return what the path of a log says.
+    """Return what the path of a log says: round, submitter, system and benchmark.
 
     Folders count as an official results tree only where something else agrees: a round among
     them, or a system description in its place. A person's own `results/` folder is not one.
     """
-    return _place(log.folder, round_, log.round, log.companion)
+    return _folder_place(log.folder, round_, log.round, log.companion)
 
 
 @lru_cache(maxsize=256)
-def _place(
+def _folder_place(
     folder: PurePosixPath, round_: str | None, user_round: str | None, companion: Companion
 ) -> LogPlace:
-    """Return the place of every log in a folder: they share it."""
+    """Return what the path says of all logs in a folder."""
     folders = folder.parts
     results = max((i for i, name in enumerate(folders) if name == "results"), default=None)
     above = enumerate(folders[:results])
@@ -107,7 +107,7 @@ def _place(
         return place
     first = results - 1 if round_at is None else round_at + 1
     owner = folders[min(first, results - 1) : results]
-    described, system_problems = _described(system, description, companion)
+    described, system_problems = _read_system(system, description, companion)
     return replace(
         place,
         submitter=owner[0] if owner else None,
@@ -120,12 +120,12 @@ def _place(
 
 
 def outside_rounds(place: LogPlace) -> LogPlace:
-    """Return the place of somebody's own run: no round and none of its rules hold for it."""
+    """Return the place of a user's own run, without round and rules."""
     return replace(place, suite="", round=None)
 
 
 def benchmark_name(logged: str | None, place: LogPlace) -> tuple[str | None, list[Problem]]:
-    """Return the canonical name of the benchmark; what the log says wins over its folder."""
+    """Return the canonical name of the benchmark; the log takes precedence over its folder."""
 
     def canonical(name: str | None) -> str | None:
         return benchmarks.canonical_name(place.suite, name, place.round) if name else None
@@ -144,10 +144,10 @@ def benchmark_name(logged: str | None, place: LogPlace) -> tuple[str | None, lis
 _LARGEST = 1024 * 1024
 
 
-def _described(
+def _read_system(
     system: str, file: PurePosixPath | None, companion: Companion
 ) -> tuple[System, tuple[Problem, ...]]:
-    """Return the description of a system, with a problem where its file cannot be used."""
+    """Return the description of a system, with a problem if its file cannot be used."""
     if file is None:
         return System(), (Problem("no_system_file", f"no description of system {system}", "info"),)
     content = companion(file) or b""
@@ -168,7 +168,7 @@ def _round_name(folder: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _mapping_of(content: bytes) -> dict[str, Any] | None:
-    """Return a JSON object; a comma before the closing brace, a common slip, is forgiven."""
+    """Return a JSON object, also with a comma before the closing brace, or None."""
     text = content.decode("utf-8-sig", "replace")
     attempts: tuple[Callable[[], Any], ...] = (
         lambda: msgspec.json.decode(content),
@@ -186,7 +186,7 @@ _SYSTEM_LINE = re.compile(r"^(\w+): (\{.*\})\s*$", re.MULTILINE)
 
 
 def _logged_mapping_of(content: bytes) -> dict[str, Any] | None:
-    """Read `key: {"value": ..}` lines, of which v0.6 has system files, as an `entry.json`.
+    """Return the object in `key: {"value": ..}` lines, as v0.6 has them, or None.
 
     The value of `entry` is the text of a Python mapping, and its `nodes` are once more.
     """

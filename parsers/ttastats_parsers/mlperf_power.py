@@ -54,12 +54,12 @@ _time = itemgetter(0)
 
 
 def folder_of(log: Log) -> PurePosixPath:
-    """Return where the power logs of a result lie."""
+    """Return the folder of the power logs of a result."""
     return log.folder / "power" / log.name.partition(".")[0]
 
 
 def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Problem, ...]]:
-    """Return the joules of all nodes and switches from start to stop, in seconds since 1970.
+    """Return the joules of all nodes and switches between two times in seconds since 1970.
 
     None with a problem where the logs of a part do not cover the run: a sum without it is no sum.
     """
@@ -73,7 +73,7 @@ def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Pro
         return None, ()
     total = 0.0
     for name in names:
-        joules = _of_part(log.companion(folder / name) or b"", start, stop)
+        joules = _part_energy(log.companion(folder / name) or b"", start, stop)
         if joules is None:
             text = f"power/{folder.name}/{name} does not cover the run: its energy is unknown"
             return None, (Problem("no_energy", text, "warning"),)
@@ -81,11 +81,11 @@ def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Pro
     return round(total, 3), ()
 
 
-def _of_part(content: bytes, start: float, stop: float) -> float | None:
+def _part_energy(content: bytes, start: float, stop: float) -> float | None:
     """Return the joules of a node or a switch."""
     readings: list[Reading] = []
     constants: dict[str, float] = {}
-    for event in _events(content):
+    for event in _power_events(content):
         if event.value is None:
             continue
         if event.key == "power_reading":
@@ -102,7 +102,7 @@ def _of_part(content: bytes, start: float, stop: float) -> float | None:
     return None if joules is None else efficiency * joules
 
 
-def _events(content: bytes) -> Sequence[_Event]:
+def _power_events(content: bytes) -> Sequence[_Event]:
     payloads, lines, _ = payloads_in(content, 1, with_init=False, left_out=_LEFT_OUT)
     events = decoded_at_once(_decode_lines, payloads, len(lines))
     if events is None:
@@ -115,7 +115,7 @@ def _events(content: bytes) -> Sequence[_Event]:
 
 
 def integral(readings: Sequence[Reading], start: float, stop: float) -> float | None:
-    """Return the joules between two moments, by trapezoids; None where readings cover too little.
+    """Return the joules between two times by the trapezoidal rule; None if not covered.
 
     Between a moment and the nearest reading beyond it power changes evenly; before the first
     reading and after the last it is taken to be theirs.
@@ -129,15 +129,15 @@ def integral(readings: Sequence[Reading], start: float, stop: float) -> float | 
     inside = ordered[
         bisect_right(ordered, start, key=_time) : bisect_left(ordered, stop, key=_time)
     ]
-    points = [(start, _at(ordered, start)), *inside, (stop, _at(ordered, stop))]
+    points = [(start, _power_at(ordered, start)), *inside, (stop, _power_at(ordered, stop))]
     return sum(
         (later - earlier) * (watts + watts_then) / 2
         for (earlier, watts), (later, watts_then) in pairwise(points)
     )
 
 
-def _at(ordered: Sequence[Reading], moment: float) -> float:
-    """Return the power at a moment."""
+def _power_at(ordered: Sequence[Reading], moment: float) -> float:
+    """Return the interpolated power at a time."""
     after = bisect_left(ordered, moment, key=_time)
     if after in {0, len(ordered)}:
         return ordered[max(0, after - 1)][1]

@@ -50,7 +50,7 @@ def evaluations_of(
     global_batch_size: int | None,
     trained: int | None,
 ) -> tuple[tuple[Evaluation, ...], list[Problem]]:
-    """Return the evaluations of a run in the order of time, and what had to be resolved.
+    """Return the evaluations of a run in the order of time, and the problems found.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def evaluations_of(
         The samples the whole run trained, where the log says it at the end.
     """
     scores = list(_all_scores(events, benchmark, targets))
-    scored = _without_rank_copies(scores)
+    scored = _without_copies(scores)
     is_fraction = style.fractional_bleu and all((score.number or 0.0) <= 1.0 for score in scored)
     scale = 100.0 if is_fraction else 1.0
     measures = _measures(scored, benchmark, targets, {"bleu": scale})
@@ -70,7 +70,7 @@ def evaluations_of(
     steps = _labels_are_steps(scored, start, benchmark)
     zero = start.time
     evaluations = []
-    for index, score in zip(_checkpoints(scored), scored, strict=True):
+    for index, score in zip(_checkpoint_numbers(scored), scored, strict=True):
         measure = measures[score.metric]
         epoch, step, samples = _progress(score, benchmark, shift, steps, global_batch_size)
         evaluations.append(
@@ -81,7 +81,7 @@ def evaluations_of(
                 logged_value=score.number,
                 logged_unit=measure.logged_unit,
                 seconds=since(score.event.time, zero),
-                weights_seconds=since(_ready(score, ready), zero),
+                weights_seconds=since(_ready_time(score, ready), zero),
                 higher_is_better=measure.higher_is_better,
                 epoch=epoch,
                 step=step,
@@ -95,7 +95,7 @@ def evaluations_of(
     none_has_samples = all(evaluation.samples is None for evaluation in evaluations)
     if trained is not None and counts_samples and evaluations and none_has_samples:
         evaluations[-1] = replace(evaluations[-1], samples=trained)
-    return tuple(evaluations), list(_dropped(scores, scored))
+    return tuple(evaluations), list(_copy_problems(scores, scored))
 
 
 class _Measure(msgspec.Struct, frozen=True, gc=False):
@@ -136,28 +136,32 @@ def _all_scores(
     only_metric = _only_metric(benchmark, targets)
     for event in events:
         if type(event.value) is float and event.metadata.metric is None:  # nearly all are so
-            yield _Score(event, only_metric, as_float(event.value), _label(event))
+            yield _Score(event, only_metric, as_float(event.value), _epoch_label(event))
         else:
             yield from _scores(event, benchmark, only_metric)
 
 
 def _scores(event: Event, benchmark: Benchmark | None, only_metric: str) -> list[_Score]:
     """Return the metrics of one event: a number, text, a pair, or a mapping of names to numbers."""
-    value, label = event.value, _label(event)
+    value, label = event.value, _epoch_label(event)
     if isinstance(value, dict):
         inner = value.get("accuracy", value)
         named = inner if isinstance(inner, dict) else {_DEFAULT_METRIC: inner}
-        return [_Score(event, _metric(k, benchmark), as_float(v), label) for k, v in named.items()]
+        return [
+            _Score(event, _metric_name(k, benchmark), as_float(v), label) for k, v in named.items()
+        ]
     if isinstance(value, list) and len(value) == 2:  # one system logs [box, mask] from epoch 0
         pair = zip(("BBOX", "SEGM"), value, strict=True)
-        return [_Score(event, _metric(k, benchmark), as_float(v), label, True) for k, v in pair]
+        return [
+            _Score(event, _metric_name(k, benchmark), as_float(v), label, True) for k, v in pair
+        ]
     number = as_float(value[0] if isinstance(value, list) and value else value)
     named_metric = event.metadata.metric
-    metric = _metric(named_metric, benchmark) if isinstance(named_metric, str) else only_metric
+    metric = _metric_name(named_metric, benchmark) if isinstance(named_metric, str) else only_metric
     return [_Score(event, metric, number, label)]
 
 
-def _metric(label: str, benchmark: Benchmark | None) -> str:
+def _metric_name(label: str, benchmark: Benchmark | None) -> str:
     known = metrics(benchmark.suite, benchmark.name) if benchmark else {}
     name = _METRIC_NAMES.get(label.upper(), label.lower())
     return name if name in known or name != _DEFAULT_METRIC else _only_metric(benchmark, {})
@@ -170,14 +174,14 @@ def _only_metric(benchmark: Benchmark | None, targets: Mapping[str, Target]) -> 
     return next(iter(known)) if len(known) == 1 else _DEFAULT_METRIC
 
 
-def _label(event: Event) -> float | None:
+def _epoch_label(event: Event) -> float | None:
     for value in event.metadata.labels():
         if value is not None and (label := as_float(value)) is not None:
             return label
     return None
 
 
-def _without_rank_copies(scores: Iterable[_Score]) -> list[_Score]:
+def _without_copies(scores: Iterable[_Score]) -> list[_Score]:
     last: dict[tuple[str, float | None, float | None], float] = {}
     unique = []
     for score in scores:
@@ -189,7 +193,7 @@ def _without_rank_copies(scores: Iterable[_Score]) -> list[_Score]:
     return unique
 
 
-def _dropped(scores: Sequence[_Score], unique: Sequence[_Score]) -> Iterable[Problem]:
+def _copy_problems(scores: Sequence[_Score], unique: Sequence[_Score]) -> Iterable[Problem]:
     if len(unique) < len(scores):
         text = f"{len(scores) - len(unique)} evaluation(s) repeated by other ranks: one kept"
         yield Problem("rank_copies", text, "info")
@@ -201,7 +205,7 @@ def _dropped(scores: Sequence[_Score], unique: Sequence[_Score]) -> Iterable[Pro
 
 
 def _label_shift(scores: Sequence[_Score], style: Style) -> float:
-    """Return what turns an evaluation's label into epochs trained.
+    """Return the number to add to an evaluation's label to get epochs trained.
 
     v0.5 labels an evaluation with the epoch just trained, counted from 0, and in some systems from
     -1. Later formats log epochs trained.
@@ -213,8 +217,8 @@ def _label_shift(scores: Sequence[_Score], style: Style) -> float:
     return 1.0 if any(score.from_zero for score in scores) else 0.0
 
 
-def _checkpoints(scores: Sequence[_Score]) -> list[int]:
-    """Number the checkpoints: metrics of one checkpoint share its label, not its time."""
+def _checkpoint_numbers(scores: Sequence[_Score]) -> list[int]:
+    """Return the checkpoint of each score: metrics of one checkpoint share its label."""
     numbers: dict[tuple[float, int | None], int] = {}
     seen: dict[tuple[str, float], int] = {}
     indices = []
@@ -228,7 +232,7 @@ def _checkpoints(scores: Sequence[_Score]) -> list[int]:
 
 
 def _labels_are_steps(scores: Sequence[_Score], start: Event, benchmark: Benchmark | None) -> bool:
-    """Return whether a benchmark that counts samples labels its evaluations with training steps.
+    """Return whether a benchmark that counts samples has training steps as labels.
 
     Most systems label them all alike, and some number them, which tells nothing.
     """
@@ -268,7 +272,7 @@ def _progress(
     return epoch, step, samples
 
 
-def _ready(score: _Score, ready: Ready) -> float | None:
+def _ready_time(score: _Score, ready: Ready) -> float | None:
     """Return when the evaluated weights existed, by the best evidence that is not later.
 
     Where every evaluation bears the same label, the latest stretch before it is its own.
@@ -284,7 +288,7 @@ def _ready(score: _Score, ready: Ready) -> float | None:
 
 
 def training_of(by_key: Mapping[str, Sequence[Event]], start: Event) -> list[Evaluation]:
-    """Return training metrics in the order of time, with numbers below 0: they evaluate nothing.
+    """Return training metrics in the order of time, numbered below 0.
 
     The key `step` of `tracked_stats` is left out: it counts samples, steps or epochs.
     """

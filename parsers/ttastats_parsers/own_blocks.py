@@ -34,7 +34,7 @@ _decode_lines = msgspec.json.Decoder().decode_lines
 
 
 def rows_of(log: Log) -> Rows:
-    """Return the rows of a table that count, or raise an UnfitError."""
+    """Return the relevant rows of a long table, or raise an UnfitError."""
     blocks = log.blocks()
     first, second = next(blocks, b""), next(blocks, None)
     block = log.block or Block("")
@@ -42,24 +42,24 @@ def rows_of(log: Log) -> Rows:
         rest = chain([first, second], blocks)
         head = first.removeprefix(b"\xef\xbb\xbf").lstrip()
         if head.startswith(b"{"):
-            rows = _of_json_lines(rest, log, head, block)
+            rows = _read_json_lines(rest, log, head, block)
         elif head.startswith((b"PAR1", b"[")):
             rows = None
         else:
-            rows = _of_cells(rest, block)
+            rows = _read_cells(rest, block)
         if rows is not None and not _has_lone_row(rows, block):
             return rows
     return own_cells.rows_of(log.read())
 
 
 def _has_lone_row(rows: Rows, block: Block) -> bool:
-    """Return whether a run is one row, of which all columns are told."""
+    """Return whether each run is a single row."""
     keys = rows.frame.select(texts(rows.frame[name]).alias(name) for name in block.run)
     return rows.frame.height < 2 if not keys.width else not keys.is_duplicated().all()
 
 
-def _is_apart(block: Block, chosen: ChosenColumns) -> bool:
-    """Return whether each row can be read apart from those before."""
+def _is_row_independent(block: Block, chosen: ChosenColumns) -> bool:
+    """Return whether each row can be read without those before."""
     counts = (getattr(chosen, name) for name in COUNTS)
     clock = chosen.clock
     return not (
@@ -76,18 +76,18 @@ def _is_apart(block: Block, chosen: ChosenColumns) -> bool:
     )
 
 
-def _numbers_in(chosen: ChosenColumns) -> dict[str, str]:
-    """Return what is known by a number: the columns of counts and metrics."""
+def _number_columns(chosen: ChosenColumns) -> dict[str, str]:
+    """Return the columns that must be numbers: counts and metrics."""
     counts = {name: getattr(chosen, name) for name in COUNTS}
     named = {name: count.column for name, count in counts.items() if count is not None}
     return named | {f"m{number}": metric.name for number, metric in enumerate(chosen.metrics)}
 
 
-def _counting(cells: pl.DataFrame, block: Block, chosen: ChosenColumns) -> pl.Series:
-    """Return the places of the rows of a block that count."""
+def _relevant_rows(cells: pl.DataFrame, block: Block, chosen: ChosenColumns) -> pl.Series:
+    """Return the indices of the rows of a block that are relevant."""
     is_telling = pl.repeat(value=False, n=cells.height, eager=True)
     telling: dict[str, pl.Series] = {}
-    for name, column in _numbers_in(chosen).items():
+    for name, column in _number_columns(chosen).items():
         values = numbers(cells[column])
         if name in COUNTS:
             telling[name] = values
@@ -134,8 +134,8 @@ class _Held:
 # ------------------------------------------------------------------------------------ cells
 
 
-def _of_cells(blocks: Iterator[bytes], block: Block) -> Rows | None:
-    """Return the rows that count of a table with a header, None where it is to be read whole."""
+def _read_cells(blocks: Iterator[bytes], block: Block) -> Rows | None:
+    """Return the relevant rows of a table with a header; None if it must be read whole."""
     first = next(blocks)
     lines = first.decode("utf-8-sig", "replace").replace("\r\n", "\n").split("\n")
     at, header, delimiter = own_cells.header(lines)
@@ -146,8 +146,12 @@ def _of_cells(blocks: Iterator[bytes], block: Block) -> Rows | None:
         return None
     problems: list[Problem] = []
     names = own_cells.unique(header, problems)
-    chosen = _choice(block, names)
-    if chosen is None or not _is_apart(block, chosen) or own_cells.runs_in_columns(names, block):
+    chosen = _chosen_columns(block, names)
+    if (
+        chosen is None
+        or not _is_row_independent(block, chosen)
+        or own_cells.runs_in_columns(names, block)
+    ):
         return None
     read = _Cells(header, names, delimiter, block, chosen)
     line, held = at + 1, _Held(len(chosen.metrics))
@@ -158,20 +162,20 @@ def _of_cells(blocks: Iterator[bytes], block: Block) -> Rows | None:
         if rows is None:
             return None
         line += data.count(b"\n")
-        part = rows[_counting(rows, block, chosen)]
+        part = rows[_relevant_rows(rows, block, chosen)]
         held.add(part)
         parts.append(part)
     lines_in_all = line if data.endswith(b"\n") else line + 1
     problems += own_cells.wrong_width(pl.concat(read.unfit), len(names), lines_in_all)
     problems += own_cells.repeated_header(read.again)
-    frame = _together(parts)
+    frame = _concatenate(parts)
     return Rows(
         frame.drop(LINE), frame[LINE].rename("line"), problems=problems, columns=tuple(names)
     )
 
 
-def _together(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return rows as one frame; a column with texts in some of them is one of texts in all."""
+def _concatenate(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return rows as one table; a column with text in any part is one of text in all."""
     written = {name for part in parts for name, kind in part.schema.items() if kind == pl.String()}
     return pl.concat(part.cast(dict.fromkeys(written, pl.String())) for part in parts)
 
@@ -191,7 +195,7 @@ class _Cells:
         self.delimiter = delimiter
         self.unfit: list[pl.DataFrame] = [own_cells.NONE_UNFIT]
         self.again: list[int] = []
-        plain = dict.fromkeys(_numbers_in(chosen).values(), pl.Float64())
+        plain = dict.fromkeys(_number_columns(chosen).values(), pl.Float64())
         if chosen.clock is not None and chosen.clock.format is None:
             plain[chosen.clock.column] = pl.Float64()
         elif chosen.clock is not None:
@@ -202,7 +206,7 @@ class _Cells:
             for name in names
         }
         clock = [] if chosen.clock is None else [chosen.clock.column]
-        wanted = {*_numbers_in(chosen).values(), *texts_in, *clock}
+        wanted = {*_number_columns(chosen).values(), *texts_in, *clock}
         self.wanted = [name for name in names if name in wanted]
         comma = delimiter.encode()
         self._others = bytes(byte for byte in range(256) if byte not in comma + b'\n"')
@@ -210,7 +214,7 @@ class _Cells:
         self._again = comma.join(name.encode() for name in header)
 
     def rows_in(self, data: bytes, before: int) -> pl.DataFrame | None:
-        """Return the rows of a block behind some lines, None where quotes hold more than cells."""
+        """Return the rows of a block; None if quotes contain separators."""
         if _QUOTED in data:
             bare = own_cells.without_quotes(data, self.delimiter)
             if bare is None:
@@ -258,8 +262,8 @@ class _Cells:
 # ------------------------------------------------------------------------------------ JSON lines
 
 
-def _of_json_lines(blocks: Iterator[bytes], log: Log, head: bytes, block: Block) -> Rows | None:
-    """Return the rows that count of lines of JSON, None where they are to be read whole.
+def _read_json_lines(blocks: Iterator[bytes], log: Log, head: bytes, block: Block) -> Rows | None:
+    """Return the relevant rows of JSON lines; None if they must be read whole.
 
     Which columns are meant is known when all lines were seen: where a later one brings another, all
     are read again.
@@ -270,15 +274,15 @@ def _of_json_lines(blocks: Iterator[bytes], log: Log, head: bytes, block: Block)
     names: dict[str, None] = {}
     for again in (False, True):
         objects = _Objects(block, names)
-        for data in _pieces(log.blocks() if again else blocks):
+        for data in _smaller_blocks(log.blocks() if again else blocks):
             objects.read(data)
         if not objects.is_stale:
             return objects.rows()
     return None
 
 
-def _pieces(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield blocks of lines in smaller ones."""
+def _smaller_blocks(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield blocks of lines cut into smaller ones."""
     for block in blocks:
         start = 0
         while start < len(block):
@@ -294,7 +298,7 @@ class _Objects:
         self.is_stale = False
         self._block = block
         self._names = names
-        self._chosen = _choice(block, names)
+        self._chosen = _chosen_columns(block, names)
         self._wanted: dict[str, str] = {}
         self._plain: set[str] = set()
         self._record = None if self._chosen is None else self._record_of(self._chosen)
@@ -306,19 +310,19 @@ class _Objects:
         self._texts: set[str] = set()
 
     def read(self, data: bytes) -> None:
-        """Hold what counts of some lines."""
+        """Store the relevant rows of some lines."""
         before = self._line
         self._line += data.count(b"\n")
         if self._record is not None and (cells := self._at_once(data, self._record)) is not None:
             self._hold(cells, range(before + 1, before + cells.height + 1))
             return
-        objects, lines, bad = _objects(data, before)
+        objects, lines, bad = _parse_objects(data, before)
         self._bad += bad
         shapes = dict.fromkeys(map(tuple, objects))
         names = dict.fromkeys(name for shape in shapes for name in shape)
         if names.keys() - self._names.keys() or self._record is None:
             self._names.update(names)
-            chosen = _choice(self._block, self._names)
+            chosen = _chosen_columns(self._block, self._names)
             self.is_stale |= before > 0 and chosen != self._chosen
             self._chosen = chosen
             self._record = None if chosen is None else self._record_of(chosen)
@@ -336,7 +340,7 @@ class _Objects:
         clock = chosen.clock
         stamp = [clock.column] if clock is not None and clock.format is not None else []
         texts_in = {*names_in(self._block, self._names), *stamp}
-        plain = {*_numbers_in(chosen).values(), *([clock.column] if clock is not None else [])}
+        plain = {*_number_columns(chosen).values(), *([clock.column] if clock is not None else [])}
         self._plain = plain - texts_in
         kinds: dict[str, Any] = {
             name: str | None if name in texts_in else float | None if name in plain else Any
@@ -387,7 +391,7 @@ class _Objects:
         if self._chosen is None:
             return
         self._texts.update(name for name, kind in cells.schema.items() if kind == pl.String())
-        places = _counting(cells, self._block, self._chosen)
+        places = _relevant_rows(cells, self._block, self._chosen)
         counting = cells[places]
         self._held.add(counting)
         self._lines += [lines[place] for place in places.to_list()]
@@ -401,7 +405,7 @@ class _Objects:
         """Return the rows, None where they are to be read whole."""
         columns = list(self._names)
         chosen = self._chosen
-        if chosen is None or not _is_apart(self._block, chosen):
+        if chosen is None or not _is_row_independent(self._block, chosen):
             return None
         if own_cells.runs_in_columns(columns, self._block):
             return None
@@ -417,15 +421,15 @@ class _Objects:
         return Rows(pl.DataFrame(cells), lines, problems=problems, columns=tuple(columns))
 
 
-def _choice(block: Block, names: Iterable[str]) -> ChosenColumns | None:
+def _chosen_columns(block: Block, names: Iterable[str]) -> ChosenColumns | None:
     try:
         return choose(block, list(names))
     except UnfitError:
         return None
 
 
-def _objects(data: bytes, before: int) -> tuple[list[dict[str, Any]], list[int], list[int]]:
-    """Return the cells of the objects in some lines, the line of each, and lines that are none."""
+def _parse_objects(data: bytes, before: int) -> tuple[list[dict[str, Any]], list[int], list[int]]:
+    """Return the objects of some lines, the line of each, and the lines without one."""
     count = data.count(b"\n") + (not data.endswith(b"\n"))
     try:
         objects = _decode_lines(data)

@@ -71,7 +71,7 @@ def _parquet(data: bytes) -> Rows:
 
 
 def header(lines: Sequence[str]) -> tuple[int, list[str], str]:
-    """Return where the header is, its names and the delimiter; lines before that start with #."""
+    """Return the line of the header, its names and the delimiter; comments are skipped."""
     at = next(
         (at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), None
     )
@@ -132,7 +132,7 @@ def _cells(text: str, delimiter: str) -> list[str]:
 
 
 def _lines_of_row(lines: Sequence[str], at: int) -> int:
-    """Return how many lines a row takes; one whose quote is never closed takes only its own."""
+    """Return how many lines a row takes; an unclosed quote takes only its own line."""
     quotes = 0
     for taken, line in enumerate(lines[at : at + _MOST_LINES], start=1):
         quotes += line.count('"')
@@ -144,7 +144,7 @@ def _lines_of_row(lines: Sequence[str], at: int) -> int:
 def in_columns(
     header: Sequence[str], names: Sequence[str], rows: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[int]]:
-    """Return columns by name with their `line`, rows of another width, lines with the header."""
+    """Return columns by name with their `line`, rows of other widths, and repeated headers."""
     width = len(names)
     cells = pl.col("cells").list
     rows = rows.with_columns(line=pl.col("line").cast(pl.Int64()), width=cells.len())
@@ -165,7 +165,7 @@ def repeated_header(lines: Sequence[int]) -> list[Problem]:
 
 
 def unique(header: Sequence[str], problems: list[Problem]) -> list[str]:
-    """Return names that differ: a second column of a name is called `name (2)`."""
+    """Return distinct names: a second column of a name is called `name (2)`."""
     names: list[str] = []
     for number, given in enumerate(header, start=1):
         name = base = given or f"column {number}"
@@ -194,7 +194,7 @@ def wrong_width(rows: pl.DataFrame, width: int, lines: int) -> list[Problem]:
 
 
 def without_quotes(data: bytes, delimiter: str) -> bytes | None:
-    """Return lines without the quotes around their cells, None where these do more than that."""
+    """Return lines without the quotes around cells; None if quotes contain separators."""
     apart = re.escape(delimiter.encode())
     quoted = rb'(?<![^\n%s])"[^"\r\n%s]*+"(?![^\r\n%s])' % (apart, apart, apart)
     if 2 * len(re.findall(quoted, data)) != data.count(b'"'):
@@ -215,14 +215,14 @@ def _json(text: str) -> Rows:
                 "unreadable_file", "invalid JSON: neither one value nor one value per line"
             )
         return _json_lines(text)
-    records = list(_table_in(value))
+    records = list(_rows_in_value(value))
     if not records:
         raise UnfitError("no_table", "JSON without a table: no list of objects, no columns")
-    return _of_records(records, [None] * len(records), [])
+    return _records_to_columns(records, [None] * len(records), [])
 
 
 def json_value(text: str) -> Any:
-    """Return a JSON value, also one with NaN and Infinity in it, or None."""
+    """Return a JSON value, also one with NaN and Infinity, or None."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -237,7 +237,7 @@ def _json_lines(text: str) -> Rows:
     records, numbers, bad = json_objects(text, 0)
     if not records:
         raise UnfitError("no_table", "no line is a JSON object")
-    return _of_records(records, numbers, bad_lines(bad))
+    return _records_to_columns(records, numbers, bad_lines(bad))
 
 
 def json_objects(text: str, before: int) -> tuple[list[dict[str, Any]], list[int], list[int]]:
@@ -273,14 +273,14 @@ def _holds_table(value: Mapping[str, Any]) -> bool:
     return any(isinstance(member, list | dict) for member in value.values())
 
 
-def _table_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of a list of objects, of an object of columns, or of one that holds a list."""
+def _rows_in_value(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of a list of objects, of an object of columns, or one that holds a list."""
     if isinstance(value, list):
         yield from (row for row in value if isinstance(row, dict))
         return
     if not isinstance(value, dict):
         return
-    columns = _columns_in(value)
+    columns = _rows_of_columns(value)
     if columns:
         yield from columns
         return
@@ -292,7 +292,7 @@ def _table_in(value: Any) -> Iterator[Mapping[str, Any]]:
     yield from max(lists, key=len, default=[value] if not _holds_table(value) else [])
 
 
-def _columns_in(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _rows_of_columns(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the rows of an object whose members are columns: lists, or objects by index.
 
     The index, as pandas writes it, becomes the column `index`. The values of a column may stand
@@ -317,10 +317,10 @@ def _column(value: Any) -> dict[str, Any] | None:
     return None
 
 
-def _of_records(
+def _records_to_columns(
     records: Sequence[Mapping[str, Any]], lines: Sequence[int | None], problems: list[Problem]
 ) -> Rows:
-    """Return columns of objects; those inside objects are called `outer.inner`."""
+    """Return objects as columns; nested keys are joined as `outer.inner`."""
     flat = [flattened(record) for record in records]
     names = dict.fromkeys(name for record in flat for name in record)
     columns = {name: series(name, [record.get(name) for record in flat]) for name in names}
@@ -328,7 +328,7 @@ def _of_records(
 
 
 def flattened(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the cells of an object; those of objects inside are called `outer.inner`."""
+    """Return the cells of an object; nested keys are joined as `outer.inner`."""
     cells: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict) and len(prefix) < 200:
@@ -394,7 +394,7 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
     made = {"run", *(metric for metrics in by_run.values() for metric in metrics)}
     shared = [name for name in names if _BETWEEN not in name and name not in made]
     frame = rows.frame.with_columns(rows.lines.alias(LINE))
-    axis = _axis(shared[0]) if shared else None
+    axis = _panel_axis(shared[0]) if shared else None
     if axis is not None and axis not in shared:
         frame = frame.with_columns(pl.col(shared[0]).alias(axis))
         shared.append(axis)
@@ -423,7 +423,7 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
     return Rows(whole.drop(LINE), whole[LINE].rename("line"), problems=problems)
 
 
-def _axis(name: str) -> str | None:
-    """Return what the axis of a panel counts, where its name says so: a user chooses any column."""
+def _panel_axis(name: str) -> str | None:
+    """Return the unit of a panel's axis if its name says so."""
     words = set(re.findall("[a-z]+", name.lower()))
     return "epoch" if words & EPOCH_WORDS else "Step" if words & STEP_WORDS else None

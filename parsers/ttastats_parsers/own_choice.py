@@ -37,7 +37,7 @@ class ChosenColumns(msgspec.Struct):
 
 
 def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
-    """Return the columns that a block means in a file that has some.
+    """Return which columns of a file a block refers to, guessing what it leaves open.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
     for key, known in names.COUNTS.items():
         listed: Sequence[CountColumn] | None = getattr(block, key)
         if listed is not None:
-            counts[key] = _first(listed, columns, key, block)
+            counts[key] = _first_listed(listed, columns, key, block)
             continue
         column = names.first_known(known, columns)
         counts[key] = None if column is None else CountColumn(column)
@@ -60,17 +60,19 @@ def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
     if guessed:
         problems.append(Problem("guessed_column", f"read as {'; '.join(guessed)}", "info"))
     for column in block.run:
-        _expect(column, columns, "run")
+        _expect_column(column, columns, "run")
     others = (each for each in block.seconds or () if each.column in columns and each != clock)
     return ChosenColumns(metrics, clock, tuple(others), **counts, problems=problems)
 
 
-def _expect(column: str, columns: Sequence[str], key: str) -> None:
+def _expect_column(column: str, columns: Sequence[str], key: str) -> None:
     if column not in columns:
-        raise UnfitError("no_column", f"{key}: no column {column!r}. {_nearest(column, columns)}")
+        raise UnfitError(
+            "no_column", f"{key}: no column {column!r}. {_nearest_column(column, columns)}"
+        )
 
 
-def _nearest(name: str, columns: Sequence[str]) -> str:
+def _nearest_column(name: str, columns: Sequence[str]) -> str:
     return suggestion(name, columns, "Columns", most=12)
 
 
@@ -82,7 +84,7 @@ def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> t
             problems += [_training_metric(metric.name) for metric in metrics[:1]]
         if not metrics:
             name = block.metrics[0].name
-            raise UnfitError("no_metric", f"no column {name!r}. {_nearest(name, columns)}")
+            raise UnfitError("no_metric", f"no column {name!r}. {_nearest_column(name, columns)}")
     else:
         metrics = tuple(
             Metric(name, higher_is_better(name), guessed=True)
@@ -90,7 +92,8 @@ def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> t
         )
         if not metrics:
             raise UnfitError(
-                "no_metric", f"no column looks like a metric; set one. {_nearest('', columns)}"
+                "no_metric",
+                f"no column looks like a metric; set one. {_nearest_column('', columns)}",
             )
         listed = ", ".join(metric.name for metric in metrics)
         problems.append(Problem("guessed_metric", f"read as metrics: {listed}", "info"))
@@ -104,7 +107,7 @@ def _training_metric(name: str) -> Problem:
 
 
 def directions(metrics: Sequence[Metric]) -> list[Problem]:
-    """Return which directions are guessed, and where one is not known."""
+    """Return a problem for each metric whose direction is guessed or unknown."""
     problems = []
     for better, word in ((True, "higher"), (False, "lower")):
         guessed = [m.name for m in metrics if m.guessed and m.higher_is_better is better]
@@ -120,7 +123,7 @@ def directions(metrics: Sequence[Metric]) -> list[Problem]:
 
 def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> TimeColumn | None:
     if block.seconds is not None:
-        return _first(block.seconds, columns, "seconds", block)
+        return _first_listed(block.seconds, columns, "seconds", block)
     clocks = names.guess_clocks(columns)
     if len(clocks) > 1:
         listed = " and ".join(name for name, _ in clocks)
@@ -135,13 +138,13 @@ def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> Tim
     return TimeColumn(name, seconds)
 
 
-def _first(
+def _first_listed(
     listed: Sequence[_Column], columns: Sequence[str], key: str, block: Block
 ) -> _Column | None:
-    """Return the first that the file has; it must have one unless the block says otherwise."""
+    """Return the first listed column that the file has; an error if it must have one."""
     for each in listed:
         if each.column in columns:
             return each
     if listed and key not in block.may_lack:
-        _expect(listed[0].column, columns, key)
+        _expect_column(listed[0].column, columns, key)
     return None

@@ -22,16 +22,16 @@ _AT = "\0at"
 
 
 def rows_of(log: Log, block: Block) -> Rows:
-    """Return the lines that match, as rows with a column for each group; none is an UnfitError."""
+    """Return matching lines as rows with a column for each group; an UnfitError if none match."""
     if not block.line:
         raise UnfitError("no_line", "no regular expression for the lines: give --line")
     frames = []
     line = 1
     for data in log.blocks():
-        frames.append(_matched(_lines(data, line), block))
+        frames.append(_match_lines(_split_lines(data, line), block))
         line += data.count(b"\n")
     frame = pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
-    frame = _joined(frame) if block.joined else frame
+    frame = _join_lines(frame) if block.joined else frame
     if frame.is_empty():
         patterns = " or ".join(repr(pattern) for pattern in block.line)
         raise UnfitError("no_line", f"no line matches {patterns}")
@@ -42,8 +42,8 @@ def rows_of(log: Log, block: Block) -> Rows:
     return Rows(named.select(known), lines, begins, carried=True)
 
 
-def _joined(frame: pl.DataFrame) -> pl.DataFrame:
-    """Join lines into rows: one that tells anew what its row has told begins the next."""
+def _join_lines(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return lines joined into rows: a repeated group begins the next row."""
     rows: list[dict[str, Any]] = []
     for row in frame.iter_rows(named=True):
         told = {
@@ -59,8 +59,8 @@ def _joined(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=frame.schema)
 
 
-def _lines(data: bytes, first: int) -> pl.DataFrame:
-    r"""Return lines of some bytes with their numbers; what a lone `\r` parts is matched apart."""
+def _split_lines(data: bytes, first: int) -> pl.DataFrame:
+    r"""Return the lines of some bytes with numbers; parts between lone `\r` are separate."""
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
     lines = pl.DataFrame({"text": pl.Series(text.split("\n"), dtype=pl.String())}).with_row_index(
         _LINE, offset=first
@@ -75,8 +75,8 @@ def _lines(data: bytes, first: int) -> pl.DataFrame:
     return lines.with_columns(column.str.replace(_RANK, ""))
 
 
-def _matched(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
-    """Return a row for each line in which an expression matches, or a run begins."""
+def _match_lines(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
+    """Return a row for each line that an expression matches, or that begins a run."""
     parts = []
     for pattern in block.line:
         hits = lines.filter(pl.col("text").str.contains(pattern))

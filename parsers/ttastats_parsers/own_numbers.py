@@ -18,7 +18,7 @@ _LARGEST = 2.0**62
 
 
 def texts(cells: pl.Series) -> pl.Series:
-    """Return cells as texts without blanks around them, null where they say nothing."""
+    """Return cells as stripped texts, null if empty."""
     if cells.dtype.is_nested():
         return pl.Series(cells.name, [None] * len(cells), pl.String())
     stripped = cells.cast(pl.String(), strict=False).str.strip_chars()
@@ -33,7 +33,7 @@ def numbers(cells: pl.Series) -> pl.Series:
 
 
 def whole(number: float | None) -> int | None:
-    """Return a count as a whole number that a table can hold, or None."""
+    """Return a count as an integer that a table can hold, or None."""
     return int(number) if number is not None and abs(number) < _LARGEST else None
 
 
@@ -96,7 +96,7 @@ def _unit_slip(metric: Metric, values: Sequence[float]) -> str | None:
 
 
 def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
-    """Return the seconds that a column of a clock tells; those of stamps count from 1970.
+    """Return the seconds in a column of a clock; time stamps count from 1970.
 
     A duration may be written `1:02:03`, or `02:03` for minutes and seconds.
     """
@@ -104,7 +104,7 @@ def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
         seconds = numbers(cells).cast(pl.Float64) * clock.seconds
         seconds = pl.select(pl.when(seconds.is_finite()).then(seconds)).to_series()
         if clock.format is None and not cells.dtype.is_numeric():
-            seconds = seconds.fill_null(_of_duration(texts(cells)))
+            seconds = seconds.fill_null(_parse_duration(texts(cells)))
         return seconds
     return _seconds_since_1970(texts(cells), clock.format)
 
@@ -112,21 +112,21 @@ def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
 _DURATION = r"^(?:(?P<d>\d+) days?, )?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d\d(?:\.\d+)?)$"
 
 
-def _of_duration(written: pl.Series) -> pl.Series:
+def _parse_duration(written: pl.Series) -> pl.Series:
     parts = written.str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
     days, hours = (parts[name].fill_null(0.0) for name in "dh")
     return days * 86_400.0 + hours * 3600.0 + parts["m"] * 60.0 + parts["s"]
 
 
 def is_dated(clock: TimeColumn | None) -> bool:
-    """Return whether a clock tells the date, so that the start of a run is known."""
+    """Return whether a clock has dates, so that the start of a run is known."""
     if clock is None or clock.format is None:
         return False
     return clock.format == "unix" or any(part in clock.format for part in ("%Y", "%y", "%F", "%s"))
 
 
 def tells_day(form: str | None) -> bool:
-    """Return whether stamps of a form go on at midnight; a clock without stamps does."""
+    """Return whether the format of a clock includes the day; true without stamps."""
     return form is None or any(
         part in form for part in ("%d", "%j", "%s", "%F", "unix", "%e", "%c")
     )

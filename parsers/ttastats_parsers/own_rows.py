@@ -41,22 +41,22 @@ class Rows:
 
 def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
     """Return the frame of numbers, in the order of the file; problems go to those of `chosen`."""
-    frame = _numbers_in(rows, chosen)
-    frame = frame.with_columns(run=_runs(rows, frame, block))
-    frame = _timed(frame, chosen.clock, carried=rows.carried)
-    frame = _counted(frame, chosen, carried=rows.carried)
-    frame = _failed(rows, frame, block)
-    _compare_clocks(frame, chosen)
+    frame = _numeric_columns(rows, chosen)
+    frame = frame.with_columns(run=_run_numbers(rows, frame, block))
+    frame = _with_seconds(frame, chosen.clock, carried=rows.carried)
+    frame = _with_counts(frame, chosen, carried=rows.carried)
+    frame = _mark_failed(rows, frame, block)
+    _check_clocks(frame, chosen)
     if block.resume:
-        frame = _resumed(frame, block.resume, chosen.problems)
+        frame = _join_sessions(frame, block.resume, chosen.problems)
     _expect_forward(frame, block, chosen)
     if not rows.carried:
         _expect_one_run(frame, chosen)
     return frame
 
 
-def _numbers_in(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
-    """Return columns that are meant as numbers; `of_one` counts iterations of a clock's time."""
+def _numeric_columns(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
+    """Return the numeric columns; `of_one` is the column with the time of one iteration."""
     cells = rows.frame
     counts = ((name, getattr(chosen, name)) for name in COUNTS)
     names = {name: count.column for name, count in counts if count is not None}
@@ -90,20 +90,20 @@ def _is_plain(clock: TimeColumn) -> bool:
     return clock.format is None and clock.per is None and not clock.summed
 
 
-def _runs(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.Series:
-    """Number the runs from 0 in the order in which they begin."""
+def _run_numbers(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.Series:
+    """Return the run number of each row, from 0 in the order in which runs begin."""
     named = pl.Series("run", [0] * frame.height, pl.Int64())
     if block.run:
         keys = rows.frame.select(texts(rows.frame[name]).alias(name) for name in block.run)
         keys = keys.select(pl.all().forward_fill()) if rows.carried else keys
-        named = _numbers_of(keys)
+        named = _number_keys(keys)
     if block.new_run == "row":
         return frame["row"].cast(pl.Int64()).alias("run")
     if block.new_run is None:
         return named
     begins: pl.Expr | pl.Series = pl.lit(False)
     if block.new_run in BACK:
-        begins = _back(_column_of(block.new_run, frame))
+        begins = _goes_back(_restart_column(block.new_run, frame))
     elif rows.begins is not None:
         begins = rows.begins
     both = (
@@ -111,11 +111,11 @@ def _runs(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.Series:
         .with_columns(begins=begins)
         .select("run", begun=pl.col("begins").cast(pl.Int64()).cum_sum().over("run"))
     )
-    return _numbers_of(both)
+    return _number_keys(both)
 
 
-def _column_of(back: str, frame: pl.DataFrame) -> str:
-    """Return the column that goes back: time, or the first count of progress there is."""
+def _restart_column(back: str, frame: pl.DataFrame) -> str:
+    """Return the column that shows restarts: time, or the first count of progress."""
     progress = next((count for count in COUNTS if count in frame.columns), None)
     name = "seconds" if back == "time back" else progress
     if name is None or name not in frame.columns:
@@ -124,21 +124,21 @@ def _column_of(back: str, frame: pl.DataFrame) -> str:
     return name
 
 
-def _back(name: str) -> pl.Expr:
-    """Return for each row of a run whether a number is less than the last before."""
+def _goes_back(name: str) -> pl.Expr:
+    """Return whether a number is less than the last before, for each row of a run."""
     before = pl.col(name).forward_fill().shift(1).over("run")
     return (pl.col(name) < before).fill_null(value=False)
 
 
-def _numbers_of(keys: pl.DataFrame) -> pl.Series:
-    """Number the different rows of some keys in the order in which they come first."""
+def _number_keys(keys: pl.DataFrame) -> pl.Series:
+    """Return numbers for the distinct rows of some keys, in order of appearance."""
     known = keys.unique(maintain_order=True).with_row_index("number")
     joined = keys.join(known, on=keys.columns, how="left", nulls_equal=True, maintain_order="left")
     return joined["number"].cast(pl.Int64()).alias("run")
 
 
-def _timed(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> pl.DataFrame:
-    """Let seconds count from the start of each run; `first_stamp` is the date of that, if known."""
+def _with_seconds(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> pl.DataFrame:
+    """Return the rows with seconds since the start of each run, and its date if known."""
     none = pl.lit(None, pl.Float64())
     frame = frame.with_columns(first_stamp=none)
     if clock is None:
@@ -153,7 +153,7 @@ def _timed(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> p
     elif clock.format is not None:
         first = seconds.drop_nulls().first().over("run")
         if not tells_day(clock.format):
-            midnights = _back("seconds").cast(pl.Int64()).cum_sum().over("run")
+            midnights = _goes_back("seconds").cast(pl.Int64()).cum_sum().over("run")
             seconds = seconds + midnights * 86_400.0
         frame = frame.with_columns(first_stamp=first).with_columns(
             seconds=seconds - pl.col("first_stamp")
@@ -163,7 +163,7 @@ def _timed(frame: pl.DataFrame, clock: TimeColumn | None, *, carried: bool) -> p
     return frame
 
 
-def _compare_clocks(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
+def _check_clocks(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
     """Name time stamps by which a run lasts longer or shorter than by the clock of its log."""
     if "stamped" not in frame.columns or chosen.clock is None:
         return
@@ -211,8 +211,8 @@ def _sum_of_iterations() -> pl.Expr:
     return pl.when(both).then((pl.col("seconds") * passed).cum_sum().over("run"))
 
 
-def _counted(frame: pl.DataFrame, chosen: ChosenColumns, *, carried: bool) -> pl.DataFrame:
-    """Let counts be sums where each row tells its own part, add what is to be, and carry them."""
+def _with_counts(frame: pl.DataFrame, chosen: ChosenColumns, *, carried: bool) -> pl.DataFrame:
+    """Return the rows with counts summed up where each row has only its own part."""
     counts = []
     for name in COUNTS:
         count: CountColumn | None = getattr(chosen, name)
@@ -228,8 +228,8 @@ def _counted(frame: pl.DataFrame, chosen: ChosenColumns, *, carried: bool) -> pl
     return frame.with_columns(counts)
 
 
-def _failed(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.DataFrame:
-    """Mark the rows of runs that failed, whose metrics say nothing."""
+def _mark_failed(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.DataFrame:
+    """Return the rows with those of failed runs marked."""
     condition = block.failed
     if condition is None or condition.column not in rows.frame.columns:
         return frame.with_columns(failed=pl.lit(False))
@@ -240,8 +240,8 @@ def _failed(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.DataFrame:
     )
 
 
-def _resumed(frame: pl.DataFrame, resume: str, problems: list[Problem]) -> pl.DataFrame:
-    """Add up the time of the sessions of a run, and leave out what was trained again.
+def _join_sessions(frame: pl.DataFrame, resume: str, problems: list[Problem]) -> pl.DataFrame:
+    """Return the rows with the time of resumed sessions added up, without repeated training.
 
     Where a run is resumed from a checkpoint, what had been trained and evaluated since is not part
     of the model any more: the later rows count, with the time of all.
@@ -249,8 +249,8 @@ def _resumed(frame: pl.DataFrame, resume: str, problems: list[Problem]) -> pl.Da
     unknown = [name for name in ("seconds", *COUNTS) if frame[name].is_null().all()]
     if resume == "time back" and "seconds" in unknown:  # a preset for logs with and without a time
         return frame
-    back = _column_of(resume, frame.drop(unknown))
-    marked = frame.with_columns(resumes=_back(back), time_back=_back("seconds"))
+    back = _restart_column(resume, frame.drop(unknown))
+    marked = frame.with_columns(resumes=_goes_back(back), time_back=_goes_back("seconds"))
     before = pl.col("seconds").forward_fill().shift(1).over("run")
     lost = pl.when(pl.col("resumes") & pl.col("time_back")).then(before).otherwise(0.0)
     marked = marked.with_columns(
@@ -260,7 +260,7 @@ def _resumed(frame: pl.DataFrame, resume: str, problems: list[Problem]) -> pl.Da
     number = int(marked["resumes"].sum())
     if not number:
         return frame
-    last = _without_repeated(marked)
+    last = _drop_repeated(marked)
     left_out = marked.height - last.height
     text = f"resumed {number} time{'s' if number > 1 else ''}: the seconds are added up"
     text += f"; {left_out:,} repeated rows are ignored" if left_out else ""
@@ -268,8 +268,8 @@ def _resumed(frame: pl.DataFrame, resume: str, problems: list[Problem]) -> pl.Da
     return last.select(frame.columns)
 
 
-def _without_repeated(frame: pl.DataFrame) -> pl.DataFrame:
-    """Leave out rows of a session that a later one of the run has trained again."""
+def _drop_repeated(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows without those that a later session of the run trained again."""
     name = _known_count(frame)
     if name is None:
         return frame
@@ -288,27 +288,27 @@ def _known_count(frame: pl.DataFrame) -> str | None:
 
 
 def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) -> None:
-    """Refuse evaluations whose step or time goes back: there are three things it may mean."""
+    """Raise an error if step or time goes back between evaluations."""
     metrics = [f"m{number}" for number in range(len(chosen.metrics))]
     evaluated = frame.filter(pl.any_horizontal(pl.col(metrics).is_not_null()))
     name = _known_count(evaluated)
     if name is not None:
-        back = evaluated.select("line", name, back=_back(name), run="run").filter("back")
+        back = evaluated.select("line", name, back=_goes_back(name), run="run").filter("back")
         if back.height and block.new_epoch:
             text = f"{name} restarts {back.height} times in a run: it is counted per epoch"
             chosen.problems.append(Problem("new_epoch", text, "info"))
         elif back.height:
             column = getattr(chosen, name).column
-            raise _went_back("step", column, back.row(0)[0], back.height)
+            raise _went_back_error("step", column, back.row(0)[0], back.height)
     slack = _STAMPS_APART if chosen.clock and chosen.clock.format else 0.0
     before = pl.col("seconds").forward_fill().shift(1).over("run")
     late = evaluated.filter(pl.col("seconds") < before - slack)
     if late.height and chosen.clock:
-        raise _went_back("time", chosen.clock.column, late["line"][0], late.height)
+        raise _went_back_error("time", chosen.clock.column, late["line"][0], late.height)
 
 
 def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
-    """Refuse a table in which most steps stand several times, as where seeds lie row by row."""
+    """Raise an error if most steps occur several times, as when seeds are mixed."""
     name = _known_count(frame)
     if name not in {"step", "samples"}:
         return
@@ -328,7 +328,7 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
             raise UnfitError("repeated_steps", text, repeats["line"][0])
 
 
-def _went_back(what: str, column: str, line: int | None, number: int) -> UnfitError:
+def _went_back_error(what: str, column: str, line: int | None, number: int) -> UnfitError:
     times_ = f"{number:,} times, first here" if number > 1 else "here"
     of_an_epoch = {
         "step": 'a new epoch of one run: new_epoch = "step back" (--new-epoch "step back")',

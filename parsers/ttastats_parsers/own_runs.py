@@ -58,7 +58,7 @@ def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
 
 
 def _is_preamble(part: pl.DataFrame, rows: Rows, block: Block) -> bool:
-    """Return whether these rows stand before the first line that begins a run, or names one."""
+    """Return whether rows stand before the first line of a run."""
     if not rows.carried or part["run"][0] != 0:
         return False
     if rows.begins is not None and block.new_run not in {None, "row", *BACK}:
@@ -69,7 +69,7 @@ def _is_preamble(part: pl.DataFrame, rows: Rows, block: Block) -> bool:
 def _run(
     part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block, chosen: ChosenColumns
 ) -> Iterator[Run | Problem]:
-    named = _names(part, cells_of, log, block)
+    named = _run_names(part, cells_of, log, block)
     benchmark = named.get("benchmark")
     of_benchmark = [
         (number, metric)
@@ -102,10 +102,10 @@ def _run(
         run_seconds=seconds if isinstance(seconds, float) else None,
         started_at=started,
         evaluations=(
-            *(_training(part, cells_of.rows, chosen, block) if log.metrics == "all" else ()),
+            *(_training_values(part, cells_of.rows, chosen, block) if log.metrics == "all" else ()),
             *_evaluations(part, metrics, block),
         ),
-        extra=_extra(named, part, cells_of, block, chosen),
+        extra=_extra_fields(named, part, cells_of, block, chosen),
     )
 
 
@@ -143,10 +143,10 @@ _PLACE = ("line", "seconds", "epoch", "step", "samples")
 _UNKNOWN = (None, None, None)
 
 
-def _training(
+def _training_values(
     part: pl.DataFrame, rows: Rows, chosen: ChosenColumns, block: Block
 ) -> Iterator[Evaluation]:
-    """Yield the numbers of a run's rows that are neither metrics, nor time, nor progress.
+    """Yield the other numbers of a run's rows as training metrics.
 
     They evaluate nothing, so their numbers are below 0, and the last row is -1.
     """
@@ -190,14 +190,14 @@ def _training(
 
 
 def names_in(block: Block, columns: Iterable[str]) -> list[str]:
-    """Return the columns of which a run takes its name and fields."""
+    """Return the columns that a run takes its name and fields from."""
     meant = {*block.run, *block.fields.values()}
     meant.update(name for text in block.fields.values() for name in patterns.PLACE.findall(text))
     return [name for name in columns if name in meant]
 
 
-def _names(part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block) -> dict[str, str]:
-    """Return the name of a run: from its path, its identifying columns, or its block."""
+def _run_names(part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block) -> dict[str, str]:
+    """Return the names of a run: from its path, its identifying columns, or its block."""
     cells = {name: cells_of.last(name, part) for name in names_in(block, cells_of.columns)}
     named = dict(log.named)
     named |= {name: value for name in block.run if (value := cells.get(name)) is not None}
@@ -221,14 +221,14 @@ class _Cells:
         return next((cells[row] for row in reversed(part["row"].to_list()) if cells[row]), None)
 
 
-def _extra(
+def _extra_fields(
     named: Mapping[str, str],
     part: pl.DataFrame,
     cells_of: _Cells,
     block: Block,
     chosen: ChosenColumns,
 ) -> dict[str, Any]:
-    """Return what has no column: names from the path, and all cells of a run that is one row."""
+    """Return the fields without a column, and all cells of a run that is one row."""
     extra: dict[str, Any] = {name: value for name, value in named.items() if name not in FIELDS}
     if part.height == 1 and not cells_of.rows.carried:
         metrics = {metric.name for metric in chosen.metrics}

@@ -51,7 +51,7 @@ def decode(payload: bytes) -> Any:
 
 
 def shown(value: Any) -> str:
-    """Return a value as text to compare; one nested too deeply for that is like no other."""
+    """Return a value as text for comparisons; one nested too deeply equals no other."""
     try:
         return value if isinstance(value, str) else repr(value)
     except (ValueError, RecursionError):
@@ -126,7 +126,7 @@ def as_float(value: Any) -> float | None:
 
 
 def since(time: float | None, zero: float | None) -> float | None:
-    """Return difference to the microsecond, which is what stamps tell; the rest is noise of floats.
+    """Return a difference of times rounded to the microsecond, or None.
 
     It is what `round` gives, at a fifth of its price.
     """
@@ -134,7 +134,7 @@ def since(time: float | None, zero: float | None) -> float | None:
 
 
 def date_of(seconds: float | None) -> datetime | None:
-    """Return the moment that many seconds after 1970, None where no calendar has it."""
+    """Return the date and time of seconds since 1970, None if out of range."""
     try:
         return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):

@@ -30,23 +30,25 @@ def mapping(content: bytes) -> dict[str, Any]:
         for line in content.decode("utf-8-sig", "replace").splitlines()
         if line.strip() and not line.lstrip().startswith(("#", "---"))
     ]
-    value, _ = _value(lines, 0, 0)
+    value, _ = _parse_value(lines, 0, 0)
     return value if isinstance(value, dict) else {}
 
 
-def _value(lines: list[_Line], place: int, depth: int) -> tuple[Any, int]:
-    """Return what begins at a line, and the line behind it."""
+def _parse_value(lines: list[_Line], place: int, depth: int) -> tuple[Any, int]:
+    """Return the value that begins at a line, and the line behind it."""
     if place >= len(lines) or depth > _DEEPEST:
         return None, len(lines)
     indent, text = lines[place]
     if text == "-" or text.startswith("- "):
-        return _list(lines, place, indent, depth)
+        return _parse_list(lines, place, indent, depth)
     if _KEY.match(text):
-        return _mapping(lines, place, indent, depth)
-    return _folded(lines, place, indent)
+        return _parse_mapping(lines, place, indent, depth)
+    return _parse_folded(lines, place, indent)
 
 
-def _mapping(lines: list[_Line], place: int, indent: int, depth: int) -> tuple[dict[str, Any], int]:
+def _parse_mapping(
+    lines: list[_Line], place: int, indent: int, depth: int
+) -> tuple[dict[str, Any], int]:
     fields: dict[str, Any] = {}
     while place < len(lines) and lines[place].indent >= indent:
         text = lines[place].text
@@ -58,23 +60,25 @@ def _mapping(lines: list[_Line], place: int, indent: int, depth: int) -> tuple[d
         rest = text[match.end() :].strip()
         place += 1
         if rest and rest[0] not in "|>":
-            fields[key] = _scalar(rest)
-        elif place < len(lines) and _belongs(lines[place], indent, rest):
+            fields[key] = _parse_scalar(rest)
+        elif place < len(lines) and _is_value_line(lines[place], indent, rest):
             fields[key], place = (
-                _folded(lines, place, indent + 1) if rest else _value(lines, place, depth + 1)
+                _parse_folded(lines, place, indent + 1)
+                if rest
+                else _parse_value(lines, place, depth + 1)
             )
         else:
             fields[key] = None
     return fields, place
 
 
-def _belongs(line: _Line, indent: int, rest: str) -> bool:
-    """Return whether a line is the value of a key; a list may stand as far left as its key."""
+def _is_value_line(line: _Line, indent: int, rest: str) -> bool:
+    """Return whether a line is the value of a key; a list may be as far left as its key."""
     is_item = not rest and (line.text == "-" or line.text.startswith("- "))
     return line.indent > indent or (is_item and line.indent == indent)
 
 
-def _list(lines: list[_Line], place: int, indent: int, depth: int) -> tuple[list[Any], int]:
+def _parse_list(lines: list[_Line], place: int, indent: int, depth: int) -> tuple[list[Any], int]:
     items: list[Any] = []
     while place < len(lines) and lines[place].indent == indent and lines[place].text[0] == "-":
         text = lines[place].text[1:].strip()
@@ -82,22 +86,22 @@ def _list(lines: list[_Line], place: int, indent: int, depth: int) -> tuple[list
             # The item goes on below, as far right as its first key.
             inner = indent + len(lines[place].text) - len(text)
             lines[place] = _Line(inner, text)
-            value, place = _value(lines, place + (not text), depth + 1)
+            value, place = _parse_value(lines, place + (not text), depth + 1)
             items.append(value)
         else:
-            items.append(_scalar(text))
+            items.append(_parse_scalar(text))
             place += 1
     return items, max(place, 1)
 
 
-def _folded(lines: list[_Line], place: int, indent: int) -> tuple[str, int]:
+def _parse_folded(lines: list[_Line], place: int, indent: int) -> tuple[str, int]:
     first = place
     while place < len(lines) and lines[place].indent >= indent:
         place += 1
     return " ".join(line.text for line in lines[first:place]), max(place, first + 1)
 
 
-def _scalar(text: str) -> Any:
+def _parse_scalar(text: str) -> Any:
     """Return the value of a scalar: a word, a number, JSON, or text."""
     if text in _WORDS:
         return _WORDS[text]

@@ -19,7 +19,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 def fields(message: bytes) -> Iterable[tuple[int, int | bytes]]:
-    """Return number and value of each field: an integer, or bytes of whatever they mean."""
+    """Return number and value of each field of a message: an integer or bytes."""
     plain = None if _compiled is None else _compiled(message)
     return fields_in_python(message) if plain is None else plain
 
@@ -47,7 +47,7 @@ def fields_in_python(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def varint(message: bytes, place: int) -> tuple[int, int]:
-    """Return a whole number that begins at a place, and the place behind it."""
+    """Return the variable-length integer at a position, and the position behind it."""
     value = shift = 0
     while True:
         if place >= len(message) or shift > 63:
@@ -69,7 +69,7 @@ def signed(value: int | bytes) -> int:
 
 
 def block(value: int | bytes, size: int | None = None) -> bytes:
-    """Return the bytes of a field, of which there may have to be so many."""
+    """Return the bytes of a field, which must have a given size if one is given."""
     if not isinstance(value, bytes) or (size is not None and len(value) != size):
         raise ValueError("no bytes of that length")
     return value

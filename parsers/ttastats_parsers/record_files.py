@@ -57,23 +57,23 @@ def tf_records(content: bytes) -> Records:
     checksum is CRC-32C, masked; a loop over bytes would take longer than all the rest, so it is
     taken of all records at once, byte after byte. (`zlib.crc32` has another polynomial.)
     """
-    places, data, sums, torn = _cut(content)
+    places, data, sums, torn = _split_records(content)
     heads = [content[place : place + 8] for place in places]
-    wrong = _differing(heads, [_HEADER.unpack_from(content, place)[1] for place in places])
+    wrong = _bad_checksums(heads, [_HEADER.unpack_from(content, place)[1] for place in places])
     damaged = []
     if wrong:  # the length is not to be trusted: what was cut behind it is not, either
         first = wrong[0]
         places, data, sums, torn = places[:first], data[:first], sums[:first], None
         damaged = [places[-1] + 16 + len(data[-1]) if places else 0]
     small = [number for number, item in enumerate(data) if len(item) <= LARGEST_CHECKED]
-    bad = _differing([data[n] for n in small], [sums[n] for n in small])
+    bad = _bad_checksums([data[n] for n in small], [sums[n] for n in small])
     lost = {small[number] for number in bad}
     whole = [item for number, item in enumerate(data) if number not in lost]
     return Records(whole, torn, sorted([places[number] for number in lost] + damaged))
 
 
-def _cut(content: bytes) -> tuple[list[int], list[bytes], list[int], int | None]:
-    """Cut a file into records by their lengths, up to its end or to what is cut short."""
+def _split_records(content: bytes) -> tuple[list[int], list[bytes], list[int], int | None]:
+    """Return positions, contents and checksums of records, and where the file is cut off."""
     places: list[int] = []
     data: list[bytes] = []
     sums: list[int] = []
@@ -83,7 +83,9 @@ def _cut(content: bytes) -> tuple[list[int], list[bytes], list[int], int | None]
             return places, data, sums, place
         size, checksum = _HEADER.unpack_from(content, place)
         if place + 16 + size > end:
-            if _differing([content[place : place + 8]], [checksum]):  # a wrong length, no torn tail
+            if _bad_checksums(
+                [content[place : place + 8]], [checksum]
+            ):  # a wrong length, no torn tail
                 return [*places, place], [*data, b""], [*sums, 0], None
             return places, data, sums, place
         places.append(place)
@@ -93,8 +95,8 @@ def _cut(content: bytes) -> tuple[list[int], list[bytes], list[int], int | None]
     return places, data, sums, None
 
 
-def _differing(texts: Sequence[bytes], checksums: Sequence[int]) -> list[int]:
-    """Return the numbers of the texts whose masked checksum is another one."""
+def _bad_checksums(texts: Sequence[bytes], checksums: Sequence[int]) -> list[int]:
+    """Return the indices of records whose checksum differs."""
     if not texts:
         return []
     import numpy as np  # only these files need it
@@ -162,7 +164,7 @@ class LevelDBRecords:
         """Yield the data of each; `problems` are known at the end."""
         self.damaged, self.torn = [], None
         parts: list[bytes] | None = None
-        for piece in _pieces(self._content, self._start):
+        for piece in _read_pieces(self._content, self._start):
             if piece.state == "damaged":
                 self.damaged.append(piece.place)
                 parts = None
@@ -186,8 +188,8 @@ class LevelDBRecords:
         return problems_of(self.torn, self.damaged)
 
 
-def _pieces(content: bytes, place: int) -> Iterator[_Piece]:
-    """Yield the pieces up to the end; behind a damaged one reading goes on at the next block."""
+def _read_pieces(content: bytes, place: int) -> Iterator[_Piece]:
+    """Yield the pieces of a file; after a damaged one, from the next block on."""
     header = _PIECE_HEADER.size
     while place < len(content):
         left = _BLOCK - place % _BLOCK

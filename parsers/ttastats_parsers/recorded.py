@@ -43,7 +43,7 @@ def end_problems(status: RunStatus, stop: Event | None) -> list[Problem]:
 
 
 def clocks_of(events: Sequence[Event]) -> dict[str, list[float | None]]:
-    """Return what each checkpoint tells by other clocks than the wall, as far as any tells it."""
+    """Return the times of each checkpoint by other clocks than the wall clock."""
     numbered = zip(_checkpoints(events), events, strict=True)
     first = [next(group)[1] for _, group in groupby(numbered, key=lambda pair: pair[0])]
     times = {name: [as_float(getattr(event.metadata, name)) for event in first] for name in _CLOCKS}

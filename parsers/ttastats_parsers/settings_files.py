@@ -62,7 +62,7 @@ def of_file(name: str, content: bytes) -> dict[str, Any]:
         raise UnreadError(f"larger than {LARGEST // 1024:,} KiB")
     try:
         if name.endswith((".yaml", ".yml")):
-            return _yaml(content)
+            return _read_yaml(content)
         text = content.decode("utf-8-sig")
         fields = tomllib.loads(text) if name.endswith(".toml") else json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -98,7 +98,7 @@ def of_text(text: str) -> dict[str, Any]:
         fields = None
     if isinstance(fields, dict):
         return of_mapping(fields)
-    rows = {key: _scalar(value) for key, value in _ROW.findall(text) if value.strip("-: |")}
+    rows = {key: _plain_scalar(value) for key, value in _ROW.findall(text) if value.strip("-: |")}
     if rows:
         return of_mapping({key: rows[key] for key in list(rows)[1:]} if len(rows) > 1 else rows)
     try:
@@ -138,7 +138,7 @@ def of_mapping(fields: Mapping[Any, Any]) -> dict[str, Any]:
     return {key: storable(named[key]) for key in list(named)[:_MOST]}
 
 
-def _yaml(content: bytes) -> dict[str, Any]:
+def _read_yaml(content: bytes) -> dict[str, Any]:
     import yaml  # only settings need it
 
     reader = _Yaml(yaml.parse(content, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)))
@@ -149,7 +149,7 @@ def _yaml(content: bytes) -> dict[str, Any]:
         raise UnreadError(f"invalid YAML: {where}".partition("\n")[0]) from error
     if isinstance(value, list):  # overrides of Hydra: lines of `key=value`
         value = {
-            key.lstrip("+~"): _scalar(text)
+            key.lstrip("+~"): _plain_scalar(text)
             for key, sign, text in (str(each).partition("=") for each in value)
             if sign
         }
@@ -192,7 +192,7 @@ class _Yaml:
         self._use(1, depth)
         if kind == "ScalarEvent":
             is_text = event.style in {"'", '"', "|", ">"}
-            value = event.value if is_text else _scalar(event.value)
+            value = event.value if is_text else _plain_scalar(event.value)
         elif kind == "SequenceStartEvent":
             value = [
                 self._value(each, f"{key}[{at}]", depth + 1)
@@ -224,7 +224,7 @@ class _Yaml:
             raise UnreadError("nested too deeply, or too large")
 
 
-def _scalar(text: str) -> Any:
+def _plain_scalar(text: str) -> Any:
     """Return the value of plain text: a word, a number, or the text."""
     if text in _WORDS:
         return _WORDS[text]

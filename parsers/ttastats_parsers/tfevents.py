@@ -92,7 +92,7 @@ def recognises(head: bytes, path: str) -> bool:
 
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the run, from its first file; the others are parts of it."""
-    top, paths = _paths(log)
+    top, paths = _run_files(log)
     if paths[0] != log.path:
         return
     files = [
@@ -111,18 +111,18 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     if is_of_settings and event_files(log.listing, log.folder.parent):
         yield from problems or [_NOT_A_RUN]
         return
-    scalars, replaced = _merged(files, top)
+    scalars, replaced = _merge_files(files, top)
     if scalars:
         yield _run(scalars, files, None if top == log.folder else top, log, [*problems, *replaced])
         return
     yield from problems or [_NOT_A_RUN]
 
 
-def _paths(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
-    """Return folder and the files of the run of a file, in the order in which they were begun."""
+def _run_files(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
+    """Return the folder and the files of a run, in the order in which they were begun."""
     if not _NAME.search(log.name):
         return log.folder, [log.path]
-    top, folders = _folders(log)
+    top, folders = _run_folders(log)
     files = [path for folder in folders for path in event_files(log.listing, folder)]
 
     def begun(path: PurePosixPath) -> tuple[int, str]:
@@ -139,8 +139,8 @@ def event_files(
     return [folder / word for word in listing(folder) if _NAME.search(word) and word[-1] != "/"]
 
 
-def _folders(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
-    """Return the folder of a run, and those that hold its files: itself, or halves of it below.
+def _run_folders(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
+    """Return the folder of a run, and those that hold its files.
 
     A folder that is called `test` is a half only if another one lies beside it or files above it.
     """
@@ -172,11 +172,11 @@ def read_file(path: PurePosixPath, blocks: Iterable[bytes]) -> EventFile:
                 scalars.setdefault(tag, bytearray()).extend(row)
         data = [record for _, record in records]
         holds_settings = holds_settings or any(_SETTINGS in record for record in data)
-        settings |= _settings(data)
+        settings |= _settings_of(data)
     for name, rows in events.rows.items():
         tag = name.decode("utf-8", "replace")
         if not tag.startswith("_hparams_"):
-            scalars[tag] = _in_order(scalars[tag] + rows) if tag in scalars else rows
+            scalars[tag] = _sort_rows(scalars[tag] + rows) if tag in scalars else rows
     in_order = sorted(scalars, key=lambda tag: _ROW.unpack_from(scalars[tag])[3])
     times += [time for time in events.times if time == time]
     problems = list(problems_of(events.torn, events.damaged))
@@ -192,7 +192,7 @@ def _nan(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def _in_order(rows: bytearray) -> bytearray:
+def _sort_rows(rows: bytearray) -> bytearray:
     """Return the rows of a tag in the order of their records."""
     ordered = sorted(_ROW.iter_unpack(rows), key=itemgetter(3))
     return bytearray().join(_ROW.pack(*row) for row in ordered)
@@ -208,7 +208,7 @@ class _Events:
         self.damaged: list[int] = []
 
     def others(self, blocks: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
-        """Yield the records that are no plain scalars, with their numbers."""
+        """Yield the records that are not plain scalars, with their numbers."""
         if _compiled is None:
             records = tf_records(limits.join_blocks(blocks, limits.whole_file_limit()))
             self.torn, self.damaged = records.torn, records.damaged
@@ -225,8 +225,8 @@ class _Events:
             )
             self.damaged += [before + place for place in wrong]
             self.times = (
-                _least(self.times[0], first),
-                -_least(-self.times[1], -last),
+                _smaller(self.times[0], first),
+                -_smaller(-self.times[1], -last),
             )
             yield records_of
             rest, before = data[end:], before + end
@@ -236,24 +236,24 @@ class _Events:
             self.torn = before
 
 
-def _least(one: float, other: float) -> float:
-    """Return the smaller of two numbers, of which any may be unknown."""
+def _smaller(one: float, other: float) -> float:
+    """Return the smaller of two numbers, either of which may be None."""
     return one if one <= other or other != other else other
 
 
-def _settings(records: Sequence[bytes]) -> dict[str, Any]:
-    """Return what the plugin for hyperparameters tells, and texts such as `config` or `args`."""
+def _settings_of(records: Sequence[bytes]) -> dict[str, Any]:
+    """Return the hyperparameters of the plugin, and texts such as `config` or `args`."""
     settings: dict[str, Any] = {}
     for record in records:
         if _SETTINGS in record or _TEXT in record:
             with suppress(ValueError):
-                for _, values in _numbered(record, 5):
-                    for _, value in _numbered(values, 1):
+                for _, values in _messages_in_field(record, 5):
+                    for _, value in _messages_in_field(values, 1):
                         settings |= _settings_in(value)
     return settings
 
 
-def _numbered(message: bytes, wanted: int) -> Iterator[tuple[int, bytes]]:
+def _messages_in_field(message: bytes, wanted: int) -> Iterator[tuple[int, bytes]]:
     """Yield the messages in a field of a message."""
     for number, value in protobuf.fields(message):
         if number == wanted:
@@ -261,18 +261,22 @@ def _numbered(message: bytes, wanted: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _settings_in(value: bytes) -> dict[str, Any]:
-    tag = "".join(text.decode("utf-8", "replace") for _, text in _numbered(value, 1))
+    tag = "".join(text.decode("utf-8", "replace") for _, text in _messages_in_field(value, 1))
     if not tag.startswith("_hparams_/"):
         if not _TEXTS.search(tag.removesuffix("/text_summary")):
             return {}
-        texts = [text for _, tensor in _numbered(value, 8) for _, text in _numbered(tensor, 8)]
+        texts = [
+            text
+            for _, tensor in _messages_in_field(value, 8)
+            for _, text in _messages_in_field(tensor, 8)
+        ]
         return settings_files.of_text(texts[0].decode("utf-8", "replace")) if texts else {}
     settings: dict[str, Any] = {}
-    for _, metadata in _numbered(value, 9):
-        for _, plugin in _numbered(metadata, 1):
-            for _, content in _numbered(plugin, 2):
-                for _, started in _numbered(content, 3):
-                    settings |= dict(_hparam(entry) for _, entry in _numbered(started, 1))
+    for _, metadata in _messages_in_field(value, 9):
+        for _, plugin in _messages_in_field(metadata, 1):
+            for _, content in _messages_in_field(plugin, 2):
+                for _, started in _messages_in_field(content, 3):
+                    settings |= dict(_hparam(entry) for _, entry in _messages_in_field(started, 1))
     return settings
 
 
@@ -304,11 +308,11 @@ def _event(record: bytes) -> tuple[float | None, list[tuple[str, int, float | No
             step = protobuf.signed(value)
         elif number == 5:
             summaries.append(protobuf.block(value))
-    return time, [(tag, step, value) for item in summaries for tag, value in _values(item)]
+    return time, [(tag, step, value) for item in summaries for tag, value in _summary_values(item)]
 
 
-def _values(summary: bytes) -> Iterator[tuple[str, float | None]]:
-    """Yield the tags and numbers of a summary; what is no number, such as an image, is left out."""
+def _summary_values(summary: bytes) -> Iterator[tuple[str, float | None]]:
+    """Yield the tags and numbers of a summary, without images and the like."""
     for number, value in protobuf.fields(summary):
         if number != 1:
             continue
@@ -319,14 +323,14 @@ def _values(summary: bytes) -> Iterator[tuple[str, float | None]]:
             elif inner == 2:
                 scalar, is_scalar = as_float(protobuf.single(content)), True
             elif inner == 8:
-                numbers = _tensor(protobuf.block(content))
+                numbers = _tensor_number(protobuf.block(content))
                 scalar, is_scalar = (as_float(numbers[0]), True) if numbers else (None, False)
         if is_scalar and not tag.startswith("_hparams_"):
             yield tag, scalar
 
 
-def _tensor(content: bytes) -> list[float]:
-    """Return the number of a tensor that is one number, nothing of any other."""
+def _tensor_number(content: bytes) -> list[float]:
+    """Return the number of a tensor of one element, empty for any other."""
     kind, dimensions = 0, 0
     fields: dict[int, int | bytes] = {}
     for number, value in protobuf.fields(content):
@@ -349,8 +353,8 @@ def _tensor(content: bytes) -> list[float]:
     return [protobuf.single(data) if kind == _FLOAT else protobuf.double(data)]
 
 
-def _merged(files: Sequence[EventFile], top: PurePosixPath) -> tuple[Rows, list[Problem]]:
-    """Return the scalars of all files; of a tag, a later file counts from its first step on."""
+def _merge_files(files: Sequence[EventFile], top: PurePosixPath) -> tuple[Rows, list[Problem]]:
+    """Return the scalars of all files; a later file replaces those from its first step on."""
     by_tag: Rows = {}
     hidden, first_hidden = 0, 0
     for file in files:
@@ -395,7 +399,7 @@ def _run(
         step: value
         for tag, rows in scalars.items()
         if tag.rpartition("/")[2] == "epoch"
-        for step, _, value in _known(rows)
+        for step, _, value in _known_rows(rows)
     }
     wanted = wanted_of(scalars.keys(), log)
     measured = [
@@ -409,7 +413,7 @@ def _run(
         )
         for tag, rows in scalars.items()
         if tag in wanted
-        for step, time, value in _known(rows)
+        for step, time, value in _known_rows(rows)
     ]
     evaluations, remarks = evaluations_of(measured, log, scalars.keys())
     settings = _settings_beside(log, top or log.folder)
@@ -431,10 +435,10 @@ def _run(
 def scalars_of(file: EventFile) -> Iterator[Scalar]:
     """Yield the scalars of a file, tag by tag."""
     for tag, rows in file.scalars.items():
-        yield from (Scalar(tag, *row) for row in _known(rows))
+        yield from (Scalar(tag, *row) for row in _known_rows(rows))
 
 
-def _known(rows: bytearray) -> Iterator[tuple[int, float | None, float | None]]:
+def _known_rows(rows: bytearray) -> Iterator[tuple[int, float | None, float | None]]:
     """Yield step, time and value of the rows of a tag."""
     for step, time, value, _ in _ROW.iter_unpack(rows):
         yield step, time if time == time else None, value if value == value else None
@@ -446,5 +450,5 @@ def _settings_beside(log: Log, folder: PurePosixPath) -> dict[str, Any]:
     for word in log.listing(folder):
         if _HPARAMS_FOLDER.fullmatch(word):
             for path in event_files(log.listing, folder / word[:-1]):
-                settings |= _settings(tf_records(log.companion(path) or b"").data)
+                settings |= _settings_of(tf_records(log.companion(path) or b"").data)
     return settings

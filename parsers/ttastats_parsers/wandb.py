@@ -89,24 +89,24 @@ def parse(log: Log) -> Iterator[Run | Problem]:
             return
         files = _summary_alone(log)
     elif log.name == _HISTORY_FILE:
-        files = _history(log)
+        files = _read_history(log)
     else:
-        files = _store(log)
+        files = _read_store(log)
     if files is None:
         yield Problem("unreadable_file", "not a JSON object", "error")
         return
-    sessions = _sessions(log)
+    sessions = _session_folders(log)
     if sessions and sessions[0] != log.folder:
         shown = sessions[0].name
         yield Problem(PART_OF_A_RUN, f"a session of the run in {shown}", "info")
         return
     for folder in sessions[1:]:
-        files = _resumed(files, log, folder)
+        files = _add_session(files, log, folder)
     yield _run(files, log)
 
 
-def _sessions(log: Log) -> list[PurePosixPath]:
-    """Return the folders of the sessions of a store's run, in the order of time; none of others."""
+def _session_folders(log: Log) -> list[PurePosixPath]:
+    """Return the folders of the sessions of a store's run in order; none of other files."""
     match = _SESSION.fullmatch(log.folder.name)
     if match is None or log.name != f"run-{match['run']}.wandb":
         return []
@@ -120,13 +120,15 @@ def _sessions(log: Log) -> list[PurePosixPath]:
     return [folder for _, folder in sorted(folders.items())]
 
 
-def _resumed(files: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
-    """Add what a later session tells: rows that it logged again replace those before.
+def _add_session(files: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
+    """Return a run with a later session, whose rows replace repeated ones.
 
     W&B goes on with the time of the session before, except where that never reached its server.
     """
     content = log.companion(folder / log.name) or b""
-    later = _store(msgspec.structs.replace(log, folder=folder, blocks=lambda: iter((content,))))
+    later = _read_store(
+        msgspec.structs.replace(log, folder=folder, blocks=lambda: iter((content,)))
+    )
     steps = [as_int(row.get("_step")) for row in later.history]
     first = min((step for step in steps if step is not None), default=None)
     earlier = [
@@ -135,7 +137,7 @@ def _resumed(files: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
     ended = max((as_float(row.get("_runtime")) or 0.0 for row in earlier), default=0.0)
     begins = min((as_float(row.get("_runtime")) or 0.0 for row in later.history), default=ended)
     lost = ended if begins < ended else 0.0
-    rows = [_later(row, lost) for row in later.history]
+    rows = [_shift_row(row, lost) for row in later.history]
     text = f"resumed in {folder.name}, which logged {len(rows):,} more rows"
     again = len(files.history) - len(earlier)
     text += f"; {again:,} earlier rows are logged again" if again else ""
@@ -145,7 +147,7 @@ def _resumed(files: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
     about["runtime"] = (as_float(later.about.get("runtime")) or 0.0) + lost
     return RunFiles(
         earlier + rows,
-        files.summary | _later(later.summary, lost),
+        files.summary | _shift_row(later.summary, lost),
         files.config | later.config,
         about,
         later.exit_code,
@@ -154,16 +156,16 @@ def _resumed(files: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
     )
 
 
-def _later(row: Row, seconds: float) -> Row:
-    """Return a row whose time counts from the start of an earlier session."""
+def _shift_row(row: Row, seconds: float) -> Row:
+    """Return a row with its time counted from the start of an earlier session."""
     runtime = as_float(row.get("_runtime"))
     return row if runtime is None else row | {"_runtime": runtime + seconds}
 
 
-def _store(log: Log) -> RunFiles:
-    """Read a store, and what is missing at its end from the summary beside it."""
+def _read_store(log: Log) -> RunFiles:
+    """Return a store's content, with what is missing at its end from the summary."""
     content = log.read()
-    logged = _logged(content)
+    logged = _logged_names(content)
     wanted = wanted_of(logged, log)
     records = LevelDBRecords(content, _HEADER)
     run = RunFiles([], {}, {}, {}, None, [], logged)
@@ -179,12 +181,12 @@ def _store(log: Log) -> RunFiles:
         run.problems.append(Problem("unreadable_record", text, "warning"))
     folder = log.folder / "files"
     if not run.config:
-        run = run._replace(config=_config(log, folder))
-    return run if run.exit_code is not None else _complemented(run, log, folder)
+        run = run._replace(config=_read_config(log, folder))
+    return run if run.exit_code is not None else _with_summary(run, log, folder)
 
 
-def _logged(content: bytes) -> frozenset[str]:
-    """Return the names of all numbers in the rows of a store; of each key, a few are decoded."""
+def _logged_names(content: bytes) -> frozenset[str]:
+    """Return the names of all numbers in the rows of a store."""
     names: set[str] = set()
     plain: set[str] = set()
     for record in LevelDBRecords(content, _HEADER).data():
@@ -194,7 +196,7 @@ def _logged(content: bytes) -> frozenset[str]:
                     continue
                 for key, part in _raw_items(protobuf.block(value)).items():
                     if key not in plain or _is_object(part):
-                        told = {name for name, _ in _numbers({key: _json(part)})}
+                        told = {name for name, _ in _numbers({key: _parse_json(part)})}
                         names |= told
                         plain |= told & {key}
     return frozenset(names)
@@ -209,18 +211,18 @@ def _with_record(run: RunFiles, record: bytes, wanted: Set[str]) -> RunFiles:
         if number == _HISTORY:
             run.history.append(
                 {
-                    key: _json(part)
+                    key: _parse_json(part)
                     for key, part in _raw_items(protobuf.block(value)).items()
                     if key in wanted or key in _PLACE or _is_object(part)
                 }
             )
         elif number == _SUMMARY:
-            run.summary.update(_items(protobuf.block(value)))
+            run.summary.update(_decode_items(protobuf.block(value)))
         elif number == _RUN:
             run.about.update(_about(protobuf.block(value)))
             configs = [v for n, v in protobuf.fields(protobuf.block(value)) if n == 4]
             for config in configs:
-                run.config.update(_items(protobuf.block(config)))
+                run.config.update(_decode_items(protobuf.block(config)))
         elif number == _EXIT:
             fields = dict(protobuf.fields(protobuf.block(value)))
             code, runtime = fields.get(1, 0), fields.get(2)
@@ -230,9 +232,9 @@ def _with_record(run: RunFiles, record: bytes, wanted: Set[str]) -> RunFiles:
     return run
 
 
-def _items(message: bytes) -> Row:
-    """Return the keys and values of the items of a message; nested keys are joined by points."""
-    return {key: _json(content) for key, content in _raw_items(message).items()}
+def _decode_items(message: bytes) -> Row:
+    """Return the items of a message; nested keys are joined by dots."""
+    return {key: _parse_json(content) for key, content in _raw_items(message).items()}
 
 
 def _raw_items(message: bytes) -> Mapping[str, bytes]:
@@ -275,12 +277,12 @@ def _about(message: bytes) -> Row:
     return about
 
 
-def _complemented(run: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
-    """Add the problem that a store lacks its end, and take the end from the summary beside it."""
+def _with_summary(run: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
+    """Return a store without an end, completed by the summary, with a problem."""
     rows = len(run.history)
     text = f"no exit record after {rows:,} rows: killed, or copied during the run"
     run.problems.append(Problem("no_exit_record", text, "warning"))
-    summary = as_mapping(_json(log.companion(folder / _SUMMARY_FILE) or b""))
+    summary = as_mapping(_parse_json(log.companion(folder / _SUMMARY_FILE) or b""))
     last = max((_step(row) or 0 for row in run.history), default=-1)
     step = _step(summary)
     if (step or 0) <= last or not summary:
@@ -294,11 +296,11 @@ def _complemented(run: RunFiles, log: Log, folder: PurePosixPath) -> RunFiles:
     return run._replace(summary=summary, history=[*run.history, summary], about=about)
 
 
-def _history(log: Log) -> RunFiles:
-    """Read the lines of a history as versions before 0.10 write it."""
+def _read_history(log: Log) -> RunFiles:
+    """Return the rows of a history as versions before 0.10 write it."""
     history, bad = [], []
     for number, line in enumerate(log.read().removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
-        row = _json(line) if line.strip() else {}
+        row = _parse_json(line) if line.strip() else {}
         if isinstance(row, dict):
             history += [row | {"_line": number}] if row else []
         else:
@@ -307,21 +309,21 @@ def _history(log: Log) -> RunFiles:
     if bad:
         text = f"{len(bad):,} line(s) are not JSON objects"
         problems.append(Problem("unreadable_line", text, "warning", bad[0]))
-    summary = as_mapping(_json(log.companion(log.folder / _SUMMARY_FILE) or b""))
-    return RunFiles(history, summary, _config(log, log.folder), {}, None, problems)
+    summary = as_mapping(_parse_json(log.companion(log.folder / _SUMMARY_FILE) or b""))
+    return RunFiles(history, summary, _read_config(log, log.folder), {}, None, problems)
 
 
 def _summary_alone(log: Log) -> RunFiles | None:
     """Take a summary for the last row of a history that is not there."""
-    summary = _json(log.read())
+    summary = _parse_json(log.read())
     if not isinstance(summary, dict):
         return None
     text = "only the summary of the run exists: its last values, without history"
     problem = Problem("summary_only", text, "info")
-    return RunFiles([summary], summary, _config(log, log.folder), {}, None, [problem])
+    return RunFiles([summary], summary, _read_config(log, log.folder), {}, None, [problem])
 
 
-def _config(log: Log, folder: PurePosixPath) -> Row:
+def _read_config(log: Log, folder: PurePosixPath) -> Row:
     """Return the settings of `config.yaml`: {key: {value: ..}}."""
     settings = plain_yaml.mapping(log.companion(folder / "config.yaml") or b"")
     return {
@@ -331,8 +333,8 @@ def _config(log: Log, folder: PurePosixPath) -> Row:
     }
 
 
-def _json(content: bytes) -> Any:
-    """Return JSON value, or None; NaN and Infinity, which are no JSON, are written all the same."""
+def _parse_json(content: bytes) -> Any:
+    """Return a JSON value, also with NaN and Infinity, or None."""
     try:
         return _decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

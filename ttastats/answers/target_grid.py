@@ -120,7 +120,7 @@ def _fill_grid(grid: Grid, curves: Sequence[Floats], n: int, points: int) -> Gri
 def goals(
     grids: Sequence[Grid], targets: Sequence[float | None], runs: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the goals of each grid at one target, as `runs_at_goals` takes them.
+    """Return the goals of each grid at one target, as `runs_at` takes them.
 
     The columns of the keys are of the types they have in `runs`.
     """

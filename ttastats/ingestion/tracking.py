@@ -92,7 +92,7 @@ def runs(url: str) -> list[ListedRun]:
 
 
 def content(url: str, name: str) -> bytes:
-    """Return the content of a run by its name in `list_runs`.
+    """Return the content of a run by its name in `runs`.
 
     Raises
     ------

@@ -105,7 +105,7 @@ def _split_by_run(frame: pl.LazyFrame) -> Iterator[pl.LazyFrame | pl.DataFrame]:
 def runs_at(
     frame: pl.LazyFrame | pl.DataFrame, goals: pl.DataFrame, by: Sequence[str]
 ) -> pl.DataFrame:
-    """Return one row per run as `runs_to_target` does, with targets that differ by group.
+    """Return one row per run as `runs` does, with targets that differ by group.
 
     `goals` has the columns `by`, `metric` and `target_value`; all goals of a group must be met at
     one checkpoint.

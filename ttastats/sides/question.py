@@ -564,7 +564,7 @@ def label(source: Source, number: int) -> str:
 
 
 def short_labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str]:
-    """Return names for sources as `source_labels` does, without folders where that is unique.
+    """Return names for sources as `labels` does, without folders where that is unique.
 
     Parts of one table chosen by the value of one column are called by that value.
     """

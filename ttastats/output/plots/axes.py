@@ -190,5 +190,5 @@ def ratio_axis(ratios: Iterable[float], more: Iterable[float] = ()) -> dict[str,
 
 
 def rounded(limits: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return scale and axis of ratios with the ticks of `round_ticks`."""
+    """Return scale and axis of ratios with the ticks of `ticks`."""
     return limits | {"axis": limits["axis"] | {"values": ticks(*limits["scale"]["domain"])}}

@@ -218,7 +218,7 @@ def tooltips(*fields: str | tuple[str, ...]) -> list[Channel]:
 
 
 def run_tooltip() -> list[Channel]:
-    """Return the tooltip of a run from the fields of `run_descriptions`."""
+    """Return the tooltip of a run from the fields of `about_runs`."""
     return tooltips(
         ("entry_:N", "entry"), ("source:N", "log"), ("seed_:N", "seed"), ("outcome:N", "target"),
         ("epochs_:N", "epochs"), ("quality_:N", "quality"),
