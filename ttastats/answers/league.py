@@ -327,7 +327,7 @@ def tied(league: League) -> str:
 
 def hardware(entry: Entry) -> str:
     """Return what an entry ran on: `8× NVIDIA H200`, as far as its runs agree."""
-    names = {name: None for name in entry.runs["hardware"] if name is not None}
+    names = {name: None for name in entry.runs["hardware"].to_list() if name is not None}
     words = ", ".join(names) if len(names) < 3 else f"{len(names)} kinds of hardware"
     if entry.accelerators is None:
         return words

@@ -168,7 +168,7 @@ def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
 def _row(keys: dict[str, Any], base: _Point, point: _Point) -> ScalingRow:
     runs, axis, reached = point.runs, axes.of(point.runs), int(point.runs["reached"].sum())
     fair = base.accelerators / point.accelerators
-    batches = {*runs["global_batch_size"]} - {None}
+    batches = {*runs["global_batch_size"].to_list()} - {None}
     speedup, throughput, epochs = _compared(base, point) if reached else (None, None, None)
     return ScalingRow(
         point.entry,
@@ -294,7 +294,7 @@ def _scaling_notes(by: Sequence[str], curves: Groups, axis: Axis) -> Iterator[No
         yield note("no_throughput.scaling", to_target=axis.to_target)
     mixed = []
     for name, runs in zip(names, curves.frames, strict=True):
-        several = [column for column in CURVE if len({*runs[column]} - {None}) > 1]
+        several = [column for column in CURVE if len({*runs[column].to_list()} - {None}) > 1]
         how = {column: f"several of {column}" for column in several}
         if runs["hardware"].null_count():
             how.setdefault("hardware", "hardware unknown")
