@@ -226,7 +226,7 @@ class TestPreset:
     ) -> None:
         from ttastats.formats.own_logs import presets
 
-        monkeypatch.setattr(presets, "recognised", lambda *_: {"keras": {}, "lightning": {}})
+        monkeypatch.setattr(presets, "matching_presets", lambda *_: {"keras": {}, "lightning": {}})
         _, said, _ = ingested(logs)
         assert "matches several presets: keras, lightning" in said
 

@@ -238,7 +238,7 @@ class TestHarm:
     def test_a_place_that_cannot_be_written_to_is_said_before_anything_is_read(
         self, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(reading, "_read", _refuse)
+        monkeypatch.setattr(reading, "_read_source", _refuse)
         for output in (tmp_path / "none" / "x.parquet", Path("/proc/x.parquet")):
             with pytest.raises(TtastatsError, match="cannot write") as caught:
                 ingest([logs], output)
@@ -371,7 +371,7 @@ class TestAgain:
         def refuse(*_: object) -> None:
             raise AssertionError("read again")
 
-        monkeypatch.setattr(reading, "_read", refuse)
+        monkeypatch.setattr(reading, "_read_source", refuse)
         written = first.output.stat().st_mtime_ns
         again = ingest([logs], tmp_path / "x.parquet")
         assert (again.unchanged, again.runs) == (LOGS, LOGS)
@@ -470,7 +470,7 @@ class TestManyRows:
             assert len(list(folder.iterdir())) > 3
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(tables, "heads", interrupted)
+        monkeypatch.setattr(tables, "run_heads", interrupted)
         with pytest.raises(KeyboardInterrupt):
             ingest([copies], output)
         assert list(output.parent.iterdir()) == []

@@ -351,7 +351,7 @@ class TestEnds:
     ) -> None:
         with tta.record(logs, benchmark="b", metric="m", target=1) as run:
             with monkeypatch.context() as patched:
-                patched.setattr(recording.mllog, "line", disk_full)
+                patched.setattr(recording.mllog, "event_line", disk_full)
                 with pytest.warns(RuntimeWarning, match=r"No space left(.|\n)*failed here"):
                     run.evaluation(0.5, epoch=1)
             assert run.evaluation(1.0, epoch=2)

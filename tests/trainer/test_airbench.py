@@ -121,7 +121,9 @@ def test_the_first_layer_whitens_the_patches_of_the_images() -> None:
     data = some_data(64)
     mixed = torch.einsum("cd,ndhw->nchw", torch.tensor([[1.0, 0.9, 0], [0, 1, 0.5], [0, 0, 2]]),
                          data.train_inputs)  # fmt: skip
-    net = airbench94.Whitened((8, 16, 16), layers=2, norm_momentum=0.4).whiten(mixed, torch.float32)
+    net = airbench94.Whitened((8, 16, 16), layers=2, norm_momentum=0.4).fit_whitening(
+        mixed, torch.float32
+    )
     seen = torch.nn.functional.conv2d(mixed, net.whiten.weight)
     assert torch.equal(seen[:, :12], -seen[:, 12:])
     flat = seen[:, :12].transpose(0, 1).flatten(1)

@@ -106,7 +106,7 @@ def test_each_worker_names_its_gpu_to_the_others(monkeypatch: pytest.MonkeyPatch
         lambda backend, **how: joined.update(how, backend=backend),
     )
     monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: None)
-    monkeypatch.setattr(parallel, "follow", lambda _parent: None)
+    monkeypatch.setattr(parallel, "exit_with_parent", lambda _parent: None)
     with parallel.join_team("cuda") as us:
         assert us.device == torch.device("cuda", 1)
     assert joined["backend"] == "nccl"

@@ -163,7 +163,7 @@ def step(
     main.zero_grad()
     done = epoch * (step + 1) / (step + 0.5) / epochs  # `epoch` is in the middle of the step
     if done > 1 - 1e-9:
-        main.draw_back(1.0)
+        main.pull_to_slow(1.0)
     elif (step + 1) % 5 == 0:
-        main.draw_back(0.95**5 * done**3)
+        main.pull_to_slow(0.95**5 * done**3)
     return losses.mean()
