@@ -54,9 +54,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     numbers: list[int] = []
     read_all = ingest._read_all
 
-    def counting(sources: list[object], *others: object) -> object:
-        numbers.append(len(sources))
-        return read_all(sources, *others)  # type: ignore[arg-type]
+    def counting(plan: ingest._Plan, *others: object) -> object:
+        numbers.append(len(plan.fresh))
+        return read_all(plan, *others)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ingest, "_read_all", counting)
     return numbers

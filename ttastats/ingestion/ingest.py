@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
 from ttastats.ingestion import absent, appending, described, inferred, manifest, registry, traces
 from ttastats.ingestion.described import Description
-from ttastats.ingestion.reading import NO_LOG, Reading, Result, Spool
+from ttastats.ingestion.reading import NO_LOG, Reading, Spool
 from ttastats.ingestion.sources import Source, find
 from ttastats.ingestion.workers import Workers
 from ttastats.table import schema, store, tables
@@ -33,6 +33,8 @@ from ttastats.traces import store as profile_store
 #: and of a message between processes small, little enough to keep memory bounded.
 _UNIT_BYTES = 32 * 1024 * 1024
 _UNIT_FILES = 1_000
+#: Bytes of rows that wait in memory until all logs are read; more wait in files.
+_HELD_BYTES = 32 * 1024 * 1024
 #: How often an ingest begins anew where others write the same table at the same time.
 _TRIES = 5
 
@@ -212,6 +214,40 @@ def _expect_no_table(path: Path) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What has to be read for a table: the `fresh` of all sources.
+
+    The lists hold what is known of those that are `unchanged`, and what is read is added to them.
+    """
+
+    target: Place
+    state: str | None
+    sources: Sequence[Source]
+    fresh: Sequence[Source]
+    unchanged: frozenset[str]
+    reading: Reading
+    words: manifest.Reader
+    problems: list[Problem]
+    others: list[str]
+    parts: list[str]
+    together: list[str]
+
+    def account(self, runs: pl.DataFrame, *, written: bool = True) -> Account:
+        """Return the account of a table with these runs."""
+        return Account(
+            files=len(self.sources),
+            other_files=len(self.others),
+            runs=runs.height,
+            evaluations=int(runs.get_column("evaluations").sum()),
+            problems=(*self.problems, *tables.duplicate_problems(runs)),
+            output=self.target,
+            unchanged=len(self.unchanged),
+            written=written,
+            parts=len(self.parts),
+        )
+
+
 def _ingest_logs(
     paths: Sequence[str | Path],
     reading: Reading,
@@ -229,76 +265,27 @@ def _ingest_logs(
 
     The table `joins` another, which is no source either.
     """
-    target = spool.output
-    state = store.table_state(target)
-    listed = find([str(path) for path in paths])
-    if state is None:  # all of them will be read
-        listed = _warm_up_workers(listed, readers)
-    # Once each, in the order of the rows: a pattern and a folder may mean the same file. The output
-    # is no source, wherever it lies.
-    output = str((joins or target).resolve())
-    by_name = {source.name: source for source in listed if not source.is_at(output)}
-    sources = [by_name[name] for name in sorted(by_name)]
-    names = [str(path) for path in paths]
-    blocks, sources = described.gathered(description, names, sources)
-    more, guessed = described.proposed(description.guess, names)
-    blocks = (*blocks, *more)
-    reading = replace(reading, blocks=blocks)
-    words = (reading.dialect, reading.round, reading.metrics, described.digest(blocks))
-    every, sources = sources, manifest.new(held, sources, words)
-    if every and not sources:
-        return _unchanged_account(every, target)
-    if (account := _unchanged_profile(sources, target, words)) is not None:
-        return account
-    is_profile = profile_store.is_profile(target)
-    before = manifest.Manifest() if is_profile else manifest.read(target)
-    fresh, unchanged = manifest.split(before, sources, words)
-    others, parts, together = (
-        manifest.unchanged_of(before, kind, unchanged) for kind in ("others", "parts", "together")
-    )
-    known = store.read_problems(target) if unchanged else []
-    problems = [each for each in known if each.source in unchanged or each.code in absent.CODES]
-    problems += [*guessed, *described.unused(blocks, sources)]
-    if manifest.is_whole(before, fresh, unchanged):  # nothing to write, then
-        runs = tables.run_heads(store.read_tables([target]))
-        account = _make_account(runs, sources, problems, others, parts, target, unchanged)
-        return replace(account, written=False)
-    derived = (*absent.CODES, inferred.CODE)
-    problems = [problem for problem in problems if problem.code not in derived]
-    marked: list[inferred.Inferred] = []
-    # Rows wait in files until all are read: a run that is missing has a row among them, by its
-    # name, which is known from the runs behind it.
-    files: list[Path] = []
-    for result in _read_all(fresh, reading, spool, readers, on_progress):
-        left = result.rows  # as they are, by other machines
-        files.append(spool.write(left) if isinstance(left, pl.DataFrame) else left)
-        problems += result.problems
-        others += result.others
-        parts += result.parts
-        together += result.together
-        marked += result.inferred
-    rows = pl.scan_ipc(files) if files else pl.LazyFrame(schema=schema.POLARS)
-    if unchanged:
-        kept = store.rows_of_sources(target, unchanged).filter(schema.is_run())
-        marked += inferred.of_runs(kept.select(inferred.COLUMNS).unique(schema.RUN).collect())
-        rows = tables.merge_sorted(rows, kept)
+    plan = _plan([str(path) for path in paths], reading, description, spool, readers, held, joins)
+    if isinstance(plan, Account):
+        return plan
+    target, problems = plan.target, plan.problems
+    rows, marked = _read_all(plan, spool, readers, on_progress)
     renamed, taken_for = inferred.settled(sorted(marked, key=lambda run: (run.source, run.run_id)))
-    rows, problems = inferred.renamed(rows, renamed), [*problems, *taken_for]
+    rows = inferred.renamed(rows, renamed)
+    problems += taken_for
     runs = tables.run_heads(rows, absent.COLUMNS)
     if runs.is_empty():
-        profiled = {problem.source for problem in problems if problem.code == traces.CODE}
-        if profiled:
-            of_traces = [source for source in sources if source.name in profiled]
-            rest = [problem for problem in problems if problem.code != traces.CODE]
-            return _ingest_traces(of_traces, sources, rest, others, target, words, state)
-        raise _nothing_found_error(paths, sources, problems, parts)
-    cut = partition or (state is not None and in_parts and RUNS.partition_columns(target)) or ()
+        if any(problem.code == traces.CODE for problem in problems):
+            return _ingest_traces(plan)
+        raise _nothing_found_error(paths, plan.sources, problems, plan.parts)
+    cut = (
+        partition or (plan.state is not None and in_parts and RUNS.partition_columns(target)) or ()
+    )
     lost = {each.source for each in problems if each.code == "unreadable_file"}
     # What a store or a server did not give is asked for again.
-    told = [each for each in sources if each.name not in lost or not each.is_remote()]
-    record = manifest.record(told, others, parts, together, words)
-    problems += absent.unlike(runs.get_column("source"), others)
-    left_out = absent.rows(runs, sources, problems, blocks)
+    told = [each for each in plan.sources if each.name not in lost or not each.is_remote()]
+    problems += absent.unlike(runs.get_column("source"), plan.others)
+    left_out = absent.rows(runs, plan.sources, problems, plan.reading.blocks)
     if left_out.height:
         rows = tables.merge_sorted(rows, left_out.lazy())
         missing = left_out.lazy().filter(pl.col("run_status") == "missing")
@@ -306,39 +293,125 @@ def _ingest_logs(
     store.write(
         tables.mark_copies(rows, runs),
         target,
-        manifest=record,
+        manifest=manifest.record(told, plan.others, plan.parts, plan.together, plan.words),
         problems=problems,
         in_parts=in_parts,
-        expected=[state],
+        expected=[plan.state],
         partition=cut or None,
     )
-    return _make_account(runs, sources, problems, others, parts, target, unchanged)
+    return plan.account(runs)
 
 
-def _unchanged_account(sources: Sequence[Source], target: Place) -> Account:
-    number = len(sources)
-    return Account(
-        files=number, other_files=0, problems=(), output=target, unchanged=number, written=False
+def _plan(
+    paths: Sequence[str],
+    reading: Reading,
+    description: Description,
+    spool: Spool,
+    readers: Workers,
+    held: manifest.Manifest | None,
+    joins: Place | None,
+) -> _Plan | Account:
+    """Return what has to be read, or the account of what is there, where that is all."""
+    target = spool.output
+    state = store.table_state(target)
+    listed = find(paths)
+    if state is None:  # all of them will be read
+        listed = _warm_up_workers(listed, readers)
+    # Once each, in the order of the rows: a pattern and a folder may mean the same file. The output
+    # is no source, wherever it lies.
+    output = str((joins or target).resolve())
+    by_name = {source.name: source for source in listed if not source.is_at(output)}
+    every = [by_name[name] for name in sorted(by_name)]
+    blocks, every = described.gathered(description, paths, every)
+    more, guessed = described.proposed(description.guess, paths)
+    reading = replace(reading, blocks=(*blocks, *more))
+    words = (reading.dialect, reading.round, reading.metrics, described.digest(reading.blocks))
+    sources = manifest.new(held, every, words)
+    if every and not sources:
+        number = len(every)
+        return Account(
+            files=number, other_files=0, problems=(), output=target, unchanged=number, written=False
+        )
+    if (account := _unchanged_profile(sources, target, words)) is not None:
+        return account
+    is_profile = profile_store.is_profile(target)
+    before = manifest.Manifest() if is_profile else manifest.read(target)
+    fresh, unchanged = manifest.split(before, sources, words)
+    is_whole = manifest.is_whole(before, fresh, unchanged)
+    derived = () if is_whole else (*absent.CODES, inferred.CODE)
+    known = [
+        problem
+        for problem in (store.read_problems(target) if unchanged else ())
+        if (problem.source in unchanged or problem.code in absent.CODES)
+        and problem.code not in derived
+    ]
+    plan = _Plan(
+        target,
+        state,
+        sources,
+        fresh,
+        unchanged,
+        reading,
+        words,
+        [*known, *guessed, *described.unused(reading.blocks, sources)],
+        *(manifest.unchanged_of(before, kind, unchanged) for kind in manifest.KINDS),
     )
+    if is_whole:  # nothing to write, then
+        return plan.account(tables.run_heads(store.read_tables([target])), written=False)
+    return plan
 
 
-def _ingest_traces(
-    of_traces: Sequence[Source],
-    sources: Sequence[Source],
-    problems: Sequence[Problem],
-    others: Sequence[str],
-    target: Place,
-    words: manifest.Reader,
-    state: str | None,
-) -> Account:
+def _read_all(
+    plan: _Plan, spool: Spool, readers: Workers, on_progress: Progress | None
+) -> tuple[pl.LazyFrame, list[inferred.Inferred]]:
+    """Read every unit, in order, here or elsewhere, and return all rows that the table has then.
+
+    Rows wait, many in files, until all are read: a run that is missing has a row among them, by
+    its name, which is known from the runs behind it.
+    """
+    done, total = 0, sum(source.file.size for source in plan.fresh)
+    readers.expect(sum(map(_bytes_to_read, plan.fresh)))
+    waiting, files = pl.DataFrame(schema=schema.POLARS), list[Path]()
+    marked: list[inferred.Inferred] = []
+    for unit, result in readers.read(list(units(plan.fresh)), plan.reading, spool):
+        done += sum(source.file.size for source in unit)
+        if on_progress:
+            on_progress(done, total)
+        left = result.rows
+        if isinstance(left, Path):  # by another process of this machine
+            files.append(left)
+        elif files or waiting.estimated_size() + left.estimated_size() > _HELD_BYTES:
+            files.append(spool.write(left))
+        else:
+            waiting.extend(left)
+        plan.problems.extend(result.problems)
+        plan.others.extend(result.others)
+        plan.parts.extend(result.parts)
+        plan.together.extend(result.together)
+        marked += result.inferred
+    rows = pl.concat([waiting.lazy(), pl.scan_ipc(files)]) if files else waiting.lazy()
+    if plan.unchanged:
+        kept = store.rows_of_sources(plan.target, plan.unchanged).filter(schema.is_run())
+        marked += inferred.of_runs(kept.select(inferred.COLUMNS).unique(schema.RUN).collect())
+        rows = tables.merge_sorted(rows, kept)
+    return rows, marked
+
+
+def _ingest_traces(plan: _Plan) -> Account:
     """Read traces that come without any log, and write a profile."""
-    profiles = traces.read(of_traces)
-    every = [*problems, *profiles.problems]
+    target, sources = plan.target, plan.sources
+    read = {problem.source for problem in plan.problems if problem.code == traces.CODE}
+    profiles = traces.read([source for source in sources if source.name in read])
+    others = [problem for problem in plan.problems if problem.code != traces.CODE]
+    every = [*others, *profiles.problems]
     if profiles.rows.is_empty():
         raise _nothing_found_error([str(target)], sources, every, ())
-    read = {source.name for source in of_traces}
-    left_out = [name for name in others if name not in read]
-    account = Account(
+    left_out = [name for name in plan.others if name not in read]
+    record = manifest.record(sources, left_out, (), (), (*plan.words, "profile"))
+    profile_store.write_profile(
+        profiles.rows, target, manifest=record, problems=every, expected=[plan.state]
+    )
+    return Account(
         files=len(sources),
         other_files=len(left_out),
         problems=tuple(every),
@@ -346,11 +419,6 @@ def _ingest_traces(
         traces=profiles.number,
         profiles=profiles.profiles,
     )
-    record = manifest.record(sources, left_out, (), (), (*words, "profile"))
-    profile_store.write_profile(
-        profiles.rows, target, manifest=record, problems=every, expected=[state]
-    )
-    return account
 
 
 def _unchanged_profile(
@@ -374,27 +442,6 @@ def _unchanged_profile(
         written=False,
         traces=rows["source"].n_unique(),
         profiles=rows["profile_id"].n_unique(),
-    )
-
-
-def _make_account(
-    runs: pl.DataFrame,
-    sources: Sequence[Source],
-    problems: Sequence[Problem],
-    others: Sequence[str],
-    parts: Sequence[str],
-    target: Place,
-    unchanged: Collection[str],
-) -> Account:
-    return Account(
-        files=len(sources),
-        other_files=len(others),
-        runs=runs.height,
-        evaluations=int(runs.get_column("evaluations").sum()),
-        problems=(*problems, *tables.duplicate_problems(runs)),
-        output=target,
-        unchanged=len(unchanged),
-        parts=len(parts),
     )
 
 
@@ -435,24 +482,6 @@ def units(sources: Sequence[Source]) -> Iterator[tuple[Source, ...]]:
         size += source.file.size
     if unit:
         yield tuple(unit)
-
-
-def _read_all(
-    sources: Sequence[Source],
-    reading: Reading,
-    spool: Spool,
-    readers: Workers,
-    on_progress: Progress | None,
-) -> Iterator[Result]:
-    """Yield the result of every unit in order, read in this process or in workers."""
-    total = sum(source.file.size for source in sources)
-    readers.expect(sum(map(_bytes_to_read, sources)))
-    done = 0
-    for unit, result in readers.read(list(units(sources)), reading, spool):
-        done += sum(source.file.size for source in unit)
-        if on_progress:
-            on_progress(done, total)
-        yield result
 
 
 def _nothing_found_error(

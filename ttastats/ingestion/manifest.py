@@ -32,7 +32,7 @@ class Manifest(TypedDict, total=False):
 
 #: What stands in a manifest as a list of files.
 Kind = Literal["others", "parts", "together"]
-_KINDS: tuple[Kind, ...] = ("others", "parts", "together")
+KINDS: tuple[Kind, ...] = ("others", "parts", "together")
 #: The user's words that decide the rows: the dialect, the round, which metrics.
 Reader = tuple[str | None, ...]
 
@@ -79,7 +79,7 @@ def joined(before: Manifest, more: Manifest) -> str:
     }
     lists = {
         kind: [*{*before.get(kind, ())} - more.get("files", {}).keys(), *more.get(kind, ())]
-        for kind in _KINDS
+        for kind in KINDS
     }
     return footer.pack_json({**more, **lists, "files": files | more.get("files", {})})
 
@@ -91,7 +91,7 @@ def new(before: Manifest | None, sources: Sequence[Source], reader: Reader) -> l
     names = {source.name for source in sources}
     files = {name: state for name, state in before.get("files", {}).items() if name in names}
     lists: Manifest = {"others": [], "parts": [], "together": []}
-    for kind in _KINDS:
+    for kind in KINDS:
         lists[kind] = unchanged_of(before, kind, frozenset(names))
     return split({**before, **lists, "files": files}, sources, reader)[0]
 

@@ -78,7 +78,7 @@ class Workers:
         """
         if self._executor is None:
             for unit in work:
-                yield unit, read_unit(unit, reading, spool)
+                yield unit, read_unit(unit, reading)
             return
         place = spool if self._is_local else None
         ahead: deque[tuple[Unit, Future[Result]]] = deque()
