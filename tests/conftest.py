@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import gc
 import math
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"
+
+# Else what DuckDB does not free is listed after the result.
+atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))
 
 # Else each process of pytest takes 6 seconds to compile the tests, and each program that a test
 # starts a tenth to a third of one for the product.

@@ -273,7 +273,7 @@ assert ended(started(half)) == 0
 
 
 #: How many; workers, which take seconds to start, have their turn where there are many.
-NUMBER = 20 if os.environ.get("TTASTATS_LONG") else 5
+NUMBER = 20 if os.environ.get("TTASTATS_LONG") else 3
 
 
 def kills(output: str, logs: Path) -> list[str]:

@@ -20,9 +20,11 @@ from ttastats.sides.options import Options
 pytest.importorskip("benchmarks.coverage.command")
 
 from benchmarks.coverage import (
+    blocks,
     cases,
     command,
     designs,
+    effects,
     families,
     intervals,
     real,
@@ -237,11 +239,22 @@ def test_the_expected_time_is_what_restarts_take() -> None:
 
 
 @pytest.fixture(scope="module")
-def everything() -> Iterator[list[Figure]]:
-    with pytest.MonkeyPatch.context() as patch:  # whole logs are made for a case: a few have to do
-        patch.setattr(designs, "CASES", designs.CASES[::15])
-        patch.setattr(sessions, "LAYOUTS", sessions.LAYOUTS[::24])
-        yield flat(command.measure(TINY, command._tasks([])))
+def everything() -> list[Figure]:
+    some = (  # of each measurement a few cells have to do
+        *((module, "CASES", module.CASES[::every]) for module, every in
+          ((blocks, 3), (cases, 4), (designs, 30), (effects, 4))),
+        (blocks, "_CANDIDATE_LAYOUTS", blocks._CANDIDATE_LAYOUTS[:1]),
+        (families, "FAMILIES", {key: pairs[:2] for key, pairs in families.FAMILIES.items()}),
+        (families, "AT_THE_MARGIN", {"two": next(iter(families.AT_THE_MARGIN.values()))[:2]}),
+        (sequential, "FAMILIES", {key: pairs[:2] for key, pairs in sequential.FAMILIES.items()}),
+        (sequential, "FIXED", sequential.FIXED[:2]),
+        (sequential, "MOST", sequential.MOST[:2]),
+        (sessions, "LAYOUTS", sessions.LAYOUTS[::24]),
+    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, value in some:
+            patch.setattr(module, name, value)
+        return flat(command.measure(TINY, command._tasks([])))
 
 
 def flat(measured: results.Measured) -> list[Figure]:
@@ -251,10 +264,10 @@ def flat(measured: results.Measured) -> list[Figure]:
 def test_the_same_seed_gives_the_same_figures_and_another_seed_others(
     everything: list[Figure], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    again = flat(command.measure(TINY, command._tasks([])[::6]))
+    again = flat(command.measure(TINY, [("speedups", ()), ("qualities", ())]))
     assert set(again) < set(everything)
-    assert not set(everything).issuperset(cases.cases(replace(TINY, seed=8)))
-    assert f"{command._tasks([])[0][0]}: " in capsys.readouterr().err
+    assert not set(everything).issuperset(simulations.speedups(replace(TINY, seed=8)))
+    assert "speedups: " in capsys.readouterr().err
 
 
 def test_the_file_is_read_as_it_was_written(everything: list[Figure], tmp_path: Path) -> None:

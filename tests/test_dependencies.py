@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -45,37 +44,30 @@ def names(requirements: Sequence[str]) -> set[str]:
     return {NAMED.get(each[0], each[0].replace("-", "_")) for each in found if each}
 
 
-def mentioned(*places: str) -> Iterator[str]:
-    """Yield what is imported, and what texts name: modules found without importing, programs."""
-    for place in places:
-        for path in sorted(ROOT.glob(place)):
-            if path != Path(__file__):
-                for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                    yield from _mentioned(node)
+IMPORTED = re.compile(
+    r"^ *(?:import (?=[\w.]+(?: as| +#|$))|from (?=[\w.]+ import))(\w+)", re.MULTILINE
+)
+WORD = re.compile(r"""(["'])([\w-]+)\1""")
 
 
-def _mentioned(node: ast.AST) -> Iterator[str]:
-    match node:
-        case ast.Import(names=aliases):
-            yield from (alias.name.split(".")[0] for alias in aliases)
-        case ast.ImportFrom(module=str(module), level=0):
-            yield module.split(".")[0]
-        case ast.Constant(value=str(text)):
-            yield f"{text!r}"
+def mentioned(*places: str) -> tuple[set[str], set[str]]:
+    """Return what is imported, and what texts name: modules found without importing, programs."""
+    files = (path for place in places for path in ROOT.glob(place) if path != Path(__file__))
+    text = "\n".join(path.read_text("utf-8") for path in files)
+    return set(IMPORTED.findall(text)), {word for _, word in WORD.findall(text)}
 
 
 PRODUCT = ("ttastats/**/*.py", "parsers/**/*.py")
 
 
 def test_the_core_is_what_the_product_imports() -> None:
-    found = set(mentioned(*PRODUCT))
-    imported = {each for each in found if not each.startswith(("'", '"'))}
+    imported, named = mentioned(*PRODUCT)
     ours = {"ttastats", "ttastats_parsers", "compression"}  # of Python 3.14: backports
     foreign = imported - set(sys.stdlib_module_names) - ours - OF_USERS - names(EXTRAS["train"])
     core = names(PROJECT["dependencies"])
     only_found = {"font_source_sans_pro"}  # its import would open every font
     assert foreign == core - only_found
-    assert all(f"'{each}'" in found for each in only_found)
+    assert only_found <= named
 
 
 @pytest.mark.parametrize(
@@ -88,14 +80,8 @@ def test_the_core_is_what_the_product_imports() -> None:
     ],
 )
 def test_an_extra_is_used_by_those_it_is_for(extra: str, places: tuple[str, ...]) -> None:
-    found = set(mentioned(*places))
     by_hand = {"import_linter", "ipykernel", "pre_commit"}  # commands; the notebook's cells
-    unused = {
-        each
-        for each in names(EXTRAS[extra]) - by_hand
-        if each not in found and f"'{each}'" not in found
-    }
-    assert unused == set()
+    assert names(EXTRAS[extra]) - by_hand <= set().union(*mentioned(*places))
 
 
 def test_the_documentation_says_what_each_is_for() -> None:

@@ -59,8 +59,9 @@ COMMANDS = (
     "export F -o O.jsonl",
     "export F -o O",
     *(f"plot {kind} F -o O.html" for kind in KINDS),
-    *(f"plot {kind} F F -o O.html" for kind in KINDS),
 )
+#: Plots of two sides, where both lack what they show.
+OF_TWO = tuple(f"plot {kind} F F -o O.html" for kind in KINDS)
 ENDINGS = ("", "/", ".html", ".parquet", ".csv", ".jsonl")
 
 
@@ -115,6 +116,14 @@ def run(command: str, table: Path, place: Path) -> str:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_answers_of_every_table(command: str, table: Path, tmp_path: Path) -> None:
+    assert run(command, table, tmp_path).strip()
+
+
+@pytest.mark.parametrize("table", ["without evaluations", "of one run twice"], indirect=True)
+@pytest.mark.parametrize("command", OF_TWO)
+def test_every_plot_of_two_sides_is_drawn_or_refused(
+    command: str, table: Path, tmp_path: Path
+) -> None:
     assert run(command, table, tmp_path).strip()
 
 

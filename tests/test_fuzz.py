@@ -116,7 +116,7 @@ def check(content: bytes) -> None:
 
 
 SHORT = settings(
-    max_examples=5_000 if os.environ.get("TTASTATS_LONG") else 75,
+    max_examples=5_000 if os.environ.get("TTASTATS_LONG") else 40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
@@ -166,7 +166,7 @@ def test_a_score_that_is_not_in_the_text_would_be_noticed() -> None:
 
 SEED = 12
 #: Pairs of tables that one test asks about; `python benchmarks/fuzz --tables` asks about many.
-PAIRS = 5 if os.environ.get("TTASTATS_LONG") else 2
+PAIRS = 5 if os.environ.get("TTASTATS_LONG") else 1
 
 
 @pytest.mark.parametrize("first", [0, 10])
@@ -285,7 +285,7 @@ class TestFindings:
 # ------------------------------------------------------------------------------- around logs
 
 #: Draws of each kind; `python benchmarks/fuzz --around` makes many.
-DRAWS = 100 if os.environ.get("TTASTATS_LONG") else 8
+DRAWS = 100 if os.environ.get("TTASTATS_LONG") else 5
 
 
 @pytest.mark.parametrize("kind", around.KINDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tarfile
 import tomllib
 from collections import Counter
@@ -578,19 +579,21 @@ def test_blocks_that_are_guessed_read_real_logs_as_an_independent_reader_does(
     setups = [one for one in json.loads((wild / "truth.json").read_text()) if one["kind"] in KINDS]
     wrong: dict[str, list[str]] = {}
     numbers: dict[str, int] = {}
-    for kind in KINDS:
-        config = tta.guess(wild / kind).config
+    logs = tmp_path / "wild"
+    for kind in KINDS:  # of AlgoPerf's three studies, which are alike, one
+        shutil.copytree(wild / kind, logs / kind, ignore=shutil.ignore_patterns("study_[12]"))
+        config = tta.guess(logs / kind).config
         # Time of a step back, a person says that an epoch begins there.
         (tmp_path / "x.toml").write_text(config.replace("# new_epoch", "new_epoch"))
         asked = config.count("# new_epoch")
         table = tmp_path / "x.parquet"
-        account = tta.ingest([wild / kind], table, config=tmp_path / "x.toml", workers=1)
+        account = tta.ingest([logs / kind], table, config=tmp_path / "x.toml", workers=1)
         numbers[kind] = account.runs
-        runs = read_runs(pl.read_parquet(tmp_path / "x.parquet"), wild)
+        runs = read_runs(pl.read_parquet(tmp_path / "x.parquet"), logs)
         (tmp_path / "x.parquet").unlink()
         taken: dict[tuple[str, str], int] = {}
         for setup in (one for one in setups if one["kind"] == kind):
-            for truth in setup["runs"]:
+            for truth in (run for run in setup["runs"] if (logs / run["file"]).exists()):
                 key = (truth["file"], truth["metric"])
                 position = order_of(truth, key, runs, taken)
                 known = {name: value for name, value in seen(truth).items() if name != "target"}
@@ -603,7 +606,7 @@ def test_blocks_that_are_guessed_read_real_logs_as_an_independent_reader_does(
         assert (asked > 0) == (kind == "detectron2")
     assert wrong == {}
     assert numbers == {  # and none twice, as by a summary beside logs
-        "algoperf": 119, "autoresearch": 13, "deepspeed": 6, "deit-jsonl": 2, "detectron2": 1,
+        "algoperf": 41, "autoresearch": 13, "deepspeed": 6, "deit-jsonl": 2, "detectron2": 1,
         "keras-csv": 2, "lightning-csv": 22, "llmc": 1, "megatron": 2, "mmdet-json": 1,
         "modded-nanogpt": 46, "nanochat": 20, "nanogpt-stdout": 3, "parameter-golf": 3,
         "rl-seeds": 72, "torchtitan": 5, "wandb-export": 64, "yolo-csv": 4,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -474,10 +474,12 @@ def test_three_seeds_of_parameter_golf_beat_the_record_before(wild: Path, tmp_pa
 
 
 @pytest.mark.real
-def test_medians_of_studies_of_algoperf(wild: Path, tmp_path: Path) -> None:
-    table = tmp_path / "algoperf.parquet"
-    tta.ingest([wild / "algoperf"], table, workers=1)
-    found = tta.judge_record(table, rules="algoperf", where=["entry=baseline", "benchmark=*"])
+def test_medians_of_studies_of_algoperf(
+    wild: Path, ingested_round: Callable[[str], tta.Account]
+) -> None:
+    table = ingested_round("wild").output
+    asked = ["source=*/algoperf/*", "entry=baseline", "benchmark=*"]
+    found = tta.judge_record(table, rules="algoperf", where=asked)
     medians = {row["benchmark"]: row["seconds_b"] for row in found.rows}
     checked = 0
     for setup in json.loads((wild / "truth.json").read_text("utf-8")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +52,9 @@ def rows(wild: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def guessed(wild: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
+def guessed(wild: Path, ingested_round: Callable[[str], tta.Account]) -> pl.DataFrame:
     """Return what is read of the wild files without a word of configuration."""
-    table = tmp_path_factory.mktemp("guessed") / "wild.parquet"
-    tta.ingest([wild], table)
+    table = ingested_round("wild").output
     return pl.read_parquet(table).filter(pl.col("dialect").is_in(["table", "lines"]))
 
 

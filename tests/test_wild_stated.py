@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.test_cli import run
-from ttastats import ingest
+from ttastats import Account, ingest
 
 pytestmark = pytest.mark.real
-
-KINDS = ("algoperf", "deit-jsonl", "modded-nanogpt", "parameter-golf", "wandb-export")
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +25,8 @@ def stated(wild: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def table(wild: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("stated") / "wild.parquet"
-    ingest([wild / kind for kind in KINDS], found, workers=1)
-    return found
+def table(wild: Path, ingested_round: Callable[[str], Account]) -> Path:
+    return Path(str(ingested_round("wild").output))
 
 
 def rows(command: str, table: Path, *options: str) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ from ttastats.ingestion.reading import Reading, Result
 from ttastats.table import store
 
 LOGS = 20
-COPIES = 6
+COPIES = 3
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +20,7 @@ if not torch.distributed.is_available():
 
 from torch.distributed import run as torchrun_program  # noqa: E402
 
-from tests.programs import PATIENCE, ended, environment, started  # noqa: E402
+from tests.programs import PATIENCE, ended, environment  # noqa: E402
 from tests.trainer.runs import (  # noqa: E402
     evaluating,
     forked,
@@ -66,62 +65,47 @@ print(experiment.is_leader())
 """
 
 
-def torchrun_of(program: Path, root: Path, said: Path) -> None:
-    """Do what torchrun does, in this process: it starts two workers, each a Python of its own."""
+def torchrun_of(node: int, port: str, program: Path, root: Path) -> None:
+    """Do what torchrun does on a node, in this process: it starts a worker, a Python of its own."""
     os.environ.update(environment(OMP_NUM_THREADS="1"))
-    with said.open("w") as stream:
+    with (root / f"node_{node}").open("w") as stream:
         for number in (1, 2):
             os.dup2(stream.fileno(), number)
-    torchrun_program.main(["--standalone", "--nproc-per-node", "2", str(program), str(root)])
+    meeting = ["--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", port]
+    words = ["--nproc-per-node", "1", "--node-rank", str(node), str(program), str(root)]
+    torchrun_program.main([*meeting, *words])
 
 
 @pytest.fixture(scope="module")
-def torchrun(tmp_path_factory: pytest.TempPathFactory, workers_say: Path) -> tuple[Path, str]:
-    """Return the folder of a run by two workers that torchrun started, and what they said."""
+def torchrun(tmp_path_factory: pytest.TempPathFactory, workers_say: Path) -> Path:
+    """Return the folder of a run by two workers that torchrun started on two nodes."""
     root = tmp_path_factory.mktemp("shared")
-    program, said = root / "run.py", root / "said"
-    program.write_text(UNDER_TORCHRUN)
-    with forked(torchrun_of, program, root, said) as process:
-        process.join(PATIENCE)
-    return root, said.read_text()
-
-
-@pytest.fixture(scope="module")
-def shared_runs(torchrun: tuple[Path, str]) -> list[Path]:
-    """Return logs of the same run twice: its two workers were started by torchrun, then by us."""
-    root, _ = torchrun
-    planned = experiment.plan_runs(request(root), small(workers=2, epochs=2), (5,)).runs
-    experiment.make_runs(planned)
-    return sorted(planned[0].place.results.iterdir())
-
-
-def test_torchrun_starts_the_workers_as_well(torchrun: tuple[Path, str]) -> None:
-    root, said = torchrun
-    # Now and then gloo aborts a worker that has finished, so that its exit code says nothing.
-    assert values(log_of(root), "workers") == [2], said
-    assert len(values(log_of(root), "run_stop")) == 1
-    assert sorted(word for word in said.split() if word in {"True", "False"}) == ["False", "True"]
-
-
-def test_torchrun_starts_a_run_on_two_nodes(tmp_path: Path) -> None:
-    program = tmp_path / "run.py"
+    program = root / "run.py"
     program.write_text(UNDER_TORCHRUN)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    launcher = ("-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1")
-    meeting = ("--master-addr", "127.0.0.1", "--master-port", port)
-    nodes = [
-        started(
-            *(*launcher, *meeting, "--node-rank", str(node), program, tmp_path),
-            env=environment(OMP_NUM_THREADS="1"),
-            stdout=subprocess.PIPE,
-        )
-        for node in range(2)
-    ]
-    leads = [ended(node)[1].split() for node in nodes]
-    assert values(log_of(tmp_path), "workers") == [2]
-    assert len(values(log_of(tmp_path), "run_stop")) == 1
+    nodes = [forked(torchrun_of, node, port, program, root) for node in range(2)]
+    with nodes[0] as first, nodes[1] as second:
+        for process in (first, second):
+            process.join(PATIENCE)
+    return root
+
+
+@pytest.fixture(scope="module")
+def shared_runs(torchrun: Path) -> list[Path]:
+    """Return logs of the same run twice: its two workers were started by torchrun, then by us."""
+    planned = experiment.plan_runs(request(torchrun), small(workers=2, epochs=2), (5,)).runs
+    experiment.make_runs(planned)
+    return sorted(planned[0].place.results.iterdir())
+
+
+def test_torchrun_starts_a_run_on_two_nodes(torchrun: Path) -> None:
+    said = [(torchrun / f"node_{node}").read_text() for node in range(2)]
+    # Now and then gloo aborts a worker that has finished, so that its exit code says nothing.
+    assert values(log_of(torchrun), "workers") == [2], said
+    assert len(values(log_of(torchrun), "run_stop")) == 1
+    leads = [[word for word in each.split() if word in {"True", "False"}] for each in said]
     assert leads == [["True"], ["False"]]
 
 
