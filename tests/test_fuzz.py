@@ -166,12 +166,11 @@ def test_a_score_that_is_not_in_the_text_would_be_noticed() -> None:
 
 SEED = 12
 #: Pairs of tables that one test asks about; `python benchmarks/fuzz --tables` asks about many.
-PAIRS = 5 if os.environ.get("TTASTATS_LONG") else 1
+PAIRS = 10 if os.environ.get("TTASTATS_LONG") else 2
 
 
-@pytest.mark.parametrize("first", [0, 10])
-def test_every_command_answers_of_any_table(first: int) -> None:
-    asked = asking.ask(range(first, first + PAIRS), SEED, LOGS)
+def test_every_command_answers_of_any_table() -> None:
+    asked = asking.ask(range(10, 10 + PAIRS), SEED, LOGS)
     assert asked.tables > PAIRS
     assert asked.found == {}
 

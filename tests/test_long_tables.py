@@ -118,11 +118,11 @@ JSON = ("", "late", "nested", "odd", "odd late nested")
     ("make", "kind"), [*((as_cells, kind) for kind in CELLS), *((as_json, kind) for kind in JSON)]
 )
 def test_blocks_give_what_the_whole_gives(said: str, make: Any, kind: str) -> None:
-    data = make(random.Random(f"{said} {kind}"), 150, kind)
+    data = make(random.Random(f"{said} {kind}"), 60, kind)
     log = log_from_bytes(data, "/logs/a/train.csv", block=BLOCKS[said])
     whole = parsed(log)
     assert whole
-    assert repr(parsed(in_pieces(log, data, 2_000))) == repr(whole)  # NaN is not NaN
+    assert repr(parsed(in_pieces(log, data, 800))) == repr(whole)  # NaN is not NaN
 
 
 @pytest.mark.parametrize("make", [as_cells, as_json])

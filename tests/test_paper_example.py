@@ -78,9 +78,17 @@ def test_without_a_folder_of_logs_the_usage_is_printed(
 
 
 def test_a_sweep_is_made_once_and_its_quality_on_unseen_data_compared(
-    example: dict[str, Any], tmp_path: Path
+    example: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch", reason="training needs PyTorch")
+    from ttastats.trainer import experiment
+    from ttastats.trainer.settings import Overrides
+
+    def of_few_epochs(request: Any, settings: Overrides, *others: Any) -> Any:
+        return plan(request, Overrides({**settings.values, "target": 0.5}), *others)
+
+    plan = experiment.plan
+    monkeypatch.setattr(experiment, "plan", of_few_epochs)
     table = example["sweep"](tmp_path, range(1))
     logs = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("result_*.txt")}
     assert len(logs) == 2

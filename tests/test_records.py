@@ -99,7 +99,7 @@ def test_c_gives_what_python_gives(
     metrics: Metrics,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for seed in range(40):
+    for seed in range(20):
         draw = random.Random(seed)
         data = damaged(draw, make(draw))
         found = [repr(parsed(dialect, data, name, metrics, size)) for size in (200, len(data))]
