@@ -87,8 +87,8 @@ def test_a_sweep_is_made_once_and_its_quality_on_unseen_data_compared(
     def of_few_epochs(request: Any, settings: Overrides, *others: Any) -> Any:
         return plan(request, Overrides({**settings.values, "target": 0.5}), *others)
 
-    plan = experiment.plan
-    monkeypatch.setattr(experiment, "plan", of_few_epochs)
+    plan = experiment.plan_runs
+    monkeypatch.setattr(experiment, "plan_runs", of_few_epochs)
     table = example["sweep"](tmp_path, range(1))
     logs = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("result_*.txt")}
     assert len(logs) == 2
