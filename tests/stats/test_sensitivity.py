@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ttastats.stats.sensitivity import hardest_common_target, stable_range, target_grid
@@ -72,6 +72,7 @@ def test_a_grid_without_a_range_is_the_one_value_or_nothing() -> None:
     ends=st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 2),
     points=st.integers(2, 20),
 )
+@example(ends=(1.797693134862315e308, 1.7976931348623151e308), points=3)
 def test_every_range_has_a_target_and_no_more_than_asked_for(
     ends: tuple[float, float], points: int
 ) -> None:

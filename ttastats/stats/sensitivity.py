@@ -82,5 +82,6 @@ def _round_values(low: float, high: float, most: int) -> list[float]:
             numbers = range(math.ceil(first / step), math.floor(last / step) + 1)
             if len(numbers) > most:
                 return chosen
-            chosen = [float(number * step) for number in numbers]
+            # Between neighbouring floats several multiples are the same number.
+            chosen = [*dict.fromkeys(float(number * step) for number in numbers)]
     return chosen
