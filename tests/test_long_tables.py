@@ -14,7 +14,8 @@ from ttastats.base import limits
 from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import Log, log_from_bytes
 from ttastats.formats.own_logs.block import Block, CellCondition, CountColumn, Metric, TimeColumn
-from ttastats_parsers import own_cells, table
+from ttastats_parsers import own_blocks, own_cells
+from ttastats_parsers.own_runs import runs_of
 
 ACCURACY = (Metric("val_acc", higher_is_better=True, target=0.9),)
 SECONDS = (TimeColumn("time"),)
@@ -106,7 +107,7 @@ def in_pieces(log: Log, data: bytes, size: int) -> Log:
 
 
 def parsed(log: Log) -> list[Run | Problem]:
-    return list(table.parse(log))
+    return list(runs_of(own_blocks.rows_of, log))
 
 
 CELLS = ("", "quoted", "torn", "odd", "windows mark cut", "breaks quoted", "odd torn windows")

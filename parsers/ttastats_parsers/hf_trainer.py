@@ -52,7 +52,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         return
     longer = _longer_history(log, _history(state))
     if longer is not None:
-        shown = longer.relative_to(_run_folder(log).parent)
+        shown = longer.relative_to(run_folder(log).parent)
         yield Problem(PART_OF_A_RUN, f"its history is the start of that in {shown}", "info")
         return
     yield _run(state, log)
@@ -92,7 +92,7 @@ def _longer_history(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | 
 
 def _states_beside(log: Log) -> Iterator[PurePosixPath]:
     """Yield the states of the same training: around a checkpoint, or in the checkpoints below."""
-    top = _run_folder(log)
+    top = run_folder(log)
     steps: dict[PurePosixPath, float] = {}
     for name_ in log.listing(top):
         if match := CHECKPOINT.fullmatch(name_[:-1]):
@@ -101,8 +101,8 @@ def _states_beside(log: Log) -> Iterator[PurePosixPath]:
     yield from (path for folder in [top, *ordered] if (path := folder / log.name) != log.path)
 
 
-def _run_folder(log: Log) -> PurePosixPath:
-    """Return the folder of the run, above that of a checkpoint."""
+def run_folder(log: Log) -> PurePosixPath:
+    """Return the folder of a run, which may be the one around a checkpoint's."""
     return log.folder.parent if CHECKPOINT.fullmatch(log.folder.name) else log.folder
 
 
@@ -117,7 +117,7 @@ def _run(state: Mapping[str, Any], log: Log) -> Run:
     elif done is not None and planned is not None:
         status = "truncated"
     return Run(
-        entry=None if _run_folder(log) == log.folder else _run_folder(log).name,
+        entry=None if (top := run_folder(log)) == log.folder else top.name,
         framework="transformers",
         run_status=status,
         evaluations=evaluations,

@@ -38,18 +38,17 @@ def rows_of(log: Log) -> Rows:
     blocks = log.blocks()
     first, second = next(blocks, b""), next(blocks, None)
     block = log.block or Block("")
+    rows = None
     if second is not None and log.metrics != "all":
         rest = chain([first, second], blocks)
         head = first.removeprefix(b"\xef\xbb\xbf").lstrip()
         if head.startswith(b"{"):
             rows = _read_json_lines(rest, log, head, block)
-        elif head.startswith((b"PAR1", b"[")):
-            rows = None
-        else:
+        elif not head.startswith((b"PAR1", b"[")):
             rows = _read_cells(rest, block)
-        if rows is not None and not _has_lone_row(rows, block):
-            return rows
-    return own_cells.rows_of(log.read())
+    if rows is None or _has_lone_row(rows, block):
+        rows = own_cells.rows_of(log.read())
+    return rows if log.block is None else own_cells.unpivoted(rows, block)
 
 
 def _has_lone_row(rows: Rows, block: Block) -> bool:

@@ -21,8 +21,9 @@ _LINE = "\0line"
 _AT = "\0at"
 
 
-def rows_of(log: Log, block: Block) -> Rows:
-    """Return matching lines as rows with a column for each group; an UnfitError if none match."""
+def rows_of(log: Log) -> Rows:
+    """Return the lines that match, as rows with a column for each group; none is an UnfitError."""
+    block = log.block or Block("")
     if not block.line:
         raise UnfitError("no_line", "no regular expression for the lines: give --line")
     frames = []

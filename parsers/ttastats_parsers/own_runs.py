@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,8 +22,13 @@ from ttastats_parsers.own_numbers import in_one_unit, is_dated, numbers, texts, 
 from ttastats_parsers.own_rows import Rows, numbered
 
 
-def runs_of(rows: Rows, log: Log) -> Iterator[Run | Problem]:
-    """Yield the runs that some rows tell by the log's block, and what is wrong or was guessed."""
+def runs_of(rows_of: Callable[[Log], Rows], log: Log) -> Iterator[Run | Problem]:
+    """Yield the runs that rows of a log tell by its block, and what is wrong or was guessed."""
+    try:
+        rows = rows_of(log)
+    except UnfitError as error:
+        yield error.problem
+        return
     block = log.block or Block("")
     if block.carry:
         rows = replace(rows, carried=True)

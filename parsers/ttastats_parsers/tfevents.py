@@ -393,8 +393,7 @@ def _run(
     log: Log,
     problems: Sequence[Problem],
 ) -> Run:
-    begun = min((file.begun for file in files if file.begun is not None), default=None)
-    ended = max((file.ended for file in files if file.ended is not None), default=None)
+    begun, clock = clock_of(files)
     epochs = {
         step: value
         for tag, rows in scalars.items()
@@ -421,15 +420,24 @@ def _run(
         settings |= file.settings
     return Run(
         entry=top.name if top else None,
-        started_at=date_of(begun),
-        clock="wall",
-        clock_zero="first event",
-        run_seconds=since(ended, begun),
+        **clock,
         evaluations=evaluations,
         problems=(*problems, *remarks),
         extra=({"event_files": len(files)} if len(files) > 1 else {})
         | ({"settings": settings} if settings else {}),
     )
+
+
+def clock_of(files: Sequence[EventFile]) -> tuple[float | None, dict[str, Any]]:
+    """Return when the first event of a run was written, and the fields of its clock."""
+    begun = min((file.begun for file in files if file.begun is not None), default=None)
+    ended = max((file.ended for file in files if file.ended is not None), default=None)
+    return begun, {
+        "started_at": date_of(begun),
+        "clock": "wall",
+        "clock_zero": "first event",
+        "run_seconds": since(ended, begun),
+    }
 
 
 def scalars_of(file: EventFile) -> Iterator[Scalar]:

@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ttastats.base.errors import TtastatsError
-from ttastats.formats.dialect import Dialect
+from ttastats.base.records import Problem, Run
+from ttastats.formats.dialect import Dialect, Log
 from ttastats.formats.own_logs import presets
 from ttastats.formats.own_logs.block import Block
 
 #: Entry-point group under which other distributions offer dialects.
 GROUP = "ttastats.dialects"
+
+
+class _OfBlocks(NamedTuple):
+    """A dialect that a block selects, and no sign; its module is imported when a log is read."""
+
+    name: str
+    module: str
+
+    def recognises(self, _head: bytes) -> bool:
+        """Recognise nothing."""
+        return False
+
+    def parse(self, log: Log) -> Iterator[Run | Problem]:
+        """Yield the runs that the rows of a log tell."""
+        from ttastats_parsers.own_runs import runs_of  # only own logs need it
+
+        return runs_of(import_module(f"ttastats_parsers.{self.module}").rows_of, log)
 
 
 @cache
@@ -28,6 +46,7 @@ def dialects() -> Mapping[str, Dialect]:
         cast("Dialect", import_module(f"ttastats_parsers.{module}"))
         for module in ttastats_parsers.BUILTIN
     ]
+    loaded += [_OfBlocks(*each) for each in ttastats_parsers.OF_BLOCKS.items()]
     loaded += filter(None, map(_load_plugin, entry_points(group=GROUP)))
     return {dialect.name: dialect for dialect in loaded}
 

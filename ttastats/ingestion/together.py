@@ -16,8 +16,8 @@ from msgspec import structs
 from ttastats.base.records import Evaluation, Problem, Run
 from ttastats.formats.dialect import Log
 from ttastats_parsers import tfevents
-from ttastats_parsers.hf_trainer import CHECKPOINT, STATE
-from ttastats_parsers.payloads import date_of, since
+from ttastats_parsers.hf_trainer import CHECKPOINT, STATE, run_folder
+from ttastats_parsers.payloads import since
 from ttastats_parsers.tfevents import EventFile, Scalar
 
 #: Dialects whose files may tell what event files tell too.
@@ -82,7 +82,7 @@ def _event_files_near(log: Log, listing: Listing, event_files: EventFiles) -> li
     """Return the event files in the folder of a log, and for some trainers also below."""
     if log.name != STATE:
         return event_files(log.folder)
-    top = log.folder.parent if CHECKPOINT.fullmatch(log.folder.name) else log.folder
+    top = run_folder(log)
     folders = [top]
     for folder in (top, top / "runs"):
         words = (word[:-1] for word in listing(folder) if word.endswith("/"))
@@ -120,8 +120,7 @@ def _has_same_values(run: Run, scalars: Mapping[_Key, Scalar]) -> bool:
 
 
 def _with_event_times(run: Run, files: Sequence[EventFile]) -> Run:
-    begun = min((file.begun for file in files if file.begun is not None), default=None)
-    ended = max((file.ended for file in files if file.ended is not None), default=None)
+    begun, clock = tfevents.clock_of(files)
     scalars = _scalars_by_key(sorted(files, key=lambda file: file.begun or 0.0))
 
     def timed(each: Evaluation) -> Evaluation:
@@ -134,10 +133,7 @@ def _with_event_times(run: Run, files: Sequence[EventFile]) -> Run:
     extra = {**run.extra, "event_files": len(files)}
     return structs.replace(
         run,
-        started_at=run.started_at or date_of(begun),
-        clock="wall",
-        clock_zero="first event",
-        run_seconds=since(ended, begun),
+        **clock | ({"started_at": run.started_at} if run.started_at else {}),
         evaluations=tuple(map(timed, run.evaluations)),
         extra={**extra, "settings": settings} if settings else extra,
     )

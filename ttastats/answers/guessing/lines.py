@@ -71,9 +71,9 @@ def proposal(text: str, path: str) -> Proposal:
     if not expressions:
         raise NoLogError("neither a table nor a line with a metric as `key=value`")
     patterns = tuple(pattern for pattern, _ in expressions)
-    log = log_from_bytes("\n".join(lines).encode(), f"/{path}")
+    data = "\n".join(lines).encode()
     try:
-        rows = rows_of(log, Block("", line=patterns))
+        rows = rows_of(log_from_bytes(data, f"/{path}", block=Block("", line=patterns)))
     except UnfitError as error:
         raise NoLogError(str(error)) from error
     block = columns.proposal(rows.frame)

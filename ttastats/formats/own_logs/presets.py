@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib import resources
 
@@ -84,29 +84,23 @@ def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
         return {}
     start = head[:_LOOKED_AT]
     return {
-        name: named
-        for name, signs, holds in _recognisable_presets()
-        if all(map(start.__contains__, holds))
-        and (named := _match_signs(signs, start, path)) is not None
+        preset.name: named
+        for preset in load_presets().values()
+        if preset.signs and (named := _match_signs(preset.signs, start, path)) is not None
     }
 
 
-@cache
-def _recognisable_presets() -> Sequence[tuple[str, Signs, Sequence[bytes]]]:
-    """Return the presets that can be recognised, with texts that are quick to search for."""
-    return [
-        (preset.name, preset.signs, [text.encode() for text in preset.signs.holds])
-        for preset in load_presets().values()
-        if preset.signs
-    ]
-
-
 def _match_signs(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
+    """Return what a path names if all signs hold, which are looked for the cheapest first."""
+    first = [pattern for pattern in signs.head if pattern.startswith(r"\A")]
+    if not all(_compiled(pattern).match(head) for pattern in first):
+        return None
+    if not all(text.encode() in head for text in signs.holds):
+        return None
     fitting = (patterns.match_path(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
     named = next((each for each in fitting if each is not None), None if signs.path else {})
-    if named is None or not all(_compiled(pattern).search(head) for pattern in signs.head):
-        return None
-    return named
+    others = (pattern for pattern in signs.head if pattern not in first)
+    return named if all(_compiled(pattern).search(head) for pattern in others) else None
 
 
 @cache
