@@ -128,8 +128,9 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
     reached, axis = runs["reached"].to_numpy(), axes.of(runs)
     there = runs.filter("reached")
     solved = count_by_group(reached, sizes)
+    groups_of = np.repeat(np.arange(sizes.size), solved)
     times = there["tta_seconds"].to_numpy()
-    progress, interval = _progress_of_runs(there, solved, axis)
+    progress, interval = _progress_of_runs(there, groups_of, sizes.size, axis)
     numbers = {name: np.full(sizes.size, np.nan) for name in _NUMBERS}
     withheld: list[Withheld | None] = ["few_runs"] * sizes.size
     for places, of_runs in groups_by_size(solved):
@@ -158,9 +159,11 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
     for places, of_runs in groups_by_size(sizes):
         numbers["ert_seconds"][places] = expected_times(observed[of_runs], reached[of_runs])
     columns: dict[str, Any] = {name: none_for_nan(values) for name, values in numbers.items()}
-    columns["epochs_mean"] = _group_means(there, "epochs", solved)
+    columns["epochs_mean"] = _group_means(there["epochs"].to_numpy(), groups_of, sizes.size)
     columns["epoch_seconds_mean"] = (
-        [None] * sizes.size if axis.progress else _group_means(there, "epoch_seconds", solved)
+        [None] * sizes.size
+        if axis.progress
+        else _group_means(there["epoch_seconds"].to_numpy(), groups_of, sizes.size)
     )
     mixed, pooled = may_differ(runs, sizes), settings.pooled(runs, groups.keys.columns)
     every = zip(
@@ -191,40 +194,37 @@ _NUMBERS = (
 
 
 def _progress_of_runs(
-    solved: pl.DataFrame, sizes: NDArray[np.int64], axis: axes.Axis
+    solved: pl.DataFrame, groups: NDArray[np.int64], n: int, axis: axes.Axis
 ) -> tuple[Floats, Floats]:
     """Return how far each run trained, in its group's best unit, and the evaluation interval.
 
     The interval of a group is the widest between two evaluations, if every run tells its own.
     """
-    numbers = np.repeat(np.arange(sizes.size), sizes)
-    progress, interval = np.full(solved.height, np.nan), np.full(sizes.size, np.nan)
-    settled = np.zeros(sizes.size, dtype=bool)
+    progress, interval = np.full(solved.height, np.nan), np.full(n, np.nan)
+    settled = np.zeros(n, dtype=bool)
     for unit, column in [axis.progress] if axis.progress else PROGRESS:
         amounts = solved[unit].cast(pl.Float64).to_numpy()  # unknown: NaN
-        suits = (count_by_group(np.isnan(amounts), sizes) == 0) & ~settled
-        here = suits[numbers]
+        suits = (np.bincount(groups, np.isnan(amounts), n) == 0) & ~settled
+        here = suits[groups]
         progress[here] = amounts[here]
         settled |= suits
         if column is not None:
-            widest = np.full(sizes.size, -np.inf)
+            widest = np.full(n, -np.inf)
             with np.errstate(invalid="ignore"):  # NaN stays
-                np.maximum.at(widest, numbers, solved[column].cast(pl.Float64).to_numpy())
+                np.maximum.at(widest, groups, solved[column].cast(pl.Float64).to_numpy())
             interval[suits] = np.where(np.isinf(widest), np.nan, widest)[suits]
     return progress, interval
 
 
-def _group_means(solved: pl.DataFrame, name: str, sizes: NDArray[np.int64]) -> list[float | None]:
-    """Return the mean of a column in each group, None of groups without a value.
+def _group_means(values: Floats, groups: NDArray[np.int64], n: int) -> list[float | None]:
+    """Return the mean of the known values of each group, None for groups without one.
 
     Numpy adds in the order of the rows: polars' threads do not, and the last digit would vary.
     """
-    groups = np.repeat(np.arange(sizes.size), sizes)
-    values = solved.get_column(name).to_numpy()
-    known = ~np.isnan(values)
-    sums = np.bincount(groups[known], values[known], sizes.size).tolist()
-    counts = np.bincount(groups[known], minlength=sizes.size).tolist()
-    return [total / n if n else None for total, n in zip(sums, counts, strict=True)]
+    is_known = ~np.isnan(values)
+    sums = np.bincount(groups[is_known], values[is_known], n)
+    with np.errstate(invalid="ignore"):  # 0 / 0 is none
+        return none_for_nan(sums / np.bincount(groups[is_known], minlength=n))
 
 
 def _dot_lines(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[tuple[str, ...]]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import posixpath
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from ttastats.answers.guessing import kinds, trial
@@ -62,16 +61,15 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         File(source, place, str(place).removeprefix(start))
         for source, place in zip(sources, places, strict=True)
     ]
-    by_kind = _sort_files(files, Reading(blocks=blocks))
+    by_kind, left = _sort_files(files, Reading(blocks=blocks))
+    unfit = {name for names in left.values() for name in names}
     tried = [
         trial.tried(title, own, proposal, root, blocks)
-        for title, own, proposal in _propose_by_kind(by_kind, files)
+        for title, own, proposal in _propose_by_kind(by_kind, unfit)
     ]
     if not tried:
-        raise _nothing_found_error(str(path), by_kind.left)
-    prefix = _pattern_prefix(
-        root, output
-    )  # which leads from the folder of the blocks to that of the logs
+        raise _nothing_found_error(str(path), left)
+    prefix = _pattern_prefix(root, output)
     texts = [
         written(replace(each, keys={**each.keys, "files": f"{prefix}{each.keys['files']}"}))
         for _, each in tried
@@ -83,9 +81,10 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
         raise_if(not config, nothing, str(path), f"Continue with: ttastats ingest {path}")
         with atomic.write_errors_named(Path(output)):
             atomic.write_text(Path(output), config)
-    left = tuple((reason, tuple(names)) for reason, names in sorted(by_kind.left.items()))
     shown = None if output is None else str(output)
-    return Guessed(str(path), tuple(kind for kind, _ in tried), left, config, folder, root, shown)
+    left_out = tuple((reason, tuple(names)) for reason, names in sorted(left.items()))
+    titled = tuple(kind for kind, _ in tried)
+    return Guessed(str(path), titled, left_out, config, folder, root, shown)
 
 
 def _pattern_root(path: str, sources: Sequence[Source]) -> tuple[str, str]:
@@ -126,141 +125,118 @@ def _nothing_found_error(path: str, reasons: dict[str, list[str]]) -> TtastatsEr
     )
 
 
-@dataclass(slots=True, eq=False)
-class _Sorted:
-    """Files by kind: read without a block, described or recognised, guessed, and left."""
-
-    read: dict[str, list[File]]
-    known: set[str]
-    guessed: dict[tuple[str, ...], list[tuple[File, kinds.Sketch]]]
-    left: dict[str, list[str]]
+#: The kinds of files that are read without a block begin with one of these.
+_DESCRIBED, _RECOGNISED = "described", "recognised"
+_EVENTS = (_RECOGNISED, "tfevents: read without a block")
 
 
-def _sort_files(files: Sequence[File], reading: Reading) -> _Sorted:
-    by_kind = _Sorted(defaultdict(list), set(), defaultdict(list), defaultdict(list))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Classified:
+    """A file, its kind, and the sketch of its block if it needs one."""
+
+    file: File
+    kind: tuple[str, ...]
+    sketch: kinds.Sketch | None = None
+
+    @property
+    def folder(self) -> PurePosixPath:
+        """Return the folder of the file."""
+        return self.file.place.parent
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether a format or a preset covers the file."""
+        preset = self.sketch is not None and "preset" in self.sketch.proposal.keys
+        return preset or self.kind[0] == _RECOGNISED
+
+    @property
+    def is_timed(self) -> bool:
+        """Return whether its block or preset has a time."""
+        keys = self.sketch.proposal.keys if self.sketch else {}
+        preset = presets.preset_block(str(keys["preset"])) if "preset" in keys else None
+        return bool(preset.seconds if preset else keys.get("seconds"))
+
+
+def _sort_files(
+    files: Sequence[File], reading: Reading
+) -> tuple[dict[tuple[str, ...], list[_Classified]], dict[str, list[str]]]:
+    """Return files by kind, and the names of files left out by reason."""
+    seen, left = list[_Classified](), defaultdict[str, list[str]](list)
     sketched = kinds.Seen()
     for file in files:
         try:
-            _sort_file(file, reading, sketched, by_kind)
+            seen.append(_classify(file, reading, sketched))
         except (UnreadableError, NoLogError) as error:
-            by_kind.left[str(error)].append(file.below)
+            left[str(error)].append(file.below)
         except TtastatsError as error:
-            by_kind.left[error.what].append(file.below)
-    _drop_event_files(by_kind)
-    _drop_companions(by_kind)
-    _drop_summaries(by_kind)
-    return by_kind
+            left[error.what].append(file.below)
+    by_kind = defaultdict[tuple[str, ...], list[_Classified]](list)
+    for each in _drop_twins(seen, left):
+        by_kind[each.kind].append(each)
+    return by_kind, {reason: names for reason, names in left.items() if names}
 
 
-def _drop_event_files(by_kind: _Sorted) -> None:
-    """Drop event files beside a table of the same run with its times."""
-    timed = set()
-    for file, sketch in chain.from_iterable(by_kind.guessed.values()):
-        keys = sketch.proposal.keys
-        if (
-            presets.preset_block(str(keys["preset"])).seconds
-            if "preset" in keys
-            else keys.get("seconds")
-        ):
-            timed.add(file.place.parent)
-    events = by_kind.read.get(_EVENTS, [])
-    beside = [file for file in events if file.place.parent in timed and not file.source.named]
-    if beside:
-        by_kind.read[_EVENTS] = [file for file in events if file not in beside]
-        by_kind.left[_IN_A_TABLE] += [file.below for file in beside]
-        if not by_kind.read[_EVENTS]:
-            del by_kind.read[_EVENTS]
-            by_kind.known.discard(_EVENTS)
+def _drop_twins(seen: list[_Classified], left: dict[str, list[str]]) -> list[_Classified]:
+    """Drop files that repeat runs of other files, unless the user named them."""
+
+    def drop(twins: Collection[_Classified], reason: str) -> list[_Classified]:
+        unnamed = {each for each in twins if not each.file.source.named}
+        left[reason] += [each.file.below for each in seen if each in unnamed]
+        return [each for each in seen if each not in unnamed]
+
+    timed = {each.folder for each in seen if each.is_timed}
+    events = [each for each in seen if each.kind == _EVENTS and each.folder in timed]
+    seen = drop(events, "the run is in the table beside it")
+    known = {each.folder for each in seen if each.is_known}
+    known |= {folder / "files" for folder in known}
+    beside = [each for each in seen if each.folder in known and each.sketch and not each.is_known]
+    seen = drop(beside, "beside a log that is read without a block: possibly the same run")
+    # A table with a row for each run, where logs lie beside or below.
+    tables = [each for each in seen if each.sketch and each.sketch.is_summary]
+    logs = {*seen} - {*tables} - {each for each in seen if each.kind[0] == _DESCRIBED}
+    above = {folder for log in logs for folder in log.file.place.parents}
+    tables = [each for each in tables if each.folder in above]
+    of_each = "a summary beside logs: possibly of the same runs"
+    return drop(tables, f"{of_each}; `ttastats guess FILE` reads it alone")
 
 
-_EVENTS = "tfevents: read without a block"
-_IN_A_TABLE = "the run is in the table beside it"
-
-
-def _drop_summaries(by_kind: _Sorted) -> None:
-    """Drop tables with a row per run if there are logs of the same runs."""
-    places = [file.place for title in by_kind.known for file in by_kind.read[title]]
-    guessed = chain.from_iterable(by_kind.guessed.values())
-    places += [file.place for file, sketch in guessed if not sketch.is_summary]
-    folders = {folder for place in places for folder in place.parents}
-    for same, sketches in list(by_kind.guessed.items()):
-        summaries = [
-            file
-            for file, sketch in sketches
-            if sketch.is_summary and file.place.parent in folders and not file.source.named
-        ]
-        _leave_out(by_kind, same, summaries, _SUMMARY)
-
-
-_SUMMARY = "a summary beside logs: possibly of the same runs; `ttastats guess FILE` reads it alone"
-
-
-def _leave_out(by_kind: _Sorted, same: tuple[str, ...], files: Sequence[File], reason: str) -> None:
-    """Move files of a kind to those left out, with a reason."""
-    if not files:
-        return
-    rest = [(file, sketch) for file, sketch in by_kind.guessed[same] if file not in files]
-    by_kind.left[reason] += [file.below for file in files]
-    if rest:
-        by_kind.guessed[same] = rest
-    else:
-        del by_kind.guessed[same]
-
-
-def _drop_companions(by_kind: _Sorted) -> None:
-    """Drop files beside logs of a known format that belong to the same runs."""
-    folders = {file.place.parent for title in by_kind.known for file in by_kind.read[title]}
-    guessed = chain.from_iterable(by_kind.guessed.values())
-    folders |= {file.place.parent for file, each in guessed if "preset" in each.proposal.keys}
-
-    def is_beside(file: File) -> bool:
-        folder = file.place.parent
-        beside = folder in folders or (folder.name == "files" and folder.parent in folders)
-        return beside and not file.source.named
-
-    for same, sketches in list(by_kind.guessed.items()):
-        without = [file for file, sketch in sketches if "preset" not in sketch.proposal.keys]
-        _leave_out(by_kind, same, list(filter(is_beside, without)), _BESIDE)
-
-
-_BESIDE = "beside a log that is read without a block: possibly the same run"
-
-
-def _sort_file(file: File, reading: Reading, sketched: kinds.Seen, by_kind: _Sorted) -> None:
+def _classify(file: File, reading: Reading, sketched: kinds.Seen) -> _Classified:
+    """Return the kind of a file; a file that is no log is a NoLogError."""
     head = next(file.source.blocks(), b"")
     if head.startswith(LFS_POINTER):
         raise NoLogError("a Git LFS pointer, not the file itself: run `git lfs pull`")
     dialect, block, _ = choose_dialect(head, file.place.parent, file.place.name, None, reading)
     hit = described.block_for(str(file.place), reading.blocks)
     if hit is not None and dialect is not None:
-        by_kind.read[f"already described in {hit[0].where}"].append(file)
-        return
+        return _Classified(file, (_DESCRIBED, f"already described in {hit[0].where}"))
     if block is not None:
         sketch = kinds.of_a_preset(block, head, file.below)
     elif dialect is not None:
-        title = f"{dialect.name}: read without a block"
-        by_kind.known.add(title)
-        by_kind.read[title].append(file)
-        return
+        return _Classified(file, (_RECOGNISED, f"{dialect.name}: read without a block"))
     else:
         # The name of the folder that is looked at may say what is in it, such as losses.
         above = file.place.parts[: -len(PurePosixPath(file.below).parts)]
         sketch = sketched.sketch(head, f"{above[-1] if above else ''}/{file.below}")
-    by_kind.guessed[sketch.same].append((file, sketch))
+    return _Classified(file, sketch.same, sketch)
 
 
 _Proposed = tuple[str, list[File], Proposal | None]
 
 
-def _propose_by_kind(by_kind: _Sorted, files: Sequence[File]) -> Iterator[_Proposed]:
+def _propose_by_kind(
+    by_kind: Mapping[tuple[str, ...], Sequence[_Classified]], unfit: Collection[str]
+) -> Iterator[_Proposed]:
     """Yield each kind with its files, and the proposed block if one is needed."""
-    for title, of_kind in by_kind.read.items():
-        yield title, of_kind, None
-    unfit = {name for names in by_kind.left.values() for name in names}
-    of_a_kind = {file.below for file in files} - unfit
-    for sketches in by_kind.guessed.values():
-        sketch = max((sketch for _, sketch in sketches), key=lambda each: each.rows)
-        by_path = {file.below: file for file, _ in sketches}
+    for kind, seen in by_kind.items():
+        if kind[0] in {_DESCRIBED, _RECOGNISED}:
+            yield kind[1], [each.file for each in seen], None
+    of_a_kind = {each.file.below for seen in by_kind.values() for each in seen}
+    for seen in by_kind.values():
+        sketches = [each.sketch for each in seen if each.sketch]
+        if not sketches:
+            continue
+        sketch = max(sketches, key=lambda each: each.rows)
+        by_path = {each.file.below: each.file for each in seen}
         paths = list(by_path)
         runs_inside = "run" in sketch.proposal.keys
         apart = _distinct_patterns(paths, of_a_kind - set(paths), unfit, runs_inside=runs_inside)
