@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import polars as pl
@@ -126,7 +126,6 @@ def report(
         )
     ]
     shown: list[Field[ClaimRow]] = [
-        *fields.key_fields(grouping.shown_keys(rows, by)),
         Field(Column("claim"), lambda row: Text(_claim_text(row))),
         fields.text_field(
             "runs", lambda r: f"{r.n} +{r.n_missing} missing" if r.n_missing else str(r.n)
@@ -152,17 +151,16 @@ def report(
     if len(set(names)) < 2:
         names = [""] * len(rows)
     sentences = [_claim_sentence(row, name, rules) for row, name in zip(rows, names, strict=True)]
-    notes = _claim_notes(rows, runs, budget, rules)
     many = len(rows) > _SEVERAL
     below = [
         (*(() if row.holds or not many else (text,)),
          *(priors.in_words(row.prior) if row.prior else ()))
         for row, text in zip(rows, sentences, strict=True)
     ]  # fmt: skip
-    answer = grouping.group_report(
-        "claim", rows, shown, runs, by, notes, title=title, details=below
-    )
-    return replace(answer, sentence=_verdict_counts(rows, names) if many else " ".join(sentences))
+    return grouping.group_report(
+        "claim", rows, shown, runs, by, _claim_notes(rows, runs, budget, rules), title=title,
+        details=below, sentence=_verdict_counts(rows, names) if many else " ".join(sentences),
+    )  # fmt: skip
 
 
 def _verdict_counts(rows: Sequence[ClaimRow], names: Sequence[str]) -> str:

@@ -121,7 +121,7 @@ def from_runs(
         few = [note("few_successes.groups", n=len(few))]
     shown = plan.shown(grouping.shown_keys(rows, by))
     notes = [*few, *plan.notes(rows, axes.of(runs))]
-    return grouping.group_report("power", rows, shown, runs, by, notes, details=details)
+    return grouping.group_report("power", rows, shown, runs, by, notes, names=(), details=details)
 
 
 def _planning_cv(group: pl.DataFrame) -> tuple[float | None, float | None, float | None]:

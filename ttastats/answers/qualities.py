@@ -169,7 +169,6 @@ def of_groups(
     rows.sort(key=place)
     progress = fields.known_keys(rows, [f"{unit}_mean" for unit in _PROGRESS])
     shown: list[Field[QualityRow]] = [
-        *fields.key_fields(grouping.shown_keys(rows, by)),
         *_metric_field(rows),
         fields.text_field("runs", lambda row: with_value(row.n, row.missing)),
         fields.text_field(

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
@@ -68,7 +67,6 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
     rows = [_score_row(keys, group) for keys, group in grouping.group_runs(judged, by)]
     rows.sort(key=lambda row: grouping.sort_key(*map(row.keys.get, _KIND), row.score_minutes))
     shown: list[Field[ScoreRow]] = [
-        *fields.key_fields(shown_keys(rows, by, _implied_keys(rows, by))),
         fields.text_field(
             "runs",
             lambda row: "/".join(str(n) for n in (row.n, row.required_runs) if n is not None),
@@ -88,11 +86,10 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
         notes.append(note("scaled.score", scaled=scaled, n=len(rows)))
     if others := sum(row.status.startswith(f"{_SCORED}:") for row in rows):
         notes.append(note("run_count", n=others))
-    details = [_failed_lines(row.failures) for row in rows]
-    answer = grouping.group_report(
-        "score", rows, shown, runs, by, notes, title=title, details=details
-    )
-    return replace(answer, sentence=_score_sentence(rows))
+    return grouping.group_report(
+        "score", rows, shown, runs, by, notes, names=shown_keys(rows, by), title=title,
+        details=[_failed_lines(row.failures) for row in rows], sentence=_score_sentence(rows),
+    )  # fmt: skip
 
 
 def _score_sentence(rows: Sequence[ScoreRow]) -> str:
@@ -228,23 +225,18 @@ def _sort_by_number(group: pl.DataFrame) -> pl.DataFrame:
     return group[sorted(range(group.height), key=names.__getitem__)]
 
 
-def shown_keys(rows: Sequence[Row], by: Sequence[str], hidden: Collection[str]) -> tuple[str, ...]:
-    """Return the keys that deserve a column, the benchmark first."""
-    one_division = len({row.keys.get("division") for row in rows}) == 1
-    names = [
-        name
-        for name in grouping.shown_keys(rows, by)
-        if name not in hidden and not (one_division and name == "division")
-    ]
+def shown_keys(rows: Sequence[Row], by: Sequence[str]) -> tuple[str, ...]:
+    """Return the keys worth a column, the benchmark first; no division where all are of one.
+
+    An entry names its submitter and system; where they name each entry, it has no column.
+    """
+    hidden = {"division"} if len({row.keys.get("division") for row in rows}) == 1 else set()
+    if {"submitter", "system", "entry"} <= set(by):
+        others = {tuple(row.keys[name] for name in by if name != "entry") for row in rows}
+        named = len(others) == len(rows) and all(row.keys["submitter"] for row in rows)
+        hidden |= {"entry"} if named else {"submitter", "system"}
+    names = [name for name in grouping.shown_keys(rows, by) if name not in hidden]
     return tuple(sorted(names, key=lambda name: name not in grouping.BENCHMARK))
-
-
-def _implied_keys(rows: Sequence[ScoreRow], by: Sequence[str]) -> set[str]:
-    """Return the keys that others imply, such as submitter and system of an entry."""
-    if not {"submitter", "system", "entry"} <= set(by):
-        return set()
-    others = {tuple(row.keys[name] for name in by if name != "entry") for row in rows}
-    return {"entry"} if len(others) == len(rows) else {"submitter", "system"}
 
 
 def _minutes_text(value: float | None) -> str:

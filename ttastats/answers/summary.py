@@ -87,7 +87,6 @@ def report(
     parts = lazy_subset(groups.frames, order)
     axis = axes.of(runs)
     shown = [
-        *fields.key_fields(grouping.shown_keys(rows, by)),
         fields.reached_field(),
         # Times of several benchmarks are on no common axis.
         mean_field(axis, confidence, drawn=len(set(map(_benchmark_key, rows))) == 1),

@@ -71,10 +71,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = grouping.ENTRY, *, ddof: int 
     """
     rows = _variance_rows(grouping.group_runs(runs, by), ddof)
     axis = axes.of(runs)
-    shown: list[Field[VarianceRow]] = [
-        *fields.key_fields(grouping.shown_keys(rows, by)),
-        fields.reached_field(),
-    ]
+    shown: list[Field[VarianceRow]] = [fields.reached_field()]
     if axis.progress:  # what counts training itself has no part that is time
         shown += [
             fields.number_field(axis.mean, "tta_mean_seconds", axis.unit, std="tta_std_seconds"),

@@ -76,14 +76,22 @@ def group_report(
     by: Sequence[str],
     notes: Iterable[Note],
     *,
+    names: Sequence[str] | None = None,
     title: str | None = None,
     details: Sequence[tuple[str, ...]] = (),
+    sentence: str = "",
 ) -> Report:
-    """Return the report with a row for each group of runs, and the notes on the groups."""
+    """Return the report that has a row for each group of runs, with the notes on the groups.
+
+    The columns of the keys in `names` come before `shown`: by default, all that differ.
+    """
     title = common_title(rows, by) if title is None else title
-    table = fields.make_table(rows, shown, title, details)
+    keys = fields.key_fields(shown_keys(rows, by) if names is None else names)
+    table = fields.make_table(rows, [*keys, *shown], title, details)
     every = (*group_notes(runs, by), *notes)
-    report = Report(command, tuple(rows), (table,), every, by=row_keys(by, ENTRY))
+    report = Report(
+        command, tuple(rows), (table,), every, sentence=sentence, by=row_keys(by, ENTRY)
+    )
     return with_left_out(report, runs, by)
 
 

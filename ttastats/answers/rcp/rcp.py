@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import polars as pl
 
@@ -56,8 +55,8 @@ def report(
     rows.sort(key=lambda row: grouping.sort_key(*map(row.get, names)))
     every = options.verbose or len(rows) <= FEW
     shown, notes = (
-        _rcp_fields(rows, by, options),
-        [*_rcp_notes(rows, options.confidence, every=every)],
+        _rcp_fields(options.confidence),
+        _rcp_notes(rows, options.confidence, every=every),
     )
     # Of many entries, the columns say enough; one without an interval gets its reason.
     details = [
@@ -76,8 +75,10 @@ def report(
         else (() if row.low is not None else (_verdict_text(row),))
         for row in rows
     ]
-    answer = grouping.group_report("rcp", rows, shown, runs, by, notes, details=details)
-    return replace(answer, sentence=_rcp_sentence(rows, by, options.confidence))
+    return grouping.group_report(
+        "rcp", rows, shown, runs, by, notes, names=shown_keys(rows, by), details=details,
+        sentence=_rcp_sentence(rows, by, options.confidence),
+    )  # fmt: skip
 
 
 #: Entries of one verdict that are named.
@@ -118,16 +119,8 @@ def _reasons_text(rows: Sequence[RcpRow]) -> str:
     return units.join_names(sorted(reasons), between="; ")
 
 
-def _rcp_fields(
-    rows: Sequence[RcpRow], by: Sequence[str], options: RcpOptions
-) -> list[Field[RcpRow]]:
-    # Submitter and system may name each entry of a benchmark.
-    names = ("suite", "round", "division", "submitter", "system", "benchmark")
-    known = {tuple(row.keys.get(name) for name in names) for row in rows}
-    named = len(known) == len(rows) and all(row.keys.get("submitter") for row in rows)
-    hidden = {"entry"} if named and {"submitter", "system", "entry"} <= set(by) else set()
+def _rcp_fields(confidence: float) -> list[Field[RcpRow]]:
     return [
-        *fields.key_fields(shown_keys(rows, by, hidden)),
         fields.text_field(
             "BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}", rank=1
         ),
@@ -141,7 +134,7 @@ def _rcp_fields(
             lambda row: Quantity(row.reference_mean, row.unit or "epochs", spread=row.reference_cv),
         ),
         Field(
-            Column(f"entry/reference [{options.confidence * 100:g}%]", "right"),
+            Column(f"entry/reference [{confidence * 100:g}%]", "right"),
             lambda row: Quantity(row.ratio, "ratio", row.low, row.high),
         ),
         Field(Column("converges"), _verdict_cell),
