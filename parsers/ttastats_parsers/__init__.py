@@ -5,6 +5,3 @@ BUILTIN = (
     "mlperf_v05", "mlperf_mll", "mlperf_mllog", "dawnbench", "hf_trainer", "tfevents", "wandb",
     "mlflow", "mlflow_db", "evaluations_npz", "sb3_monitor",
 )  # fmt: skip
-#: Dialects of which only a block says what a log means, and the modules that read their rows:
-#: tables with a header, and lines that match regular expressions.
-OF_BLOCKS = {"table": "own_blocks", "lines": "own_lines"}

@@ -20,21 +20,21 @@ from ttastats.formats.own_logs.block import Block
 GROUP = "ttastats.dialects"
 
 
-class _OfBlocks(NamedTuple):
-    """A dialect that a block selects, and no sign; its module is imported when a log is read."""
+class _OwnLogs(NamedTuple):
+    """A dialect that only a block selects: tables with a header, or lines that match patterns."""
 
     name: str
-    module: str
 
     def recognises(self, _head: bytes) -> bool:
-        """Recognise nothing."""
+        """Recognise nothing: only a block says what such a log means."""
         return False
 
     def parse(self, log: Log) -> Iterator[Run | Problem]:
-        """Yield the runs that the rows of a log tell."""
-        from ttastats_parsers.own_runs import runs_of  # only own logs need it
+        """Yield the runs in the rows of a log."""
+        from ttastats_parsers import own_blocks, own_lines, own_runs  # only own logs need these
 
-        return runs_of(import_module(f"ttastats_parsers.{self.module}").rows_of, log)
+        reader = own_lines if self.name == "lines" else own_blocks
+        return own_runs.runs_of(reader.rows_of, log)
 
 
 @cache
@@ -46,7 +46,7 @@ def dialects() -> Mapping[str, Dialect]:
         cast("Dialect", import_module(f"ttastats_parsers.{module}"))
         for module in ttastats_parsers.BUILTIN
     ]
-    loaded += [_OfBlocks(*each) for each in ttastats_parsers.OF_BLOCKS.items()]
+    loaded += [_OwnLogs("table"), _OwnLogs("lines")]
     loaded += filter(None, map(_load_plugin, entry_points(group=GROUP)))
     return {dialect.name: dialect for dialect in loaded}
 
