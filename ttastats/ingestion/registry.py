@@ -33,8 +33,8 @@ class _OwnLogs(NamedTuple):
         """Yield the runs in the rows of a log."""
         from ttastats_parsers import own_blocks, own_lines, own_runs  # only own logs need these
 
-        reader = own_lines if self.name == "lines" else own_blocks
-        return own_runs.runs_of(reader.rows_of, log)
+        rows_of = own_lines.rows_of if self.name == "lines" else own_blocks.rows_of
+        return own_runs.runs_of(rows_of, log)
 
 
 @cache
