@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,9 +87,6 @@ def foreign(rng: random.Random, _logs: Sequence[bytes], folder: Path) -> Made:
             continue  # refused by name
         paths.append(path)
     return Made("others", f"{way.__name__}: {names} | {others}", tuple(paths))
-
-
-Way = Callable[[random.Random, pl.DataFrame, Path], None]
 
 
 def framed(rng: random.Random, frame: pl.DataFrame, path: Path) -> None:
