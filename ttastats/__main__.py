@@ -16,7 +16,26 @@ def main() -> NoReturn:
     gc.set_threshold(100_000)
     from ttastats.cli import main as run
 
-    run()
+    try:
+        run()
+    except SystemExit as end:
+        _leave(end)
+
+
+def _leave(end: SystemExit) -> NoReturn:
+    """Exit without freeing the objects of all libraries one by one, a tenth of a short command."""
+    import atexit
+    import os
+    import sys
+    import threading
+
+    if threading.active_count() > 1 or not isinstance(end.code, int):
+        raise end
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
+    os._exit(end.code)
 
 
 if __name__ == "__main__":
