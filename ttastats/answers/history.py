@@ -13,7 +13,7 @@ from msgspec import field
 
 from ttastats.answers import nights
 from ttastats.answers.compare.gate import Requirement
-from ttastats.answers.nights import FAILURES, Border, History, Night, Part
+from ttastats.answers.nights import FAILURES, History, Night, Part
 from ttastats.base import units
 from ttastats.base.note import Note, note, wording
 from ttastats.outcomes import axis as axes
@@ -25,6 +25,7 @@ from ttastats.report.cells import Column, Finding, Gate, Outcome, Quantity, Tabl
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Row
 from ttastats.stats import changes
+from ttastats.stats.changes import Change
 
 #: What the runs of one setup have in common, whenever they were made.
 SETUP = ("suite", "benchmark", "entry")
@@ -141,7 +142,7 @@ def _history_row(history: History, part: Part, number: int, about: Mapping[str, 
     )
 
 
-def _change_keys(history: History, part: Part, border: Border) -> dict[str, Any]:
+def _change_keys(history: History, part: Part, border: Change) -> dict[str, Any]:
     """Return the keys of a row on the change that it begins with."""
     sizes = {"size": border.size, "size_low": border.low, "size_high": border.high}
     return {name: _relative_size(part, size) for name, size in sizes.items()} | {
@@ -161,15 +162,15 @@ def _relative_size(part: Part, size: float) -> float:
     return size if part.name == FAILURES else math.expm1(size)
 
 
-def _commits_between(history: History, border: Border) -> list[str]:
+def _commits_between(history: History, border: Change) -> list[str]:
     between = history.nights[border.first : border.last + 1]
     return list(dict.fromkeys(commit for night in between for commit in night.commits))
 
 
-def _next_to_run(history: History, border: Border) -> str | None:
+def _next_to_run(history: History, border: Change) -> str | None:
     """Return the night or commit to run next in order to narrow a change down."""
-    if border.middle is not None:
-        night: Night = history.nights[border.middle]
+    if border.median is not None:
+        night: Night = history.nights[border.median]
         return night.commits[-1] if night.commits else night.name
     of = _commits_between(history, border)
     return of[(len(of) - 1) // 2] if border.alarm is not None and len(of) > 1 else None
@@ -208,7 +209,7 @@ def _size_text(*sizes: float) -> str:
     return f"{value} [{', '.join(ends)}]"
 
 
-def size_of(part: Part, border: Border) -> str:
+def size_of(part: Part, border: Change) -> str:
     """Return the size of a change with its limits, and what it is a share of."""
     text = _size_text(
         *(_relative_size(part, size) for size in (border.size, border.low, border.high))
@@ -248,7 +249,7 @@ def _setup_sentence(name: str, history: History) -> str:
     return of + " ".join(texts)
 
 
-def _change_sentence(history: History, part: Part, border: Border) -> str:
+def _change_sentence(history: History, part: Part, border: Change) -> str:
     """Return a change in a sentence."""
     size, name = size_of(part, border), part.name[:1].upper() + part.name[1:]  # of `CPU time` too
     if border.drift:

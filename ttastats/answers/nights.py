@@ -6,7 +6,7 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +20,7 @@ from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.time_to_target import common_progress
 from ttastats.sides import blocking
 from ttastats.stats import changes
+from ttastats.stats.changes import Change
 from ttastats.stats.results import Floats
 from ttastats.table.schema import parse_extra
 
@@ -43,33 +44,13 @@ class Night:
     reached: int
 
 
-@dataclass(frozen=True, slots=True)
-class Border:
-    """A change of a part, by the numbers of nights from 0.
-
-    The night `split` is the first after it; at 95 % that is one of `first` to `last`. Runs of
-    `middle` halve these: the change is before or after it. The alarm came after `alarm` nights;
-    the rest is that of `changes.Change`.
-    """
-
-    split: int
-    first: int
-    last: int
-    middle: int | None
-    alarm: int | None
-    p_value: float | None
-    size: float
-    low: float
-    high: float
-    drift: bool
-    autocorrelation: float | None
-    independent: bool
-    nights: int
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
     """One series of a history: the `values` (logs) of the nights that have one, and its borders.
+
+    A border is a change by the numbers of nights from 0: the night `split` is the first after it,
+    at 95 % that is one of `first` to `last`, and runs of `median` halve these: the change is before
+    or after it.
 
     Of failures the values are shares. `unit` is that of the mean. `alike` is the autocorrelation of
     nights where there is one, `unseen` the change that stays unseen for some nights.
@@ -79,7 +60,7 @@ class Part:
     unit: Amount | str
     places: tuple[int, ...]
     values: Floats
-    borders: tuple[Border, ...]
+    borders: tuple[Change, ...]
     noise: float | None = None
     alike: float | None = None
     unseen: float | None = None
@@ -163,9 +144,7 @@ def history(runs: pl.DataFrame, order: str) -> History:
     whole = _make_part(rows, "whole", *_part_name("whole", unit, axis), search=not parts)
     failed, n = [night.n - night.reached for night in nights], [night.n for night in nights]
     places = tuple(range(len(nights)))
-    fails_more = tuple(
-        _border_of(places, *each) for each in changes.find_changes_of_failures(failed, n)
-    )
+    fails_more = _borders(places, changes.find_changes_of_failures(failed, n))
     failures = Part(FAILURES, "fraction", places, np.divide(failed, n), fails_more)
     if parts:
         whole = _sum_of_parts(whole, [border for part in parts for border in part.borders])
@@ -187,42 +166,44 @@ def _make_part(
     values: Floats = logs.round(_DECIMALS)
     if not search or values.size < changes.WAIT:
         return Part(name, unit, places, values, ())
-    every = [_border_of(places, *each) for each in changes.find_changes(values)]
+    every = _borders(places, changes.find_changes(values))
     splits = [bisect_left(places, border.split) for border in every]
     noise = changes.night_noise(values, splits)
     nights = values.size - (splits[-1] if splits else 0)
     unseen = None if noise is None else math.expm1(changes.detectable_change(noise, max(nights, 2)))
     alike = changes.shown_autocorrelation(values, splits)
-    return Part(name, unit, places, values, tuple(every), noise, alike, unseen)
+    return Part(name, unit, places, values, every, noise, alike, unseen)
 
 
-def _border_of(places: Sequence[int], alarm: changes.Alarm, change: changes.Change) -> Border:
-    """Return a change of a series in terms of nights."""
-    first, last = places[change.first - 1] + 1, places[change.last]
-    middle = places[change.median - 1] if first < last else None
-    return Border(
-        places[change.split], first, last, middle, places[alarm.nights - 1] + 1, alarm.p_value,
-        change.size, change.low, change.high, change.drift, change.autocorrelation,
-        change.independent, change.nights,
-    )  # fmt: skip
+def _borders(places: Sequence[int], every: Sequence[Change]) -> tuple[Change, ...]:
+    """Return the changes of a series in terms of nights."""
+    return tuple(
+        replace(
+            change,
+            split=places[change.split],
+            first=(first := places[change.first - 1] + 1),
+            last=places[change.last],
+            median=places[(change.median or 0) - 1] if first < places[change.last] else None,
+            alarm=places[(change.alarm or 0) - 1] + 1,
+        )
+        for change in every
+    )
 
 
-def _sum_of_parts(whole: Part, of_parts: Sequence[Border]) -> Part:
+def _sum_of_parts(whole: Part, of_parts: Sequence[Change]) -> Part:
     """Return the time to the target with the changes of its parts, coinciding ones together."""
-    merged: list[list[Border]] = []
+    merged: list[list[Change]] = []
     for border in sorted(of_parts, key=lambda each: each.split):
         if merged and border.first <= max(each.last for each in merged[-1]):
             merged[-1].append(border)
         else:
             merged.append([border])
     borders = [
-        Border(
+        Change(
             split=min(each, key=lambda border: border.last - border.first).split,
             first=min(border.first for border in each),
             last=max(border.last for border in each),
-            middle=None,
-            alarm=None,
-            p_value=None,
+            median=None,
             size=sum(border.size for border in each),
             low=sum(border.low for border in each),
             high=sum(border.high for border in each),
@@ -233,4 +214,4 @@ def _sum_of_parts(whole: Part, of_parts: Sequence[Border]) -> Part:
         )
         for each in merged
     ]
-    return Part(whole.name, whole.unit, whole.places, whole.values, tuple(borders))
+    return replace(whole, borders=tuple(borders))

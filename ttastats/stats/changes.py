@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,15 +41,6 @@ _ALIKE, _SHOWN = 0.1, 30
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
-    """A look that raised an alarm: after so many nights, of a change after the night `split`."""
-
-    nights: int
-    split: int
-    p_value: float
-
-
-@dataclass(frozen=True, slots=True)
 class Change:
     """What the nights known today say of a change.
 
@@ -56,20 +48,23 @@ class Change:
     `median`. `size` is the change of the values, with an interval that allows for the unknown
     night; of a `drift`, which a straight line fits better than any step, that from the first to the
     last of its `nights`. `autocorrelation` is that of successive nights round the change. Of one
-    that is not `independent`, false alarms are more frequent than promised.
+    that is not `independent`, false alarms are more frequent than promised. The look after so many
+    nights raised the `alarm`, and `p_value` is its p.
     """
 
     split: int
     first: int
     last: int
-    median: int
+    median: int | None
     size: float
     low: float
     high: float
     drift: bool
-    autocorrelation: float
+    autocorrelation: float | None
     independent: bool
     nights: int
+    alarm: int | None = None
+    p_value: float | None = None
 
 
 def winsorised(values: ArrayLike) -> Floats:
@@ -129,61 +124,45 @@ def failure_change_test(failed: Sequence[int], runs: Sequence[int]) -> tuple[flo
     return float(p[best]), best + 1
 
 
-def find_alarms(
-    nights: int, p_of: Callable[[int, int], tuple[float, int]], level: float
-) -> list[Alarm]:
-    """Return the alarms of a test made after every night; each starts the series anew.
+def find_changes(values: ArrayLike) -> list[Change]:
+    """Return the changes of a continuous series, each with its alarm."""
+    x = np.asarray(values, dtype=np.float64)
+    return _find_changes((x,), change_test, locate_change, ALARM)
 
-    `p_of` gives the p and the split of the nights from one number up to another.
+
+def find_changes_of_failures(failed: Sequence[int], runs: Sequence[int]) -> list[Change]:
+    """Return the changes of a series of failure counts, each with its alarm."""
+    series = (failed, runs)
+    return _find_changes(series, failure_change_test, locate_change_of_failures, ALARM_OF_FAILURES)
+
+
+def _find_changes(
+    series: Sequence[Any],
+    test: Callable[..., tuple[float, int]],
+    locate: Callable[..., Change],
+    level: float,
+) -> list[Change]:
+    """Return the changes of a series that is tested after every night.
+
+    `test` gives the p and the split of some nights. An alarm starts the series anew; its change is
+    located among the nights between the alarm before it and the one after.
     """
-    raised: list[Alarm] = []
-    start = 0
+    nights, start, raised = len(series[0]), 0, []
     for end in range(WAIT, nights + 1):
         if end - start < WAIT:
             continue
-        p_value, split = p_of(start, end)
+        p_value, split = test(*(each[start:end] for each in series))
         if p_value < level:
-            raised.append(Alarm(end, start + split, p_value))
             start += split
-    return raised
-
-
-def find_changes(values: ArrayLike) -> list[tuple[Alarm, Change]]:
-    """Return the alarms of a continuous series, each with the change as all nights show it."""
-    x = np.asarray(values, dtype=np.float64)
-    raised = find_alarms(x.size, lambda start, end: change_test(x[start:end]), ALARM)
-    return _with_changes(raised, x.size, lambda start, end: locate_change(x[start:end]))
-
-
-def find_changes_of_failures(
-    failed: Sequence[int], runs: Sequence[int]
-) -> list[tuple[Alarm, Change]]:
-    """Return the alarms of a series of failure counts, each with its change."""
-
-    def part(start: int, end: int) -> tuple[Sequence[int], Sequence[int]]:
-        return failed[start:end], runs[start:end]
-
-    raised = find_alarms(
-        len(runs), lambda start, end: failure_change_test(*part(start, end)), ALARM_OF_FAILURES
-    )
-    return _with_changes(
-        raised, len(runs), lambda start, end: locate_change_of_failures(*part(start, end))
-    )
-
-
-def _with_changes(
-    raised: Sequence[Alarm], nights: int, change_of: Callable[[int, int], Change]
-) -> list[tuple[Alarm, Change]]:
-    """Return each alarm with the change between the alarm before it and the one after."""
-    starts = [0, *(alarm.split for alarm in raised)]
-    ends = [*(alarm.split for alarm in raised[1:]), nights]
-    every = []
-    for alarm, start, end in zip(raised, starts, ends, strict=False):
-        of_part = change_of(start, end)
+            raised.append((end, start, p_value))
+    splits = [0, *(split for _, split, _ in raised), nights]
+    changes = []
+    for (alarm, _, p_value), start, end in zip(raised, splits, splits[2:], strict=False):
+        change = locate(*(each[start:end] for each in series))
         names = ("split", "first", "last", "median")
-        places = {name: getattr(of_part, name) + start for name in names}
-        every.append((alarm, replace(of_part, **places)))
-    return every
+        places = {name: getattr(change, name) + start for name in names}
+        changes.append(replace(change, alarm=alarm, p_value=p_value, **places))
+    return changes
 
 
 def locate_change(values: ArrayLike) -> Change:
@@ -194,18 +173,13 @@ def locate_change(values: ArrayLike) -> Change:
     best = int(inside.argmin())
     # Of a flat prior for the night and the levels, and one over the noise for that.
     log = -(n - 2) / 2 * np.log(inside / inside[best]) - 0.5 * np.log(splits * (n - splits) / n)
-    weights = np.exp(log - log.max())
-    weights /= weights.sum()
-    within = _credible_set(weights)
-    median = int(np.searchsorted(np.cumsum(weights), 0.5))
+    within, median = _credible_set(log)
     night = np.arange(n) / (n - 1) - 0.5  # the slope is the change from the first to the last
     slope = float(night @ y / (night @ night))
     drift = bool(np.sum((y - y.mean() - slope * night) ** 2) < inside[best])
     split = int(splits[best])
-    if drift:
-        sizes = [_drift_size(x, night)]
-    else:
-        sizes = [_step_size(x, int(splits[place])) for place in (best, *within)]
+    shapes = [night] if drift else [np.arange(n) >= splits[place] for place in (best, *within)]
+    sizes = [_fitted_size(x, _centred(shape.astype(np.float64))) for shape in shapes]
     r = _autocorrelation(y, split)
     return Change(
         split, int(splits[within.min()]), int(splits[within.max()]), int(splits[median]),
@@ -214,23 +188,12 @@ def locate_change(values: ArrayLike) -> Change:
     )  # fmt: skip
 
 
-def _step_size(x: Floats, split: int) -> tuple[float, float, float]:
-    """Return the step in the mean at a split, with its interval."""
-    a, b = x[:split], x[split:]
-    inside = float(((a - a.mean()) ** 2).sum() + ((b - b.mean()) ** 2).sum())
-    se = math.sqrt(inside / (x.size - 2) * (1 / a.size + 1 / b.size))
-    size, half = float(b.mean() - a.mean()), two_sided_t(x.size - 2, _CONFIDENCE) * se
+def _fitted_size(x: Floats, shape: Floats) -> tuple[float, float, float]:
+    """Return the size of a change of some shape, whose mean is 0, with its interval."""
+    size, df = float(shape @ x / (shape @ shape)), x.size - 2
+    inside = float(np.sum((x - x.mean() - size * shape) ** 2))
+    half = two_sided_t(df, _CONFIDENCE) * math.sqrt(inside / df / float(shape @ shape))
     return size, size - half, size + half
-
-
-def _drift_size(x: Floats, night: Floats) -> tuple[float, float, float]:
-    """Return the change along a straight line, with its interval."""
-    slope = float(night @ x / (night @ night))
-    inside = float(np.sum((x - x.mean() - slope * night) ** 2))
-    half = two_sided_t(x.size - 2, _CONFIDENCE) * math.sqrt(
-        inside / (x.size - 2) / float(night @ night)
-    )
-    return slope, slope - half, slope + half
 
 
 def _autocorrelation(y: Floats, split: int) -> float:
@@ -253,25 +216,24 @@ def _false_alarms_hold(t: float, r: float, n: int) -> bool:
 
 def shown_autocorrelation(values: ArrayLike, splits: Sequence[int]) -> float | None:
     """Return the lag-1 autocorrelation round segment means if it is significant, else None."""
-    x = np.asarray(values, dtype=np.float64)
-    ends = [*splits, x.size]
-    if x.size < WAIT:
+    if np.size(values) < WAIT:
         return None
-    parts = (x[a:b] for a, b in zip([0, *splits], ends, strict=True) if b - a > 1)
-    y = np.concatenate([_centred(winsorised(part)) for part in parts])
+    y = np.concatenate(_residuals(values, splits))
     r = _autocorrelation(y, y.size)
     return r if r > 1.65 / math.sqrt(y.size) else None
 
 
 def night_noise(values: ArrayLike, splits: Sequence[int]) -> float | None:
     """Return the standard deviation of nights round segment means, outliers clipped."""
-    x = np.asarray(values, dtype=np.float64)
-    parts = [x[a:b] for a, b in zip([0, *splits], [*splits, x.size], strict=True) if b - a > 1]
+    parts = _residuals(values, splits)
     df = sum(part.size - 1 for part in parts)
-    if not df:
-        return None
-    squares = sum(float((y := _centred(winsorised(part))) @ y) for part in parts)
-    return math.sqrt(squares / df)
+    return math.sqrt(sum(float(part @ part) for part in parts) / df) if df else None
+
+
+def _residuals(values: ArrayLike, splits: Sequence[int]) -> list[Floats]:
+    """Return the nights of each segment of two or more round its mean, outliers clipped."""
+    segments = np.split(np.asarray(values, dtype=np.float64), splits)
+    return [_centred(winsorised(part)) for part in segments if part.size > 1]
 
 
 def detectable_change(noise: float, nights: int) -> float:
@@ -295,21 +257,25 @@ def locate_change_of_failures(failed: Sequence[int], runs: Sequence[int]) -> Cha
     after, rest = bad[-1] - before, n[-1] - of
     sides = ((before, of), (after, rest))
     log = np.sum([special.betaln(f + 0.5, t - f + 0.5) for f, t in sides], axis=0)
-    weights = np.exp(log - log.max())
-    weights /= weights.sum()
-    within = _credible_set(weights)
+    within, median = _credible_set(log)
     counts = [[int(each[i]) for each in (after, rest, before, of)] for i in within]
     sizes = [newcombe_difference(*each) for each in counts]
     return Change(
         int(splits[within[0]]), int(splits[within.min()]), int(splits[within.max()]),
-        int(splits[np.searchsorted(np.cumsum(weights), 0.5)]), sizes[0].estimate or 0.0,
+        int(splits[median]), sizes[0].estimate or 0.0,
         min(size.low or 0.0 for size in sizes), max(size.high or 0.0 for size in sizes),
         drift=False,
         autocorrelation=0.0, independent=True, nights=len(runs),
     )  # fmt: skip
 
 
-def _credible_set(weights: Floats) -> NDArray[np.intp]:
-    """Return the fewest indices whose weights sum to 95 %, the largest first."""
+def _credible_set(log: Floats) -> tuple[NDArray[np.intp], int]:
+    """Return the fewest splits that hold 95 % of the weight, the largest first, and the median.
+
+    `log` are the logs of their weights, up to a constant.
+    """
+    weights = np.exp(log - log.max())
+    weights /= weights.sum()
     ranked = np.argsort(-weights, kind="stable")
-    return ranked[: int(np.searchsorted(np.cumsum(weights[ranked]), _CONFIDENCE)) + 1]
+    within = ranked[: int(np.searchsorted(np.cumsum(weights[ranked]), _CONFIDENCE)) + 1]
+    return within, int(np.searchsorted(np.cumsum(weights), 0.5))
