@@ -31,7 +31,7 @@ A, B = np.log([612.0, 655, 590]), np.log([548.0, 571, 539])
 def test_a_moderated_ratio_is_that_of_the_reference(d0, s0, of_a, of_b, df, p, limits) -> None:
     one = Prior(8, df=d0, variance=s0**2)
     made = moderated_ratio(A, B, one, one, 0.95)
-    assert made.ratio == pytest.approx(0.89341567, abs=5e-9)
+    assert made.estimate == pytest.approx(0.89341567, abs=5e-9)
     assert made.df == pytest.approx(df, abs=5e-7)
     assert made.p_value == pytest.approx(p, abs=5e-9)
     if limits:

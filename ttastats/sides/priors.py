@@ -211,7 +211,7 @@ def between(
         if min(each.size for each in logs) > 1:
             used = [Prior(0) if any(prior.refused for prior in both) else prior for prior in both]
             ratio = priors.moderated_ratio(logs[1], logs[0], used[1], used[0], confidence)
-            values = {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high}
+            values = {"ratio": ratio.estimate, "low": ratio.low, "high": ratio.high}
             values["p"] = ratio.p_value
             numbers |= {f"prior_{part}_{name}": value for name, value in values.items()}
     return PriorRatios(**numbers)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ttastats.stats.blocks import Labels, difference_within_blocks
-from ttastats.stats.logratio import satterthwaite, too_few_runs, unbalanced_flag
+from ttastats.stats.logratio import LogTerm, combine_terms, too_few_runs, unbalanced_flag
 from ttastats.stats.moments import as_sample, deviations, mean, means, standard_deviation
 from ttastats.stats.outcomes import number_clusters, variance_of_mean
 from ttastats.stats.permutation import smallest_p
@@ -76,15 +76,15 @@ class AgainstNumber:
     """
 
     n: int
-    mean: float | None
-    sd: float | None
-    low: float | None
-    high: float | None
     threshold: float
-    margin: float | None
     level: float
-    p_value: float | None
-    holds: bool
+    mean: float | None = None
+    sd: float | None = None
+    low: float | None = None
+    high: float | None = None
+    margin: float | None = None
+    p_value: float | None = None
+    holds: bool = False
     spread: float | None = None
     sigma_known: bool = False
     flags: tuple[Flag, ...] = ()
@@ -199,25 +199,20 @@ def mean_difference(
             _variance_of_mean(values, which, resolution)
             for values, which in zip((values_a, values_b), clusters, strict=True)
         )
-    if of_a is None or of_b is None:
+    scale = combine_terms(
+        estimate, [LogTerm(1.0, of_a, df_a), LogTerm(1.0, of_b, df_b)], confidence
+    )
+    p_value, half, flags = scale.p_value, scale.half_width, unbalanced_flag(*sizes)
+    if half is None:
         why = "only one block has runs of both sides, with one run per side: no CI"
-        flag = Flag("one_run", too_few_runs(*sizes) if 1 in sizes else why)
-        return MeanDifference(
-            estimate, None, None, confidence, None, None, None, *sizes, flags=(flag,)
-        )
-    se, df = math.sqrt(of_a + of_b), satterthwaite((of_a, of_b), (df_a, df_b))
-    if se == 0.0:
-        p_value = 1.0 if estimate == 0.0 else smallest_p(*sizes)
-        flag = Flag("zero_variance", "zero variance on both sides: p is from the exact test")
-        return MeanDifference(
-            estimate, estimate, estimate, confidence, p_value, 0.0, None, *sizes, flags=(flag,)
-        )
-    half = two_sided_t(df, confidence) * se
+        flags = (Flag("one_run", too_few_runs(*sizes) if 1 in sizes else why),)
+    elif half == 0.0:
+        p_value = smallest_p(*sizes) if p_value is None else p_value
+        flags = (Flag("zero_variance", "zero variance on both sides: p is from the exact test"),)
+    low, high = (None, None) if half is None else (estimate - half, estimate + half)
     return MeanDifference(
-        estimate, estimate - half, estimate + half, confidence,
-        min(1.0, 2 * t_tail(df, abs(estimate) / se)), se, df, *sizes,
-        flags=unbalanced_flag(*sizes),
-    )  # fmt: skip
+        estimate, low, high, confidence, p_value, scale.se, scale.df, *sizes, flags=flags
+    )
 
 
 def compare_with_number(
@@ -236,40 +231,34 @@ def compare_with_number(
     ``shrunk`` is that with the noise of earlier entries, and its degrees of freedom.
     """
     sample = np.asarray(values, np.float64)
+    made = AgainstNumber(sample.size, threshold, level)
     if sample.size == 0:
-        flags = (Flag("no_runs", "no runs"),)
-        return AgainstNumber(
-            0, None, None, None, None, threshold, None, level, None, holds=False, flags=flags
-        )
+        return replace(made, flags=(Flag("no_runs", "no runs"),))
     centre, n = mean(sample), sample.size
     margin = centre - threshold if higher_is_better else threshold - centre
     spread = _rounded_deviation(sample, resolution) if sigma is None else sigma
     df = math.inf if sigma is not None else n - 1.0
     spread, df = shrunk if shrunk is not None and n > 1 else (spread, df)
-    made = AgainstNumber(
-        n, centre, standard_deviation(sample), None, None, threshold, margin, level, None,
-        holds=False,
-    )  # fmt: skip
+    made = replace(made, mean=centre, sd=standard_deviation(sample), margin=margin)
     if spread is None:
         return replace(made, flags=(Flag("one_run", "no variance with one run: 2 runs needed"),))
     if spread == 0.0:
+        half, p_value = 0.0, 0.5**n if margin > 0 else 1.0
         flag = Flag("zero_variance", "zero variance: p is from a sign test")
-        p_value = 0.5**n if margin > 0 else 1.0
-        return replace(
-            made, low=centre, high=centre, p_value=p_value, holds=p_value < level, flags=(flag,)
-        )
-    se = spread / math.sqrt(n)
-    half, p_value = two_sided_t(df, 1 - 2 * level) * se, t_tail(df, margin / se)
+        made = replace(made, flags=(flag,))
+    else:
+        se = spread / math.sqrt(n)
+        half, p_value = two_sided_t(df, 1 - 2 * level) * se, t_tail(df, margin / se)
+        made = replace(made, spread=spread, sigma_known=sigma is not None)
     return replace(
-        made, low=centre - half, high=centre + half, p_value=p_value, holds=p_value < level,
-        spread=spread, sigma_known=sigma is not None,
-    )  # fmt: skip
+        made, low=centre - half, high=centre + half, p_value=p_value, holds=p_value < level
+    )
 
 
 def compare_exact(n: int, value: float, threshold: float, level: float) -> AgainstNumber:
     """Return the comparison with a threshold of a value that was chosen, not measured: no test."""
     return AgainstNumber(
-        n, value, 0.0, value, value, threshold, threshold - value, level, None,
+        n, threshold, level, mean=value, sd=0.0, low=value, high=value, margin=threshold - value,
         holds=value <= threshold,
     )  # fmt: skip
 

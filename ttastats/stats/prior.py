@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from ttastats.stats.logratio import satterthwaite
-from ttastats.stats.quantiles import t_tail, two_sided_t
-from ttastats.stats.results import Floats
+from ttastats.stats.logratio import LogTerm, ratio_of_log
+from ttastats.stats.results import Floats, Ratio
 
 #: Entries that show how variances vary, and the largest share of them without any noise.
 LEAST_ENTRIES, MOST_CONSTANT = 5, 0.2
@@ -47,17 +46,6 @@ class Prior:
     def shrink(self, variance: float, df: float) -> float:
         """Return the variance of one run, pooled from its sample and the earlier entries."""
         return (self.df * self.variance + df * variance) / (self.df + df)
-
-
-@dataclass(frozen=True, slots=True)
-class Moderated:
-    """The ratio of geometric means, B over A, with the variances of a prior."""
-
-    ratio: float
-    low: float
-    high: float
-    p_value: float
-    df: float
 
 
 def make_prior(variances: Sequence[float], dfs: Sequence[float]) -> Prior:
@@ -109,15 +97,15 @@ def too_coarse(logs: Sequence[Floats]) -> bool:
     return len(equal) == len(logs) or max(equal, default=0) >= _EQUAL
 
 
-def moderated_ratio(a: Floats, b: Floats, of_a: Prior, of_b: Prior, confidence: float) -> Moderated:
-    """Return B over A by a moderated t test, each side with its prior; Welch's for df 0."""
-    terms, dfs = [], []
+def moderated_ratio(a: Floats, b: Floats, of_a: Prior, of_b: Prior, confidence: float) -> Ratio:
+    """Return B over A by a moderated t test, each side with its prior; Welch's for df 0.
+
+    The ratio is that of geometric means. p is 1 where there is no variance.
+    """
+    terms = []
     for side, prior in ((a, of_a), (b, of_b)):
         df = side.size - 1.0
-        terms.append(prior.shrink(float(np.var(side, ddof=1)), df) / side.size)
-        dfs.append(prior.df + df)
-    gap, df, se = float(b.mean() - a.mean()), satterthwaite(terms, dfs), math.sqrt(sum(terms))
-    half = two_sided_t(df, confidence) * se
-    p_value = min(1.0, 2 * t_tail(df, abs(gap) / se)) if se else 1.0
-    low, high = math.exp(gap - half), math.exp(gap + half)
-    return Moderated(math.exp(gap), low, high, p_value, df)
+        variance = prior.shrink(float(np.var(side, ddof=1)), df) / side.size
+        terms.append(LogTerm(1.0, variance, prior.df + df))
+    ratio = ratio_of_log(float(b.mean() - a.mean()), terms, confidence, b.size, a.size)
+    return ratio if ratio.se_log else replace(ratio, p_value=1.0)
