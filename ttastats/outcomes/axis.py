@@ -55,6 +55,8 @@ class Axis:
         no throughput to be told from epochs.
     whole_runs
         It is known of whole runs alone.
+    curve, totals
+        Where `extra` tells what had been spent by each checkpoint, and in all.
     """
 
     name: str
@@ -70,6 +72,8 @@ class Axis:
     same: str
     progress: tuple[str, str | None] | None = None
     whole_runs: bool = False
+    curve: str = ""
+    totals: tuple[str, ...] = ()
 
     @property
     def is_time(self) -> bool:
@@ -130,31 +134,24 @@ AXES: dict[str, Axis] = {
             for name, progress in _PROGRESS.items()
         ),
         _COST,
-        _amount_axis("cpu-seconds", "seconds", "CPU time", whole_runs=True),
-        _amount_axis("training-seconds", "seconds", "training time"),
-        _amount_axis("training-cpu-seconds", "seconds", "CPU time of training"),
-        _amount_axis("energy", "joules", "energy", whole_runs=True),
+        _amount_axis(
+            "cpu-seconds", "seconds", "CPU time", whole_runs=True, curve="$.clocks.cpu_seconds",
+            totals=("$.run_totals.cpu_seconds_all_workers", "$.run_totals.cpu_seconds",
+                    "$.cpu_seconds"),
+        ),
+        _amount_axis("training-seconds", "seconds", "training time",
+                     curve="$.clocks.training_seconds"),
+        _amount_axis("training-cpu-seconds", "seconds", "CPU time of training",
+                     curve="$.clocks.training_cpu_seconds"),
+        _amount_axis("energy", "joules", "energy", whole_runs=True, totals=("$.energy_joules",)),
     )
-}
+}  # fmt: skip
 #: What answers where there are no seconds, best first.
 _INSTEAD = ("epochs", "steps", "samples", "evaluations")
 
 #: What `--clock training` makes of an axis.
 _OF_TRAINING = {
     "": "training-seconds", "seconds": "training-seconds", "cpu-seconds": "training-cpu-seconds"
-}  # fmt: skip
-#: Where `extra` tells, for each checkpoint, what had been spent by then.
-_CURVES = {
-    "cpu-seconds": "$.clocks.cpu_seconds",
-    "training-seconds": "$.clocks.training_seconds",
-    "training-cpu-seconds": "$.clocks.training_cpu_seconds",
-}
-#: Where `extra` tells the total of a run.
-_TOTALS = {
-    "cpu-seconds": (
-        "$.run_totals.cpu_seconds_all_workers", "$.run_totals.cpu_seconds", "$.cpu_seconds"
-    ),
-    "energy": ("$.energy_joules",),
 }  # fmt: skip
 
 
@@ -258,21 +255,19 @@ def _position_at_end(axis: Axis) -> pl.Expr:
         paid = pl.col("observed_seconds") / 3600.0 * pl.col(PRICE)
         known = pl.col(PRICE).is_between(*_PRICES, closed="left")
         return pl.when(known & ((paid > 0) | ~pl.col("reached"))).then(paid)
+    if axis.is_time:
+        return pl.col("observed_seconds")
+    logged = [_spent_at_end(axis.curve)] if axis.curve else []
+    if axis.totals:
+        logged.append(_total_if_ended(axis.totals))
     if axis.name == "training-seconds":
-        trained = pl.when(pl.col("clock") == "train").then("observed_seconds")
-        return pl.coalesce(_spent_at_end(axis), trained)
-    if axis.name == "cpu-seconds":
-        return pl.coalesce(_spent_at_end(axis), _total_if_ended(axis))
-    if axis.name in _CURVES:
-        return _spent_at_end(axis)
-    if axis.whole_runs:
-        return _total_if_ended(axis)
-    return pl.col("observed_seconds")
+        logged.append(pl.when(pl.col("clock") == "train").then("observed_seconds"))
+    return pl.coalesce(logged)
 
 
-def _spent_at_end(axis: Axis) -> pl.Expr:
+def _spent_at_end(path: str) -> pl.Expr:
     """Return what was spent by the checkpoint that met the target, or by the last one."""
-    curve = pl.col("extra").str.json_path_match(_CURVES[axis.name])
+    curve = pl.col("extra").str.json_path_match(path)
     numbers = pl.when(curve.str.contains(r"^\[[-+0-9.eE, nul]*\]$")).then(curve)
     spent = numbers.str.json_decode(pl.List(pl.Float64)).list.get(
         pl.col("evaluations_to_target") - 1, null_on_oob=True
@@ -280,12 +275,11 @@ def _spent_at_end(axis: Axis) -> pl.Expr:
     return pl.when(spent.is_finite() & (spent > 0)).then(spent)
 
 
-def _total_if_ended(axis: Axis) -> pl.Expr:
+def _total_if_ended(paths: Sequence[str]) -> pl.Expr:
     """Return the total of a run, if its counted time ended with the run."""
     extra = pl.col("extra")
     total = pl.coalesce(
-        extra.str.json_path_match(path).cast(pl.Float64, strict=False)
-        for path in _TOTALS[axis.name]
+        extra.str.json_path_match(path).cast(pl.Float64, strict=False) for path in paths
     )
     ended = (pl.col("tta_seconds") == pl.col("run_seconds")) | (
         pl.col("evaluations_to_target") == pl.col("evaluations")

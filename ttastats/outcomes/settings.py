@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -67,16 +67,19 @@ def pooled(runs: pl.DataFrame, by: Sequence[str]) -> dict[tuple[Any, ...], list[
     """Return the groups whose runs record different settings, with their names."""
     if "extra" not in runs.columns or not recorded_by(runs["extra"]).any():
         return {}
-    grouped = runs.group_by(by or pl.lit(0), maintain_order=True).agg(
-        **{"recorded extras": pl.col("extra").unique()}
-    )
-    rows = grouped.select(*by, "recorded extras").iter_rows()
-    every = {tuple(keys): varying(extras) for *keys, extras in rows}
-    return {
-        keys: left
-        for keys, names in every.items()
-        if (left := [name for name in names if name not in by])
-    }
+    every = ((keys, varying(extras)) for keys, extras in by_group(runs, by))
+    left = ((keys, [name for name in names if name not in by]) for keys, names in every)
+    return {keys: names for keys, names in left if names}
+
+
+def by_group(
+    runs: pl.DataFrame, by: Sequence[str]
+) -> Iterator[tuple[tuple[Any, ...], list[str | None]]]:
+    """Yield the keys of each group of runs, and its records (`extra`), each once."""
+    grouped = runs.group_by(by or pl.lit(0), maintain_order=True)
+    records = grouped.agg(**{"recorded extras": pl.col("extra").unique()})
+    for *keys, extras in records.select(*by, "recorded extras").iter_rows():
+        yield tuple(keys), extras
 
 
 def known(extras: Iterable[str | None]) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import polars as pl
 
@@ -124,8 +126,13 @@ def _expect_one_metric(evaluations: pl.LazyFrame, targets: Sequence[UserTarget])
 
 @dataclass(frozen=True, slots=True)
 class _Metric:
-    """What was logged of one metric in one benchmark; no limits where no value is a number."""
+    """What was logged of one metric in one benchmark; no limits where no value is a number.
 
+    `about` is the name of the benchmark, with suite and round if these tell it from others.
+    """
+
+    key: tuple[str | None, ...]
+    about: str
     name: str
     higher_is_better: bool
     low: float | None
@@ -146,23 +153,19 @@ class _Metric:
             return self.low / _FAR <= value <= self.high * _FAR
         return abs(value) <= _FAR * max(abs(self.low), abs(self.high), 1.0)
 
-    def limits(self, benchmark: str | None) -> str:
-        of_benchmark = f" of {benchmark}" if benchmark else ""
-        return f"{self.name}{of_benchmark} lies between {self.low:.3g} and {self.high:.3g}"
-
-
-_Key = tuple[str | None, ...]
-_Logged = dict[_Key, list[_Metric]]
+    def limits(self, name: str) -> str:
+        """Return the limits of the metric, by a name, in words."""
+        return f"{name} lies between {self.low:.3g} and {self.high:.3g}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Unsuited:
-    """A benchmark of which the targets cannot be asked, and why."""
+    """A benchmark of which a target cannot be asked: by one of its metrics, and why."""
 
-    key: _Key
-    why: str
+    metric: _Metric
     target: UserTarget
-    outside: _Metric | None = None
+    why: str
+    outside: bool = False
 
 
 def suited(
@@ -183,27 +186,30 @@ def suited(
     if not targets:
         return rows, ()
     logged = _logged_metrics(rows)
-    unsuited = [
-        why for key, metrics in logged.items() if (why := _unsuited_reason(key, metrics, targets))
-    ]
+    every = [[*metrics] for _, metrics in groupby(logged, key=lambda metric: metric.key)]
+    unsuited = [why for metrics in every if (why := _unsuited_reason(metrics, targets))]
     if not unsuited:
         return rows, ()
     ambiguous = any(each.outside and each.target.metric is None for each in unsuited)
-    if ambiguous or len(unsuited) == len(logged):
+    if ambiguous or len(unsuited) == len(every):
         raise _no_benchmark_error(unsuited, logged)
     keys = pl.DataFrame(
-        [each.key for each in unsuited],
+        [each.metric.key for each in unsuited],
         schema=dict.fromkeys(schema.BENCHMARK, pl.String()),
         orient="row",
     )
     suitable = rows.join(keys.lazy(), on=schema.BENCHMARK, how="anti", nulls_equal=True)
-    benchmarks = ", ".join(f"{_benchmark_name(each.key, logged)} ({each.why})" for each in unsuited)
+    benchmarks = ", ".join(f"{each.metric.about} ({each.why})" for each in unsuited)
     option = " ".join(f"--target {target}" for target in targets)
     return suitable, (wording("not_asked", option=option, benchmarks=benchmarks),)
 
 
-def _logged_metrics(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged:
-    """Return the metrics logged by benchmark, by default in evaluations."""
+#: What runs are called whose benchmark nobody knows.
+_NAMELESS = "runs without a known benchmark"
+
+
+def _logged_metrics(rows: pl.LazyFrame, which: pl.Expr | None = None) -> list[_Metric]:
+    """Return the metrics logged, sorted by benchmark, by default in evaluations."""
     value = pl.col("value").filter(pl.col("value").is_finite())
     table = (
         rows.filter(schema.is_evaluation() if which is None else which)
@@ -217,15 +223,17 @@ def _logged_metrics(rows: pl.LazyFrame, which: pl.Expr | None = None) -> _Logged
         .sort(*schema.BENCHMARK, "metric", nulls_last=True)
         .collect()
     )
-    metrics: _Logged = {}
-    for suite, round_, benchmark, *metric in table.iter_rows():
-        metrics.setdefault((suite, round_, benchmark), []).append(_Metric(*metric))
+    once = Counter(key[-1] for key in table.select(schema.BENCHMARK).unique().iter_rows())
+    metrics = []
+    for *key, name, higher, low, high, has_target in table.iter_rows():
+        about = key[-1] if key[-1] and once[key[-1]] == 1 else " ".join(filter(None, key))
+        about = about or _NAMELESS
+        metrics.append(_Metric(tuple(key), about, name, higher, low, high, has_target))
     return metrics
 
 
-def _unsuited_reason(
-    key: _Key, metrics: Sequence[_Metric], targets: Sequence[UserTarget]
-) -> _Unsuited | None:
+def _unsuited_reason(metrics: Sequence[_Metric], targets: Sequence[UserTarget]) -> _Unsuited | None:
+    """Return why a benchmark with these metrics cannot have the targets, or None."""
     for target in targets:
         meant = [metric for metric in metrics if metric.name == target.metric]
         if target.metric is None:
@@ -233,27 +241,24 @@ def _unsuited_reason(
             meant = meant or (list(metrics) if len(metrics) == 1 else [])
         if not meant:
             why = f"logs {', '.join(metric.name for metric in metrics)}"
-            return _Unsuited(key, why, target)
+            return _Unsuited(metrics[0], target, why)
         for metric in meant:
             if not metric.admits(target.value):
-                why = f"{metric.name} lies between {metric.low:.3g} and {metric.high:.3g}"
-                return _Unsuited(key, why, target, metric)
+                return _Unsuited(metric, target, metric.limits(metric.name), outside=True)
     return None
 
 
-def _no_benchmark_error(unsuited: Sequence[_Unsuited], logged: _Logged) -> TtastatsError:
-    outside = [each for each in unsuited if each.outside is not None]
-    if outside:
-        return _out_of_range_error(outside)
-    first = unsuited[0]
-    where = f"--target {first.target}"
-    have = f"{first.key[-1]} has" if first.key[-1] else "these runs have"
-    if first.target.metric is not None:
-        return _unknown_metric_error(first.target.metric, logged, where)
+def _no_benchmark_error(unsuited: Sequence[_Unsuited], logged: Sequence[_Metric]) -> TtastatsError:
+    if outside := [each for each in unsuited if each.outside]:
+        return _out_of_range_error(outside[0].target, [each.metric for each in outside])
+    target, benchmark = unsuited[0].target, unsuited[0].metric.key[-1]
+    if target.metric is not None:
+        return _unknown_metric_error(target.metric, logged, f"--target {target}")
+    have = f"{benchmark} has" if benchmark else "these runs have"
     return TtastatsError(
         f"{have} several metrics, none of which has a target",
-        where=where,
-        remedy=f"Select one: {_metrics_text(_benchmarks_by_metric(logged))}.",
+        where=f"--target {target}",
+        remedy=f"Select one: {_metrics_text(logged)}.",
     )
 
 
@@ -262,7 +267,7 @@ def expect_metric(
 ) -> None:
     """Raise an error for a metric that no benchmark evaluates, or, `of_training`, none logs."""
     logged = _logged_metrics(rows, pl.col("metric").is_not_null() if of_training else None)
-    if any(metric == each.name for metrics in logged.values() for each in metrics):
+    if any(metric == each.name for each in logged):
         return
     error = _unknown_metric_error(metric, logged, option)
     if of_training and rows.filter(pl.col("eval_index") < 0).head(1).collect().is_empty():
@@ -271,57 +276,39 @@ def expect_metric(
     raise error
 
 
-def _unknown_metric_error(metric: str, logged: _Logged, where: str) -> TtastatsError:
-    by_metric = _benchmarks_by_metric(logged)
-    close = nearest_names(metric, by_metric)
+def _unknown_metric_error(metric: str, logged: Sequence[_Metric], where: str) -> TtastatsError:
+    close = nearest_names(metric, dict.fromkeys(each.name for each in logged))
     first = f"Nearest: {', '.join(close)}. " if close else ""
-    known = f"Metrics: {_metrics_text(by_metric)}." if by_metric else "No run was evaluated."
+    known = f"Metrics: {_metrics_text(logged)}." if logged else "No run was evaluated."
     return TtastatsError(
         f"no benchmark logs the metric {metric!r}", where=where, remedy=first + known
     )
 
 
-def _benchmarks_by_metric(logged: _Logged) -> dict[str, list[str]]:
-    """Return the benchmarks that log each metric."""
-    benchmarks: dict[str, list[str]] = {}
-    for key, metrics in logged.items():
-        for metric in metrics:
-            benchmarks.setdefault(metric.name, []).append(_benchmark_name(key, logged))
-    return benchmarks
-
-
-def _metrics_text(by_metric: Mapping[str, Sequence[str]]) -> str:
+def _metrics_text(logged: Sequence[_Metric]) -> str:
+    """Return the metrics, each with the benchmarks that log it."""
+    by_metric: dict[str, list[str]] = {}
+    for metric in logged:
+        by_metric.setdefault(metric.name, []).append(metric.about)
     return "; ".join(
-        metric if benchmarks == [_NAMELESS] else f"{metric} ({', '.join(benchmarks)})"
-        for metric, benchmarks in by_metric.items()
+        name if benchmarks == [_NAMELESS] else f"{name} ({', '.join(benchmarks)})"
+        for name, benchmarks in by_metric.items()
     )
 
 
-#: What runs are called whose benchmark nobody knows.
-_NAMELESS = "runs without a known benchmark"
-
-
-def _out_of_range_error(outside: Sequence[_Unsuited]) -> TtastatsError:
-    target = outside[0].target
-    limits = [each.outside.limits(each.key[-1]) for each in outside if each.outside is not None]
-    listed = units.join_names(limits, 4, "; ")
+def _out_of_range_error(target: UserTarget, outside: Sequence[_Metric]) -> TtastatsError:
+    limits = [
+        each.limits(f"{each.name} of {each.key[-1]}" if each.key[-1] else each.name)
+        for each in outside
+    ]
     value = target.value / 100
-    fits = all(each.outside is not None and each.outside.admits(value) for each in outside)
-    as_percent = fits and 0 < value <= 1  # a number beyond was not meant as so many percent
+    # A number beyond was not meant as so many percent.
+    as_percent = all(each.admits(value) for each in outside) and 0 < value <= 1
     remedy = f"Write {value:g} or {target.value:g}%." if as_percent else "Write it in that unit."
     if target.metric is None:
-        metric = outside[0].outside.name if outside[0].outside else "METRIC"
-        remedy += f" To select one of several metrics: --target {metric}=..."
+        remedy += f" To select one of several metrics: --target {outside[0].name}=..."
     return TtastatsError(
-        f"{target.value:g} is far outside the logged range: {listed}",
+        f"{target.value:g} is far outside the logged range: {units.join_names(limits, 4, '; ')}",
         where=f"--target {target}",
         remedy=remedy,
     )
-
-
-def _benchmark_name(key: _Key, logged: _Logged) -> str:
-    """Return the name of a benchmark, with suite and round if needed to tell it apart."""
-    same = [other for other in logged if other[-1] == key[-1]]
-    if len(same) == 1 and key[-1]:
-        return key[-1]
-    return " ".join(part for part in key if part) or _NAMELESS

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from ttastats.formats.own_logs import setups
+from ttastats.outcomes.settings import by_group
 from ttastats.table.schema import parse_extra
 
 #: Columns in which runs of one group are expected to agree.
@@ -54,18 +55,15 @@ def settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:
     first, and all that stores and files of settings tell but what numbers runs. What some runs do
     not record does not differ.
     """
-    grouped = runs.group_by(by or pl.lit(0), maintain_order=True).agg(
-        **{"recorded extras": pl.col("extra").drop_nulls().unique()}
-    )
     groups: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
-    for *keys, extras in grouped.select(*by, "recorded extras").iter_rows():
+    for keys, extras in by_group(runs, by):
         distinct: defaultdict[str, set[str]] = defaultdict(set)
-        for extra in extras:
+        for extra in filter(None, extras):
             for name, value in _training_settings(extra).items():
                 distinct[name].add(value)
         for name, values in distinct.items():
             if len(values) > 1 and name not in by:
-                groups[name].append(tuple(keys))
+                groups[name].append(keys)
     ordered = sorted(groups, key=lambda name: ("learning_rate" not in name, name))
     return {name: tuple(groups[name]) for name in ordered}
 
