@@ -58,7 +58,7 @@ class ClaimOptions:
 _SEVERAL = 3
 
 
-class ClaimRow(Row, frozen=True):
+class ClaimRow(Row, frozen=True, kw_only=True):
     """A claim about a group of runs: the mean of those that have a value against a threshold."""
 
     metric: Annotated[str | None, Key("the metric, `seconds` or `steps`")]
@@ -75,10 +75,10 @@ class ClaimRow(Row, frozen=True):
     level: Annotated[float, Key("level of the one-sided test", "fraction")]
     p_value: Annotated[float | None, Key("its p")]
     holds: Annotated[bool, Key("whether the claim holds of all runs")]
-    why: Annotated[str | None, Key("why it does not, though the test is passed")]
+    why: Annotated[str | None, Key("why it does not, though the test is passed")] = None
     curvature: Annotated[
         float | None, Key("by how much interpolated values may be worse", "metric")
-    ]
+    ] = None
     runs_needed: Annotated[int | None, Key("runs that would show the margin at 80% power", "runs")]
     flags: Annotated[list[str], Key("codes of what is particular to the numbers")]
     prior: PriorKeys | UnsetType = UNSET
@@ -213,26 +213,17 @@ class _Group:
     def row(self, test: AgainstNumber, metric: str | None, *, higher: bool) -> ClaimRow:
         """Return the row of a claim about the runs of the group."""
         missing = self.runs.height - test.n
+        names = ("n", "mean", "sd", "low", "high", "threshold", "margin", "level", "p_value",
+                 "runs_needed")  # fmt: skip
         return ClaimRow(
             keys=self.keys,
             metric=metric,
             higher_is_better=higher,
             at=_place_text(self.budget),
-            n=test.n,
             n_missing=missing,
-            mean=test.mean,
-            sd=test.sd,
-            low=test.low,
-            high=test.high,
-            threshold=test.threshold,
-            margin=test.margin,
-            level=test.level,
-            p_value=test.p_value,
             holds=test.holds and not missing,
-            why=None,
-            curvature=None,
-            runs_needed=test.runs_needed,
             flags=[flag.code for flag in test.flags],
+            **{name: getattr(test, name) for name in names},
         )
 
 

@@ -137,33 +137,20 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
         spread = cv_intervals(
             some, progress[of_runs], interval[places], confidence=confidence, ddof=ddof
         )
-        low, high = mean_limits(some, confidence=confidence)
-        for name, values in zip(
-            _NUMBERS,
-            (
-                means(some),
-                low,
-                high,
-                deviations(some, ddof),
-                spread.estimate,
-                spread.low,
-                spread.high,
-            ),
-            strict=False,
-        ):
+        columns = [means(some), *mean_limits(some, confidence=confidence), deviations(some, ddof)]
+        columns += [spread.estimate, spread.low, spread.high]
+        for name, values in zip(_NUMBERS, columns, strict=False):
             numbers[name][places] = values
         for place, code in zip(places, spread.withheld, strict=True):
             withheld[place] = code
     observed = runs["observed_seconds"].to_numpy()
     for places, of_runs in groups_by_size(sizes):
         numbers["ert_seconds"][places] = expected_times(observed[of_runs], reached[of_runs])
-    columns: dict[str, Any] = {name: none_for_nan(values) for name, values in numbers.items()}
-    columns["epochs_mean"] = _group_means(there["epochs"].to_numpy(), groups_of, sizes.size)
-    columns["epoch_seconds_mean"] = (
-        [None] * sizes.size
-        if axis.progress
-        else _group_means(there["epoch_seconds"].to_numpy(), groups_of, sizes.size)
-    )
+    cells: dict[str, Any] = {name: none_for_nan(values) for name, values in numbers.items()}
+    for name in ("epochs", "epoch_seconds"):
+        cells[f"{name}_mean"] = _group_means(there[name].to_numpy(), groups_of, sizes.size)
+    if axis.progress:
+        cells["epoch_seconds_mean"] = [None] * sizes.size
     mixed, pooled = may_differ(runs, sizes), settings.pooled(runs, groups.keys.columns)
     every = zip(
         groups.keys.rows(named=True), sizes.tolist(), solved.tolist(), withheld, strict=True
@@ -179,7 +166,7 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
                 *(["mixed_speeds"] if mixed[place] and two_speeds(groups.frames[place]) else []),
                 *(["runs_vary"] if tuple(keys.values()) in pooled else []),
             ],
-            **{name: values[place] for name, values in columns.items()},
+            **{name: values[place] for name, values in cells.items()},
         )
         for place, (keys, n, n_reached, code) in enumerate(every)
     ]

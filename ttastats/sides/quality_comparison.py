@@ -200,15 +200,16 @@ def _side_at_budget(
         meets = compare_with_number(
             values, float(targets[0]), higher_is_better=higher, level=level, resolution=step
         )
-    return SideAt(
-        n=with_value.height,
-        missing=runs.height - with_value.height,
-        mean=mean(values) if values.size else None,
-        sd=standard_deviation(values),
-        spent=None if spent is None else mean(spent),
-        lengths=lengths(runs),
-        meets=meets,
+    there = _side_of(values, runs.height - with_value.height)
+    return replace(
+        there, spent=None if spent is None else mean(spent), lengths=lengths(runs), meets=meets
     )
+
+
+def _side_of(values: Floats, missing: int) -> SideAt:
+    """Return the side of runs with these values and of so many without one."""
+    centre = mean(values) if values.size else None
+    return SideAt(values.size, missing, centre, standard_deviation(values))
 
 
 def _unavailable_reason(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metrics: int) -> str:
@@ -243,13 +244,10 @@ def _compare_at_stop(
     )
     used = ("quality", "quality_step", "higher_is_better")
     both = pl.concat([a.select(used), b.select(used)])
-
-    def worth(values: Floats, runs: pl.DataFrame) -> SideAt:
-        missing = runs.filter("reached").height - values.size
-        centre = mean(values) if values.size else None
-        return SideAt(values.size, missing, centre, standard_deviation(values))
-
-    of_a, of_b = worth(a["quality"].to_numpy(), pair.a), worth(b["quality"].to_numpy(), pair.b)
+    of_a, of_b = (
+        _side_of(valued["quality"].to_numpy(), int(runs["reached"].sum()) - valued.height)
+        for valued, runs in ((a, pair.a), (b, pair.b))
+    )
     made = QualityComparison(pair.keys, of_a, of_b, higher_is_better=is_upwards(both))
     if a.is_empty() or b.is_empty() or not share_a_block(a, b):
         none = Decision(Verdict.UNAVAILABLE, "no value", 0.0, reason="no value")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal
 
 from ttastats.stats.fraction import fisher_p
@@ -113,30 +114,20 @@ def decide(
     return _decide_equivalence(bounds, margin, flags)
 
 
-#: What an interval allows for, from most to least, with the conditions that are left.
-_ALLOWANCES: tuple[tuple[dict[str, bool], tuple[Assumption, ...]], ...] = (
-    ({"epochs": True, "stragglers": True}, ()),
-    ({"epochs": True, "stragglers": False}, ("no_stragglers",)),
-    ({"epochs": False, "stragglers": True}, ("constant_epochs",)),
-    ({"epochs": False, "stragglers": False}, ("constant_epochs", "no_stragglers")),
-)
-#: The same where the runs give no reason to expect stragglers.
-_WITHOUT_DOUBTS: tuple[tuple[dict[str, bool], tuple[Assumption, ...]], ...] = (
-    ({"epochs": True}, ()),
-    ({"epochs": False}, ("constant_epochs",)),
-)
-
-
 def _decide_direction(speedup: Speedup, margin: float, flags: tuple[Flag, ...]) -> Decision | None:
     """Return "faster" or "slower" with its conditions if the interval shows that, else None."""
-    for allowance, conditions in _ALLOWANCES if speedup.doubts else _WITHOUT_DOUBTS:
-        limits = speedup.limits(speedup.ratio.confidence, **allowance)
+    # What the interval allows for, from most to least; stragglers where these runs have any.
+    for epochs, stragglers in product((True, False), (True, False) if speedup.doubts else (False,)):
+        limits = speedup.limits(speedup.ratio.confidence, epochs=epochs, stragglers=stragglers)
         if limits is None:
             return None
         if way := side_of(1.0, *limits):
             word = Verdict.FASTER if way > 0 else Verdict.SLOWER
             beyond = side_of(1 + margin if way > 0 else 1 / (1 + margin), *limits) == way
             claim = f"{word} by more than {100 * margin:g}%" if beyond else word.value
+            conditions: tuple[Assumption, ...] = () if epochs else ("constant_epochs",)
+            if speedup.doubts and not stragglers:
+                conditions += ("no_stragglers",)
             return Decision(word, claim, margin, conditions, flags)
     return None
 

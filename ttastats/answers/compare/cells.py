@@ -54,11 +54,11 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
         "CV", mean, Field(Column("reached", rank=1, narrow="runs"), reached),
         Field(Column(f"{axis.ratio} [{level} CI]", intervals=True), speedup),
         *(wide if view.wide else ()),
-        verdict=partial(_verdict_cell, view=view),
+        verdict=partial(_verdict_cell, view=view), same=view.same,
     )  # fmt: skip
 
 
-def of_qualities(options: Options) -> Sequence[Field[Any]]:
+def of_qualities(options: Options, view: View) -> Sequence[Field[Any]]:
     """Return the columns of a comparison of qualities, after the keys."""
 
     def mean(s: Qualities, side: str) -> Text:
@@ -71,7 +71,8 @@ def of_qualities(options: Options) -> Sequence[Field[Any]]:
     change = Column(f"B − A [{percentages.percent_text(options.confidence)} CI]")
     return _common_columns(
         "sd", mean, fields.text_field("runs", runs, rank=1),
-        Field(change, lambda s: Text(difference(s.contrast))), verdict=_quality_verdict_cell,
+        Field(change, lambda s: Text(difference(s.contrast))),
+        verdict=_quality_verdict_cell, same=view.same,
     )  # fmt: skip
 
 
@@ -80,18 +81,27 @@ def _common_columns(
     mean: Callable[[Any, str], Cell],
     *middle: Field[Any],
     verdict: Callable[[Any], Cell],
+    same: bool,
 ) -> Sequence[Field[Any]]:
     def of_side(side: str) -> Field[Any]:
         title = f"{side.upper()}: mean"
         column = Column(f"{title} ±{spread}", "right", rank=2, narrow=title * (spread == "CV"))
         return Field(column, lambda s: mean(s, side))
 
+    def of_one_setup(s: Times | Qualities) -> Cell:
+        if s.row.word.directed:
+            marks = "" if isinstance(s.row, QualitiesRow) else s.row.marks
+            return Text(f"different {marks}".strip(), "bad")
+        if s.row.word is Verdict.UNDECIDED:
+            return Text("~ no significant difference")
+        return verdict(s)
+
     return (
         of_side("a"),
         of_side("b"),
         *middle,
         Field(Column("p", "right", rank=3), lambda s: PValue(s.row.p_adjusted)),
-        Field(Column("verdict"), verdict),
+        Field(Column("verdict"), of_one_setup if same else verdict),
     )
 
 

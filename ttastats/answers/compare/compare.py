@@ -200,7 +200,7 @@ def of_qualities(
         *_budget_notes(baseline, sides, budget),
         *notes.of_qualities(shown, budget, margin, options),
     )
-    columns = cells.of_qualities(options)
+    columns = cells.of_qualities(options, view)
     tables = []
     for each in sides:
         metrics = dict.fromkeys(s.row.metric for s in each.shown)

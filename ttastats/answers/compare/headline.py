@@ -222,25 +222,13 @@ def _common_verdict(words: Sequence[Verdict]) -> str:
     ((most, count),) = Counter(words).most_common(1)
     if sum(word.directed for word in set(words)) > 1 or 2 * count <= len(words):
         return "MIXED"
-    return f"{'MOSTLY ' if count < len(words) else ''}{_CAPITALS[most]}"
-
-
-#: The verdicts in capitals.
-_CAPITALS = {
-    Verdict.FASTER: "FASTER",
-    Verdict.SLOWER: "SLOWER",
-    Verdict.SAME: "EQUIVALENT",
-    Verdict.UNDECIDED: "UNDECIDED",
-    Verdict.UNAVAILABLE: "NO VERDICT",
-    Verdict.BETTER: "BETTER",
-    Verdict.WORSE: "WORSE",
-}
+    word = "EQUIVALENT" if most is Verdict.SAME else most.label.upper()
+    return f"MOSTLY {word}" if count < len(words) else word
 
 
 def place(row: TimesRow) -> tuple[float, ...]:
     """Return the sort key of a row on a screen: faster, slower, undecided, by size."""
-    words = list(_CAPITALS)
-    return (words.index(row.word), -abs(math.log(row.speedup)) if row.speedup else 0.0)
+    return (list(Verdict).index(row.word), -abs(math.log(row.speedup)) if row.speedup else 0.0)
 
 
 def caveats(report: Report) -> tuple[Caveat, ...]:

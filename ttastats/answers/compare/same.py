@@ -17,10 +17,8 @@ from ttastats.answers.compare.rows import CompareRow, SameKeys, TimesRow, rows_o
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.base import units
 from ttastats.report.answer import Report
-from ttastats.report.cells import Text
 from ttastats.report.grouping import row_names
 from ttastats.stats.between import Set, variance_between_sets
-from ttastats.stats.verdict import Verdict
 
 
 def sessions(
@@ -76,21 +74,9 @@ def _row_sets(contrast: Any, row: CompareRow) -> tuple[Set, Set] | None:
 
 
 def of_one_setup(report: Report, confidence: float) -> Report:
-    """Return a comparison of one setup with itself in words such as `apart`."""
+    """Return a comparison of one setup with itself, with what differs called `apart`."""
     every = rows_of(report)
     apart = [row.word.directed for row in every]
-    words, tables = iter(every), []
-    for table in report.tables:
-        body = []
-        for line in table.rows:
-            row, word = None if line.of_all else next(words), None
-            if row and row.word.directed:
-                marks = row.marks if isinstance(row, TimesRow) else ""
-                word = Text(f"different {marks}".strip(), "bad")
-            elif row and row.word is Verdict.UNDECIDED:
-                word = Text("~ no significant difference")
-            body.append(line if word is None else replace(line, cells=(*line.cells[:-1], word)))
-        tables.append(replace(table, rows=tuple(body)))
     rows = tuple(
         structs.replace(row, verdict="apart") if differ else row
         for row, differ in zip(every, apart, strict=True)
@@ -106,7 +92,7 @@ def of_one_setup(report: Report, confidence: float) -> Report:
             "session differs."
         )
     text += _session_sentences(rows, report.by)
-    return replace(report, records=rows, tables=tuple(tables), sentence=" ".join(text))
+    return replace(report, records=rows, sentence=" ".join(text))
 
 
 def _session_sentences(rows: Sequence[CompareRow], by: Sequence[str]) -> Iterator[str]:

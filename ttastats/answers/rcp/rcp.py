@@ -54,30 +54,18 @@ def report(
     names = ("suite", "round", "benchmark", "batch_size", "ratio")
     rows.sort(key=lambda row: grouping.sort_key(*map(row.get, names)))
     every = options.verbose or len(rows) <= FEW
-    shown, notes = (
-        _rcp_fields(options.confidence),
-        _rcp_notes(rows, options.confidence, every=every),
-    )
-    # Of many entries, the columns say enough; one without an interval gets its reason.
-    details = [
-        tuple(
-            filter(
-                None,
-                (
-                    _official_text(row),
-                    _pass_rates_text(row),
-                    _resolution_text(row),
-                    _verdict_text(row),
-                ),
-            )
-        )
-        if every
-        else (() if row.low is not None else (_verdict_text(row),))
-        for row in rows
-    ]
+    shown = _rcp_fields(options.confidence)
+    notes = _rcp_notes(rows, options.confidence, every=every)
+
+    def lines(row: RcpRow) -> tuple[str, ...]:
+        if not every:  # the columns say enough; an entry without an interval gets its reason
+            return () if row.low is not None else (_verdict_text(row),)
+        texts = (_official_text, _pass_rates_text, _resolution_text, _verdict_text)
+        return tuple(filter(None, (text(row) for text in texts)))
+
     return grouping.group_report(
-        "rcp", rows, shown, runs, by, notes, names=shown_keys(rows, by), details=details,
-        sentence=_rcp_sentence(rows, by, options.confidence),
+        "rcp", rows, shown, runs, by, notes, names=shown_keys(rows, by),
+        details=[*map(lines, rows)], sentence=_rcp_sentence(rows, by, options.confidence),
     )  # fmt: skip
 
 
