@@ -507,6 +507,8 @@ class TestStart:
         assert [n for n in runs if n.startswith(readers)] == ["ttastats.ingestion.given"]
         assert not {"scipy.stats", "statsmodels", "pyarrow", "torch"} & {*logs}
         assert not {"scipy.stats", "statsmodels", "pandas", "torch"} & {*compared}
+        assert "scipy.special" in compared
+        assert not {"numpy.f2py.crackfortran", "numpy.testing._private"} & {*compared}
 
     def test_the_version_is_told(self) -> None:
         assert run("--version").stdout.startswith("ttastats ")
