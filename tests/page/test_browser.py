@@ -550,7 +550,7 @@ def test_names_do_nothing_but_show(hostile_page: Page) -> None:
 
 def test_hostile_plots_of_every_kind_are_drawn_in_a_file(browser: Browser, tmp_path: Path) -> None:
     every = [plot for plots in of_all_kinds().values() for plot in plots]
-    for name in METRICS:
+    for name in METRICS[::2]:
         tables, more = sources("targets", name)
         every += [
             *api.plot("quality-time", pl.concat(tables)),

@@ -47,10 +47,10 @@ def test_the_summary_counts_the_runs(two_runs: list[Made]) -> None:
     assert (row["n"], row["reached"]) == (2, 2)
 
 
-def test_default_runs_reach_their_target_before_the_last_epoch(tmp_path: Path) -> None:
-    made = trained(tmp_path, Overrides(device="cpu"), seeds=(6, 8))
-    assert [one.outcome.reached for one in made] == [True] * 2
-    assert all(one.outcome.checkpoints[-1].epoch < one.settings.epochs for one in made)
+def test_a_default_run_reaches_its_target_before_the_last_epoch(tmp_path: Path) -> None:
+    (made,) = trained(tmp_path, Overrides(device="cpu"), seeds=(6,))
+    assert made.outcome.reached
+    assert made.outcome.checkpoints[-1].epoch < made.settings.epochs
 
 
 def test_a_run_that_misses_its_target_says_aborted_and_is_counted(tmp_path: Path) -> None:
@@ -64,10 +64,8 @@ def test_a_run_that_misses_its_target_says_aborted_and_is_counted(tmp_path: Path
 @pytest.mark.parametrize(
     ("workload", "changes"),
     [
-        ("digits", {}),
         ("digits", {"precision": "bf16", "width": 4}),
-        ("digits", {"channels_last": True}),
-        ("digits", {"optimizer": "adamw", "batch_size": 256}),
+        ("digits", {"channels_last": True, "optimizer": "adamw", "batch_size": 256}),
         ("digits-lm", {"width": 8, "batch_size": 256}),
     ],
 )

@@ -117,14 +117,14 @@ def test_the_command_trains_both_sides_in_turns(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = (
-        "sweep --width 8 --target 0.3 --epochs 12 --batch-size 64,512 --until-decided "
+        "sweep --width 8 --target 0.2 --epochs 12 --batch-size 64,128 --until-decided "
         f"--max-runs 3 --device cpu --org Test --system machine --emit-log {tmp_path}"
     )
     app(words.split(), standalone_mode=False)
     told = capfd.readouterr()
     assert "decided after 3 runs per side, of at most 3" in told.err
-    options = small(target=0.3, epochs=12)
-    plan = experiment.plan_runs(request(tmp_path), options, range(3), {"batch_size": [64, 512]})
+    options = small(target=0.2, epochs=12)
+    plan = experiment.plan_runs(request(tmp_path), options, range(3), {"batch_size": [64, 128]})
     assert plan.missing == ()
     table = after.table_of_logs([place.results for place in plan.setups.values()])
     assert sorted(table["seed"].unique()) == [0, 1, 2]
