@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,7 +44,7 @@ from benchmarks.coverage.figures import (
 )
 from benchmarks.coverage.goals import GOALS
 from benchmarks.coverage.judging import Shown, directed, judge, measured
-from benchmarks.coverage.misses import UNEXPLAINED, explained
+from benchmarks.coverage.misses import UNEXPLAINED
 from benchmarks.coverage.shapes import (
     CONST,
     LN15,
@@ -57,7 +57,6 @@ from benchmarks.coverage.shapes import (
     Pair,
     Runs,
     Shape,
-    Source,
     draw,
     generator,
 )
@@ -203,16 +202,6 @@ def test_what_is_true_of_a_shape_is_what_many_draws_show(shape: Shape) -> None:
         assert covariance[0, 1] / covariance[1, 1] == pytest.approx(shape.share_epochs, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    "source",
-    dict.fromkeys(s for case in cases.CASES for s in (case.a, case.b)),
-    ids=lambda source: source.name,
-)
-def test_the_sources_of_all_cases_take_the_same_mean_time(source: Source) -> None:
-    times, _ = source.successes((40_000, 5), np.random.default_rng(5))
-    assert np.mean(times) == pytest.approx(1.0, abs=0.01)
-
-
 def test_both_sides_of_every_case_have_the_same_expected_time() -> None:
     for case in cases.CASES:
         rng = np.random.default_rng(6)
@@ -230,12 +219,6 @@ def test_epochs_are_rounded_up_to_the_next_evaluation() -> None:
     assert sum(cases.Q8_RARELY.probabilities) == pytest.approx(1.0)
     assert cases.Q8_RARELY.epochs[:3] == (8.0, 12.0, 16.0)
     assert cases.Q8_RARELY.probabilities[1] > 0.98
-
-
-def test_the_expected_time_is_what_restarts_take() -> None:
-    failing = Failing(0.4, stopped_at=0.3)
-    drawn = draw(SSD, (1, 200_000), np.random.default_rng(6), failing=failing)
-    assert drawn.times.sum() / drawn.reached.sum() == pytest.approx(failing.expected_time, rel=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -317,11 +300,6 @@ def test_every_quantity_has_figures_and_every_figure_a_meaning(
     assert len(set(cells)) == len(cells)
 
 
-@pytest.mark.parametrize("cases", [designs.CASES, sessions.LAYOUTS])
-def test_no_two_cases_have_one_name(cases: Sequence[designs.Case | sessions.Layout]) -> None:
-    assert len({case.name for case in cases}) == len(cases)
-
-
 def test_every_goal_is_answered(everything: list[Figure]) -> None:
     for goal in GOALS:
         if not goal.text.startswith("Real"):
@@ -354,12 +332,6 @@ def few_cells(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("few_cells")
-def test_the_right_interval_is_seen_to_hold() -> None:
-    figures = list(simulations.speedups(Plan(400, 1)))
-    assert not [f for f in figures if breaks_promise(f) and not could_be_chance(f)]
-
-
-@pytest.mark.usefixtures("few_cells")
 def test_an_interval_of_half_the_width_is_seen_to_miss() -> None:
     figures = list(simulations.speedups(Plan(100, 1), _halved))
     missed = [f for f in figures if breaks_promise(f) and not could_be_chance(f)]
@@ -387,22 +359,6 @@ def test_a_claim_that_forgets_its_mark_is_seen(monkeypatch: pytest.MonkeyPatch) 
     assert not breaks_promise(shares[judge][" ‡"])
 
 
-def test_false_claims_of_runs_whose_fault_was_not_seen_are_listed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # Five runs hold no straggler in 77 of 100 samples, and then look steady.
-    case = next(case for case in cases.CASES if case.group == "stragglers")
-    monkeypatch.setattr(cases, "CASES", (replace(case, sizes=("5",)),))
-    figures = list(cases.cases(Plan(100, 1)))
-    claims = next(f for f in figures if f.quantity == "stragglers: claims")
-    assert claims.kind == "excluded"
-    assert claims.rate is not None
-    assert claims.rate.value > 0.5
-    text = summary.written(figures)
-    listed = text.partition("## What the assumption excludes")[2].partition("\n### ")[0]
-    assert f"1 cell, {case.name}, 5: {100 * claims.rate.value:.1f}" in " ".join(listed.split())
-
-
 def test_every_claim_is_counted_under_one_mark() -> None:
     pair = Pair(RARE10, CONST)
     verdicts = [judge(a, b).verdict for a, b in simulations.samples(pair, (5, 5), Plan(40, 1))]
@@ -412,11 +368,6 @@ def test_every_claim_is_counted_under_one_mark() -> None:
     assert said == pytest.approx(sum(map(directed, verdicts)) / len(verdicts))
     assert figures[2].rate is not None
     assert figures[2].rate.value > 0.3
-
-
-def test_a_miss_without_a_reason_is_said_to_have_none() -> None:
-    odd = Figure("throughput", "TRF", "30", rate(50, 100), "coverage")
-    assert explained([odd]) == {UNEXPLAINED: [odd]}
 
 
 def test_what_promises_nothing_breaks_no_promise() -> None:
@@ -462,14 +413,6 @@ def test_real_entries_are_split_against_themselves(example: Path) -> None:
         ("example, entries with failures", "5 (2 entries)"),
     }
     assert figures == list(real.figures(twice, "example", Plan(4, 1)))
-
-
-def test_real_runs_are_judged_as_compare_does(example: Path) -> None:
-    for entry in real.entries(example):
-        order = np.random.default_rng(2).permutation(10)
-        a, b = (entry.chosen(half).runs for half in (order[:5], order[5:]))
-        assert a.evaluation_interval == 1.0
-        assert_judged_as_compare_does(a, b)
 
 
 def test_a_missing_data_file_is_refused_before_anything_is_measured(

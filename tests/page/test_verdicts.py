@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+import pytest
 
 from tests.compare_rows import typed
 from tests.page.made import rows
@@ -37,44 +38,66 @@ def said(**changes: Any) -> Conclusion:
     return verdict
 
 
-def test_a_faster_side_is_named_with_interval_p_and_reason() -> None:
-    verdict = said()
-    assert (verdict.about, verdict.word, verdict.tone) == ("resnet", "faster", "good")
-    assert verdict.sentence == "new is 2.00× faster than old (95% CI 1.60 to 2.50×; p < .001)."
-    assert verdict.more == (
+NONE = dict.fromkeys(("speedup", "speedup_low", "throughput_speedup", "epochs_ratio"))
+POOLED = {"conditions": ["pooled_setups"]}
+UNDECIDED = {"verdict": "undecided", "claim": "undecided", "speedup_low": 0.9, "p_adjusted": 0.12}
+
+#: What a row is changed by, the word and the tone of its verdict, and its sentence.
+SAID: dict[str, tuple[dict[str, Any], str, str, str]] = {
+    "faster": ({}, "faster", "good", "new is 2.00× faster than old (95% CI 1.60 to 2.50×; p <"),
+    "slower": (
+        {"verdict": "slower", "speedup": 0.5, "speedup_low": 0.4, "speedup_high": 0.8},
+        "slower", "bad", "new is 2.00× slower than old (95% CI 1.25 to 2.50×; p < .001).",
+    ),
+    "pooled": (POOLED, "faster, setups pooled", "bad", "new is 2.00× faster than old (95%"),
+    "pooled, undecided": (POOLED | UNDECIDED, "undecided", "dim", "Whether new is faster than old"),
+    "by little": (
+        {"speedup": 1.057, "speedup_low": 1.054, "speedup_high": 1.06},
+        "faster", "good", "new is 5.7% faster than old (95% CI 5.4 to 6.0%",
+    ),
+    "by a tenth": ({"speedup": 1.1}, "faster", "good", "new is 1.10× faster than old"),
+    "undecided": (
+        UNDECIDED, "undecided", "dim", "Whether new is faster than old is undecided: speedup 2.00× "
+        "(95% CI 0.90 to 2.50×; p = .120).",
+    ),
+    "same": (
+        {"verdict": "same", "claim": "same within 1%", "speedup": 1.0},
+        "same", "plain", "new is as fast as old (same within 1%; speedup 1.00×",
+    ),
+    "by the fraction": (
+        NONE | {"estimand": "fraction", "claim": "slower (fraction reached 5/5 vs 0/5)",
+                "verdict": "slower", "reached_b": 0},
+        "slower", "bad", "new against old: slower (fraction reached 5/5 vs 0/5) (p < .001).",
+    ),
+    "none": (
+        {"verdict": "unavailable", "claim": "no verdict: one run cannot tell"},
+        "no verdict", "dim", "No verdict: one run cannot tell.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_a_verdict_has_a_word_a_tone_and_a_sentence(case: str) -> None:
+    changes, word, tone, sentence = SAID[case]
+    verdict = said(**changes)
+    assert (verdict.about, verdict.word, verdict.tone) == ("resnet", word, tone)
+    assert verdict.sentence.startswith(sentence)
+
+
+def test_parts_plans_conditions_and_failures_stand_behind_the_sentence() -> None:
+    assert said().more == (
         "Its throughput is 4.00× [3.90, 4.10] that of old, and it needs 2.00× [1.60, 2.50] as many "
         "epochs."
     )
-
-
-def test_a_slower_side_is_told_the_other_way_round() -> None:
-    verdict = said(
-        verdict="slower", speedup=0.5, speedup_low=0.4, speedup_high=0.8, p_adjusted=0.01
-    )
-    assert verdict.sentence == "new is 2.00× slower than old (95% CI 1.25 to 2.50×; p = .010)."
-
-
-def test_a_claim_that_takes_several_setups_as_one_says_so_in_red() -> None:
-    pooled = said(conditions=["pooled_setups"])
-    assert (pooled.word, pooled.tone) == ("faster, setups pooled", "bad")
-    undecided = said(conditions=["pooled_setups"], verdict="undecided", speedup_low=0.9)
-    assert (undecided.word, undecided.tone) == ("undecided", "dim")
-
-
-def test_small_differences_are_told_in_percent() -> None:
-    verdict = said(speedup=1.057, speedup_low=1.054, speedup_high=1.06)
-    assert "new is 5.7% faster than old (95% CI 5.4 to 6.0%" in verdict.sentence
-    assert "new is 1.10× faster than old" in said(speedup=1.1).sentence
-
-
-def test_undecided_is_not_called_equal() -> None:
-    verdict = said(verdict="undecided", claim="undecided", speedup_low=0.9, p_adjusted=0.12)
-    assert verdict.sentence == (
-        "Whether new is faster than old is undecided: speedup 2.00× (95% CI 0.90 to 2.50×; "
-        "p = .120)."
-    )
-    assert verdict.more.startswith(
+    assert said(**UNDECIDED).more.startswith(
         "12 runs per side would be needed to detect a difference of this size."
+    )
+    assert said(conditions=["constant_epochs", "no_stragglers"]).sentence.endswith(
+        " if the number of epochs to the target is constant and no further run fails or straggles."
+    )
+    assert said(reached_b=3, estimand="ert").more.endswith(
+        "The target was reached by 3 of 5 runs of new and 5 of 5 runs of old (the time of the "
+        "failed ones is counted)."
     )
 
 
@@ -102,40 +125,6 @@ def test_a_comparison_at_a_budget_says_which_quality_is_better() -> None:
     assert "old in accuracy at the end" in verdict.sentence
     alone = api.compare(a.filter(pl.col("seed") == 0), b, at_end=True)
     assert conclusions(alone)[0].word == alone.rows[0]["verdict"]
-
-
-def test_the_same_within_a_margin_says_the_margin() -> None:
-    verdict = said(verdict="same", claim="same within 1%", speedup=1.0)
-    assert verdict.sentence.startswith("new is as fast as old (same within 1%; speedup 1.00×")
-
-
-def test_a_condition_stands_beside_its_claim() -> None:
-    sentence = said(conditions=["constant_epochs", "no_stragglers"]).sentence
-    assert sentence.endswith(
-        " if the number of epochs to the target is constant and no further run fails or straggles."
-    )
-
-
-def test_failed_runs_are_said() -> None:
-    verdict = said(reached_b=3, estimand="ert")
-    assert verdict.more.endswith(
-        "The target was reached by 3 of 5 runs of new and 5 of 5 runs of old (the time of the "
-        "failed ones is counted)."
-    )
-
-
-def test_without_any_success_the_fraction_decides() -> None:
-    none = dict.fromkeys(("speedup", "speedup_low", "throughput_speedup", "epochs_ratio"))
-    verdict = said(
-        **none, estimand="fraction", claim="slower (fraction reached 5/5 vs 0/5)",
-        verdict="slower", reached_b=0,
-    )  # fmt: skip
-    assert verdict.sentence == "new against old: slower (fraction reached 5/5 vs 0/5) (p < .001)."
-
-
-def test_no_verdict_is_said_with_its_reason() -> None:
-    verdict = said(verdict="unavailable", claim="no verdict: one run cannot tell")
-    assert (verdict.word, verdict.sentence) == ("no verdict", "No verdict: one run cannot tell.")
 
 
 def test_several_sides_are_told_apart() -> None:
