@@ -18,8 +18,6 @@ Bools = NDArray[np.bool_]
 NOTHING: Floats = np.empty((0, 2))
 #: Where there is no parent.
 NONE = -1
-#: Intervals that are looked at together.
-_BATCH = 20_000
 
 
 def merge_intervals(start: Floats, end: Floats) -> Floats:
@@ -39,12 +37,6 @@ def merge_intervals(start: Floats, end: Floats) -> Floats:
     return merged
 
 
-def union(a: Floats, b: Floats) -> Floats:
-    """Return the time in either of two sets of intervals."""
-    both = np.concatenate((a, b))
-    return merge_intervals(both[:, 0], both[:, 1])
-
-
 def union_all(sets: list[Floats]) -> Floats:
     """Return the time in any of some sets, which are removed from their list to free memory."""
     every = np.empty((sum(map(len, sets)), 2))
@@ -54,46 +46,6 @@ def union_all(sets: list[Floats]) -> Floats:
         every[end - len(last) : end] = last
         end -= len(last)
     return merge_intervals(every[:, 0], every[:, 1])
-
-
-def difference(a: Floats, b: Floats) -> Floats:
-    """Return the time in set `a` that is not in set `b`."""
-    rests = [NOTHING]
-    for begin in range(0, len(a), _BATCH):
-        part = a[begin : begin + _BATCH]
-        low = np.searchsorted(b[:, 1], part[0, 0], side="right")
-        high = np.searchsorted(b[:, 0], part[-1, 1], side="left")
-        other = b[low:high]
-        if len(other):
-            edges = np.unique(np.concatenate((part.ravel(), other.ravel())))
-            start, end = edges[:-1], edges[1:]
-            keep = _contains(part, start) & ~_contains(other, start)
-            part = merge_intervals(start[keep], end[keep])
-        rests.append(part)
-    return np.concatenate(rests)
-
-
-def _contains(a: Floats, moment: Floats) -> Bools:
-    """Return which moments lie in a set, starts included, ends not."""
-    place = np.searchsorted(a[:, 0], moment, side="right") - 1
-    inside: Bools = (place >= 0) & (moment < a[np.maximum(place, 0), 1])
-    return inside
-
-
-def overlap_lengths(a: Floats, windows: Floats) -> Floats:
-    """Return how long a set overlaps each of some windows."""
-    if not len(a):
-        return np.zeros(len(windows))
-    return _covered_before(a, windows[:, 1]) - _covered_before(a, windows[:, 0])
-
-
-def _covered_before(a: Floats, moment: Floats) -> Floats:
-    """Return how much time of a set lies before each moment."""
-    before = np.concatenate(([0.0], np.cumsum(a[:, 1] - a[:, 0])))
-    place = np.searchsorted(a[:, 0], moment, side="right")
-    last = np.maximum(place - 1, 0)
-    inside: Floats = np.clip(moment - a[last, 0], 0.0, a[last, 1] - a[last, 0])
-    return inside + before[last]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 """What is the time of steps spent with: computing, communication, copies, input, host, nothing?
 
-The parts of a step sum to its length. Millions of events are looked at a span of time at a time.
-Times are microseconds.
+The parts of a step sum to its length. Times are microseconds. When something was under way is a
+sorted array of moments at which it began and ended, in turns.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,50 +19,19 @@ from ttastats.traces.stepped import SteppedTrace, annotated_time
 
 #: Calls of the driver in which the host waits for the device.
 _WAITING = ("Synchronize", "EventQuery", "StreamWaitEvent")
-#: The parts of a step but the rest, by the measures that hold them.
-_PARTS = ("compute_seconds", "exposed_seconds", "copy_seconds", "input_seconds", "host_seconds")
-#: Events of a kind that are looked at together, and those that share a mark of how late they end.
+#: The parts of a step and the measures that hold them: a moment is of the first that applies.
+_PARTS = {
+    "compute": "compute_seconds",
+    "communication": "exposed_seconds",
+    "copies": "copy_seconds",
+    "input": "input_seconds",
+    "host": "host_seconds",
+}
+_MEASURES = (*_PARTS.values(), "idle_seconds", "communication_seconds")
+#: Intervals of a kind that are looked at together.
 _BATCH = 50_000
-_BLOCK = 512
 #: A rest of a step smaller than this share of it is that of rounded times.
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """Intervals in the order of their starts, which may overlap.
-
-    `reached` tells of blocks of them how late they, or any before, end.
-    """
-
-    start: Floats
-    end: Floats
-    reached: Floats
-
-    def between(self, low: float, high: float) -> Floats:
-        """Return the part of the timeline between two moments."""
-        first = int(np.searchsorted(self.reached, low, side="right")) * _BLOCK
-        last = int(np.searchsorted(self.start, high, side="left"))
-        overlapping = slice(first, max(first, last))
-        return intervals.merge_intervals(
-            np.maximum(self.start[overlapping], low), np.minimum(self.end[overlapping], high)
-        )
-
-
-def timeline(start: Floats, length: Floats) -> Timeline:
-    """Return intervals that may overlap as a timeline."""
-    if (start[1:] < start[:-1]).any():
-        order = np.argsort(start, kind="stable")
-        start, length = start[order], length[order]
-    end = start + length
-    blocks = np.arange(0, len(end), _BLOCK)
-    latest = np.maximum.reduceat(end, blocks) if len(end) else end
-    return Timeline(start, end, np.maximum.accumulate(latest))
-
-
-def timeline_from(spans: Floats) -> Timeline:
-    """Return a set of disjoint intervals as a timeline."""
-    return timeline(spans[:, 0], spans[:, 1] - spans[:, 0])
 
 
 def step_parts(trace: SteppedTrace) -> dict[str, Floats]:
@@ -70,31 +39,47 @@ def step_parts(trace: SteppedTrace) -> dict[str, Floats]:
     windows = trace.steps.device
     length = windows[:, 1] - windows[:, 0]
     has_device = bool(len(trace.device["start"]))
-    timelines = _device_timelines(trace) if has_device else _host_timelines(trace)
-    loading = annotated_time(trace.names, trace.annotations, "enumerate(DataLoader)", "DataLoader")
-    timelines["input"] = timeline_from(loading)
-    starts = max((timelines["compute"].start, timelines["calls"].start), key=len)
-    parts = {name: np.zeros(len(windows)) for name in (*_PARTS, "communication_seconds")}
-    for low, high in _span_windows(starts, windows):
-        clipped = np.clip(windows, low, high)
-        for name, part in _split_span(timelines, low, high).items():
-            parts[name] += intervals.overlap_lengths(part, clipped)
-    rest = length - sum(parts[name] for name in _PARTS)
-    parts["idle_seconds"] = np.where(rest > _ROUNDING * length, rest, 0.0)
-    parts["step_seconds"] = length
-    return parts
+    active = _device_activity(trace) if has_device else _host_activity(trace)
+    active["input"] = annotated_time(
+        trace.names, trace.annotations, "enumerate(DataLoader)", "DataLoader"
+    )
+    edges = {name: spans.ravel() for name, spans in active.items()}
+    sums = np.array([_split_window(edges, *sorted(window)) for window in windows.tolist()])
+    # With kernels out of order, a step may end before it begins; adding 0 leaves no negative 0.
+    sums = sums.T * np.sign(length) + 0.0
+    parts = dict(zip(_MEASURES, sums, strict=True))
+    parts["idle_seconds"][parts["idle_seconds"] <= _ROUNDING * length] = 0.0
+    return {**parts, "step_seconds": length}
 
 
-def _span_windows(starts: Floats, windows: Floats) -> Iterator[tuple[float, float]]:
-    """Yield spans of time that together hold all windows, each with a bounded number of events."""
-    first, last = float(windows[:, 0].min()), float(windows[:, 1].max())
-    inner = starts[_BATCH::_BATCH]
-    edges = np.unique([first, *inner[(inner > first) & (inner < last)], last])
-    yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+def _split_window(edges: Mapping[str, Floats], low: float, high: float) -> Floats:
+    """Return the time of each part between two moments, of none, and of communication in all."""
+    sums = np.zeros(len(_MEASURES))
+    for begin, end in _spans(max(edges.values(), key=len), low, high):
+        inner = (part[slice(*np.searchsorted(part, (begin, end)))] for part in edges.values())
+        moments = np.unique(np.concatenate(([begin, end], *inner)))
+        lengths = np.diff(moments)
+        # What has begun once more than it has ended is under way.
+        on = {
+            name: np.searchsorted(part, moments[:-1], side="right") % 2 == 1
+            for name, part in edges.items()
+        }
+        on["host"] = (on["operators"] | on["calls"]) & ~on["waits"]
+        part_of = np.select([on[name] for name in _PARTS], range(len(_PARTS)), len(_PARTS))
+        sums[:-1] += np.bincount(part_of, lengths, len(_PARTS) + 1)
+        sums[-1] += lengths[on["communication"]].sum()
+    return sums
 
 
-def _device_timelines(trace: SteppedTrace) -> dict[str, Timeline]:
-    """Return the timelines of computing, communication and copies on a device."""
+def _spans(edges: Floats, low: float, high: float) -> Iterator[tuple[float, float]]:
+    """Yield spans of time between two moments, each with a bounded number of edges."""
+    first, last = np.searchsorted(edges, (low, high))
+    cuts = [low, *edges[first:last][_BATCH::_BATCH].tolist(), high]
+    yield from itertools.pairwise(cuts)
+
+
+def _device_activity(trace: SteppedTrace) -> dict[str, Floats]:
+    """Return when a device computed, communicated and copied, and the host worked or waited."""
     device, host = trace.device, trace.host
     devices, place = np.unique(device["index"], return_inverse=True)
     # The device of a process that worked longest; few processes have several.
@@ -104,47 +89,25 @@ def _device_timelines(trace: SteppedTrace) -> dict[str, Timeline]:
     waiting = np.array([any(word in name for word in _WAITING) for name in trace.names], bool)
     waits = waiting[host["name"]]
     return {
-        "compute": _timeline_where(device, here & is_kernel & ~communicates),
-        "communication": _timeline_where(device, here & communicates),
-        "copies": _timeline_where(device, here & ~is_kernel),
-        "operators": timeline_from(trace.totals.busy),
-        "calls": _timeline_where(host, ~waits),
-        "waits": _timeline_where(host, waits),
+        "compute": _time_of(device, here & is_kernel & ~communicates),
+        "communication": _time_of(device, here & communicates),
+        "copies": _time_of(device, here & ~is_kernel),
+        "operators": trace.totals.busy,
+        "calls": _time_of(host, ~waits),
+        "waits": _time_of(host, waits),
     }
 
 
-def _timeline_where(events: Numbers, chosen: NDArray[np.bool_]) -> Timeline:
-    return timeline(events["start"][chosen], events["length"][chosen])
+def _time_of(events: Numbers, chosen: NDArray[np.bool_]) -> Floats:
+    start = events["start"][chosen]
+    return intervals.merge_intervals(start, start + events["length"][chosen])
 
 
-def _host_timelines(trace: SteppedTrace) -> dict[str, Timeline]:
-    """Return the timelines of the host's activities, for steps without a device."""
-    none = timeline_from(intervals.NOTHING)
+def _host_activity(trace: SteppedTrace) -> dict[str, Floats]:
+    """Return the activities of the host, for steps without a device."""
     return {
-        "compute": timeline_from(trace.totals.computes),
-        "communication": timeline_from(trace.totals.communicates),
-        "copies": none,
-        "operators": timeline_from(trace.steps.device),
-        "calls": none,
-        "waits": none,
-    }
-
-
-def _split_span(timelines: Mapping[str, Timeline], low: float, high: float) -> Mapping[str, Floats]:
-    """Return the parts of a span of time, each a set of intervals."""
-    active = {name: timeline.between(low, high) for name, timeline in timelines.items()}
-    compute, communication = active["compute"], active["communication"]
-    busy = intervals.union(compute, communication)
-    copies = intervals.difference(active["copies"], busy)
-    busy = intervals.union(busy, copies)
-    loading = intervals.difference(active["input"], busy)
-    at_work = intervals.union(active["operators"], active["calls"])
-    at_work = intervals.difference(at_work, active["waits"])
-    return {
-        "compute_seconds": compute,
-        "communication_seconds": communication,
-        "exposed_seconds": intervals.difference(communication, compute),
-        "copy_seconds": copies,
-        "input_seconds": loading,
-        "host_seconds": intervals.difference(at_work, intervals.union(busy, loading)),
+        "compute": trace.totals.computes,
+        "communication": trace.totals.communicates,
+        "operators": intervals.merge_intervals(*trace.steps.device.T),
+        **dict.fromkeys(("copies", "calls", "waits"), intervals.NOTHING),
     }
