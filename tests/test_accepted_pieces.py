@@ -29,9 +29,9 @@ from ttastats_parsers import (
     own_cells,
     own_numbers,
     payloads,
-    plain_yaml,
     protobuf,
     record_files,
+    settings_files,
 )
 from ttastats_parsers.own_choice import UnfitError
 
@@ -101,11 +101,8 @@ YAML = r"""
 a: 1
 "b c": two words # behind
 'd''e': 'it''s'
-f: 'torn
 g: "a\tb"
-h: "torn
 i: [1, 2]
-j: {x
 k: -1.5e3
 l: +.5
 m: 12345678901234567890123
@@ -133,7 +130,6 @@ A: |
 B: >-
   folded
 C:
-D: - no list
 E:
     text of
     several lines
@@ -148,7 +144,8 @@ H: http://x
 I: ""
 J: ''
 """
-SHORT = ("", "a", "- 1\n- 2", "a:\n b: 1\nc: 2", "a: |\nb: 1", "a:\n- 1\nb: 2",
+SHORT = ("", "a: 1\nf: 'torn\nb: 2", 'a: 1\nh: "torn', "a: 1\nj: {x\nb: 2", "D: - no list",
+         "a", "- 1\n- 2", "a:\n b: 1\nc: 2", "a: |\nb: 1", "a:\n- 1\nb: 2",
          "- a: 1\n  b: 2\n- c",
          "a:\n  - b:\n      - c: 1\n    d: 2", "a:\n\tb: 1", "-", "- ", "a: - b\n c: 1", ": 1",
          "a: 1\na: 2", "a:\n  b\n  c", "a: 'x' # y", "a: #b", "a: b#c", "{a: 1}", "a: 1.", "a: .",
@@ -156,18 +153,20 @@ SHORT = ("", "a", "- 1\n- 2", "a:\n b: 1\nc: 2", "a: |\nb: 1", "a:\n- 1\nb: 2",
 
 
 def of_yaml() -> Pieces:
-    yield of(plain_yaml.mapping, YAML.encode())
+    yield of(settings_files.of_yaml, YAML.encode())
     for text in SHORT:
-        yield of(plain_yaml.mapping, text.encode())
-    for depth in (49, 50, 51, 52):
+        yield of(settings_files.of_yaml, text.encode())
+    for depth in (38, 39, 40, 41):
         deep = "\n".join(f"{' ' * n}k:" for n in range(depth)) + f"\n{' ' * depth}z: 1"
-        yield of(plain_yaml.mapping, deep.encode())
-        yield of(plain_yaml.mapping, b"a:\n" + b"- " * depth + b"x: 1")
+        yield of(settings_files.of_yaml, deep.encode())
+        yield of(settings_files.of_yaml, b"a:\n" + b"- " * depth + b"x: 1")
     draw = random.Random("yaml")
     lines = YAML.split("\n")
     for _ in range(30):
-        kept = [" " * draw.choice([0, 0, 0, 1, 2]) + line for line in lines if draw.random() < 0.3]
-        yield of(plain_yaml.mapping, "\n".join(kept).encode())
+        kept = [
+            " " * draw.choice([0] * 20 + [1, 2]) + line for line in lines if draw.random() < 0.3
+        ]
+        yield of(settings_files.of_yaml, "\n".join(kept).encode())
 
 
 def fields(message: bytes) -> list[Any]:

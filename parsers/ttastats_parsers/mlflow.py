@@ -15,7 +15,7 @@ import msgspec
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, Log
 from ttastats.formats.own_logs.setups import entry_name, recorded_seed
-from ttastats_parsers import plain_yaml
+from ttastats_parsers import settings_files
 from ttastats_parsers.checkpoints import Measured, evaluations_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, shown, storable
 
@@ -88,7 +88,7 @@ def run_folder(path: str) -> PurePosixPath | None:
 def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the run from its description; all other files are parts of it."""
     if log.name == _META:
-        about = plain_yaml.mapping(log.read())
+        about = settings_files.of_yaml(log.read())
         if "run_id" in about or "run_uuid" in about:
             yield from run_of(_stored_run(log, about), log)
         return
@@ -110,7 +110,7 @@ def _stored_run(log: Log, about: dict[str, object]) -> StoredRun:
     if bad:
         text = f"{bad:,} line(s) of its metrics are not `time value step`"
         problems.append(Problem("unreadable_line", text, "warning"))
-    experiment = plain_yaml.mapping(log.companion(log.folder.parent / _META) or b"").get("name")
+    experiment = settings_files.of_yaml(log.companion(log.folder.parent / _META) or b"").get("name")
     params, tags = (
         {key: data.decode("utf-8", "replace").strip() for key, data in _files(log, kind)}
         for kind in ("params", "tags")

@@ -12,6 +12,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from ttastats.formats.own_logs.setups import flatten
@@ -138,15 +139,18 @@ def of_mapping(fields: Mapping[Any, Any]) -> dict[str, Any]:
     return {key: storable(named[key]) for key in list(named)[:_MOST]}
 
 
-def _read_yaml(content: bytes) -> dict[str, Any]:
-    import yaml  # only settings need it
+def of_yaml(content: bytes) -> dict[str, Any]:
+    """Return the mapping that YAML holds, as far as it can be read; empty where it holds none."""
+    reader = _Yaml(content.decode("utf-8-sig", "replace").encode())
+    with suppress(UnreadError):
+        reader.read()
+    return reader.root if isinstance(reader.root, dict) else {}
 
-    reader = _Yaml(yaml.parse(content, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)))
-    try:
-        value = reader.document()
-    except (yaml.YAMLError, ValueError) as error:
-        where = getattr(error, "problem", None) or error
-        raise UnreadError(f"invalid YAML: {where}".partition("\n")[0]) from error
+
+def _read_yaml(content: bytes) -> dict[str, Any]:
+    reader = _Yaml(content)
+    reader.read()
+    value = reader.root
     if isinstance(value, list):  # overrides of Hydra: lines of `key=value`
         value = {
             key.lstrip("+~"): _plain_scalar(text)
@@ -168,18 +172,25 @@ class _Yaml:
     A loader of nodes would recurse in C as deep as a file is nested, and end the process.
     """
 
-    def __init__(self, events: Iterator[Any]) -> None:
-        self._events = events
+    def __init__(self, content: bytes) -> None:
+        self._content = content
         self._room = _NODES
         self._anchors: dict[str, tuple[Any, int]] = {}
+        self.root: Any = None
         self.refused: dict[str, str] = {}
 
-    def document(self) -> Any:
-        """Return the value of the first document."""
-        for event in self._events:
-            if hasattr(event, "anchor"):
-                return self._value(event, "", 0)
-        return None
+    def read(self) -> None:
+        """Read the first document; after an UnreadError, `root` has what stands before."""
+        import yaml  # only settings need it
+
+        loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+        self._events = yaml.parse(self._content, Loader=loader)
+        try:
+            first = next((each for each in self._events if hasattr(each, "anchor")), None)
+            self.root = None if first is None else self._value(first, "", 0)
+        except (yaml.YAMLError, ValueError) as error:
+            where = getattr(error, "problem", None) or error
+            raise UnreadError(f"invalid YAML: {where}".partition("\n")[0]) from error
 
     def _value(self, event: Any, key: str, depth: int) -> Any:
         """Return the value that an event begins; one with a tag is refused, and named."""
@@ -200,11 +211,13 @@ class _Yaml:
             ]
         else:
             value = {}
+            if not depth:
+                self.root = value
             for name in self._until("MappingEndEvent"):
                 word = str(self._value(name, key, depth + 1))
                 inner = self._value(next(self._events), f"{key}.{word}".lstrip("."), depth + 1)
                 is_merged = word == "<<" and isinstance(inner, dict)
-                value = {**inner, **value} if is_merged else value | {word: inner}
+                value |= {**inner, **value} if is_merged else {word: inner}
         if event.tag is not None:
             self.refused[key] = event.tag.replace("tag:yaml.org,2002:", "!!")
             value = None
@@ -229,5 +242,5 @@ def _plain_scalar(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
     if len(text) < 40 and _NUMBER.fullmatch(text) and "_" not in text:
-        return int(text) if text.lstrip("+-").isdecimal() and len(text) < 19 else float(text)
+        return int(text) if text.lstrip("+-").isdecimal() and len(text) < 20 else float(text)
     return text

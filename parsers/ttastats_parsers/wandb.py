@@ -19,7 +19,7 @@ import msgspec
 from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, PART_OF_A_RUN, Log
 from ttastats.formats.own_logs.setups import entry_name, flatten, recorded_seed
-from ttastats_parsers import plain_yaml, protobuf
+from ttastats_parsers import protobuf, settings_files
 from ttastats_parsers.checkpoints import Measured, evaluations_of, wanted_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, storable
 from ttastats_parsers.record_files import LevelDBRecords
@@ -325,7 +325,7 @@ def _summary_alone(log: Log) -> RunFiles | None:
 
 def _read_config(log: Log, folder: PurePosixPath) -> Row:
     """Return the settings of `config.yaml`: {key: {value: ..}}."""
-    settings = plain_yaml.mapping(log.companion(folder / "config.yaml") or b"")
+    settings = settings_files.of_yaml(log.companion(folder / "config.yaml") or b"")
     return {
         key: value.get("value") if isinstance(value, dict) and "value" in value else value
         for key, value in settings.items()
