@@ -14,7 +14,7 @@ from tests.test_time_to_target import evaluation, mlperf
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Run
-from ttastats.outcomes.conditions import parse_all
+from ttastats.outcomes.select import parse_all
 from ttastats.report.answer import Report
 from ttastats.sides import question
 from ttastats.sides.question import Selection

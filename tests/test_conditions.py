@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ttastats.base.errors import TtastatsError
-from ttastats.outcomes.conditions import Condition, parse, parse_all
+from ttastats.outcomes.select import Condition, parse, parse_all
 
 
 @pytest.mark.parametrize(

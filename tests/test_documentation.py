@@ -32,10 +32,9 @@ from ttastats.answers.record.record import RecordRow, RulesRow
 from ttastats.answers.runs import RunRow
 from ttastats.answers.scaling import ScalingRow
 from ttastats.answers.score import ScoreRow
-from ttastats.answers.sources import SourceRow
 from ttastats.answers.summary import SummaryRow
 from ttastats.answers.targets import TargetRow
-from ttastats.answers.variance import VarianceRow
+from ttastats.answers.variance import SourceRow, VarianceRow
 from ttastats.ingestion.ingest import Account
 from ttastats.output.plots import kinds
 from ttastats.report.row import Key, Row, key_descriptions

@@ -14,7 +14,7 @@ from tests.made_curves import evaluation, logs, of
 from tests.test_compare import VARIED_A, VARIED_B, side
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.outcomes.conditions import parse_all
+from ttastats.outcomes.select import parse_all
 from ttastats.report.answer import Report
 from ttastats.sides import comparison, setups
 from ttastats.sides.pairing import Pair

@@ -12,7 +12,7 @@ import pytest
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.ingestion.ingest import Account
-from ttastats.outcomes.conditions import parse_all
+from ttastats.outcomes.select import parse_all
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.render import as_table

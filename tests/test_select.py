@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import columns, select
-from ttastats.outcomes.conditions import parse_all
+from ttastats.outcomes.select import parse_all
 
 TABLE = pl.DataFrame(
     {

@@ -18,7 +18,7 @@ from ttastats.cli import app, complete
 from ttastats.formats.own_logs import setups
 from ttastats.formats.own_logs.setups import Seen
 from ttastats.ingestion.ingest import Account
-from ttastats.outcomes.conditions import parse_all
+from ttastats.outcomes.select import parse_all
 from ttastats.sides.question import Selection
 from ttastats.table import schema
 from ttastats.table.store import read_tables

@@ -12,7 +12,7 @@ import pytest
 from tests import made_logs
 from ttastats import api
 from ttastats.ingestion.ingest import ingest
-from ttastats.outcomes import varying
+from ttastats.outcomes import settings
 from ttastats.report.grouping import failed_notes, group_notes
 from ttastats.table import schema
 
@@ -30,23 +30,25 @@ def recorded(*settings: dict[str, Any] | str | None, **columns: list[Any]) -> pl
 
 def test_what_varies_inside_a_group_is_named() -> None:
     table = runs(benchmark=["a", "a", "b"], nodes=[1, 2, 4], system=["x", "x", "y"])
-    assert varying.columns(table, ["benchmark"]) == {"nodes": (("a",),)}
-    assert varying.columns(table, ["benchmark", "nodes"]) == {}
-    assert [*varying.columns(table, [])] == ["benchmark", "system", "nodes"]
+    assert settings.differing_columns(table, ["benchmark"]) == {"nodes": (("a",),)}
+    assert settings.differing_columns(table, ["benchmark", "nodes"]) == {}
+    assert [*settings.differing_columns(table, [])] == ["benchmark", "system", "nodes"]
 
 
 def test_unknown_values_do_not_vary() -> None:
-    assert varying.columns(runs(benchmark=["a", "a"], nodes=[None, 2]), ["benchmark"]) == {}
+    assert (
+        settings.differing_columns(runs(benchmark=["a", "a"], nodes=[None, 2]), ["benchmark"]) == {}
+    )
 
 
 def test_the_setup_columns_exist() -> None:
-    assert set(varying.SETUP) <= set(schema.RUN_NAMES)
+    assert set(settings.SETUP) <= set(schema.RUN_NAMES)
 
 
 def test_settings_that_differ_are_named_learning_rates_first() -> None:
     one = {"opt_adam_beta_1": 0.9, "opt_base_learning_rate": 0.1, "init_seconds": 3.0}
     two = {"opt_adam_beta_1": 0.8, "opt_base_learning_rate": 0.2, "init_seconds": 4.0}
-    assert [*varying.settings(recorded(one, two), ["benchmark"])] == [
+    assert [*settings.differing_settings(recorded(one, two), ["benchmark"])] == [
         "opt_base_learning_rate",
         "opt_adam_beta_1",
     ]
@@ -54,17 +56,17 @@ def test_settings_that_differ_are_named_learning_rates_first() -> None:
 
 def test_settings_of_different_groups_do_not_vary() -> None:
     table = recorded({"lr": 1}, {"lr": 2}, system=["x", "y"])
-    assert varying.settings(table, ["benchmark", "system"]) == {}
-    assert varying.settings(table, ["benchmark"]) == {"lr": (("a",),)}
+    assert settings.differing_settings(table, ["benchmark", "system"]) == {}
+    assert settings.differing_settings(table, ["benchmark"]) == {"lr": (("a",),)}
 
 
 @pytest.mark.parametrize("other", [None, {}, {"lr": None}, "not json", "[1]"])
 def test_what_is_not_recorded_does_not_vary(other: dict[str, Any] | str | None) -> None:
-    assert varying.settings(recorded({"lr": 1}, other), ["benchmark"]) == {}
+    assert settings.differing_settings(recorded({"lr": 1}, other), ["benchmark"]) == {}
 
 
 def test_runs_may_be_grouped_by_all_they_record() -> None:
-    assert varying.settings(recorded({"lr": 1}, {"lr": 2}), ["extra"]) == {}
+    assert settings.differing_settings(recorded({"lr": 1}, {"lr": 2}), ["extra"]) == {}
 
 
 def test_runs_of_two_learning_rates_in_one_group_are_said(tmp_path: Path) -> None:

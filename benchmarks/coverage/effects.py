@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.coverage.figures import Figure, Kind, rate
 from benchmarks.coverage.shapes import Floats, generator
 from benchmarks.coverage.simulations import Plan
-from ttastats.stats import reaching
-from ttastats.stats.effects import Design, Setting, fit_part
+from ttastats.stats.effects import Design, Setting, fit_part, setting_p_values
 
 Cells = Sequence[tuple[int, ...]]
 Noise = Callable[[np.random.Generator, int], Floats]
@@ -149,7 +148,7 @@ def failures(plan: Plan) -> Iterator[Figure]:
             claims = 0
             for _ in range(plan.replicates):
                 reached = rng.random(cells.shape[1]) >= np.array(rates)[cells[0]]
-                p = reaching.setting_p_values(reached, settings)[0]
+                p = setting_p_values(reached, settings)[0]
                 claims += p is not None and p < 0.05
             kind: Kind = "false claim" if rates[0] == rates[1] else "no promise"
             claimed = rate(claims, plan.replicates)

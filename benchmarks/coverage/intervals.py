@@ -27,10 +27,9 @@ from benchmarks.coverage.shapes import (
     generator,
 )
 from benchmarks.coverage.simulations import SIZES, Plan, hit_rate, samples
-from ttastats.stats.decompose import variance_shares
 from ttastats.stats.fraction import newcombe_difference, wilson_interval
 from ttastats.stats.speedup import ratio_of_geometric_means, ratio_of_means
-from ttastats.stats.variation import RUNS_FOR_REPEATS, cv_interval, has_outlier
+from ttastats.stats.variation import RUNS_FOR_REPEATS, cv_interval, has_outlier, variance_shares
 
 
 def variations(plan: Plan) -> Iterator[Figure]:

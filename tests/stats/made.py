@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.decompose import variance_shares
 from ttastats.stats.outcomes import Epochs, make_outcomes
 from ttastats.stats.results import Estimate, Ratio, none_for_nan
 from ttastats.stats.speedup import (
@@ -19,6 +18,7 @@ from ttastats.stats.speedup import (
     ratio_between,
     ratio_of_geometric_means,
 )
+from ttastats.stats.variation import variance_shares
 
 
 def ert_ratio(

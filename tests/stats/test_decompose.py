@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from tests.stats.made import decompose_speedup, decompose_variance
-from ttastats.stats.decompose import variance_shares
 from ttastats.stats.results import none_for_nan
+from ttastats.stats.variation import variance_shares
 
 
 def sides(seed: int, n_a: int = 6, n_b: int = 8) -> tuple[np.ndarray, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ttastats.stats import reaching
+from ttastats.stats import effects as model
 from ttastats.stats.effects import (
     Design,
     Effect,
@@ -263,15 +263,15 @@ class TestReaching:
         return np.concatenate([np.arange(12) < a, np.arange(12) < b])
 
     def test_two_levels_are_boschloo_s_exact_test(self) -> None:
-        (p,) = reaching.setting_p_values(self.counts(12, 6), [self.X])
+        (p,) = model.setting_p_values(self.counts(12, 6), [self.X])
         assert p == pytest.approx(0.00683105, rel=1e-3)
 
     def test_nothing_is_tested_where_no_run_failed(self) -> None:
-        assert reaching.setting_p_values(self.counts(12, 12), [self.X]) == [None]
+        assert model.setting_p_values(self.counts(12, 12), [self.X]) == [None]
 
     def test_a_level_where_all_failed_has_a_p_beside_other_settings(self) -> None:
         other = Setting(np.tile([0, 1], 12))
-        first, second = reaching.setting_p_values(self.counts(12, 5), [self.X, other])
+        first, second = model.setting_p_values(self.counts(12, 5), [self.X, other])
         assert first is not None
         assert second is not None
         assert first < 0.01 < second
@@ -280,9 +280,9 @@ class TestReaching:
         optimize = pytest.importorskip("scipy.optimize")
         y, x = self.counts(11, 5), self.X.design_columns
         matrix = np.column_stack([np.ones(24), x])
-        found = optimize.minimize(lambda b: -reaching._likelihood(matrix, y * 1.0, b), [0.0, 0.0])
-        assert reaching.penalised_likelihood(y, [x], ()) == pytest.approx(-found.fun, abs=1e-7)
+        found = optimize.minimize(lambda b: -model._likelihood(matrix, y * 1.0, b), [0.0, 0.0])
+        assert model.penalised_likelihood(y, [x], ()) == pytest.approx(-found.fun, abs=1e-7)
         alone = optimize.minimize_scalar(
-            lambda t: -reaching._likelihood(matrix, y * 1.0, np.array([t, 0.0]))
+            lambda t: -model._likelihood(matrix, y * 1.0, np.array([t, 0.0]))
         )
-        assert reaching.penalised_likelihood(y, [x], (0,)) == pytest.approx(-alone.fun, abs=1e-7)
+        assert model.penalised_likelihood(y, [x], (0,)) == pytest.approx(-alone.fun, abs=1e-7)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.stats.made import compared, decompose_speedup, decompose_variance, ert_ratio
 from ttastats.stats.decision import decide
-from ttastats.stats.decompose import variance_shares
 from ttastats.stats.fraction import fisher_p, newcombe_difference, wilson_interval
 from ttastats.stats.means import mean_interval
 from ttastats.stats.multiplicity import adjust_p_values
@@ -24,7 +23,7 @@ from ttastats.stats.speedup import (
     ratio_of_geometric_means,
     ratio_of_means,
 )
-from ttastats.stats.variation import cv_interval
+from ttastats.stats.variation import cv_interval, variance_shares
 
 quick = settings(max_examples=60, deadline=None, database=None, derandomize=True)
 

@@ -9,7 +9,7 @@ import pytest
 
 from ttastats.stats.outcomes import make_outcomes
 from ttastats.stats.results import Estimate
-from ttastats.stats.scaling import loglog_slope
+from ttastats.stats.speedup import loglog_slope
 
 
 def times_at(n: int) -> Any:

@@ -26,7 +26,6 @@ from ttastats.report.fields import Field
 from ttastats.report.row import Key, Row
 from ttastats.sides import blocking
 from ttastats.stats import effects as model
-from ttastats.stats import reaching
 from ttastats.stats.multiplicity import adjust_p_values
 
 #: The p below which a number is said not to act by doublings.
@@ -241,7 +240,7 @@ def _level_rows(
     if reached.all():
         return
     settings = [knob.setting for knob in knobs]
-    p_values = reaching.setting_p_values(reached, settings)
+    p_values = model.setting_p_values(reached, settings)
     for knob, setting, p, holm in zip(
         knobs, settings, p_values, adjust_p_values(p_values), strict=True
     ):

@@ -29,8 +29,7 @@ from ttastats.sides.design.side import mixed_setups
 from ttastats.sides.numbers import expected_seconds, outcomes_of
 from ttastats.stats.outcomes import Outcomes, make_outcomes
 from ttastats.stats.results import Ratio
-from ttastats.stats.scaling import loglog_slope
-from ttastats.stats.speedup import ratio_between, ratio_of_geometric_means
+from ttastats.stats.speedup import loglog_slope, ratio_between, ratio_of_geometric_means
 
 #: What must agree for one curve, unless asked otherwise.
 CURVE = (*grouping.BENCHMARK, "submitter", "hardware", "framework")

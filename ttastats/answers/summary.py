@@ -25,9 +25,8 @@ from ttastats.report.fields import Field
 from ttastats.report.grouping import Groups
 from ttastats.report.row import Key, Row
 from ttastats.sides.design.side import may_differ, two_speeds
-from ttastats.stats.batches import count_by_group, groups_by_size
 from ttastats.stats.means import mean_limits
-from ttastats.stats.moments import deviations, means
+from ttastats.stats.moments import count_by_group, deviations, groups_by_size, means
 from ttastats.stats.outcomes import expected_times
 from ttastats.stats.results import Floats, Withheld, none_for_nan
 from ttastats.stats.variation import RUNS_FOR_MOMENTS, cv_intervals

@@ -116,9 +116,7 @@ def variance(
 
     side, keys = question.runs_and_keys(source, Question(**keywords), ENTRY)
     if sources:
-        from ttastats.answers import sources as sources_report
-
-        return answered(sources_report.report(side.runs, keys, several(sources)), side)
+        return answered(variance_report.report_sources(side.runs, keys, several(sources)), side)
     return answered(variance_report.report(side.runs, keys, ddof=ddof), side)
 
 
@@ -192,7 +190,7 @@ def latest_segment(source: Source, **keywords: Unpack[Judged]) -> Source:
     `keywords`: those of `Question`.
     """
     from ttastats.answers import history as history_report  # scipy costs start-up time
-    from ttastats.outcomes.conditions import parse_all
+    from ttastats.outcomes.select import parse_all
 
     side, keys = question.runs_and_keys(source, Question(**keywords), history_report.SETUP)
     _, histories = history_report.report(side.runs, keys)

@@ -25,7 +25,7 @@ class Parts(TypedDict, total=False):
 
 def sources(files: Sequence[str], parts: Parts, *, one_will_do: bool = False) -> list[Source]:
     """Return the tables to compare: several files, or two parts of one."""
-    from ttastats.outcomes.conditions import parse_all  # polars costs start-up time
+    from ttastats.outcomes.select import parse_all  # polars costs start-up time
     from ttastats.sides.question import Selection
 
     if parts:

@@ -17,7 +17,7 @@ import polars as pl
 from ttastats.base import benchmarks, quality
 from ttastats.outcomes import counted, direction
 from ttastats.outcomes.target import UserTarget, with_user_targets
-from ttastats.stats.batches import count_by_group
+from ttastats.stats.moments import count_by_group
 from ttastats.table import schema
 
 #: What training is counted in, best first, with the column of its evaluation interval.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ttastats.base import units
 from ttastats.base.lazy import Lazy
 from ttastats.base.note import Note, note, wording
-from ttastats.outcomes import axis, left_out, settings, varying
+from ttastats.outcomes import axis, left_out, settings
 from ttastats.outcomes.counted import counted, standing
 from ttastats.report import fields
 from ttastats.report.answer import Report
@@ -190,7 +190,8 @@ def group_notes(
     `labels` are the names of the groups where the first key is their number.
     """
     counting = counted(runs, by)
-    names, recorded = varying.columns(counting, by), varying.settings(counting, by)
+    names = settings.differing_columns(counting, by)
+    recorded = settings.differing_settings(counting, by)
     if names or recorded:
         what = [", ".join(names)] if names else []
         if recorded:

@@ -10,7 +10,7 @@ from typing import Any
 from ttastats.base.lazy import lazy_subset
 from ttastats.base.note import note
 from ttastats.outcomes import columns, select
-from ttastats.outcomes.conditions import Condition
+from ttastats.outcomes.select import Condition
 from ttastats.report.answer import Report
 from ttastats.report.cells import Table
 from ttastats.report.grouping import BENCHMARK

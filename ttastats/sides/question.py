@@ -21,7 +21,7 @@ from ttastats.ingestion import given
 from ttastats.outcomes import at_budget, axis, columns, counted, select, settings, time_to_target
 from ttastats.outcomes import budget as budgets
 from ttastats.outcomes.budget import Budget
-from ttastats.outcomes.conditions import Condition, parse_all
+from ttastats.outcomes.select import Condition, parse_all
 from ttastats.outcomes.target import UserTarget, suited
 from ttastats.outcomes.target import parse_all as parse_targets
 from ttastats.sides.options import Counted, Options, several

@@ -10,13 +10,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ttastats.stats import blocks
-from ttastats.stats.logratio import LogTerm, ratio_of, safe_exp
+from ttastats.stats.logratio import LogTerm, combine_terms, ratio_of, safe_exp
 from ttastats.stats.moments import is_constant
 from ttastats.stats.outcomes import Estimand, Outcomes, make_outcomes, time_term
-from ttastats.stats.results import Flag, Ratio
+from ttastats.stats.results import Estimate, Flag, Ratio
 from ttastats.stats.sequential import Look
 from ttastats.stats.unseen import (
     Bounded,
@@ -225,3 +226,29 @@ def confidence_at(confidence: float, look: Look | None) -> float:
 def time_saved(ratio: float) -> float:
     """Return the share of A's time that B saves: 0.2 for a speedup of 1.25."""
     return 1 - 1 / ratio
+
+
+def loglog_slope(accelerators: Sequence[int], sides: Sequence[Outcomes]) -> Estimate:
+    """Return the slope of log speedup over log accelerators: 1 is linear scaling, 0 is none.
+
+    Least squares through the log mean times of the runs of each number of accelerators, of which
+    failed ones count (ERT). The interval carries
+    the variances of those means (delta method, Satterthwaite df) and no lack of fit. None with
+    fewer than two different scales.
+    """
+    confidence = 0.95
+    runs = sum(side.n for side in sides)
+    if len(set(accelerators)) < 2:
+        return Estimate(None, None, None, confidence, runs)
+    x = np.log(np.asarray(accelerators, dtype=np.float64))
+    weights = -(x - x.mean()) / np.sum((x - x.mean()) ** 2)
+    terms = [time_term(side) for side in sides]
+    slope = float(np.dot(weights, np.log([term.estimate for term in terms])))
+    weighted = [
+        replace(term, variance=None if term.variance is None else weight**2 * term.variance)
+        for term, weight in zip(terms, weights.tolist(), strict=True)
+    ]
+    half = combine_terms(slope, weighted, confidence).half_width
+    if half is None:
+        return Estimate(slope, None, None, confidence, runs)
+    return Estimate(slope, slope - half, slope + half, confidence, runs)

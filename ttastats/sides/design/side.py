@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ttastats.base import units
 from ttastats.outcomes import settings
 from ttastats.outcomes.time_to_target import PROGRESS
-from ttastats.stats.batches import count_by_group, groups_by_size
+from ttastats.stats.moments import count_by_group, groups_by_size
 from ttastats.stats.outcomes import number_clusters
 from ttastats.stats.outliers import count_faster, speed_splits
 
