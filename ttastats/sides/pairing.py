@@ -20,7 +20,6 @@ from ttastats.table.schema import BENCHMARK
 Runs = pl.DataFrame
 Keys = Mapping[str, Any]
 
-_SIDES: tuple[Literal["a", "b"], ...] = ("a", "b")
 #: What a pair is called of which a side has no run that the other has not.
 SAME_RUNS = "the same runs"
 
@@ -162,27 +161,22 @@ def _match_groups(
     groups: list[Pair] = []
     alone: list[Alone] = []
     columns: set[str] = set()
-    for key in parts_a:
+    for key in dict.fromkeys((*parts_a, *parts_b)):
         named = dict(zip(keys, key, strict=True))
         if key not in parts_b:
             alone.append(Alone(named, "a", parts_a[key].height))
+        elif key not in parts_a:
+            alone.append(Alone(named, "b", parts_b[key].height))
         elif like_for_like:
-            matched = setups.match(parts_a[key], parts_b[key])
-            columns |= set(matched.columns)
-            groups += [Pair(named, runs_a, runs_b) for runs_a, runs_b in matched.alike]
+            compared, alike, rest = setups.match(parts_a[key], parts_b[key])
+            columns |= set(compared)
+            groups += [Pair(named, *runs) for runs in alike]
             alone += [
-                Alone(
-                    {**named, **dict(zip(matched.columns, setup, strict=True))}, side, runs.height
-                )
-                for side, parts in zip(_SIDES, (matched.alone_a, matched.alone_b), strict=True)
-                for setup, runs in parts
+                Alone({**named, **dict(zip(compared, setup, strict=True))}, side, runs.height)
+                for side, setup, runs in rest
             ]
         else:
             groups.append(Pair(named, parts_a[key], parts_b[key]))
-    for key in parts_b:
-        if key not in parts_a:
-            named = dict(zip(keys, key, strict=True))
-            alone.append(Alone(named, "b", parts_b[key].height))
     return groups, alone, columns
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations, product
+from typing import Literal
 
 import polars as pl
 
@@ -21,21 +21,13 @@ Value = int | str | None
 Key = tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Matched:
-    """Setups that agree and, of each side, those without a partner; `columns` were compared.
-
-    Each of `alike` are runs of A and of B whose setups agree in these columns.
-    """
-
-    columns: tuple[str, ...]
-    alike: tuple[tuple[pl.DataFrame, pl.DataFrame], ...]
-    alone_a: tuple[tuple[Key, pl.DataFrame], ...]
-    alone_b: tuple[tuple[Key, pl.DataFrame], ...]
+#: Runs of A and of B whose setups agree; and, without a partner, side, setup and runs.
+Alike = list[tuple[pl.DataFrame, pl.DataFrame]]
+Rest = list[tuple[Literal["a", "b"], Key, pl.DataFrame]]
 
 
-def match(a: pl.DataFrame, b: pl.DataFrame) -> Matched:
-    """Return the pairs of setups of two sides that have the same hardware.
+def match(a: pl.DataFrame, b: pl.DataFrame) -> tuple[tuple[str, ...], Alike, Rest]:
+    """Return the columns to compare, the setups of two sides that agree in them, and the others.
 
     A column in which each side has one value is no criterion: if the values are equal there is
     nothing to sort by, and if not their difference is what the comparison asks about.
@@ -46,12 +38,11 @@ def match(a: pl.DataFrame, b: pl.DataFrame) -> Matched:
     columns = tuple(name for name in COLUMNS if not (_one_value(a, name) and _one_value(b, name)))
     parts_a, parts_b = _runs_by_setup(a, columns), _runs_by_setup(b, columns)
     partner = _setup_partners(list(parts_a), list(parts_b), columns)
-    return Matched(
-        columns,
-        tuple((parts_a[key], parts_b[partner[key]]) for key in parts_a if key in partner),
-        tuple((key, runs) for key, runs in parts_a.items() if key not in partner),
-        tuple((key, runs) for key, runs in parts_b.items() if key not in partner.values()),
-    )
+    alike = [(parts_a[key], parts_b[partner[key]]) for key in parts_a if key in partner]
+    rest: Rest = [("a", key, runs) for key, runs in parts_a.items() if key not in partner]
+    taken = set(partner.values())
+    rest += [("b", key, runs) for key, runs in parts_b.items() if key not in taken]
+    return columns, alike, rest
 
 
 def values(runs: pl.DataFrame, column: str) -> tuple[Value, ...]:

@@ -133,17 +133,12 @@ def convergence_ratio(
 @lru_cache(maxsize=128)
 def _reference_term(reference: Reference) -> LogTerm:
     """Return the mean of a reference with the variance of its log from runs and interpolation."""
-    centre = reference.mean
-    parts = [time_term(make_outcomes(part.values)) for part in reference.parts]
-    shares = [
-        part.weight * term.estimate / centre
-        for part, term in zip(reference.parts, parts, strict=True)
-    ]
-    variances = [
-        None if term.variance is None else share**2 * term.variance
-        for share, term in zip(shares, parts, strict=True)
-    ]
-    dfs = [term.df for term in parts]
+    centre, variances, dfs = reference.mean, [], []
+    for part in reference.parts:
+        term = time_term(make_outcomes(part.values))
+        share = part.weight * term.estimate / centre
+        variances.append(None if term.variance is None else share**2 * term.variance)
+        dfs.append(term.df)
     if reference.misfit is not None:
         variances.append(reference.misfit[0])
         dfs.append(reference.misfit[1])
