@@ -14,10 +14,9 @@ from benchmarks.coverage.figures import FREE, STEADY, Figure, Kind, by_mark, rat
 from benchmarks.coverage.judging import directed, judge
 from benchmarks.coverage.shapes import CONST, LN15, TRF, Failing, Floats, Runs, Shape, generator
 from benchmarks.coverage.simulations import Plan, hit_rate
-from ttastats.stats.between import Set, variance_between_sets
 from ttastats.stats.blocks import difference_within_blocks
 from ttastats.stats.logratio import satterthwaite
-from ttastats.stats.means import mean_difference
+from ttastats.stats.means import Set, mean_difference, variance_between_sets
 from ttastats.stats.outcomes import make_outcomes, time_term
 from ttastats.stats.permutation import permute_within_blocks
 

@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy import stats
 
-from ttastats.stats.between import Set, variance_between_sets
+from ttastats.stats.means import Set, variance_between_sets
 
 
 def test_means_that_are_known_exactly_give_their_own_deviation() -> None:

@@ -10,8 +10,7 @@ import ttastats as tta
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.stores import parse_place, without_secrets
-from ttastats.cli.options import changed
-from ttastats.cli.sides import Gates, Judging, Parts, options, refuse_of_runs, sources
+from ttastats.cli.options import Gates, Judging, Parts, changed, options, refuse_of_runs, sources
 from ttastats.sides.options import AtBudget, Counted, Judged, Sided, View
 
 if TYPE_CHECKING:

@@ -16,10 +16,9 @@ import typer
 import ttastats as tta
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.cli.options import changed
+from ttastats.cli.options import Gates, Judging, Parts, changed, refuse_of_runs, sources
+from ttastats.cli.options import options as options_of
 from ttastats.cli.output import progress, say, show_page
-from ttastats.cli.sides import Gates, Judging, Parts, refuse_of_runs, sources
-from ttastats.cli.sides import options as options_of
 from ttastats.sides.options import AtBudget, Judged, Options, Sided
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import ttastats as tta
 from ttastats.base import percentages
 from ttastats.base.errors import raise_if
-from ttastats.cli.sides import Parts, sources
+from ttastats.cli.options import Parts, sources
 from ttastats.sides.options import AtBudget, Judged, JudgedAt
 
 if TYPE_CHECKING:

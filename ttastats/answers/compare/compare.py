@@ -14,7 +14,6 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
-from ttastats.answers.compare import also as beside
 from ttastats.answers.compare import cells, headline, notes, rows, same, sentences
 from ttastats.answers.compare.rows import Shown, TimesRow
 from ttastats.answers.compare.step_factors import explained
@@ -126,7 +125,7 @@ def of_times(
         *(remark.prefixed(each.label if len(sides) > 1 else "")
           for each in sides for remark in each.pairing.remarks),
         *notes.of_times(shown, options, unmatched, has_mean=has_mean),
-        *beside.notes([other for s in shown for other in s.also]),
+        *sentences.also_notes([other for s in shown for other in s.also]),
     ]  # fmt: skip
     text = []
     for each in sides:
@@ -134,7 +133,7 @@ def of_times(
         answer = sentences.of_times(each.shown, a, b, options.confidence)
         for s in each.shown:
             who = f"{s.name}, " if len(each.shown) > 1 else ""
-            more = beside.sentences(s.also, a, b, faster=s.row.word is Verdict.FASTER)
+            more = sentences.also_sentences(s.also, a, b, faster=s.row.word is Verdict.FASTER)
             answer = " ".join((answer, *(f"{who}{sentence}" for sentence in more)))
         text.append(f"{each.label}: {answer}" if len(sides) > 1 else answer)
     records = [s.row for s in shown]
@@ -248,7 +247,7 @@ def _split_by_table(
             Shown(
                 contrast,
                 pair,
-                structs.replace(row, also=beside.numbers(also)) if also else row,
+                structs.replace(row, also=sentences.also_numbers(also)) if also else row,
                 name,
                 lost,
                 also,
@@ -311,7 +310,7 @@ def _side_table(
     every += columns
     body = []
     for s in side.shown:
-        below, row, details = [*lines(s)], s.row, [*beside.lines(s.also)]
+        below, row, details = [*lines(s)], s.row, [*sentences.also_lines(s.also)]
         line = Line(tuple(each.cell(s) for each in every))
         if isinstance(row, TimesRow):
             prior = priors.in_words(row.prior) if row.prior else ()

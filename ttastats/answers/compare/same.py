@@ -18,7 +18,7 @@ from ttastats.answers.compare.sentences import conclusions
 from ttastats.base import units
 from ttastats.report.answer import Report
 from ttastats.report.grouping import row_names
-from ttastats.stats.between import Set, variance_between_sets
+from ttastats.stats.means import Set, variance_between_sets
 
 
 def sessions(

@@ -24,7 +24,7 @@ from ttastats.sides import setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.pairing import Pair
-from ttastats.stats.factors import remaining_factor, sum_factors
+from ttastats.stats.logratio import remaining_factor, sum_factors
 from ttastats.stats.results import Ratio
 from ttastats.traces import answers
 
