@@ -453,6 +453,7 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "summary_in_dollars": lambda: sort_rows(api.summary(both(), unit="cost"), sort="-cv", top=1),
     "variance": lambda: api.variance(both()),
     "variance_odd": lambda: api.variance(odd(), ddof=0, by=["benchmark"]),
+    "variance_of_sources": lambda: api.variance(both(), sources=["seed"], by=["benchmark"]),
     "variance_in_epochs": lambda: api.variance(both(), ddof=0, **EPOCHS),
     "variance_in_dollars": lambda: api.variance(both(), unit="cost"),
     "effects": lambda: api.effects(both(), on=["system"], by=["benchmark"]),
@@ -607,6 +608,9 @@ ANSWERS: dict[str, Callable[[], Report]] = {
     "profile_measured": lambda: profile.report(test_profiled.profile()),
     "profile_of_ranks": lambda: profile.report(traced(0, 1)),
     "profile_changed": lambda: profile_change.report(traced(0), traced(1, work=25.0), ("a", "b")),
+    "compare_where_epochs_are_labels": lambda: api.compare(
+        *(side.with_columns(epoch=pl.lit(1.0)) for side in (before(), after())), where=[RESNET]
+    ),
     "compare_some": lambda: api.compare(before(), after(), where=["speedup>1.2"]),
     "compare_most": lambda: api.compare(before(), after(), where=["benchmark!=rgat"]),
 }

@@ -52,8 +52,23 @@ def test_three_changes_are_told_by_part_night_and_commit(changed: pl.DataFrame) 
     ]  # fmt: skip
     text = report.sentence
     assert text.startswith("3 changes in 60 nights. Time per epoch: +1.9%")
-    assert "(commit c031)" in text
+    assert "after 2026-01-30, by 2026-01-31 (commit c031)" in text
     assert text.endswith("stays unseen for 20 nights.")
+
+
+def test_changes_of_both_parts_in_one_night_are_one_of_the_time() -> None:
+    report = api.history(
+        nights(
+            60,
+            lambda night: 60 * (1.02 if night >= 15 else 1) * (1.05 if night >= 40 else 1),
+            lambda night: 10 * (1.3 if night >= 40 else 1),
+        )
+    )
+    (_, first, second), (_, epochs) = (of(report, part) for part in ("time per epoch", "epochs"))
+    both = (1 + second["size"]) * (1 + epochs["size"]) - 1
+    assert [row["size"] for row in of(report, "time-to-accuracy")[1:]] == [
+        pytest.approx(first["size"]), pytest.approx(both),
+    ]  # fmt: skip
 
 
 def test_an_unchanged_history_says_what_would_have_stayed_unseen() -> None:

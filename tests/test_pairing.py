@@ -17,7 +17,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.outcomes.select import parse_all
 from ttastats.report.answer import Report
 from ttastats.sides import comparison, setups
-from ttastats.sides.pairing import Pair
+from ttastats.sides.pairing import Pair, _runs_by_key
 from ttastats.sides.question import Selection
 
 _HOURS = itertools.count(1)
@@ -366,3 +366,10 @@ class TestDifferentTargets:
         report = api.compare(a, b, target=["accuracy=0.7"])
         assert [row["target_value"] for row in report.rows] == [0.7]
         assert notes(report, "targets_differ") == []
+
+
+def test_groups_stand_in_the_order_of_their_keys_and_unknown_ones_last() -> None:
+    runs = pl.DataFrame({"system": ["b", None, "a", "b"], "number": [2, 0, 1, 1]})
+    parts = _runs_by_key(runs, ["system"])
+    assert list(parts) == [("a",), ("b",), (None,)]
+    assert parts["b",]["number"].to_list() == [2, 1]

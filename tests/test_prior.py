@@ -100,6 +100,8 @@ def test_a_plan_and_a_claim_take_the_noise_of_earlier_entries(earlier: pl.DataFr
     assert plan["prior_epochs_entries"] == 10
     assert plan["cv"] != alone["cv"]
     assert plan["cv_high"] / plan["cv_low"] < 3
+    (of_two,) = api.power(runs(2, 1), prior=earlier).rows
+    assert of_two["prior_epochs_entries"] == 10
     (claim,) = api.claim(A, seconds="<= 700", prior=earlier).rows
     (without,) = api.claim(A, seconds="<= 700").rows
     assert claim["mean"] == without["mean"]

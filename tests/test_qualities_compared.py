@@ -16,9 +16,11 @@ from tests.made_curves import curve, evaluation, logs, of, side
 from tests.test_cli import run
 from tests.wild_tables import nanogpt, track_3
 from ttastats import api, ingest
+from ttastats.answers.compare.headline import lead_of_qualities
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.sides.options import Options
+from ttastats.stats.verdict import Verdict
 from ttastats.table import store
 
 A = [3.20, 3.22, 3.19, 3.21, 3.20]
@@ -80,6 +82,12 @@ def test_keys_that_scripts_rely_on() -> None:
 def test_a_margin_is_proposed_only_where_an_interval_could_lie_within_it() -> None:
     assert "--margin" in note(report(side(A), side(LIKE_A)), "undecided")
     assert "--margin" not in note(report(side(A[:1]), side(LIKE_A[:1])), "undecided")
+
+
+def test_the_lead_has_the_tone_of_verdicts_that_agree() -> None:
+    found = report(side(A), side(LOWER))
+    assert lead_of_qualities(found, [Verdict.BETTER] * 2).tone == "good"
+    assert lead_of_qualities(found, [Verdict.BETTER, Verdict.UNDECIDED]).tone == "plain"
 
 
 def test_several_tables_are_each_held_against_the_first() -> None:

@@ -78,6 +78,14 @@ def test_ones_own_entries_are_shown_however_slow_and_the_others_counted(
     assert len(api.rank(table, mine="slow", top=1).rows) == 4
 
 
+def test_hours_are_shown_where_accelerators_are_known(table: pl.DataFrame) -> None:
+    unknown = table.with_columns(accelerators=pl.lit(None, pl.Int64))
+    titles = [
+        {column.title for column in api.rank(one).tables[0].columns} for one in (table, unknown)
+    ]
+    assert titles[0] - titles[1] == {"accelerator h", "hardware"}
+
+
 def test_a_failed_run_is_in_the_mean_and_its_count_is_shown() -> None:
     report = api.rank(made({"a/1": [10.0] * 5 + [-50.0], "b/2": [11.0, 12.0, 11.5] * 2}))
     assert [row["entry"] for row in report.rows] == ["b/2", "a/1"]

@@ -237,3 +237,11 @@ class TestStalls:
     def test_that_are_none_are_not_mentioned(self) -> None:
         report = api.compare(self.runs(1), self.runs(2))
         assert note(report, "stalled_runs") == ""
+
+
+def test_two_runs_have_a_first_and_a_last_start_and_one_has_none() -> None:
+    days = [datetime(2026, 1, day, tzinfo=UTC) for day in (6, 5)]
+    runs = pl.DataFrame({"started_at": days})
+    assert side_design.starts(runs) == (days[1], days[0])
+    assert side_design.starts(runs[:1]) is None
+    assert side_design.starts(runs.with_columns(started_at=pl.lit(None))) is None

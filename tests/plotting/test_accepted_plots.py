@@ -60,6 +60,8 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
             cost_per_hour=pl.when(pl.col("entry") != "entry_1").then("cost_per_hour")
         ),
     ),
+    "of_nights": lambda: api.plot("history", made.nightly()),
+    "of_settings": lambda: api.plot("effects", made.swept()),
     "of_profiles": lambda: of_profiles("made"),
     "of_two_profiles": lambda: of_profiles("one", "two"),
 }

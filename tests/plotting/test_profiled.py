@@ -255,3 +255,14 @@ class TestCommand:
         assert "--where: applies to runs" in failed(run(*words, "--where", "x=1"))
         assert "--metric: applies to runs" in failed(run(*words, "--metric", "loss"))
         assert "an output file" in failed(run("plot", "memory", path))
+
+
+def test_steps_that_differ_more_than_tenfold_are_drawn_as_shares(tmp_path: Path) -> None:
+    titles = []
+    for factor in (9.0, 11.0):
+        longer = pl.col("seconds", "value") * factor
+        for name, rows in (("a", profile("a")), ("b", profile("b").with_columns(longer))):
+            store.write_profile(rows, tmp_path / f"{name}.parquet")
+        files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+        titles.append(json.dumps(api.plot_profiles("step", files)[0].chart))
+    assert ["share of the time of a step" in title for title in titles] == [False, True]
