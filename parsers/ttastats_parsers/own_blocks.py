@@ -59,14 +59,13 @@ def _has_lone_row(rows: Rows, block: Block) -> bool:
 
 def _is_row_independent(block: Block, chosen: ChosenColumns) -> bool:
     """Return whether each row can be read without those before."""
-    counts = (getattr(chosen, name) for name in COUNTS)
     clock = chosen.clock
     return not (
         block.new_run
         or block.resume
         or block.carry
         or block.failed
-        or any(count is not None and count.summed for count in counts)
+        or any(count.summed for count in chosen.counts.values())
         or any(other.format is not None for other in chosen.other_clocks)
         or (
             clock is not None
@@ -75,18 +74,20 @@ def _is_row_independent(block: Block, chosen: ChosenColumns) -> bool:
     )
 
 
-def _number_columns(chosen: ChosenColumns) -> dict[str, str]:
-    """Return the columns that must be numbers: counts and metrics."""
-    counts = {name: getattr(chosen, name) for name in COUNTS}
-    named = {name: count.column for name, count in counts.items() if count is not None}
-    return named | {f"m{number}": metric.name for number, metric in enumerate(chosen.metrics)}
+def _wanted_columns(block: Block, chosen: ChosenColumns, names: Iterable[str]) -> dict[str, bool]:
+    """Return the columns that a block means, and whether each must hold numbers."""
+    numeric = set(chosen.numbers.values())
+    written = set(names_in(block, names))
+    if (clock := chosen.clock) is not None:
+        (numeric if clock.format is None else written).add(clock.column)
+    return {name: name not in written for name in names if name in numeric | written}
 
 
 def _relevant_rows(cells: pl.DataFrame, block: Block, chosen: ChosenColumns) -> pl.Series:
     """Return the indices of the rows of a block that are relevant."""
     is_telling = pl.repeat(value=False, n=cells.height, eager=True)
     telling: dict[str, pl.Series] = {}
-    for name, column in _number_columns(chosen).items():
+    for name, column in chosen.numbers.items():
         values = numbers(cells[column])
         if name in COUNTS:
             telling[name] = values
@@ -115,19 +116,19 @@ def _relevant_rows(cells: pl.DataFrame, block: Block, chosen: ChosenColumns) -> 
 
 
 class _Held:
-    """Rows that count, by what each takes: too many are no table to be read like this."""
+    """The rows that count, block by block: too many are no table to be read like this."""
 
-    def __init__(self, metrics: int) -> None:
-        self.metrics = metrics
-        self.rows = 0
-        self.size = 0
+    def __init__(self) -> None:
+        self.rows = self.size = 0
 
-    def add(self, frame: pl.DataFrame) -> None:
-        """Count more rows."""
-        self.rows += frame.height
-        self.size += int(frame.estimated_size())
-        limits.expect_evaluations(self.rows * max(1, self.metrics))
+    def places(self, cells: pl.DataFrame, block: Block, chosen: ChosenColumns) -> pl.Series:
+        """Return the indices of the rows of a block that count."""
+        places = _relevant_rows(cells, block, chosen)
+        self.rows += len(places)
+        self.size += int(cells[places].estimated_size())
+        limits.expect_evaluations(self.rows * max(1, len(chosen.metrics)))
         limits.expect_size(self.size, limits.whole_file_limit(), "the rows that count are ")
+        return places
 
 
 # ------------------------------------------------------------------------------------ cells
@@ -153,7 +154,7 @@ def _read_cells(blocks: Iterator[bytes], block: Block) -> Rows | None:
     ):
         return None
     read = _Cells(header, names, delimiter, block, chosen)
-    line, held = at + 1, _Held(len(chosen.metrics))
+    line, held = at + 1, _Held()
     parts: list[pl.DataFrame] = []
     data = b""
     for data in chain([first[start:]], blocks):
@@ -161,9 +162,7 @@ def _read_cells(blocks: Iterator[bytes], block: Block) -> Rows | None:
         if rows is None:
             return None
         line += data.count(b"\n")
-        part = rows[_relevant_rows(rows, block, chosen)]
-        held.add(part)
-        parts.append(part)
+        parts.append(rows[held.places(rows, block, chosen)])
     lines_in_all = line if data.endswith(b"\n") else line + 1
     problems += own_cells.wrong_width(pl.concat(read.unfit), len(names), lines_in_all)
     problems += own_cells.repeated_header(read.again)
@@ -194,19 +193,9 @@ class _Cells:
         self.delimiter = delimiter
         self.unfit: list[pl.DataFrame] = [own_cells.NONE_UNFIT]
         self.again: list[int] = []
-        plain = dict.fromkeys(_number_columns(chosen).values(), pl.Float64())
-        if chosen.clock is not None and chosen.clock.format is None:
-            plain[chosen.clock.column] = pl.Float64()
-        elif chosen.clock is not None:
-            plain.pop(chosen.clock.column, None)
-        texts_in = names_in(block, names)
-        self.kinds = {
-            name: plain[name] if name in plain and name not in texts_in else pl.String()
-            for name in names
-        }
-        clock = [] if chosen.clock is None else [chosen.clock.column]
-        wanted = {*_number_columns(chosen).values(), *texts_in, *clock}
-        self.wanted = [name for name in names if name in wanted]
+        wanted = _wanted_columns(block, chosen, names)
+        self.kinds = {name: pl.Float64() if wanted.get(name) else pl.String() for name in names}
+        self.wanted = list(wanted)
         comma = delimiter.encode()
         self._others = bytes(byte for byte in range(256) if byte not in comma + b'\n"')
         self._shape = comma * (len(names) - 1) + b"\n"
@@ -298,10 +287,9 @@ class _Objects:
         self._block = block
         self._names = names
         self._chosen = _chosen_columns(block, names)
-        self._wanted: dict[str, str] = {}
-        self._plain: set[str] = set()
+        self._wanted: dict[str, bool] = {}
         self._record = None if self._chosen is None else self._record_of(self._chosen)
-        self._held = _Held(1)
+        self._held = _Held()
         self._line = 0
         self._cells: list[dict[str, Any]] = []
         self._lines: list[int] = []
@@ -336,24 +324,16 @@ class _Objects:
 
     def _record_of(self, chosen: ChosenColumns) -> msgspec.json.Decoder[Any]:
         """Return what decodes lines that have no other keys, with numbers where these belong."""
-        clock = chosen.clock
-        stamp = [clock.column] if clock is not None and clock.format is not None else []
-        texts_in = {*names_in(self._block, self._names), *stamp}
-        plain = {*_number_columns(chosen).values(), *([clock.column] if clock is not None else [])}
-        self._plain = plain - texts_in
+        self._wanted = wanted = _wanted_columns(self._block, chosen, self._names)
         kinds: dict[str, Any] = {
-            name: str | None if name in texts_in else float | None if name in plain else Any
+            name: Any if name not in wanted else float | None if wanted[name] else str | None
             for name in self._names
         }
-        self._wanted = {
-            name: f"c{number}"
-            for number, name in enumerate(self._names)
-            if name in texts_in or name in plain
-        }
+        self._fields = {name: f"c{number}" for number, name in enumerate(kinds)}
         record = msgspec.defstruct(
             "Record",
-            [(f"c{number}", kind, None) for number, kind in enumerate(kinds.values())],
-            rename={f"c{number}": name for number, name in enumerate(kinds)},
+            [(field, kinds[name], None) for name, field in self._fields.items()],
+            rename={field: name for name, field in self._fields.items()},
             forbid_unknown_fields=True,
             gc=False,
         )
@@ -372,11 +352,9 @@ class _Objects:
             return None
         return pl.DataFrame(
             [
-                pl.Series(name, cells, pl.Float64())
-                if name in self._plain
-                else own_cells.series(name, cells)
-                for name, field in self._wanted.items()
-                for cells in [list(map(attrgetter(field), objects))]
+                pl.Series(name, cells, pl.Float64()) if is_number else own_cells.series(name, cells)
+                for name, is_number in self._wanted.items()
+                for cells in [list(map(attrgetter(self._fields[name]), objects))]
             ]
         )
 
@@ -390,14 +368,12 @@ class _Objects:
         if self._chosen is None:
             return
         self._texts.update(name for name, kind in cells.schema.items() if kind == pl.String())
-        places = _relevant_rows(cells, self._block, self._chosen)
-        counting = cells[places]
-        self._held.add(counting)
+        places = self._held.places(cells, self._block, self._chosen)
         self._lines += [lines[place] for place in places.to_list()]
         self._cells += (
             [{name: objects[at].get(name) for name in cells.columns} for at in places.to_list()]
             if objects
-            else counting.to_dicts()
+            else cells[places].to_dicts()
         )
 
     def rows(self) -> Rows | None:

@@ -25,15 +25,19 @@ class UnfitError(Exception):
 
 
 class ChosenColumns(msgspec.Struct):
-    """The columns of one file, and what was guessed."""
+    """The columns of one file, and what was guessed; `counts` are those that it has."""
 
     metrics: tuple[Metric, ...]
     clock: TimeColumn | None
     other_clocks: tuple[TimeColumn, ...]
-    step: CountColumn | None
-    epoch: CountColumn | None
-    samples: CountColumn | None
+    counts: dict[str, CountColumn]
     problems: list[Problem]
+
+    @property
+    def numbers(self) -> dict[str, str]:
+        """Return the columns that must be numbers: counts by name, and metrics as `m0`, `m1` ..."""
+        named = {name: count.column for name, count in self.counts.items()}
+        return named | {f"m{number}": metric.name for number, metric in enumerate(self.metrics)}
 
 
 def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
@@ -48,21 +52,23 @@ def choose(block: Block, columns: Sequence[str]) -> ChosenColumns:
     metrics = _metrics(block, columns, problems)
     clock = _clock(block, columns, problems)
     guessed: list[str] = []
-    counts: dict[str, CountColumn | None] = {}
+    counts: dict[str, CountColumn] = {}
     for key, known in names.COUNTS.items():
         listed: Sequence[CountColumn] | None = getattr(block, key)
         if listed is not None:
-            counts[key] = _first_listed(listed, columns, key, block)
-            continue
-        column = names.first_known(known, columns)
-        counts[key] = None if column is None else CountColumn(column)
-        guessed += [f"{key}: {column}"] if column not in {None, key} else []
+            count = _first_listed(listed, columns, key, block)
+        elif (column := names.first_known(known, columns)) is not None:
+            count = CountColumn(column)
+            guessed += [f"{key}: {column}"] if column != key else []
+        else:
+            count = None
+        counts |= {} if count is None else {key: count}
     if guessed:
         problems.append(Problem("guessed_column", f"read as {'; '.join(guessed)}", "info"))
     for column in block.run:
         _expect_column(column, columns, "run")
     others = (each for each in block.seconds or () if each.column in columns and each != clock)
-    return ChosenColumns(metrics, clock, tuple(others), **counts, problems=problems)
+    return ChosenColumns(metrics, clock, tuple(others), counts, problems)
 
 
 def _expect_column(column: str, columns: Sequence[str], key: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from ttastats.base.records import Problem
-from ttastats.formats.own_logs.block import BACK, Block, CountColumn, TimeColumn
+from ttastats.formats.own_logs.block import BACK, Block, TimeColumn
 from ttastats_parsers.own_choice import ChosenColumns, UnfitError
 from ttastats_parsers.own_numbers import not_numbers, numbers, tells_day, texts, times
 
@@ -58,11 +58,8 @@ def numbered(rows: Rows, block: Block, chosen: ChosenColumns) -> pl.DataFrame:
 def _numeric_columns(rows: Rows, chosen: ChosenColumns) -> pl.DataFrame:
     """Return the numeric columns; `of_one` is the column with the time of one iteration."""
     cells = rows.frame
-    counts = ((name, getattr(chosen, name)) for name in COUNTS)
-    names = {name: count.column for name, count in counts if count is not None}
-    names |= {f"m{number}": metric.name for number, metric in enumerate(chosen.metrics)}
     columns = {"line": rows.lines}
-    for name, column in names.items():
+    for name, column in chosen.numbers.items():
         columns[name] = numbers(cells[column])
         chosen.problems += not_numbers(cells[column], columns[name], rows.lines)
     if (clock := chosen.clock) is not None:
@@ -215,16 +212,12 @@ def _with_counts(frame: pl.DataFrame, chosen: ChosenColumns, *, carried: bool) -
     """Return the rows with counts summed up where each row has only its own part."""
     counts = []
     for name in COUNTS:
-        count: CountColumn | None = getattr(chosen, name)
-        if count is None:
-            counts.append(pl.lit(None, pl.Float64()).alias(name))
-            continue
-        column = pl.col(name)
-        if count.summed:
-            column = column.cum_sum().over("run")
-        if carried:
-            column = column.forward_fill().over("run")
-        counts.append((column + count.plus).alias(name))
+        column, count = pl.lit(None, pl.Float64()), chosen.counts.get(name)
+        if count is not None:
+            column = pl.col(name).cum_sum().over("run") if count.summed else pl.col(name)
+            column = column.forward_fill().over("run") if carried else column
+            column += count.plus
+        counts.append(column.alias(name))
     return frame.with_columns(counts)
 
 
@@ -298,7 +291,7 @@ def _expect_forward(frame: pl.DataFrame, block: Block, chosen: ChosenColumns) ->
             text = f"{name} restarts {back.height} times in a run: it is counted per epoch"
             chosen.problems.append(Problem("new_epoch", text, "info"))
         elif back.height:
-            column = getattr(chosen, name).column
+            column = chosen.counts[name].column
             raise _went_back_error("step", column, back.row(0)[0], back.height)
     slack = _STAMPS_APART if chosen.clock and chosen.clock.format else 0.0
     before = pl.col("seconds").forward_fill().shift(1).over("run")
@@ -318,7 +311,7 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
         again = (pl.col(name).diff().over("run") == 0) & (rise.is_null() | (rise <= 0))
         repeats = evaluated.filter(again)
         if repeats.height > 1 and 2 * repeats.height >= evaluated.height:
-            column = getattr(chosen, name).column
+            column = chosen.counts[name].column
             text = (
                 f"{metric.name} is told anew of the same {column} in {repeats.height:,} of "
                 f"{evaluated.height:,} rows, first here: if these are several runs, name the "

@@ -155,9 +155,7 @@ def _training_values(
 
     They evaluate nothing, so their numbers are below 0, and the last row is -1.
     """
-    taken = {metric.name for metric in chosen.metrics} | {*block.run, *block.fields.values()}
-    counts = (chosen.step, chosen.epoch, chosen.samples)
-    taken |= {count.column for count in counts if count is not None}
+    taken = {*chosen.numbers.values(), *block.run, *block.fields.values()}
     if chosen.clock is not None:
         taken |= {chosen.clock.column, chosen.clock.per or chosen.clock.column}
     names = [
