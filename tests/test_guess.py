@@ -283,7 +283,7 @@ class TestEveryFile:
         left = {name: reason for reason, names in tta.guess(tmp_path).left for name in names}
         assert left["all.csv"].startswith("a summary beside logs")
         alone = tta.guess(tmp_path / "all.csv")
-        assert alone.kinds[0].counted.runs == 2
+        assert alone.kinds[0].heads.height == 2
         account = tta.ingest([tmp_path], tmp_path / "x.parquet", guess=tta.guess)
         assert account.runs == 2
         assert any(

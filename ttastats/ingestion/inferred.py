@@ -266,7 +266,7 @@ def _inferred_text(run: Inferred, setup: setups.Setup) -> str:
 
 
 def renamed(rows: pl.LazyFrame, other: pl.DataFrame) -> pl.LazyFrame:
-    """Return the rows with the inferred entries and seeds."""
+    """Return rows of runs with the inferred entries and seeds."""
     if other.is_empty():
         return rows
     new = other.lazy().rename({"entry": "other entry", "seed": "other seed"})
@@ -274,5 +274,5 @@ def renamed(rows: pl.LazyFrame, other: pl.DataFrame) -> pl.LazyFrame:
         rows.join(new, on=schema.RUN, how="left", maintain_order="left")
         .with_columns(pl.coalesce("other entry", "entry").alias("entry"))
         .with_columns(pl.coalesce("other seed", "seed").alias("seed"))
-        .select(schema.NAMES)
+        .drop("other entry", "other seed")
     )

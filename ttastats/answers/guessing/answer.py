@@ -6,9 +6,12 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
+from typing import Any
+
+import polars as pl
 
 from ttastats.answers.guessing.proposal import Reason
 from ttastats.base import units
@@ -40,47 +43,34 @@ class RunSeen:
     to_target: str
 
 
-@dataclass(slots=True)
-class Counts:
-    """What the files of a kind hold, with the runs of each entry; `timed` runs have a time.
-
-    `finals` are the last values of the first metric of each run, by its name and direction;
-    `own_targets` says whether the runs have targets already. `parts` are files whose runs other
-    files tell.
-    """
-
-    entries: Counter[str] = field(default_factory=Counter)
-    benchmarks: set[str | None] = field(default_factory=set)
-    own_targets: bool = False
-    seeds: set[int] = field(default_factory=set)
-    parts: int = 0
-    evaluations: int = 0
-    timed: int = 0
-    finals: dict[tuple[str, bool], list[float]] = field(default_factory=dict)
-
-    @property
-    def runs(self) -> int:
-        """Return the number of runs."""
-        return self.entries.total()
-
-    @property
-    def names(self) -> list[str]:
-        """Return the entries, those with most runs first."""
-        return [name for name, _ in self.entries.most_common()]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """Files of one kind: the block that is proposed for them, if they need one, and some runs."""
+    """Files of one kind: the block that is proposed for them, if they need one, and their runs.
+
+    `heads` has a row for each run: what it is called, its `evaluations`, whether it is `timed` and
+    `judged` by a target of its own, and the `final` value of its first metric. Some `runs` are
+    shown. `parts` is the number of files whose runs other files tell.
+    """
 
     title: str
     files: tuple[str, ...]
     block: str | None
     reasons: tuple[Reason, ...]
-    runs: tuple[RunSeen, ...] = ()
-    problems: tuple[str, ...] = ()
-    counted: Counts = field(default_factory=Counts)
-    clock: str = ""
+    heads: pl.DataFrame
+    runs: tuple[RunSeen, ...]
+    problems: tuple[str, ...]
+    parts: int
+    clock: str
+
+    @property
+    def entries(self) -> list[str]:
+        """Return the entries, those with most runs first."""
+        return [name for name, _ in Counter(self.heads["entry"].drop_nulls()).most_common()]
+
+    @property
+    def timed(self) -> int:
+        """Return the number of runs with a time."""
+        return int(self.heads["timed"].sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +118,14 @@ class Guessed:
         # `ingest` looks for it in the folder, in those above and in those below.
         folder, place = Path(config).resolve().parent, Path(self.folder).resolve()
         is_around = folder == place or folder in place.parents or place in folder.parents
-        if not any(kind.counted.entries for kind in self.kinds):
+        if all(kind.heads.is_empty() for kind in self.kinds):
             return  # a question must be answered in the file first
         is_met = is_around and Path(config).name == FILE
         named = "" if is_met or not self.config else f" --config {shlex.quote(config)}"
         yield f"ttastats ingest {path}{named}"
         table = shlex.quote(escape_invisible(str(default_output([self.path]))))
-        kind = max(self.kinds, key=lambda kind: (len(kind.counted.entries) > 1, len(kind.files)))
-        if len(entries := kind.counted.names) > 1:
+        kind = max(self.kinds, key=lambda kind: (len(kind.entries) > 1, len(kind.files)))
+        if len(entries := kind.entries) > 1:
             a, b = (shlex.quote(f"entry={escape_invisible(name)}") for name in entries[:2])
             yield f"ttastats compare {table} --a {a} --b {b}{_question_for(kind)}"
         else:
@@ -148,10 +138,10 @@ def _question_for(kind: Kind) -> str:
 
     Several benchmarks have no target in common.
     """
-    one = len(kind.counted.benchmarks) <= 1 and not kind.counted.own_targets
-    target = _common_target(kind) if one and kind.counted.timed else ""
-    has_target = target or (kind.counted.own_targets and kind.counted.timed)
-    return target if has_target else " --at-end"
+    is_judged = bool(kind.heads["judged"].any())
+    one = kind.heads["benchmark"].n_unique() <= 1 and not is_judged
+    target = _common_target(kind) if one and kind.timed else ""
+    return target if target or (is_judged and kind.timed) else " --at-end"
 
 
 def _common_target(kind: Kind) -> str:
@@ -159,10 +149,12 @@ def _common_target(kind: Kind) -> str:
 
     It is rounded to three digits, so that the worst value still meets it.
     """
-    if not kind.counted.finals or kind.counted.own_targets:
+    known = kind.heads.filter(pl.col("better").is_not_null())
+    if known.is_empty() or kind.heads["judged"].any():
         return ""
-    (metric, better), values = max(kind.counted.finals.items(), key=lambda each: len(each[1]))
-    worst = min(values) if better else max(values)
+    alike = known.group_by("metric", "better", maintain_order=True)
+    (metric, better), runs = max(alike, key=lambda each: each[1].height)
+    worst: Any = runs["final"].min() if better else runs["final"].max()
     three = Context(prec=3, rounding=ROUND_FLOOR if better else ROUND_CEILING)
     rounded = f"{float(three.create_decimal(repr(worst))):.3g}"
     target = f"{metric}{'>=' if better else '<='}{rounded}"
@@ -171,27 +163,26 @@ def _common_target(kind: Kind) -> str:
 
 def _contents_line(kind: Kind) -> str:
     """Return the numbers of runs, entries, seeds and evaluations, and the clock, as a line."""
-    counted = kind.counted
-    entries, number = _named(counted.names), len(counted.entries)
+    number = len(kind.entries)
     parts = [
-        f"{units.plural(counted.runs, 'run')} of "
-        f"{number:,} {'entry' if number == 1 else 'entries'} ({entries})"
+        f"{units.plural(kind.heads.height, 'run')} of "
+        f"{number:,} {'entry' if number == 1 else 'entries'} ({_named(kind.entries)})"
     ]
-    if counted.seeds:
-        seeds = units.join_names([str(seed) for seed in sorted(counted.seeds)], 5)
-        parts.append(f"{'seed' if len(counted.seeds) == 1 else 'seeds'} {seeds}")
-    parts.append(units.plural(counted.evaluations, "evaluation"))
+    if seeds := sorted(kind.heads["seed"].drop_nulls().unique()):
+        named = units.join_names(list(map(str, seeds)), 5)
+        parts.append(f"{'seed' if len(seeds) == 1 else 'seeds'} {named}")
+    parts.append(units.plural(int(kind.heads["evaluations"].sum()), "evaluation"))
     clock = kind.clock or "the log"
-    timed = "" if counted.timed == counted.runs else f" in {counted.timed:,} of them"
-    parts.append(f"time from {escape_invisible(clock)}{timed}" if counted.timed else "no time")
+    timed = "" if kind.timed == kind.heads.height else f" in {kind.timed:,} of them"
+    parts.append(f"time from {escape_invisible(clock)}{timed}" if kind.timed else "no time")
     return "; ".join(parts)
 
 
 def _kind_lines(place: int, kind: Kind) -> Iterator[str]:
     yield f"{place}. {escape_invisible(kind.title)}"
     yield f"   {units.plural(len(kind.files), 'file')}: {_named(kind.files)}"
-    nothing = "parts of runs that other files tell" if kind.counted.parts else "no run can be read"
-    yield f"   {_contents_line(kind) if kind.counted.runs else nothing}"
+    nothing = "parts of runs that other files tell" if kind.parts else "no run can be read"
+    yield f"   {nothing if kind.heads.is_empty() else _contents_line(kind)}"
     if kind.block:
         plain = [line for line in kind.block.splitlines() if not _DOUBT.match(line)]
         yield ""

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from ttastats.answers.guessing.answer import Counts, Kind, RunSeen
+from ttastats.answers.guessing.answer import Kind, RunSeen
 from ttastats.answers.guessing.columns import rank
 from ttastats.answers.guessing.proposal import Proposal, written
 from ttastats.base import units
@@ -63,25 +63,26 @@ def tried(
     reading = Reading(blocks=config.blocks(block, FILE, root) if block else blocks)
     shown = {files[at].below for at in (0, len(files) // 2, -1)}
     first = _proposed_metrics(proposal)
-    counts = Counts()
+    heads: list[pl.DataFrame] = []
     runs: list[pl.DataFrame] = []
+    parts = 0
     unnamed: list[inferred.Inferred] = []
     problems: dict[str, dict[str, None]] = {}
     beginnings = [
         _Beginning(file.source.container, file.source.file, file.below, file.source.entry)
         for file in files
     ]
-    for part in units_of_work(beginnings):
-        unit = read_unit(part, reading)
+    for of_unit in units_of_work(beginnings):
+        unit = read_unit(of_unit, reading)
         assert isinstance(unit.rows, pl.DataFrame)  # noqa: S101 - for the type checker
-        _count_runs(counts, unit.rows, first)
-        counts.parts += len(unit.parts)
+        heads.append(_run_heads(unit.rows, first))
+        parts += len(unit.parts)
         unnamed += unit.inferred
         runs += _example_runs(unit.rows, shown, len(files), len(runs))
         remarks = [problem for problem in unit.problems if problem.code != PART_OF_A_RUN]
         remarks += [
             Problem("large_file", _READ_IN_PART, "warning", source=each.name)
-            for each in part
+            for each in of_unit
             if each.file.size > _MOST_READ
         ]
         for problem in sorted(remarks, key=lambda each: each.severity != "error"):
@@ -93,16 +94,18 @@ def tried(
             if problem.severity != "info":
                 problems.setdefault(text, {})[problem.place] = None
     named, _ = inferred.settled(unnamed)
-    _count_by_setup(counts, unnamed, named)
-    runs = [inferred.renamed(run.lazy(), named).collect() for run in runs]
+    every, *runs = (
+        inferred.renamed(of.lazy(), named).collect() for of in (pl.concat(heads), *runs)
+    )
     kind = Kind(
         title,
         tuple(file.below for file in files),
         written(proposal) if proposal else None,
         proposal.reasons if proposal else (),
+        every,
         tuple(_preview_run(run, first) for run in runs),
         tuple(f"{units.join_names(list(places), 3)}: {text}" for text, places in problems.items()),
-        counts,
+        parts,
         _proposed_clock(proposal),
     )
     return kind, proposal
@@ -122,38 +125,20 @@ def _example_runs(
     ][:room]
 
 
-def _count_by_setup(counts: Counts, runs: Sequence[inferred.Inferred], named: pl.DataFrame) -> None:
-    """Count runs by the entries and seeds inferred from all of them."""
-    entries = {(run.run_id, run.source): run.entry for run in runs}
-    for run_id, source, entry, seed in named.iter_rows():
-        counts.entries.update({entries[run_id, source]: -1, entry: 1})
-        counts.seeds |= set() if seed is None else {seed}
-    counts.entries = +counts.entries
-
-
-def _count_runs(counts: Counts, rows: pl.DataFrame, first: Sequence[str]) -> None:
-    """Count the runs in some rows, and keep the last values of the first metric."""
-    evaluations = rows.filter(pl.col("eval_index") >= 0)
-    per_run = rows.group_by("source", "run_id", maintain_order=True).agg(
+def _run_heads(rows: pl.DataFrame, first: Sequence[str]) -> pl.DataFrame:
+    """Return a row for each run, with the last value of the first metric that any of them has."""
+    is_evaluation = pl.col("eval_index") >= 0
+    metric = next(iter(_ordered_metrics(rows.filter(is_evaluation), first)), "")
+    measured = is_evaluation & (pl.col("metric") == metric) & pl.col("value").is_finite()
+    return rows.group_by("source", "run_id", maintain_order=True).agg(
         pl.col("entry", "seed", "benchmark").first(),
+        evaluations=is_evaluation.sum(),
         timed=pl.col("seconds").is_not_null().any(),
         judged=pl.col("target_value").is_not_null().any(),
+        metric=pl.lit(metric),
+        final=pl.col("value").filter(measured).last(),
+        better=pl.col("higher_is_better").filter(measured).last(),
     )
-    counts.benchmarks.update(per_run["benchmark"].to_list())
-    counts.own_targets = counts.own_targets or bool(per_run["judged"].any())
-    counts.entries.update(per_run["entry"].drop_nulls())
-    counts.seeds.update(per_run["seed"].drop_nulls())
-    counts.evaluations += evaluations.height
-    counts.timed += int(per_run["timed"].sum())
-    metric = next(iter(_ordered_metrics(evaluations, first)), "")
-    last = (
-        evaluations.filter(pl.col("metric") == metric, pl.col("value").is_finite())
-        .group_by("source", "run_id", maintain_order=True)
-        .agg(pl.col("value", "higher_is_better").last())
-    )
-    for value, better in last.select("value", "higher_is_better").iter_rows():
-        if better is not None:
-            counts.finals.setdefault((metric, better), []).append(value)
 
 
 def _ordered_metrics(evaluations: pl.DataFrame, first: Sequence[str]) -> list[str]:
