@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from ttastats.base import metric_names as names
 from ttastats.base.errors import TtastatsError
 from ttastats.base.metric_names import higher_is_better
-from ttastats.formats.own_logs import config, names, patterns, presets
+from ttastats.formats.own_logs import config, patterns, presets
 from ttastats.formats.own_logs.block import (
     Block,
     CellCondition,

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 import msgspec
 
+from ttastats.base import metric_names as names
 from ttastats.base.metric_names import higher_is_better
 from ttastats.base.nearest import suggestion
 from ttastats.base.records import Problem
-from ttastats.formats.own_logs import names
 from ttastats.formats.own_logs.block import Block, CountColumn, Metric, TimeColumn
 
 _Column = TypeVar("_Column", TimeColumn, CountColumn)

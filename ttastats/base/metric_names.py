@@ -1,9 +1,12 @@
-"""What does the name of a metric tell: was it measured in an evaluation, is more of it better?"""
+"""What does the name of a metric or a column tell: quality, a direction, a clock, progress?
+
+Nothing here looks at values. Whoever acts on a guess says so.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _WORD = re.compile(r"[a-z0-9]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -49,6 +52,68 @@ _HIGHER = frozenset(
     }
 )  # fmt: skip
 
+#: Counts by their names, the likeliest first.
+COUNTS = {
+    "step": ("step", "global_step", "Step", "_step", "iteration", "iter", "steps", "num_steps"),
+    "epoch": ("epoch", "Epoch", "epochs", "num_epochs"),
+    "samples": ("samples", "consumed_samples", "consumed samples", "num_samples", "samples_count"),
+}
+#: Seconds of the units of time, by the names that a block may give them; the first is usual.
+SECONDS = {
+    "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0, "h": 3600.0,
+    "hours": 3600.0,
+}  # fmt: skip
+#: Units of time by their seconds.
+UNITS = {seconds: unit for unit, seconds in reversed(SECONDS.items())}
+_CLOCKS = {
+    1.0: (
+        "seconds", "time", "_runtime", "runtime", "Runtime", "time_s", "time_sec", "elapsed",
+        "elapsed_s", "elapsed_seconds", "elapsed_time", "time_elapsed", "time/time_elapsed",
+        "total_time", "train_time", "train_time_s", "train_time_sec", "training_time",
+        "training_seconds", "wall_time", "walltime", "wall_seconds", "wallclock",
+        "Relative Time (Process)", "Relative Time (Wall)",
+    ),
+    1e-3: ("time_ms", "elapsed_ms", "train_time_ms", "milliseconds"),
+    60.0: ("minutes", "time_min", "elapsed_minutes"),
+    3600.0: ("hours", "time_h"),
+}  # fmt: skip
+#: What `guess` calls the time of a bar of tqdm that came to its end.
+OF_A_BAR = "elapsed_of_bar"
+#: Clocks by name, with the seconds of one unit.
+CLOCKS = {name: seconds for seconds, names in _CLOCKS.items() for name in names}
+#: Names of counts beside those that are read without a word, in lower case.
+LIKELY_COUNTS = {
+    "step": {
+        *COUNTS["step"], "iteration", "iterations", "num_iterations", "iters", "update",
+        "updates", "timesteps", "total_timesteps", "env_steps", "train_step", "train_steps",
+        "index",
+    },
+    "epoch": {*COUNTS["epoch"], "num_epoch", "train_epoch"},
+    "samples": {*COUNTS["samples"], "sample", "images", "num_examples_seen"},
+}  # fmt: skip
+#: Clocks and time stamps by their plain names.
+PLAIN_CLOCKS = {re.sub(r"[^a-z0-9]+", "_", name.lower()): unit for name, unit in CLOCKS.items()}
+STAMPS = frozenset({"timestamp", "_timestamp", "date", "datetime", "wall_time", "stamp", "time"})
+#: Words of time, those that tell of a part of the training, and units.
+_TIME = frozenset(
+    {
+        "time", "elapsed", "seconds", "secs", "sec", "duration", "runtime", "walltime", "wallclock",
+        "clock", "minutes", "hours",
+    }
+)  # fmt: skip
+_OF_A_PART = frozenset(
+    {
+        "per", "step", "iter", "iteration", "batch", "epoch", "eval", "evaluation", "val",
+        "validation", "test", "inference", "data", "load", "loading", "logging", "forward",
+        "backward", "eta", "remaining", "left", "avg", "average", "mean", "delta",
+    }
+)  # fmt: skip
+_NAMED_UNITS = {
+    "ms": {"ms", "msec", "millis", "milliseconds"},
+    "min": {"min", "mins", "minutes"},
+    "h": {"h", "hr", "hrs", "hours"},
+}
+
 
 def evaluation_metrics(names: Iterable[str]) -> frozenset[str]:
     """Return which of these metric names are measured in evaluations, judged by their names.
@@ -93,3 +158,38 @@ def _is_bookkeeping(name: str) -> bool:
 def _is_setting(name: str) -> bool:
     words = set(_WORD.findall(name.lower()))
     return bool(words & _SETTINGS) or {"learning", "rate"} <= words or {"weight", "decay"} <= words
+
+
+def guess_metrics(columns: Iterable[str]) -> tuple[str, ...]:
+    """Return which columns are quality metrics of evaluations, judged by their names."""
+    names = tuple(columns)
+    measured = evaluation_metrics(names)
+    return tuple(
+        name
+        for name in names
+        if name in measured and higher_is_better(name) is not None and "train" not in name.lower()
+    )
+
+
+def guess_clocks(columns: Iterable[str]) -> tuple[tuple[str, float], ...]:
+    """Return the columns that may be a clock by their names, with their units in seconds."""
+    return tuple((name, CLOCKS[name]) for name in columns if name in CLOCKS)
+
+
+def first_known(known: Sequence[str], columns: Iterable[str]) -> str | None:
+    """Return the first of some known names that is a column, or None."""
+    present = set(columns)
+    return next((name for name in known if name in present), None)
+
+
+def plain(name: str) -> str:
+    """Return a name in lower case, its words parted by underscores."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def unit_of(name: str) -> str | None:
+    """Return the unit of a column whose name has a word of time, or None."""
+    words = set(plain(name).split("_"))
+    if not words & _TIME or words & _OF_A_PART:
+        return None
+    return next((unit for unit, named in _NAMED_UNITS.items() if words & named), "s")

@@ -10,27 +10,15 @@ from typing import TypeAlias
 import polars as pl
 
 from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
-from ttastats.base.metric_names import evaluation_metrics, higher_is_better
+from ttastats.base import metric_names as names
+from ttastats.base.metric_names import evaluation_metrics, higher_is_better, plain, unit_of
 from ttastats.base.units import join_names
-from ttastats.formats.own_logs import names
 from ttastats.formats.own_logs.block import Metric, TimeColumn
 from ttastats_parsers.own_choice import directions
 from ttastats_parsers.own_numbers import numbers, texts, times
 
 Value: TypeAlias = str | tuple[str, ...]
 
-#: Names of counts beside those that are read without a word, in lower case.
-COUNTS = {
-    "step": {
-        *names.COUNTS["step"], "iteration", "iterations", "num_iterations", "iters", "update",
-        "updates", "timesteps", "total_timesteps", "env_steps", "train_step", "train_steps",
-        "index",
-    },
-    "epoch": {*names.COUNTS["epoch"], "num_epoch", "train_epoch"},
-    "samples": {*names.COUNTS["samples"], "sample", "images", "num_examples_seen"},
-}  # fmt: skip
-_CLOCKS = {re.sub(r"[^a-z0-9]+", "_", name.lower()): unit for name, unit in names.CLOCKS.items()}
-_STAMPS = frozenset({"timestamp", "_timestamp", "date", "datetime", "wall_time", "stamp", "time"})
 _NAMES = (
     "run_id", "run_name", "run", "name", "experiment", "experiment_name", "exp", "trial", "config",
     "variant", "method", "algorithm", "algo", "optimizer", "model", "setup", "entry", "system",
@@ -55,13 +43,15 @@ def proposal(frame: pl.DataFrame) -> Proposal:
     """Return the proposed keys of a block for a table."""
     numeric = {name: numbers(frame[name]) for name in frame.columns}
     numeric = {name: column for name, column in numeric.items() if column.is_finite().any()}
-    table = _Table(frame, numeric, {key: _progress_column(key, numeric) for key in COUNTS}, [])
+    table = _Table(
+        frame, numeric, {key: _progress_column(key, numeric) for key in names.LIKELY_COUNTS}, []
+    )
     keys: dict[str, Value] = {"metric": _metric_columns(table)}
     runs = _run_columns(table)
     if runs:
         keys["run"] = runs
         words = [name for name in runs if numbers(frame[name]).is_null().any()]
-        named = [name for name in words if _plain(name) != "seed"]
+        named = [name for name in words if plain(name) != "seed"]
         if named:
             keys["entry"] = named[0]
     seconds = _choose_clock(table, runs)
@@ -82,13 +72,13 @@ def means(columns: Sequence[str]) -> str:
     grouped = [
         name for name in columns if _GROUP.match(name) and evaluation_metrics([name, "val_loss"])
     ]
-    plain = {_plain(name): name for name in columns}
+    named = {plain(name): name for name in columns}
     pairs = [
-        f"{name} and {plain[other]}"
-        for key, name in plain.items()
+        f"{name} and {named[other]}"
+        for key, name in named.items()
         for of_mean, of_spread in _OF_RUNS
         if (other := re.sub(rf"(^|_){of_mean}($|_)", rf"\1{of_spread}\2", key)) != key
-        if other in plain and evaluation_metrics([name, "val_loss"])
+        if other in named and evaluation_metrics([name, "val_loss"])
     ]
     return join_names(list(dict.fromkeys([*pairs, *grouped])), 2)
 
@@ -100,10 +90,6 @@ _GROUP = re.compile(r"[\w./ -]+: \S.* - \S")
 _OF_RUNS = [(mean, spread) for mean in ("mean", "avg") for spread in ("std", "sd", "stdev", "sem")]
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-
-
 def _metric_columns(table: _Table) -> tuple[str, ...]:
     numeric = table.numeric
     metrics = [name for name in names.guess_metrics(table.frame.columns) if name in numeric]
@@ -111,7 +97,7 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
     doubt = ""
     # Beside a name that says so, one that does not is none of an evaluation.
     named = [name for name in metrics if name in evaluation_metrics([name, "val_loss"])]
-    if metrics and not any("train" not in _plain(name) for name in named):
+    if metrics and not any("train" not in plain(name) for name in named):
         says = "the name does not say that it is an evaluation metric; is it?"
         doubt = says
     if not metrics:
@@ -121,14 +107,14 @@ def _metric_columns(table: _Table) -> tuple[str, ...]:
         raise NoLogError(f"no column with numbers looks like a metric: {columns}")
     metrics.sort(key=rank)
     # A quality by its name, unless it is one of training that has its partner among the others.
-    partners = [_plain(name) for name in metrics]
+    partners = [plain(name) for name in metrics]
     more = [
         name
         for name in ([] if doubt else numeric)
         if evaluation_metrics([name])
         and higher_is_better(name) is True
-        and "train" not in _plain(name)
-        and not any(partner.endswith(_plain(name)) for partner in partners)
+        and "train" not in plain(name)
+        and not any(partner.endswith(plain(name)) for partner in partners)
     ]
     left_out = [*metrics, *more][_MOST_METRICS:]
     metrics = [*metrics, *more][:_MOST_METRICS]
@@ -166,7 +152,7 @@ def _training_metrics(table: _Table) -> tuple[list[str], str]:
     named = [
         name
         for name in evaluation_metrics(rest)
-        if _plain(name) not in keys and not _plain(name).startswith("column_")
+        if plain(name) not in keys and not plain(name).startswith("column_")
     ]
     if len(named) == 1 and table.frame.height > 1:
         return named, "the only number that is neither a time nor a count"
@@ -189,7 +175,7 @@ def _direction_reasons(
 
 def _progress_column(key: str, numeric: Mapping[str, pl.Series]) -> str | None:
     """Return the column that counts training progress in a unit, or None."""
-    others = (name for name in numeric if _plain(name) in COUNTS[key])
+    others = (name for name in numeric if plain(name) in names.LIKELY_COUNTS[key])
     return names.first_known(names.COUNTS[key], numeric) or next(others, None)
 
 
@@ -219,15 +205,19 @@ def _clock_candidates(table: _Table) -> _Clocks:
     """Return the columns that may be the clock: by name, by form, or by words of time."""
     frame, numeric = table.frame, table.numeric
     own = [
-        (name, names.UNITS[_CLOCKS[_plain(name)]])
+        (name, names.UNITS[names.PLAIN_CLOCKS[plain(name)]])
         for name in numeric
-        if _plain(name) in _CLOCKS and not _is_unix(numeric[name])
+        if plain(name) in names.PLAIN_CLOCKS and not _is_unix(numeric[name])
     ]
     stamps = [
-        (name, "unix") for name in numeric if _plain(name) in _STAMPS and _is_unix(numeric[name])
+        (name, "unix")
+        for name in numeric
+        if plain(name) in names.STAMPS and _is_unix(numeric[name])
     ]
     if not stamps:
-        likely = [name for name in frame.columns if name not in numeric and _plain(name) in _STAMPS]
+        likely = [
+            name for name in frame.columns if name not in numeric and plain(name) in names.STAMPS
+        ]
         stamps = [(name, form) for name in likely if (form := form_of(frame[name]))]
     written = {  # such as 1:02:03
         name: seconds
@@ -239,34 +229,6 @@ def _clock_candidates(table: _Table) -> _Clocks:
     if not own and not stamps:
         own = [(name, unit) for name in numeric if (unit := unit_of(name))]
     return _Clocks(own, stamps, {**numeric, **written})
-
-
-def unit_of(name: str) -> str | None:
-    """Return the unit of a column whose name has a word of time, or None."""
-    words = set(_plain(name).split("_"))
-    if not words & _TIME or words & _OF_A_PART:
-        return None
-    return next((unit for unit, named in _NAMED_UNITS.items() if words & named), "s")
-
-
-_TIME = frozenset(
-    {
-        "time", "elapsed", "seconds", "secs", "sec", "duration", "runtime", "walltime", "wallclock",
-        "clock", "minutes", "hours",
-    }
-)  # fmt: skip
-_OF_A_PART = frozenset(
-    {
-        "per", "step", "iter", "iteration", "batch", "epoch", "eval", "evaluation", "val",
-        "validation", "test", "inference", "data", "load", "loading", "logging", "forward",
-        "backward", "eta", "remaining", "left", "avg", "average", "mean", "delta",
-    }
-)  # fmt: skip
-_NAMED_UNITS = {
-    "ms": {"ms", "msec", "millis", "milliseconds"},
-    "min": {"min", "mins", "minutes"},
-    "h": {"h", "hr", "hrs", "hours"},
-}
 
 
 def _is_unix(values: pl.Series) -> bool:
@@ -373,14 +335,14 @@ def _run_columns(table: _Table) -> tuple[str, ...]:
     varying = [
         name
         for name in frame.columns
-        if _plain(name) in {*_NAMES, "seed"} and texts(frame[name]).drop_nulls().n_unique() > 1
+        if plain(name) in {*_NAMES, "seed"} and texts(frame[name]).drop_nulls().n_unique() > 1
     ]
     if not varying:
         return ()
     progress = next((counts[key] for key in ("step", "samples", "epoch") if counts[key]), None)
-    seeds = [name for name in varying if _plain(name) == "seed"]
+    seeds = [name for name in varying if plain(name) == "seed"]
     named = sorted(
-        (name for name in varying if name not in seeds), key=lambda name: _NAMES.index(_plain(name))
+        (name for name in varying if name not in seeds), key=lambda name: _NAMES.index(plain(name))
     )
     number, best = 1, list[str]()
     # The first choice that tells as many runs apart as any, going forward.

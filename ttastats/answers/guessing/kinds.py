@@ -11,8 +11,9 @@ import polars as pl
 
 from ttastats.answers.guessing import columns, lines
 from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
+from ttastats.base.metric_names import guess_metrics
 from ttastats.base.units import join_names
-from ttastats.formats.own_logs import names, presets
+from ttastats.formats.own_logs import presets
 from ttastats.formats.own_logs.block import Block
 from ttastats_parsers.own_cells import rows_of, unpivoted
 from ttastats_parsers.own_choice import UnfitError
@@ -70,7 +71,7 @@ def of_a_preset(block: Block, head: bytes, path: str) -> Sketch:
     text = f"recognised: preset {preset}; needs no block, this one adds a target and names"
     reasons = [Reason("preset", text)]
     if not block.metrics:
-        ranked = tuple(sorted(names.guess_metrics(_columns(head, path, block)), key=columns.rank))
+        ranked = tuple(sorted(guess_metrics(_columns(head, path, block)), key=columns.rank))
         if ranked:
             keys["metric"] = ranked
             reasons.append(Reason("metric", f"{ranked[0]}, by name; add a target"))

@@ -10,9 +10,9 @@ from operator import itemgetter
 
 from ttastats.answers.guessing import columns
 from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
-from ttastats.base.metric_names import higher_is_better
+from ttastats.base import metric_names as names
+from ttastats.base.metric_names import higher_is_better, unit_of
 from ttastats.formats.dialect import log_from_bytes
-from ttastats.formats.own_logs import names
 from ttastats.formats.own_logs.block import Block
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_lines import rows_of
@@ -264,12 +264,12 @@ def _named_number(match: re.Match[str]) -> _Named | None:
     )
     literal = " ".join(words)
     for part in ("step", "epoch", "samples"):
-        if last in columns.COUNTS[part]:
+        if last in names.LIKELY_COUNTS[part]:
             at = max(at for at, word in enumerate(words) if _is_plain(word) == last)
             return _Named(" ".join(words[at:]), match["mark"], last, part)
     group = _is_plain(literal)
     unit = (match["unit"] or "").strip()
-    if columns.unit_of(group):
+    if unit_of(group):
         if unit:
             return _Named(
                 literal, match["mark"], f"time_{names.UNITS[names.SECONDS[unit]]}", "clock"

@@ -14,11 +14,10 @@ import msgspec
 
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError
-from ttastats.base.metric_names import higher_is_better
+from ttastats.base.metric_names import SECONDS, higher_is_better
 from ttastats.base.nearest import suggestion
 from ttastats.base.records import FORMER_NAMES
 from ttastats.formats.own_logs import patterns
-from ttastats.formats.own_logs.names import SECONDS
 
 #: Columns of the table that a block, a pattern or the log itself may fill.
 FIELDS = (
