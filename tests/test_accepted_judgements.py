@@ -26,14 +26,14 @@ from ttastats.answers.compare import compare, notes
 from ttastats.answers.compare import gate as gates
 from ttastats.answers.rcp import convergence_rules, convergence_sides
 from ttastats.answers.rcp.convergence_records import Record, ruleset_of
-from ttastats.answers.record import contest_rules, record_checks, record_judged
+from ttastats.answers.record import record_checks, record_judged
 from ttastats.base.benchmarks import FEWEST_SAMPLES
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Run
 from ttastats.outcomes import at_budget, axis, target, time_to_target
 from ttastats.outcomes.budget import END, Budget, lengths, parse
 from ttastats.report.answer import Report
-from ttastats.sides import comparison, looks, pairing
+from ttastats.sides import comparison, pairing
 from ttastats.sides import numbers as sides
 from ttastats.sides.options import Options, View, refuse_excluded
 from ttastats.sides.pairing import Pair, Side
@@ -346,13 +346,13 @@ def of_looks() -> Found:
         ("2", ten[:2], ten[:2], 20), ("3", ten[:3], ten[:3], 20), ("apart", ten[:3], ten[:4], 20),
         ("at the end", ten, ten, 10), ("beyond it", ten, ten, 9),
     ):  # fmt: skip
-        yield name, looks.look(numbers(a), numbers(b), most)
-    yield "failed", looks.look(numbers(ten, 2), numbers(ten, 1), 20)
-    yield "one failed", looks.look(numbers(ten), numbers(ten, 1), 20)
-    yield "pooled", [looks.look(numbers(ten, setups=n), numbers(ten, setups=3 - n), 20)
+        yield name, comparison.plan_look(numbers(a), numbers(b), most)
+    yield "failed", comparison.plan_look(numbers(ten, 2), numbers(ten, 1), 20)
+    yield "one failed", comparison.plan_look(numbers(ten), numbers(ten, 1), 20)
+    yield "pooled", [comparison.plan_look(numbers(ten, setups=n), numbers(ten, setups=3 - n), 20)
                      for n in (1, 2)]  # fmt: skip
     for most in (None, 2, 3, 200, 201):
-        yield ("plan", most), tried(looks.check, most)
+        yield ("plan", most), tried(comparison.check_plan, most)
     for budget, also, same in ((END, (), False), (None, ("acc",), False), (None, (), True)):
         options = Options(max_runs=9, same_convergence=same)
         found = tried(refuse_excluded, options, budget, also)
@@ -390,7 +390,7 @@ def timed(seconds: float) -> dict[str, Any]:
 
 def contest(a: pl.DataFrame | None, b: pl.DataFrame, rules: str, stated: float | None = None,
             **changed: Any) -> list[Any]:  # fmt: skip
-    asked = replace(contest_rules.named(rules), **changed)
+    asked = replace(record_checks.named(rules), **changed)
     sides = {"B": b} if a is None else {"A": a, "B": b}
     made = record_judged.judged(sides, asked, stated)
     checks = [list(astuple(check)) for check in made.checks]
@@ -460,7 +460,7 @@ def of_records() -> Found:
 
 
 def record_checks_of(a: pl.DataFrame, b: pl.DataFrame) -> list[Any]:
-    rules = contest_rules.named("nanogpt-track-1")
+    rules = record_checks.named("nanogpt-track-1")
     return [one for one in record_checks.evidence({"A": a, "B": b}, rules) if one.name == "order"]
 
 

@@ -14,7 +14,6 @@ from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes.budget import Budget
 from ttastats.report.answer import Report
-from ttastats.sides.design import at_budget as budget_design
 from ttastats.sides.design import checks, findings
 from ttastats.sides.design import side as side_design
 from ttastats.sides.options import Options
@@ -306,7 +305,7 @@ def test_what_is_allowed_for_is_what_each_side_may_have_moved(
     if b is None:
         sides[1] = sides[1].with_columns(bend_before=None)
     budget = Budget("step", 100.0, interpolate=True)
-    assert budget_design.slack(*sides, budget) == pytest.approx(expected)
+    assert checks.slack(*sides, budget) == pytest.approx(expected)
 
 
 class TestTwoSpeeds:

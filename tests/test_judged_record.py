@@ -21,7 +21,7 @@ from tests.conftest import ROOT
 from tests.made_curves import curve, evaluation, logs, of
 from tests.test_cli import run
 from tests.wild_tables import nanochat, nanogpt, parameter_golf, track_3
-from ttastats.answers.record import contest_rules
+from ttastats.answers.record import record_checks
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Run
 from ttastats.report.answer import Report
@@ -362,18 +362,18 @@ def test_studies_that_overlap_or_fail_are_no_record() -> None:
 
 
 def test_rules_are_complete_and_have_a_source() -> None:
-    assert list(contest_rules.known()) == [
+    assert list(record_checks.known()) == [
         "nanogpt-track-1", "nanogpt-track-2", "nanogpt-track-3", "parameter-golf", "nanochat",
         "airbench", "algoperf", "plain",
     ]  # fmt: skip
-    for one in contest_rules.known().values():
+    for one in record_checks.known().values():
         assert one.source
         assert one.title
         assert one.read or one.name == "plain"
         assert (one.target is None) == (one.name in {"parameter-golf", "algoperf", "plain"})
     listed = run("record", "--rules", "list")
     assert listed.returncode == 0
-    assert all(name in listed.stdout for name in contest_rules.known())
+    assert all(name in listed.stdout for name in record_checks.known())
 
 
 # ------------------------------------------------------------------------------------ bad input

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from benchmarks.fuzz.columns import HOSTILE
-from ttastats.answers.record import contest_rules
+from ttastats.answers.record import record_checks
 from ttastats.output.plots import in_words, kinds
 
 FORMATS = ("json", "json", "json", "table", "md", "csv")
@@ -147,7 +147,7 @@ def claimed(rng: random.Random) -> list[str]:
 
 def ruled(rng: random.Random) -> list[str]:
     """Return rules of a contest, mostly those that any table may be judged by."""
-    rules = rng.choice(("plain", "plain", *contest_rules.known()))
+    rules = rng.choice(("plain", "plain", *record_checks.known()))
     return ["--rules", rules, *chosen(rng, ("target", "metric"))]
 
 

@@ -27,7 +27,7 @@ from ttastats.report.fields import Field
 from ttastats.report.keys import High, LeftOutKeys, Low
 from ttastats.report.row import Key, Row
 from ttastats.sides import priors
-from ttastats.sides.design.at_budget import bend, common_budgets, evaluated_there, places_taken
+from ttastats.sides.design.checks import bend, common_budgets, evaluated_there, places_taken
 from ttastats.sides.design.findings import WORDS
 from ttastats.sides.priors import Entry, PriorKeys
 from ttastats.sides.quality_comparison import step_of

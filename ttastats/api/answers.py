@@ -44,12 +44,12 @@ def summary(
     keywords
         Those of `Question`.
     """
-    from ttastats.answers import standings  # scipy costs start-up time
+    from ttastats.answers import rank as rank_report  # scipy costs start-up time
 
     what = Question(**keywords)
     (side,) = question.sides([source], what, what.budget, of_answer=True)
     report = answered(summarised(side, what, ddof, confidence, dots=dots), side)
-    return standings.shown(report, sort=sort, top=top, confidence=confidence)
+    return rank_report.shown(report, sort=sort, top=top, confidence=confidence)
 
 
 def summarised(
@@ -223,9 +223,9 @@ def power(
     """
     from ttastats.answers import power as power_report
     from ttastats.report.grouping import ENTRY
-    from ttastats.sides import looks  # scipy costs start-up time
+    from ttastats.sides import comparison  # scipy costs start-up time
 
-    looks.check(max_runs)
+    comparison.check_plan(max_runs)
     effects = tuple(effects) or power_report.EFFECTS
     if cv is not None:
         return power_report.from_cv(cv, effects=effects, n=n, power=power, max_runs=max_runs)
@@ -427,11 +427,11 @@ def judge_record(
     labels
         Names for the sources.
     """
-    from ttastats.answers.record import contest_rules, record_sides
     from ttastats.answers.record import record as record_report  # scipy costs start-up time
+    from ttastats.answers.record import record_checks, record_sides
     from ttastats.answers.record.record_judged import judged
 
-    contest = contest_rules.named(rules)
+    contest = record_checks.named(rules)
     raise_if(
         not 1 <= len(sources) <= 2,
         f"{len(sources)} tables",

@@ -109,10 +109,10 @@ def judge_of(
     """Return a function that compares sides and judges the gates."""
     from ttastats.answers.compare import compare as compare_report
     from ttastats.answers.compare import gate
-    from ttastats.sides import looks  # scipy costs start-up time
+    from ttastats.sides import comparison  # scipy costs start-up time
 
     options, budget = what.options or Options(), what.budget
-    looks.check(options.max_runs)
+    comparison.check_plan(options.max_runs)
     if budget is not None:
         requirements = gate.conditions(*gates, gate.QUALITIES)
         unit = axis.by_clock(what.unit, what.clock)

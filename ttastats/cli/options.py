@@ -234,7 +234,7 @@ class Gates(TypedDict, total=False):
 
 def options(judging: Judging) -> Options:
     """Return how a comparison is made from what the options say."""
-    from ttastats.sides.looks import MAX_RUNS  # polars costs start-up time
+    from ttastats.sides.comparison import MAX_RUNS  # polars costs start-up time
 
     given: dict[str, Any] = {**judging}
     sequential, most = given.pop("sequential", False), given.get("max_runs")

@@ -183,7 +183,7 @@ def sweep(
     alone = max_runs is not None and not until_decided
     raise_if(alone, needs, f"--max-runs {max_runs}", remedy)
     with needs_torch("training"):
-        from ttastats.sides.looks import MAX_RUNS
+        from ttastats.sides.comparison import MAX_RUNS
         from ttastats.trainer import after, experiment, tables
 
     options, grid = setup.options(workload)

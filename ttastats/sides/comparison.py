@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ttastats.base.units import ratio_interval
+from ttastats.base.errors import raise_if
+from ttastats.base.units import plural, ratio_interval
 from ttastats.outcomes import axis as axes
-from ttastats.sides import looks
 from ttastats.sides.contrast import (
     Estimand,
     Parts,
@@ -40,6 +40,7 @@ from ttastats.stats.outcomes import Estimand as Mean
 from ttastats.stats.outcomes import Outcomes, make_outcomes, time_term
 from ttastats.stats.power import detectable_ratio, runs_needed
 from ttastats.stats.results import Bools, Flag, Floats, Ratio, none_for_nan
+from ttastats.stats.sequential import FIRST_LOOK, MOST_LOOKS, Look
 from ttastats.stats.speedup import Speedup, compute_speedup, confidence_at, ratio_between
 from ttastats.stats.verdict import Verdict
 
@@ -111,7 +112,7 @@ def _compare_at_look(base: Comparison, most: int, options: Options) -> Compariso
     What the look cannot answer for is left out: a second test, the fractions and how many runs a
     fixed plan would take.
     """
-    look = looks.look(base.a, base.b, most)
+    look = plan_look(base.a, base.b, most)
     if isinstance(look, str):
         base = _add_flags(base, flag("no_look", look=look))
         verdict = Decision(Verdict.UNDECIDED, "undecided", options.margin, flags=base.flags)
@@ -381,3 +382,33 @@ def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:
         shown[b[place], a[place]] = word is Verdict.FASTER
         shown[a[place], b[place]] = word is Verdict.SLOWER
     return shown
+
+
+#: Runs a side of a plan that names none.
+MAX_RUNS = 20
+
+
+def plan_look(a: SideNumbers, b: SideNumbers, most: int) -> Look | str:
+    """Return the look of a plan at these runs, or the reason why the plan has none."""
+    if a.pooled or b.pooled:
+        return "several setups are pooled, and their runs are not independent"
+    if not (a.all_reached and b.all_reached):
+        failed = a.n - a.n_reached + b.n - b.n_reached
+        return f"{failed} of {a.n + b.n} runs failed; sequential tests support only successful runs"
+    if a.n != b.n:
+        return f"{a.n} vs {b.n} runs: a look needs equal numbers of runs"
+    if a.n < FIRST_LOOK:
+        return f"{plural(a.n, 'run')} per side: the first look is at {FIRST_LOOK}"
+    if a.n > most:
+        return f"{a.n} runs per side: the plan ended at {most}; its verdict there is final"
+    return Look(a.n, most)
+
+
+def check_plan(max_runs: int | None) -> None:
+    """Raise an error for options that no plan of looks allows."""
+    raise_if(
+        max_runs is not None and not FIRST_LOOK <= max_runs <= MOST_LOOKS,
+        f"the maximum must be {FIRST_LOOK} to {MOST_LOOKS} runs per side",
+        f"--max-runs {max_runs}",
+        f"Omit it for {MAX_RUNS}, or fix the number of runs in advance.",
+    )

@@ -20,7 +20,7 @@ from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.outcomes.budget import END, Budget, Lengths, lengths
 from ttastats.outcomes.direction import is_upwards
 from ttastats.sides.contrast import ValuesContrast, judged, no_verdict
-from ttastats.sides.design.at_budget import at_budget, slack
+from ttastats.sides.design.checks import at_budget, slack
 from ttastats.sides.design.side import setup_names
 from ttastats.sides.numbers import both_blocks, share_a_block, side
 from ttastats.sides.options import Options

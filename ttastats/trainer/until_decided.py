@@ -18,7 +18,7 @@ from ttastats.base import units
 from ttastats.base.errors import raise_if
 from ttastats.report.answer import Report
 from ttastats.report.row import expect_kind
-from ttastats.sides import looks
+from ttastats.sides import comparison
 from ttastats.sides.options import Options
 from ttastats.stats.power import runs_needed
 from ttastats.stats.sequential import FIRST_LOOK
@@ -39,7 +39,7 @@ class Decided:
 
 def expect_two_setups(setups: Sequence[str], max_runs: int) -> None:
     """Raise an error for requests that no plan of looks can follow."""
-    looks.check(max_runs)
+    comparison.check_plan(max_runs)
     pair = f"--until-decided compares two setups, not {len(setups)}"
     values = "Give one option two values, such as --batch-size 32,512."
     raise_if(len(setups) != 2, pair, None, values)

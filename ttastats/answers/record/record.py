@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from ttastats.answers.record.contest_rules import Rules, known
-from ttastats.answers.record.record_checks import Result
+from ttastats.answers.record.record_checks import Result, Rules, known
 from ttastats.answers.record.record_judged import JudgedRecord
 from ttastats.base import units
 from ttastats.base.note import Note

@@ -1,17 +1,24 @@
-"""Can the runs behind a record be relied on: copies, seeds, machines, order, stop, number?"""
+"""Can the runs behind a record be relied on: copies, seeds, machines, order, stop, number?
+
+The rules of each contest, by which these are judged, are those of `rules.toml`.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from itertools import pairwise
 from typing import Literal
 
+import msgspec
 import polars as pl
 
-from ttastats.answers.record.contest_rules import Rules
 from ttastats.base import units
+from ttastats.base.errors import TtastatsError
+from ttastats.base.nearest import suggestion
 from ttastats.base.note import fill_template
 from ttastats.outcomes.budget import Lengths, lengths
 from ttastats.outcomes.counted import counted, standing
@@ -232,3 +239,49 @@ _RULES = (
           lambda of: _lengths_text(of, ("seconds",))),
     _Rule("same stop", "passed", "{}", _lengths_text),
 )  # fmt: skip
+
+
+class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The rules of one contest; `rules.toml` explains the fields."""
+
+    name: str
+    title: str
+    source: str
+    read: str = ""
+    counts: Literal["seconds", "steps", "quality"]
+    metrics: tuple[str, ...] = ()
+    meets: Literal[">=", "<="] = ">="
+    target: float | None = None
+    level: float = 0.05
+    tested: bool = True
+    told: str = ""
+    remark: str = ""
+    sigma: float | None = None
+    least_score: float | None = None
+    margin: float = 0.0
+    most_seconds: float | None = None
+    value: Literal["end", "earliest", "target"] = "end"
+    replicate: str = ""
+    trials: tuple[int, ...] = ()
+    least_runs: int = 2
+    loss_per_step: float | None = None
+
+
+@cache
+def known() -> dict[str, Rules]:
+    """Return all contest rules by their names."""
+    text = resources.files("ttastats.answers.record").joinpath("rules.toml").read_bytes()
+    (contests,) = msgspec.toml.decode(text, type=dict[str, tuple[Rules, ...]]).values()
+    return {rules.name: rules for rules in contests}
+
+
+def named(name: str) -> Rules:
+    """Return the rules of a name, or raise an error that lists the names."""
+    if (rules := known().get(name)) is not None:
+        return rules
+    raise TtastatsError(
+        f"unknown rules {name!r}" if name else "no rules given",
+        where="--rules",
+        remedy=suggestion(name, known(), "Rules", most=len(known()))
+        + " `--rules list` describes them.",
+    )

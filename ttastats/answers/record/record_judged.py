@@ -14,8 +14,15 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from ttastats.answers.record.contest_rules import Rules
-from ttastats.answers.record.record_checks import Check, Result, Sides, evidence, number, once
+from ttastats.answers.record.record_checks import (
+    Check,
+    Result,
+    Rules,
+    Sides,
+    evidence,
+    number,
+    once,
+)
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.units import Digits, digits_for

@@ -8,8 +8,7 @@ from dataclasses import replace
 import msgspec
 import polars as pl
 
-from ttastats.answers.record.contest_rules import Rules
-from ttastats.answers.record.record_checks import once
+from ttastats.answers.record.record_checks import Rules, once
 from ttastats.answers.record.record_judged import holds, of_target
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError, raise_if
