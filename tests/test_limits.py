@@ -106,7 +106,7 @@ def test_a_generated_column_of_a_database_takes_no_memory(tmp_path: Path) -> Non
 def test_a_member_that_unpacks_to_more_than_the_limit_is_named(tmp_path: Path, log: bytes) -> None:
     with zipfile.ZipFile(tmp_path / "all.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z:
         add(z, "a/trainer_state.json", [b'{"log_history": [', *pieces(b"[],", 300)])
-        add(z, "b/systems/one.json", [b'{"a": [', *pieces(b"[],", 300)])
+        add(z, "b/systems/one.json", [b'{"a": [', *pieces(b"[],", 70)])
         z.writestr("b/results/one/digits/result_0.txt", log)
     code, stderr, peak = limited("ingest", tmp_path / "all.zip", "-o", tmp_path / "x.parquet")
     assert code == 1

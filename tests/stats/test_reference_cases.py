@@ -18,21 +18,19 @@ import pytest
 from tests.stats.made import compared, decompose_speedup, decompose_variance, ert_ratio
 from ttastats.stats import (
     decision,
-    decompose,
     fraction,
     means,
     moments,
     multiplicity,
     permutation,
     power,
-    scaling,
     speedup,
     unseen,
     variation,
 )
 from ttastats.stats.outcomes import Epochs, expected_time, make_outcomes
 from ttastats.stats.results import Flag, Ratio
-from ttastats.stats.speedup import ratio_of_geometric_means
+from ttastats.stats.speedup import loglog_slope, ratio_of_geometric_means
 
 PATH = Path(__file__).parents[1] / "reference" / "statistics_cases.json"
 CASES = {case["id"]: case for case in json.loads(PATH.read_text())["cases"]}
@@ -229,7 +227,7 @@ def check_table7(inputs: Inputs) -> Found:
 
 def check_variance_parts(inputs: Inputs) -> Found:
     parts = decompose_variance(inputs["tta"], inputs["epochs"])
-    both = decompose.variance_shares(*(floats(inputs[key])[None] for key in ("tta", "epochs")))
+    both = variation.variance_shares(*(floats(inputs[key])[None] for key in ("tta", "epochs")))
     return {
         "share_epochs": parts.share_epochs.estimate,
         "share_time_per_epoch": float(both.shares[1, 0]),
@@ -389,7 +387,7 @@ def check_scaling(inputs: Inputs) -> Found:
         for name in ("tta", "time_per_epoch", "epochs")
     )
     sides = [make_outcomes([point["tta"]]) for point in (base, large)]
-    slope = scaling.loglog_slope([base["n"], large["n"]], sides)
+    slope = loglog_slope([base["n"], large["n"]], sides)
     assert [p["tta"] / p["epochs"] for p in inputs["points"]] == pytest.approx(
         [p["time_per_epoch"] for p in inputs["points"]]
     )
