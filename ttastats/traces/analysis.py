@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from ttastats.traces.intervals import Ints
 from ttastats.traces.stepped import (
     MICRO,
     OPTIMIZER,
-    Objects,
     SteppedTrace,
     annotated_time,
     assign_steps,
@@ -35,46 +34,59 @@ def profile_rows(events: Events, head: Mapping[str, Any]) -> pl.DataFrame:
     is_step = np.array([name.startswith(STEP) for name in trace.names], bool)
     keep = ~is_step[trace.annotations["name"]]
     annotations = {name: column[keep] for name, column in trace.annotations.items()}
-    frames = [
-        _operator_rows(trace),
-        _device_rows(trace),
-        _named_rows(trace, trace.host, "host"),
-        _named_rows(trace, annotations, "annotation"),
-        _counted_kernel_rows(events, trace.names),
-        *_step_measures(trace),
-        table.frame_of([*_whole_measures(trace), *_machine_measures(head, trace, events)]),
-    ]
+    work = pl.concat(
+        [
+            _operator_rows(trace),
+            _device_rows(trace),
+            _timed_rows(trace, trace.host, "host"),
+            _timed_rows(trace, annotations, "annotation"),
+            _counted_kernel_rows(events),
+        ],
+        how="diagonal_relaxed",
+    )
+    measures = table.frame_of([*_whole_measures(trace), *_machine_measures(head, trace, events)])
+    frames = [_with_names(trace, work), *_step_measures(trace), measures]
     return pl.concat([table.concatenated([frame]) for frame in frames])
 
 
-def _step_numbers(trace: SteppedTrace, position: Ints) -> pl.Series:
-    """Return the step numbers at the given positions."""
-    return pl.Series(trace.steps.numbers[position], dtype=pl.Int64)
+def _with_names(trace: SteppedTrace, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of work with names and steps in the place of their indices, and categories."""
+    texts = pl.Series(trace.names, dtype=pl.String)
+    names, operators = texts.gather(rows["name"]), texts.gather(rows["operator"])
+    about = zip(rows["kind"], names, operators, rows["optimizes"], strict=True)
+    category = pl.Series([_category(*each) for each in about], dtype=pl.String)
+    tensor = pl.Series([categories.is_tensor_core(name) for name in names], dtype=pl.Boolean)
+    is_kernel = pl.col("kind") == "kernel"
+    is_collective = is_kernel & (category == categories.COMMUNICATION)
+    return rows.with_columns(
+        name=names,
+        operator=operators,
+        category=category,
+        kind=pl.when(is_collective).then(pl.lit("collective")).otherwise("kind"),
+        device=pl.when(pl.col("kind").is_in(DEVICE_KINDS))
+        .then(pl.lit("gpu"))
+        .otherwise(pl.lit("cpu")),
+        step=pl.Series(trace.steps.numbers).gather(rows["step"]),
+        bytes=pl.when(pl.col("bytes") > 0).then("bytes"),
+        tensor_core=pl.when(is_kernel).then(tensor),
+    )
 
 
-def _texts_at(values: Sequence[str] | Objects, places: Ints) -> pl.Series:
-    """Return the texts at the given indices; NONE becomes null."""
-    known = pl.Series([*values, None], dtype=pl.String)
-    return known[pl.Series(np.where(places == NONE, len(values), places))]
+def _category(kind: str, name: str, operator: str | None, optimizes: bool | None) -> str:
+    if kind in DEVICE_KINDS[1:]:
+        return categories.COPY
+    category = categories.categorize_kernel(name, operator)
+    is_update = optimizes and category != categories.COMMUNICATION
+    return categories.OPTIMIZER if is_update else category
 
 
 def _operator_rows(trace: SteppedTrace) -> pl.DataFrame:
     grouped = trace.totals.rows
-    known = trace.category[grouped["name"].to_numpy()]
-    optimizes = grouped["optimizes"].to_numpy() & (known != categories.COMMUNICATION)
-    category = np.where(optimizes, categories.OPTIMIZER, known)
     if len(trace.device["start"]):
         keys = ("name", "optimizes", "step")
         grouped = grouped.join(_launched_seconds(trace), on=keys, how="left", maintain_order="left")
         grouped = grouped.with_columns(pl.col("device_seconds").fill_null(0.0))
-    return grouped.with_columns(
-        name=_texts_at(trace.names, grouped["name"].to_numpy()),
-        category=pl.Series(list(category), dtype=pl.String),
-        step=_step_numbers(trace, grouped["step"].to_numpy()),
-        kind=pl.lit("operator"),
-        device=pl.lit("cpu"),
-        bytes=pl.when(pl.col("bytes") > 0).then("bytes"),
-    )
+    return grouped.with_columns(kind=pl.lit("operator"))
 
 
 def _launched_seconds(trace: SteppedTrace) -> pl.DataFrame:
@@ -103,27 +115,11 @@ def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
         for part in (slice(0), *_slices(len(flops)))
     ]
     grouped = pl.concat(parts).group_by(keys).sum().sort(keys)
-    names = _texts_at(trace.names, grouped["name"].to_numpy())
-    operators = _texts_at(trace.names, grouped["operator"].to_numpy())
-    kinds = [DEVICE_KINDS[kind] for kind in grouped["kind"]]
-    about = zip(kinds, names, operators, grouped["optimizes"], strict=True)
-    category = [_device_category(*each) for each in about]
-    is_kernel = pl.Series([kind == "kernel" for kind in kinds], dtype=pl.Boolean)
-    kinds = [
-        "collective" if kind == "kernel" and work == categories.COMMUNICATION else kind
-        for kind, work in zip(kinds, category, strict=True)
-    ]
-    tensor = pl.Series([categories.is_tensor_core(name) for name in names], dtype=pl.Boolean)
+    kinds = pl.Series(DEVICE_KINDS).gather(grouped["kind"])
     return grouped.with_columns(
-        name=names,
-        operator=operators,
-        category=pl.Series(category, dtype=pl.String),
-        kind=pl.Series(kinds, dtype=pl.String),
-        device=pl.lit("gpu"),
-        step=_step_numbers(trace, grouped["step"].to_numpy()),
-        flops=pl.when(is_kernel).then("flops"),
-        bytes=pl.when(pl.col("bytes") > 0).then("bytes"),
-        tensor_core=pl.when(is_kernel).then(tensor),
+        kind=kinds,
+        operator=pl.when(pl.col("operator") != NONE).then("operator"),
+        flops=pl.when(kinds == "kernel").then("flops"),
     )
 
 
@@ -150,32 +146,13 @@ def _device_event_rows(trace: SteppedTrace, part: slice, flops: Ints) -> pl.Data
     )
 
 
-def _device_category(kind: str, name: str, operator: str | None, optimizes: bool) -> str:
-    if kind != "kernel":
-        return categories.COPY
-    category = categories.categorize_kernel(name, operator)
-    is_update = optimizes and category != categories.COMMUNICATION
-    return categories.OPTIMIZER if is_update else category
-
-
-def _counted_kernel_rows(events: Events, names: Sequence[str]) -> pl.DataFrame:
+def _counted_kernel_rows(events: Events) -> pl.DataFrame:
     """Return rows of the kernels whose instructions were counted, without times."""
     ranges = events.ranges.take_arrays()
     known = ranges["flops"] != UNKNOWN
     frame = pl.DataFrame({"name": ranges["name"][known], "flops": ranges["flops"][known]})
-    grouped = frame.group_by("name").agg(
-        pl.len().cast(pl.Int64).alias("calls"), pl.col("flops").sum()
-    )
-    kernels = _texts_at(names, grouped["name"].to_numpy())
-    return grouped.with_columns(
-        name=kernels,
-        kind=pl.lit("kernel"),
-        device=pl.lit("gpu"),
-        category=pl.Series([categories.categorize(name) for name in kernels], dtype=pl.String),
-        tensor_core=pl.Series(
-            [categories.is_tensor_core(name) for name in kernels], dtype=pl.Boolean
-        ),
-    )
+    grouped = frame.group_by("name").agg(pl.len().alias("calls"), pl.col("flops").sum())
+    return grouped.with_columns(kind=pl.lit("kernel"))
 
 
 def _slices(count: int) -> Iterator[slice]:
@@ -183,7 +160,7 @@ def _slices(count: int) -> Iterator[slice]:
     yield from (slice(begin, begin + _BATCH) for begin in range(0, count, _BATCH))
 
 
-def _named_rows(trace: SteppedTrace, events: Numbers, kind: str) -> pl.DataFrame:
+def _timed_rows(trace: SteppedTrace, events: Numbers, kind: str) -> pl.DataFrame:
     """Return rows of events that have only a name and a time."""
     frames = [pl.DataFrame(schema={"name": pl.Int32, "step": pl.Int64, **_TIMED})]
     for part in _slices(len(events["start"])):
@@ -198,15 +175,8 @@ def _named_rows(trace: SteppedTrace, events: Numbers, kind: str) -> pl.DataFrame
             }
         )
         frames.append(frame.group_by("name", "step").sum())
-    grouped = pl.concat(frames).group_by("name", "step").sum().sort("name", "step")
-    places = grouped["name"].to_numpy()
-    return grouped.with_columns(
-        name=_texts_at(trace.names, places),
-        category=pl.Series(list(trace.category[places]), dtype=pl.String),
-        step=_step_numbers(trace, grouped["step"].to_numpy()),
-        kind=pl.lit(kind),
-        device=pl.lit("cpu"),
-    )
+    grouped = pl.concat(frames).group_by("name", "step").sum()
+    return grouped.sort("name", "step").with_columns(kind=pl.lit(kind))
 
 
 def _step_measures(trace: SteppedTrace) -> Iterator[pl.DataFrame]:
