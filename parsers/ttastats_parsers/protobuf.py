@@ -90,3 +90,11 @@ def single(value: int | bytes) -> float:
     """Return the number of a field of four bytes."""
     number: float = struct.unpack("<f", block(value, 4))[0]
     return number
+
+
+def messages(message: bytes, *path: int) -> Iterator[bytes]:
+    """Yield the messages, or texts, that lie at the end of a path of fields."""
+    for number, value in fields(message):
+        if number == path[0]:
+            inner = block(value)
+            yield from messages(inner, *path[1:]) if len(path) > 1 else (inner,)

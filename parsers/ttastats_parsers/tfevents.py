@@ -247,37 +247,19 @@ def _settings_of(records: Sequence[bytes]) -> dict[str, Any]:
     for record in records:
         if _SETTINGS in record or _TEXT in record:
             with suppress(ValueError):
-                for _, values in _messages_in_field(record, 5):
-                    for _, value in _messages_in_field(values, 1):
-                        settings |= _settings_in(value)
+                for value in protobuf.messages(record, 5, 1):
+                    settings |= _settings_in(value)
     return settings
-
-
-def _messages_in_field(message: bytes, wanted: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the messages in a field of a message."""
-    for number, value in protobuf.fields(message):
-        if number == wanted:
-            yield number, protobuf.block(value)
 
 
 def _settings_in(value: bytes) -> dict[str, Any]:
-    tag = "".join(text.decode("utf-8", "replace") for _, text in _messages_in_field(value, 1))
-    if not tag.startswith("_hparams_/"):
-        if not _TEXTS.search(tag.removesuffix("/text_summary")):
-            return {}
-        texts = [
-            text
-            for _, tensor in _messages_in_field(value, 8)
-            for _, text in _messages_in_field(tensor, 8)
-        ]
-        return settings_files.of_text(texts[0].decode("utf-8", "replace")) if texts else {}
-    settings: dict[str, Any] = {}
-    for _, metadata in _messages_in_field(value, 9):
-        for _, plugin in _messages_in_field(metadata, 1):
-            for _, content in _messages_in_field(plugin, 2):
-                for _, started in _messages_in_field(content, 3):
-                    settings |= dict(_hparam(entry) for _, entry in _messages_in_field(started, 1))
-    return settings
+    tag = "".join(text.decode("utf-8", "replace") for text in protobuf.messages(value, 1))
+    if tag.startswith("_hparams_/"):
+        return dict(_hparam(entry) for entry in protobuf.messages(value, 9, 1, 2, 3, 1))
+    if not _TEXTS.search(tag.removesuffix("/text_summary")):
+        return {}
+    text = next(protobuf.messages(value, 8, 8), b"")
+    return settings_files.of_text(text.decode("utf-8", "replace"))
 
 
 def _hparam(entry: bytes) -> tuple[str, Any]:
@@ -300,24 +282,20 @@ def _hparam(entry: bytes) -> tuple[str, Any]:
 
 
 def _event(record: bytes) -> tuple[float | None, list[tuple[str, int, float | None]]]:
-    time, step, summaries = None, 0, []
+    time, step = None, 0
     for number, value in protobuf.fields(record):
         if number == 1:
             time = as_float(protobuf.double(value))
         elif number == 2:
             step = protobuf.signed(value)
-        elif number == 5:
-            summaries.append(protobuf.block(value))
-    return time, [(tag, step, value) for item in summaries for tag, value in _summary_values(item)]
+    return time, [(tag, step, number) for tag, number in _summary_values(record)]
 
 
-def _summary_values(summary: bytes) -> Iterator[tuple[str, float | None]]:
-    """Yield the tags and numbers of a summary, without images and the like."""
-    for number, value in protobuf.fields(summary):
-        if number != 1:
-            continue
+def _summary_values(record: bytes) -> Iterator[tuple[str, float | None]]:
+    """Yield the tags and numbers of an event's summaries, without images and the like."""
+    for value in protobuf.messages(record, 5, 1):
         tag, scalar, is_scalar = "", None, False
-        for inner, content in protobuf.fields(protobuf.block(value)):
+        for inner, content in protobuf.fields(value):
             if inner == 1:
                 tag = protobuf.text(content)
             elif inner == 2:

@@ -36,7 +36,7 @@ def trained(
 ) -> list[Made]:
     """Train in this process and give the runs, those that were there before included."""
     planned = experiment.plan_runs(request(root, workload), options, seeds).runs
-    return session.make_all(planned, session.Nobody())
+    return session.make_all(planned, session.Watcher())
 
 
 def summary(made: Sequence[Made]) -> Sequence[Mapping[str, Any]]:

@@ -42,7 +42,7 @@ for _ in range(25):
 """
 
 
-class Signals(session.Nobody):
+class Signals(session.Watcher):
     """Sends a signal to this process when the second epoch is over."""
 
     def __init__(self, number: signal.Signals) -> None:
@@ -70,7 +70,7 @@ def test_an_interrupted_run_says_so_and_is_set_aside(
     assert (row["run_status"], row["set_aside"], row["epochs"]) == ("stopped", "stopped", 2.0)
 
 
-class OutOfMemory(session.Nobody):
+class OutOfMemory(session.Watcher):
     """Runs out of memory when the second epoch is over."""
 
     def on_checkpoint(self, checkpoint: Checkpoint) -> None:

@@ -200,7 +200,7 @@ def test_dawnbench_files_hold_the_same_curve(tmp_path: Path) -> None:
     from tests.trainer.runs import request
 
     planned = experiment.plan_runs(request(tmp_path, dawnbench=True), small(), (0,)).runs
-    (made,) = session.make_all(planned, session.Nobody(), write_dawnbench=True)
+    (made,) = session.make_all(planned, session.Watcher(), write_dawnbench=True)
     (table,) = planned[0].place.dawnbench.glob("*.tsv")
     assert json.loads(table.with_suffix(".json").read_text())["logFilename"] == made.log.name
     account = api.ingest([table], tmp_path / "entry.parquet")

@@ -13,7 +13,7 @@ from rich.progress import Progress, TextColumn
 from ttastats.recording.result_files import SystemDiffers
 from ttastats.trainer import workloads
 from ttastats.trainer.events import Checkpoint
-from ttastats.trainer.session import Made, Nobody, Planned, Watcher
+from ttastats.trainer.session import Made, Planned, Watcher
 from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Recipe
 
@@ -28,12 +28,12 @@ def progress_watcher() -> Iterator[Watcher]:
             with _Terminal(console) as terminal:
                 yield terminal
         else:
-            yield Nobody()
+            yield Watcher()
     for message in dict.fromkeys(_warning_text(warning) for warning in caught):
         sys.stderr.write(f"{message}\n")
 
 
-class _Terminal:
+class _Terminal(Watcher):
     """One line that follows the run, and one that stays for each run made."""
 
     def __init__(self, console: Console) -> None:

@@ -6,7 +6,6 @@ import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import torch
 
@@ -41,8 +40,8 @@ class Made:
     outcome: Outcome
 
 
-class Watcher(Protocol):
-    """Is told how the runs go."""
+class Watcher:
+    """Is told how the runs go; this one does nothing."""
 
     def on_begin(self, planned: Planned, number: int, count: int) -> None:
         """Handle the start of a run; `number` counts from 1."""
@@ -52,19 +51,6 @@ class Watcher(Protocol):
 
     def on_end(self, made: Made) -> None:
         """Handle the end of a run."""
-
-
-class Nobody:
-    """Watches nothing."""
-
-    def on_begin(self, planned: Planned, number: int, count: int) -> None:
-        """Do nothing."""
-
-    def on_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Do nothing."""
-
-    def on_end(self, made: Made) -> None:
-        """Do nothing."""
 
 
 def make_all(
@@ -81,7 +67,7 @@ def make_all(
             if run.settings.setup_digest() != setup:
                 setup = run.settings.setup_digest()
                 torch.compiler.reset()  # graphs of other setups count against the limit of graphs
-            listener = watcher if workers.is_leader else Nobody()
+            listener = watcher if workers.is_leader else Watcher()
             listener.on_begin(run, number, len(planned))
             done = _make_run(run, workers, stop, listener.on_checkpoint)
             if done is None:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import itertools
 import json
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,20 +43,6 @@ class TrainingState:
     def weight_bytes(self) -> dict[int, int]:
         """Return the bytes of weights and buffers by the address of each storage."""
         return _storage_sizes((*self.model.parameters(), *self.model.buffers()))
-
-    @contextmanager
-    def watching_gradients(self, callback: Callable[[Tensor], None]) -> Iterator[None]:
-        """Call a function with each gradient when it is created, while the block runs."""
-
-        def made(weight: Tensor) -> None:
-            if weight.grad is not None:
-                callback(weight.grad)
-
-        with ExitStack() as hooks:
-            for weight in self.model.parameters():
-                if weight.requires_grad:
-                    hooks.callback(weight.register_post_accumulate_grad_hook(made).remove)
-            yield
 
     def optimizer_bytes(self) -> dict[int, int]:
         """Return the bytes of optimizer state by the address of each storage."""
@@ -102,9 +88,10 @@ class Watched(TorchDispatchMode):
         self._ignored = {*weights, *states}
         hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, lambda tensor: tensor)
         self._stack.enter_context(hooks)
-        self._stack.enter_context(
-            self._state.watching_gradients(lambda tensor: self._add(tensor, self._gradients))
-        )
+        for weight in self._state.model.parameters():
+            if weight.requires_grad:
+                hook = weight.register_post_accumulate_grad_hook(self._see_gradient)
+                self._stack.callback(hook.remove)
         super().__enter__()
         return self
 
@@ -136,6 +123,10 @@ class Watched(TorchDispatchMode):
     def _keep(self, tensor: Tensor) -> Tensor:
         self._add(tensor, self._maps)
         return tensor
+
+    def _see_gradient(self, weight: Tensor) -> None:
+        if weight.grad is not None:
+            self._add(weight.grad, self._gradients)
 
     def _add(self, tensor: Tensor, numbers: set[int]) -> None:
         number = self._seen.get(tensor.untyped_storage()._cdata)
