@@ -53,10 +53,10 @@ class Account:
     """
 
     files: int
-    other_files: int
+    other_files: int = 0
     runs: int = 0
     evaluations: int = 0
-    problems: tuple[Problem, ...]
+    problems: tuple[Problem, ...] = ()
     output: Place
     unchanged: int = 0
     written: bool = True
@@ -165,26 +165,23 @@ def ingest(
             Workers(workers, executor) as readers,
         ):
             state = store.table_state(target)
-            if state is not None and append:
-                (made := folder / "made").mkdir()
-                new = Spool(folder, made / "new.parquet")
-                known = manifest.read(target)
-                account = _ingest_logs(
-                    paths, reading, description, new, readers, on_progress, known, joins=target
-                )
-                if account.written:
-                    appending.append(made / "new.parquet", target, state, partition)
-                return replace(account, output=target)
-            return _ingest_logs(
+            joins = target if append and state is not None else None
+            (made := folder / "made").mkdir()
+            new = made / "new.parquet"
+            account = _ingest_logs(
                 paths,
                 reading,
                 description,
-                Spool(folder, target),
+                Spool(folder, new if joins else target),
                 readers,
                 on_progress,
-                in_parts=in_parts,
-                partition=partition,
+                joins=joins,
+                in_parts=in_parts and joins is None,
+                partition=() if joins else partition,
             )
+            if joins and account.written:
+                appending.append(new, target, state, partition)
+            return replace(account, output=target)
     raise AssertionError  # the last try ends
 
 
@@ -218,7 +215,8 @@ def _expect_no_table(path: Path) -> None:
 class _Plan:
     """What has to be read for a table: the `fresh` of all sources.
 
-    The lists hold what is known of those that are `unchanged`, and what is read is added to them.
+    The lists hold what is known of those that are `unchanged`, and what is read is added to them:
+    problems, and `files` of a kind.
     """
 
     target: Place
@@ -229,22 +227,20 @@ class _Plan:
     reading: Reading
     words: manifest.Reader
     problems: list[Problem]
-    others: list[str]
-    parts: list[str]
-    together: list[str]
+    files: dict[manifest.Kind, list[str]]
 
     def account(self, runs: pl.DataFrame, *, written: bool = True) -> Account:
         """Return the account of a table with these runs."""
         return Account(
             files=len(self.sources),
-            other_files=len(self.others),
+            other_files=len(self.files["others"]),
             runs=runs.height,
             evaluations=int(runs.get_column("evaluations").sum()),
             problems=(*self.problems, *tables.duplicate_problems(runs)),
             output=self.target,
             unchanged=len(self.unchanged),
             written=written,
-            parts=len(self.parts),
+            parts=len(self.files["parts"]),
         )
 
 
@@ -255,17 +251,13 @@ def _ingest_logs(
     spool: Spool,
     readers: Workers,
     on_progress: Progress | None,
-    held: manifest.Manifest | None = None,
     *,
-    joins: Place | None = None,
-    in_parts: bool = False,
-    partition: Sequence[str] = (),
+    joins: Place | None,
+    in_parts: bool,
+    partition: Sequence[str],
 ) -> Account:
-    """Read logs and write their table; of those in the manifest `held`, only changed ones.
-
-    The table `joins` another, which is no source either.
-    """
-    plan = _plan([str(path) for path in paths], reading, description, spool, readers, held, joins)
+    """Read logs and write their table; of those in a table that it `joins`, only changed ones."""
+    plan = _plan([str(path) for path in paths], reading, description, spool, readers, joins)
     if isinstance(plan, Account):
         return plan
     target, problems = plan.target, plan.problems
@@ -277,14 +269,14 @@ def _ingest_logs(
     if runs.is_empty():
         if any(problem.code == traces.CODE for problem in problems):
             return _ingest_traces(plan)
-        raise _nothing_found_error(paths, plan.sources, problems, plan.parts)
+        raise _nothing_found_error(paths, plan.sources, problems, plan.files["parts"])
     cut = (
         partition or (plan.state is not None and in_parts and RUNS.partition_columns(target)) or ()
     )
     lost = {each.source for each in problems if each.code == "unreadable_file"}
     # What a store or a server did not give is asked for again.
     told = [each for each in plan.sources if each.name not in lost or not each.is_remote()]
-    problems += absent.unlike(runs.get_column("source"), plan.others)
+    problems += absent.unlike(runs.get_column("source"), plan.files["others"])
     left_out = absent.rows(runs, plan.sources, problems, plan.reading.blocks)
     if left_out.height:
         rows = tables.merge_sorted(rows, left_out.lazy())
@@ -293,7 +285,7 @@ def _ingest_logs(
     store.write(
         tables.mark_copies(rows, runs),
         target,
-        manifest=manifest.record(told, plan.others, plan.parts, plan.together, plan.words),
+        manifest=manifest.record(told, plan.files, plan.words),
         problems=problems,
         in_parts=in_parts,
         expected=[plan.state],
@@ -308,7 +300,6 @@ def _plan(
     description: Description,
     spool: Spool,
     readers: Workers,
-    held: manifest.Manifest | None,
     joins: Place | None,
 ) -> _Plan | Account:
     """Return what has to be read, or the account of what is there, where that is all."""
@@ -326,16 +317,14 @@ def _plan(
     more, guessed = described.proposed(description.guess, paths)
     reading = replace(reading, blocks=(*blocks, *more))
     words = (reading.dialect, reading.round, reading.metrics, described.digest(reading.blocks))
-    sources = manifest.new(held, every, words)
+    sources = manifest.new(manifest.read(joins), every, words) if joins else every
     if every and not sources:
-        number = len(every)
-        return Account(
-            files=number, other_files=0, problems=(), output=target, unchanged=number, written=False
-        )
-    if (account := _unchanged_profile(sources, target, words)) is not None:
-        return account
-    is_profile = profile_store.is_profile(target)
-    before = manifest.Manifest() if is_profile else manifest.read(target)
+        return Account(files=len(every), output=target, unchanged=len(every), written=False)
+    before = manifest.read(target)
+    if profile_store.is_profile(target):
+        if account := _unchanged_profile(sources, target, before, words):
+            return account
+        before = manifest.Manifest()
     fresh, unchanged = manifest.split(before, sources, words)
     is_whole = manifest.is_whole(before, fresh, unchanged)
     derived = () if is_whole else (*absent.CODES, inferred.CODE)
@@ -354,7 +343,7 @@ def _plan(
         reading,
         words,
         [*known, *guessed, *described.unused(reading.blocks, sources)],
-        *(manifest.unchanged_of(before, kind, unchanged) for kind in manifest.KINDS),
+        {kind: manifest.unchanged_of(before, kind, unchanged) for kind in manifest.KINDS},
     )
     if is_whole:  # nothing to write, then
         return plan.account(tables.run_heads(store.read_tables([target])), written=False)
@@ -385,9 +374,8 @@ def _read_all(
         else:
             waiting.extend(left)
         plan.problems.extend(result.problems)
-        plan.others.extend(result.others)
-        plan.parts.extend(result.parts)
-        plan.together.extend(result.together)
+        for kind, names in plan.files.items():
+            names += getattr(result, kind)
         marked += result.inferred
     rows = pl.concat([waiting.lazy(), pl.scan_ipc(files)]) if files else waiting.lazy()
     if plan.unchanged:
@@ -406,8 +394,8 @@ def _ingest_traces(plan: _Plan) -> Account:
     every = [*others, *profiles.problems]
     if profiles.rows.is_empty():
         raise _nothing_found_error([str(target)], sources, every, ())
-    left_out = [name for name in plan.others if name not in read]
-    record = manifest.record(sources, left_out, (), (), (*plan.words, "profile"))
+    left_out = [name for name in plan.files["others"] if name not in read]
+    record = manifest.record(sources, {"others": left_out}, (*plan.words, "profile"))
     profile_store.write_profile(
         profiles.rows, target, manifest=record, problems=every, expected=[plan.state]
     )
@@ -422,12 +410,9 @@ def _ingest_traces(plan: _Plan) -> Account:
 
 
 def _unchanged_profile(
-    sources: Sequence[Source], target: Place, words: manifest.Reader
+    sources: Sequence[Source], target: Place, before: manifest.Manifest, words: manifest.Reader
 ) -> Account | None:
     """Return the account of a profile that is up to date with its traces, or None."""
-    if not profile_store.is_profile(target):
-        return None
-    before = manifest.read(target)
     fresh, unchanged = manifest.split(before, sources, (*words, "profile"))
     if not manifest.is_whole(before, fresh, unchanged):
         return None

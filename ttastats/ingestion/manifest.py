@@ -8,7 +8,7 @@ Logs of runs that lie in several files are read again where anything at all has 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 import msgspec
@@ -37,24 +37,16 @@ KINDS: tuple[Kind, ...] = ("others", "parts", "together")
 Reader = tuple[str | None, ...]
 
 
-def record(
-    sources: Sequence[Source],
-    others: Sequence[str],
-    parts: Sequence[str],
-    together: Sequence[str],
-    reader: Reader,
-) -> str:
+def record(sources: Sequence[Source], files: Mapping[Kind, Sequence[str]], reader: Reader) -> str:
     """Return the manifest of an ingest as text.
 
-    By name: `others` are no logs, `parts` belong to runs that other files tell, and `together`
-    are files whose meaning depends on which files lie around them.
+    Of the `files` that are named, `others` are no logs, `parts` belong to runs that other files
+    tell, and `together` are those whose meaning depends on which files lie around them.
     """
-    fields = {
+    fields: dict[str, Any] = {
         "reader": _reader_key(reader),
         "files": {source.name: [source.file.size, source.file.changed] for source in sources},
-        "others": list(others),
-        "parts": list(parts),
-        "together": list(together),
+        **{kind: list(files.get(kind, ())) for kind in KINDS},
     }
     return footer.pack_json(fields)
 
@@ -84,16 +76,12 @@ def joined(before: Manifest, more: Manifest) -> str:
     return footer.pack_json({**more, **lists, "files": files | more.get("files", {})})
 
 
-def new(before: Manifest | None, sources: Sequence[Source], reader: Reader) -> list[Source]:
+def new(before: Manifest, sources: Sequence[Source], reader: Reader) -> list[Source]:
     """Return the sources that are not in a manifest in their present state."""
-    if before is None:
-        return list(sources)
-    names = {source.name for source in sources}
+    names = frozenset(source.name for source in sources)
+    known: Any = {kind: unchanged_of(before, kind, names) for kind in KINDS}
     files = {name: state for name, state in before.get("files", {}).items() if name in names}
-    lists: Manifest = {"others": [], "parts": [], "together": []}
-    for kind in KINDS:
-        lists[kind] = unchanged_of(before, kind, frozenset(names))
-    return split({**before, **lists, "files": files}, sources, reader)[0]
+    return split({**before, **known, "files": files}, sources, reader)[0]
 
 
 def split(
