@@ -15,7 +15,7 @@ from ttastats.sides.design.findings import Finding
 from ttastats.sides.options import Options
 from ttastats.stats.decision import decide_difference, side_of
 from ttastats.stats.means import mean_difference
-from ttastats.stats.verdict import Verdict
+from ttastats.stats.results import Verdict
 
 A = np.array([0.50, 0.52, 0.51, 0.49, 0.50, 0.51])
 

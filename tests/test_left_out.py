@@ -20,7 +20,7 @@ from tests.test_recording import recorded
 from ttastats.ingestion import absent
 from ttastats.recording import mllog
 from ttastats.report.answer import Report
-from ttastats.stats.fraction import fails_more_p
+from ttastats.stats.outcomes import fails_more_p
 
 OOM = "RuntimeError: CUDA out of memory"
 

@@ -20,7 +20,7 @@ from ttastats.answers.compare.headline import lead_of_qualities
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 from ttastats.sides.options import Options
-from ttastats.stats.verdict import Verdict
+from ttastats.stats.results import Verdict
 from ttastats.table import store
 
 A = [3.20, 3.22, 3.19, 3.21, 3.20]

@@ -27,7 +27,7 @@ from benchmarks.coverage.shapes import (
     generator,
 )
 from benchmarks.coverage.simulations import SIZES, Plan, hit_rate, samples
-from ttastats.stats.fraction import newcombe_difference, wilson_interval
+from ttastats.stats.outcomes import newcombe_difference, wilson_interval
 from ttastats.stats.speedup import ratio_of_geometric_means, ratio_of_means
 from ttastats.stats.variation import RUNS_FOR_REPEATS, cv_interval, has_outlier, variance_shares
 

@@ -9,7 +9,7 @@ from math import comb
 import pytest
 from scipy import stats
 
-from ttastats.stats import fraction
+from ttastats.stats import outcomes
 
 
 def binomial_tail(n: int, p: float, at_least: int) -> float:
@@ -18,7 +18,7 @@ def binomial_tail(n: int, p: float, at_least: int) -> float:
 
 @pytest.mark.parametrize(("k", "n"), [(0, 4), (1, 5), (13, 20), (9, 9)])
 def test_wilson_ends_are_where_the_score_test_is_just_significant(k: int, n: int) -> None:
-    _, low, high = fraction.wilson_interval(k, n)
+    _, low, high = outcomes.wilson_interval(k, n)
     for end, exact in ((low, k > 0), (high, k < n)):
         if exact:
             z = abs(k / n - end) / math.sqrt(end * (1 - end) / n)
@@ -26,16 +26,16 @@ def test_wilson_ends_are_where_the_score_test_is_just_significant(k: int, n: int
 
 
 def test_no_failure_and_no_success_end_the_interval_at_exactly_one_and_zero() -> None:
-    assert fraction.wilson_interval(7, 7)[2] == 1.0
-    assert fraction.wilson_interval(0, 7)[1] == 0.0
-    assert fraction.reached_at_least(0, 7) == 0.0
-    assert fraction.reached_at_least(0, 0) == 0.0
+    assert outcomes.wilson_interval(7, 7)[2] == 1.0
+    assert outcomes.wilson_interval(0, 7)[1] == 0.0
+    assert outcomes.reached_at_least(0, 7) == 0.0
+    assert outcomes.reached_at_least(0, 0) == 0.0
 
 
 def test_the_guarantee_without_failures_is_the_rule_of_three_made_exact() -> None:
     for n in (1, 5, 10, 100):
-        assert fraction.reached_at_least(n, n) == pytest.approx(0.05 ** (1 / n))
-    assert binomial_tail(10, fraction.reached_at_least(8, 10), 8) == pytest.approx(0.05)
+        assert outcomes.reached_at_least(n, n) == pytest.approx(0.05 ** (1 / n))
+    assert binomial_tail(10, outcomes.reached_at_least(8, 10), 8) == pytest.approx(0.05)
 
 
 def rational_fisher(ka: int, na: int, kb: int, nb: int) -> Fraction:
@@ -53,11 +53,11 @@ def test_fisher_is_the_rational_sum_over_all_tables_no_more_likely() -> None:
         for nb in (2, 5, 7):
             for ka in range(na + 1):
                 for kb in range(nb + 1):
-                    found = fraction.fisher_p(ka, na, kb, nb)
+                    found = outcomes.fisher_p(ka, na, kb, nb)
                     assert found == pytest.approx(float(rational_fisher(ka, na, kb, nb)))
 
 
 def test_fisher_takes_a_hundred_thousand_runs_a_side() -> None:
-    found = fraction.fisher_p(60_000, 100_000, 60_500, 100_000)
+    found = outcomes.fisher_p(60_000, 100_000, 60_500, 100_000)
     normal = 2 * stats.norm.sf(0.005 / math.sqrt(2 * 0.6025 * 0.3975 / 100_000))
     assert found == pytest.approx(normal, rel=0.02)

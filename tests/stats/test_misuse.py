@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ttastats.stats import decision, fraction, moments, multiplicity, power, quantiles, speedup
+from ttastats.stats import decision, moments, multiplicity, outcomes, power, quantiles, speedup
 from ttastats.stats.means import mean_interval
 from ttastats.stats.outcomes import Epochs, make_outcomes
 
@@ -28,7 +28,7 @@ MISUSE: dict[str, list[Callable[[], Any]]] = {
     "confidence must lie between 0 and 1": [
         lambda: quantiles.two_sided_t(3, 0.0),
         lambda: quantiles.two_sided_t(math.inf, 1.0),
-        lambda: fraction.wilson_interval(1, 2, 95.0),
+        lambda: outcomes.wilson_interval(1, 2, 95.0),
     ],
     "confidence must lie between 0.5 and 1": [
         lambda: speedup.equivalence_confidence(0.5),

@@ -12,10 +12,15 @@ from hypothesis import strategies as st
 
 from tests.stats.made import compared, decompose_speedup, decompose_variance, ert_ratio
 from ttastats.stats.decision import decide
-from ttastats.stats.fraction import fisher_p, newcombe_difference, wilson_interval
 from ttastats.stats.means import mean_interval
 from ttastats.stats.multiplicity import adjust_p_values
-from ttastats.stats.outcomes import Epochs, expected_time
+from ttastats.stats.outcomes import (
+    Epochs,
+    expected_time,
+    fisher_p,
+    newcombe_difference,
+    wilson_interval,
+)
 from ttastats.stats.permutation import mann_whitney_p, pair_wins, permutation_test
 from ttastats.stats.power import detectable_ratio, power_of_effect
 from ttastats.stats.results import Ratio

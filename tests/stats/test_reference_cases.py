@@ -18,10 +18,10 @@ import pytest
 from tests.stats.made import compared, decompose_speedup, decompose_variance, ert_ratio
 from ttastats.stats import (
     decision,
-    fraction,
     means,
     moments,
     multiplicity,
+    outcomes,
     permutation,
     power,
     speedup,
@@ -127,22 +127,22 @@ def check_olympic(inputs: Inputs) -> Found:
 def check_fraction(inputs: Inputs) -> Found:
     k, n = inputs["successes"], inputs["n"]
     return {
-        "wilson": list(fraction.wilson_interval(k, n)[1:]),
+        "wilson": list(outcomes.wilson_interval(k, n)[1:]),
         "clopper_pearson": two_guarantees(k, n),
     }
 
 
 def two_guarantees(k: int, n: int) -> list[float]:
     """The interval of Clopper and Pearson is a one-sided bound of either outcome."""
-    low = fraction.reached_at_least(k, n, confidence=0.975)
-    failed = fraction.reached_at_least(n - k, n, confidence=0.975)
+    low = outcomes.reached_at_least(k, n, confidence=0.975)
+    failed = outcomes.reached_at_least(n - k, n, confidence=0.975)
     return [low, 1 - failed]
 
 
 def check_newcombe(inputs: Inputs) -> Found:
     return {
         f"newcombe_{ka}of{na}_minus_{kb}of{nb}": limits(
-            fraction.newcombe_difference(ka, na, kb, nb)
+            outcomes.newcombe_difference(ka, na, kb, nb)
         )
         for ka, na, kb, nb in inputs["pairs"]
     }
@@ -299,7 +299,7 @@ def check_censored(inputs: Inputs) -> Found:
     return {
         **one_side_censored(inputs, "a"),
         **one_side_censored(inputs, "b"),
-        "fisher_p": fraction.fisher_p(k_a, n_a, k_b, n_b),
+        "fisher_p": outcomes.fisher_p(k_a, n_a, k_b, n_b),
         "worst_rank_mwu_exact": ordering,
         "ert_speedup": ratio.estimate,
         "ert_df": ratio.df,
@@ -308,8 +308,8 @@ def check_censored(inputs: Inputs) -> Found:
         "ert_speedup_is_bound": "no_success" in {flag.code for flag in ratio.flags},
         "speedup_mean": mean_of_successes(sides),
         "verdict": words.claim if k_a == k_b == 0 else f"B {words.claim}",
-        "fraction_a_ci_wilson": list(fraction.wilson_interval(k_a, n_a)[1:]),
-        "fraction_b_ci_wilson": list(fraction.wilson_interval(k_b, n_b)[1:]),
+        "fraction_a_ci_wilson": list(outcomes.wilson_interval(k_a, n_a)[1:]),
+        "fraction_b_ci_wilson": list(outcomes.wilson_interval(k_b, n_b)[1:]),
     }
 
 
@@ -326,7 +326,7 @@ def check_ncf(inputs: Inputs) -> Found:
         "ert": expected.estimate,
         "var_log_ert": expected.variance,
         "cv_success_ddof1": moments.coefficient_of_variation(times[reached]),
-        "wilson": list(fraction.wilson_interval(int(reached.sum()), reached.size)[1:]),
+        "wilson": list(outcomes.wilson_interval(int(reached.sum()), reached.size)[1:]),
     }
 
 

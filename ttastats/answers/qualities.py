@@ -20,9 +20,9 @@ from ttastats.report.answer import Report
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Row, key_descriptions
 from ttastats.sides.quality_comparison import step_of
-from ttastats.stats.fraction import reached_at_least
 from ttastats.stats.means import mean_quality
 from ttastats.stats.moments import standard_deviation
+from ttastats.stats.outcomes import reached_at_least
 
 #: What is told beside a quality, where runs tell it.
 _PROGRESS = ("steps", "epochs", "samples")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ttastats.base.units import Amount
-from ttastats.stats.verdict import Tone
+from ttastats.stats.results import Tone
 
 Unit = Literal["fraction", "count", "ratio", "number", "bytes", "flop/second"] | Amount
 

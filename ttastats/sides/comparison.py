@@ -32,17 +32,21 @@ from ttastats.sides.pairing import Pair
 from ttastats.stats import permutation
 from ttastats.stats.blocks import ByBlock, differences_by_block
 from ttastats.stats.decision import Bounds, Decision
-from ttastats.stats.fraction import fisher_p, newcombe_difference
 from ttastats.stats.logratio import log_ratios
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.multiplicity import adjust_p_values
 from ttastats.stats.outcomes import Estimand as Mean
-from ttastats.stats.outcomes import Outcomes, make_outcomes, time_term
+from ttastats.stats.outcomes import (
+    Outcomes,
+    fisher_p,
+    make_outcomes,
+    newcombe_difference,
+    time_term,
+)
 from ttastats.stats.power import detectable_ratio, runs_needed
-from ttastats.stats.results import Bools, Flag, Floats, Ratio, none_for_nan
+from ttastats.stats.results import Bools, Flag, Floats, Ratio, Verdict, none_for_nan
 from ttastats.stats.sequential import FIRST_LOOK, MOST_LOOKS, Look
 from ttastats.stats.speedup import Speedup, compute_speedup, confidence_at, ratio_between
-from ttastats.stats.verdict import Verdict
 
 Comparison = TimesContrast[SideNumbers]
 

@@ -26,10 +26,9 @@ from ttastats.stats.means import MeanDifference
 from ttastats.stats.multiplicity import adjust_p_values
 from ttastats.stats.outcomes import Outcomes, number_clusters
 from ttastats.stats.permutation import PairWins
-from ttastats.stats.results import Difference, Flag, Ratio
+from ttastats.stats.results import Difference, Flag, Ratio, Verdict
 from ttastats.stats.sequential import Look
 from ttastats.stats.speedup import Speedup, compute_speedup
-from ttastats.stats.verdict import Verdict
 
 Sample = TypeVar("Sample")
 AnyContrast = TypeVar("AnyContrast", bound="Contrast[Any]")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -10,12 +10,12 @@ import polars as pl
 
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note
+from ttastats.base.note import Note, note
 from ttastats.outcomes.counted import counted, standing
 from ttastats.outcomes.target import UserTarget
-from ttastats.sides import common_target, setups, shared_runs
+from ttastats.sides import common_target, setups
 from ttastats.table import schema
-from ttastats.table.schema import BENCHMARK
+from ttastats.table.schema import BENCHMARK, RUN
 
 Runs = pl.DataFrame
 Keys = Mapping[str, Any]
@@ -198,7 +198,7 @@ def _make_pairing(
 ) -> Pairing:
     if not groups:
         raise _no_pairs_error(baseline, other, alone, keys)
-    both = shared_runs.shared(baseline.runs, other.runs)
+    both = shared_contents(baseline.runs, other.runs)
     named = [
         replace(
             pair,
@@ -227,7 +227,7 @@ def _make_pairing(
     by_name = [(short(group.keys), group.a, group.b) for group in named]
     differ = [(pair[0], text) for pair, (_, text) in zip(by_name, made, strict=True) if text]
     remarks = (
-        *shared_runs.remark(by_name, both),
+        *shared_notes(by_name, both),
         *setups.remarks(by_name),
         *common_target.remark(differ),
     )
@@ -237,8 +237,8 @@ def _make_pairing(
         (*keys, *extra),
         remarks,
         *_common_title(baseline.runs, other.runs, keys),
-        _with_pair_numbers(shared_runs.without(group.a, both) for group in named),
-        _with_pair_numbers(shared_runs.without(group.b, both) for group in named),
+        _with_pair_numbers(without_contents(group.a, both) for group in named),
+        _with_pair_numbers(without_contents(group.b, both) for group in named),
     )
 
 
@@ -252,7 +252,7 @@ def _with_pair_numbers(parts: Iterable[Runs]) -> Runs:
 
 def _make_pair(group: Pair, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
     """Return a pair, and in words how its targets differ."""
-    a, b = (counted(shared_runs.without(runs, both)) for runs in (group.a, group.b))
+    a, b = (counted(without_contents(runs, both)) for runs in (group.a, group.b))
     if a.is_empty() or b.is_empty():
         return Pair(group.keys, counted(group.a), counted(group.b), SAME_RUNS), ""
     judged = judge(a, b)
@@ -313,3 +313,71 @@ def _no_pairs_error(
     how = "such as --by benchmark" if shared else "with --by"
     remedy = f"Group by columns that both sides share, {how}."
     return TtastatsError(f"no common {', '.join(keys)}: {has}", remedy=remedy)
+
+
+#: What a run is known by wherever its log lies: a log that was sent in again is the same run.
+#: Names alone tell nothing, as tables made by others may number the runs of each side from 0.
+_LENGTH = pl.col("run_seconds").cast(pl.String).fill_null("unknown")
+_CONTENT = pl.coalesce("content_digest", pl.concat_str("run_id", _LENGTH, separator=" "))
+_ROW = (*RUN, "run_seconds")
+
+
+def shared_contents(a: pl.DataFrame, b: pl.DataFrame) -> pl.Series:
+    """Return the content digests of runs that are on both sides."""
+    ours, theirs = (runs.select(_CONTENT.alias("content")).to_series() for runs in (a, b))
+    return ours.filter(ours.is_in(theirs.implode())).drop_nulls().unique()
+
+
+def without_contents(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:
+    """Return the runs with other content digests."""
+    return runs.filter(~_CONTENT.is_in(content.implode()).fill_null(value=False))
+
+
+def count_contents(runs: pl.DataFrame) -> int:
+    """Return the number of runs, counting copies once."""
+    return runs.select(_CONTENT).to_series().n_unique()
+
+
+def example_log(runs: pl.DataFrame) -> str:
+    """Return the log name of one of some runs, always the same one."""
+    return str(runs.get_column("source").sort()[0])
+
+
+def shared_notes(
+    groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]], both: pl.Series
+) -> Iterator[Note]:
+    """Yield a note on runs that both sides of some groups share."""
+    of_both = _CONTENT.is_in(both.implode())
+    counts = [
+        (name, pl.concat([a, b], how="diagonal_relaxed").filter(of_both)) for name, a, b in groups
+    ]
+    counts = [(name, runs) for name, runs in counts if not runs.is_empty()]
+    if not counts:
+        return
+    number = sum(count_contents(runs) for _, runs in counts)
+    log = min(example_log(runs) for _, runs in counts)
+    names = [f"{name} {count_contents(runs)}" for name, runs in counts]
+    yield note("shared_runs", n=number, names=names, example=log)
+
+
+def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
+    """Raise an error if two parts of one table share a run.
+
+    Each part, a name and its runs (or rows of runs), is set against the first.
+    """
+    (first, baseline), *others = sides
+    for name, runs in others:
+        both = baseline.select(_ROW).join(runs.select(_ROW), on=_ROW, how="semi").unique()
+        if both.is_empty():
+            continue
+        remedy = "Select sides without common runs."
+        column, sign, pattern = name.partition("=")
+        if sign and column.isidentifier() and "," not in name:
+            part = f"--a {first!r} --a '{column}!={pattern}'"
+            remedy = f"Exclude them from one side, for example {part}."
+        which = "all" if both.height == runs.select(_ROW).n_unique() else "some"
+        raise TtastatsError(
+            f"{units.plural(both.height, 'run')} would be on both sides: {which} of {name!r} also "
+            f"match {first!r}, such as {example_log(both)}",
+            remedy=remedy,
+        )

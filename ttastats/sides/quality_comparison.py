@@ -35,9 +35,8 @@ from ttastats.stats.means import (
     smallest_change,
 )
 from ttastats.stats.moments import mean, standard_deviation
-from ttastats.stats.results import Floats, Ratio
+from ttastats.stats.results import Floats, Ratio, Verdict
 from ttastats.stats.speedup import ratio_between
-from ttastats.stats.verdict import Verdict
 from ttastats.table import schema
 
 #: The axes of what was spent, where a budget fixes the time.

@@ -25,8 +25,7 @@ from ttastats.outcomes.select import Condition, parse_all
 from ttastats.outcomes.target import UserTarget, suited
 from ttastats.outcomes.target import parse_all as parse_targets
 from ttastats.sides.options import Counted, Options, several
-from ttastats.sides.pairing import Side
-from ttastats.sides.shared_runs import refuse_overlap
+from ttastats.sides.pairing import Side, refuse_overlap
 from ttastats.table import schema
 from ttastats.table.frames import is_frame
 

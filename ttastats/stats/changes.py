@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ttastats.stats.fraction import newcombe_difference
+from ttastats.stats.outcomes import newcombe_difference
 from ttastats.stats.quantiles import t_tail, two_sided_t
 from ttastats.stats.results import Floats
 

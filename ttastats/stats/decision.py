@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-from ttastats.stats.fraction import fisher_p
 from ttastats.stats.means import MeanDifference
 from ttastats.stats.multiplicity import step_down
+from ttastats.stats.outcomes import fisher_p
 from ttastats.stats.permutation import smallest_p
-from ttastats.stats.results import Flag, FlagCode, Ratio
+from ttastats.stats.results import Flag, FlagCode, Ratio, Verdict
 from ttastats.stats.speedup import Speedup, equivalence_confidence
-from ttastats.stats.verdict import Verdict
 
 Assumption = Literal["constant_epochs", "no_stragglers"]
 """What has to be true for a claim to hold, since the runs at hand cannot show it."""

@@ -18,10 +18,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttastats.stats.fraction import reached_at_least
 from ttastats.stats.logratio import LogTerm, unbalanced_flag
 from ttastats.stats.moments import is_constant, mean
-from ttastats.stats.outcomes import Outcomes
+from ttastats.stats.outcomes import Outcomes, reached_at_least
 from ttastats.stats.outliers import has_straggler
 from ttastats.stats.quantiles import two_sided_t
 from ttastats.stats.results import Flag, FlagCode, Floats

@@ -27,7 +27,7 @@ from ttastats.report.fields import Field
 from ttastats.report.grouping import mean_of
 from ttastats.report.keys import EpochsMean, High, Low, ReachedCount, RunCount
 from ttastats.report.row import Key, Row, expect_kind
-from ttastats.stats.verdict import Verdict
+from ttastats.stats.results import Verdict
 
 
 class UnseenRow(Row, frozen=True):

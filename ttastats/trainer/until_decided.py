@@ -21,8 +21,8 @@ from ttastats.report.row import expect_kind
 from ttastats.sides import comparison
 from ttastats.sides.options import Options
 from ttastats.stats.power import runs_needed
+from ttastats.stats.results import Verdict
 from ttastats.stats.sequential import FIRST_LOOK
-from ttastats.stats.verdict import Verdict
 from ttastats.trainer import parallel
 
 #: Gives the table of all logs, once both setups have runs of so many seeds.

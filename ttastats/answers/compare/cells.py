@@ -20,7 +20,7 @@ from ttastats.sides.contrast import ValuesContrast
 from ttastats.sides.design import findings
 from ttastats.sides.options import Options, View
 from ttastats.sides.quality_comparison import SideAt
-from ttastats.stats.verdict import Verdict
+from ttastats.stats.results import Verdict
 
 CONSTANT, FAILED = "ᵉ", "ᶠ"
 #: The place of the speedup among the columns.

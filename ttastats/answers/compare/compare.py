@@ -34,7 +34,7 @@ from ttastats.sides.options import Options, View
 from ttastats.sides.pairing import SAME_RUNS, Pairing, Side, pairings
 from ttastats.sides.quality_comparison import Also
 from ttastats.stats.multiplicity import MeanSpeedup, geometric_mean_speedup
-from ttastats.stats.verdict import Verdict
+from ttastats.stats.results import Verdict
 from ttastats.table import schema
 
 

@@ -23,10 +23,10 @@ from ttastats.report.grouping import row_names
 from ttastats.sides import contrast
 from ttastats.sides.contrast import NOT_JUDGED, TimesContrast, no_verdict
 from ttastats.sides.options import Options
-from ttastats.stats.fraction import fails_more_p
+from ttastats.stats.outcomes import fails_more_p
 from ttastats.stats.power import runs_needed
+from ttastats.stats.results import Verdict
 from ttastats.stats.unseen import DOUBTS
-from ttastats.stats.verdict import Verdict
 
 Option = Literal["--fail-on", "--require"]
 

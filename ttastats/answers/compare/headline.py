@@ -17,7 +17,7 @@ from ttastats.report.answer import Against, Report
 from ttastats.report.cells import Lead
 from ttastats.sides.design.findings import POOLED
 from ttastats.sides.pairing import SAME_RUNS
-from ttastats.stats.verdict import Tone, Verdict
+from ttastats.stats.results import Tone, Verdict
 
 Rows = Sequence[TimesRow]
 

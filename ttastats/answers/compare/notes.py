@@ -23,9 +23,9 @@ from ttastats.sides.quality_comparison import QualityComparison
 from ttastats.stats.decision import side_of
 from ttastats.stats.permutation import smallest_p
 from ttastats.stats.quantiles import two_sided_t
+from ttastats.stats.results import Verdict
 from ttastats.stats.sequential import FIRST_LOOK
 from ttastats.stats.speedup import confidence_at
-from ttastats.stats.verdict import Verdict
 
 Fields = dict[str, object]
 

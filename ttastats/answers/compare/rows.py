@@ -27,9 +27,8 @@ from ttastats.sides.priors import Entry, PriorRatios
 from ttastats.sides.quality_comparison import Also, QualityComparison
 from ttastats.stats.decision import Decision
 from ttastats.stats.means import MeanDifference
-from ttastats.stats.results import Difference, Ratio
+from ttastats.stats.results import Difference, Ratio, Verdict
 from ttastats.stats.speedup import Speedup, equivalence_confidence, time_saved
-from ttastats.stats.verdict import Verdict
 
 Number = float | None
 

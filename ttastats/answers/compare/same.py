@@ -1,7 +1,7 @@
 """How far apart do sets of runs of one setup lie, and which difference of setups is worth claiming?
 
 The sets are judged as any two sides are; the words differ. By what they differ beyond their runs is
-between sessions (`stats.between`).
+between sessions (`stats.means`).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from ttastats.sides.design import findings
 from ttastats.sides.options import Options
 from ttastats.sides.quality_comparison import Also
 from ttastats.stats.decision import Assumption, side_of
-from ttastats.stats.verdict import Verdict
+from ttastats.stats.results import Verdict
 
 #: What has to be true for a claim that carries a condition.
 CONDITIONS: dict[Assumption, str] = {

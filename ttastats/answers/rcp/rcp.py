@@ -23,7 +23,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field
 from ttastats.report.row import expect_kind
-from ttastats.stats.verdict import Verdict
+from ttastats.stats.results import Verdict
 
 #: Answers of more entries show the numbers behind each verdict only if asked.
 FEW = 12

@@ -30,7 +30,7 @@ from ttastats.report.row import Key, Row
 from ttastats.stats.convergence import Reference, convergence_ratio, pass_rate, stopped_early
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.outcomes import Outcomes
-from ttastats.stats.verdict import Verdict
+from ttastats.stats.results import Verdict
 
 #: Sides that differ by more than this factor are counted in different units.
 _FAR = 20.0

@@ -13,7 +13,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.keys import Benchmark, High, Low
 from ttastats.report.row import Key, Row
-from ttastats.stats.verdict import Tone
+from ttastats.stats.results import Tone
 
 _TONES: Mapping[Result, Tone] = {
     "passed": "good", "failed": "bad", "not known": "dim", "told": "plain",

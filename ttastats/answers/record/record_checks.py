@@ -22,7 +22,7 @@ from ttastats.base.nearest import suggestion
 from ttastats.base.note import fill_template
 from ttastats.outcomes.budget import Lengths, lengths
 from ttastats.outcomes.counted import counted, standing
-from ttastats.sides import shared_runs
+from ttastats.sides import pairing
 from ttastats.sides.design.side import in_separate_sessions, speeds, starts
 
 #: `told` is what nothing is asked of.
@@ -108,7 +108,7 @@ def _copies_texts(about: _Evidence) -> list[str]:
     sides = about.sides
     more = {name: runs.height - sides[name].height for name, runs in about.every.items()}
     copies = [f"{units.plural(n, 'copy', 'copies')} in {name}" for name, n in more.items() if n]
-    both = len(shared_runs.shared(sides["A"], sides["B"])) if "A" in sides else 0
+    both = len(pairing.shared_contents(sides["A"], sides["B"])) if "A" in sides else 0
     return [*copies, f"{units.plural(both, 'run')} of A also in B"] if both else copies
 
 

@@ -18,7 +18,7 @@ from ttastats.outcomes.budget import END, Budget
 from ttastats.outcomes.direction import is_upwards
 from ttastats.outcomes.target import UserTarget
 from ttastats.outcomes.target import parse_all as parse_targets
-from ttastats.sides import question, shared_runs
+from ttastats.sides import pairing, question
 from ttastats.sides.question import Chosen, Question, Source
 from ttastats.table import schema
 
@@ -167,8 +167,8 @@ def by_benchmark(
         sides = {"B": runs}
         if benchmark in theirs:
             sides = {"A": theirs[benchmark], "B": runs}
-            both = shared_runs.shared(theirs[benchmark], runs)
-            same = all(shared_runs.without(side, both).is_empty() for side in sides.values())
+            both = pairing.shared_contents(theirs[benchmark], runs)
+            same = all(pairing.without_contents(side, both).is_empty() for side in sides.values())
             what = f"{labels[0]} and {labels[1]} contain the same runs"
             remedy = "Give other runs, or select two parts of one file with --a and --b."
             raise_if(same, what, None, remedy)

@@ -12,7 +12,7 @@ from ttastats.report.answer import Against, Report
 from ttastats.report.grouping import shown_keys
 from ttastats.report.row import expect_kind
 from ttastats.stats.outcomes import Outcomes
-from ttastats.stats.verdict import Tone
+from ttastats.stats.results import Tone
 
 #: Rows from which on each has one line, and those that are decided stand first.
 THIN_FROM = 17

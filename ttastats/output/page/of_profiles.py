@@ -20,7 +20,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
 from ttastats.report.row import expect_kind
 from ttastats.stats.decision import side_of
-from ttastats.stats.verdict import Verdict
+from ttastats.stats.results import Verdict
 from ttastats.traces import answers
 
 #: What the head tells of profiles, by the measures that know it in words or as a number.

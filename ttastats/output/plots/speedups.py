@@ -18,7 +18,7 @@ from ttastats.report.grouping import shown_keys
 from ttastats.report.render import shortening
 from ttastats.report.row import expect_kind
 from ttastats.stats.decision import MARKS
-from ttastats.stats.verdict import Verdict
+from ttastats.stats.results import Verdict
 
 KIND = "speedups"
 _STEP = 50.0

@@ -22,7 +22,7 @@ from ttastats.report.render.fitting import GAP, Layout
 from ttastats.report.render.harmless import escape_invisible
 from ttastats.report.render.pictures import with_pictures
 from ttastats.report.render.shortening import hardware_models
-from ttastats.stats.verdict import Tone
+from ttastats.stats.results import Tone
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "dim": "dim"}
 _BELOW = "   "  # what stands under a row is set in
