@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ttastats.answers.rcp import convergence_records, convergence_rules
-from ttastats.answers.rcp.convergence_records import Library, Record
+from ttastats.answers.rcp import convergence_rules
+from ttastats.answers.rcp.convergence_rules import Library, Record
 from ttastats.base import benchmarks
 from ttastats.stats.convergence import (
     Reference,
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--records", type=Path)
     asked = parser.parse_args(arguments)
-    library = convergence_records.library(asked.records)
+    library = convergence_rules.library(asked.records)
     for table in (
         coverage(asked.replicates, asked.seed),
         interpolations(library),

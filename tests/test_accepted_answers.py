@@ -22,7 +22,7 @@ from tests import made_traces
 from tests.accepted import Case, as_json, cases
 from tests.plotting import test_profiled
 from ttastats import api
-from ttastats.answers import leading
+from ttastats.answers import league
 from ttastats.answers.compare.headline import caveats, headlines
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.answers.profile import profile, profile_change
@@ -61,7 +61,7 @@ def in_words(report: Report) -> Iterator[tuple[str, Any]]:
     """Yield what a page says of an answer: its verdicts, and what they come to."""
     key = {"compare": "claim", "summary": "tta_mean_seconds"}.get(report.command)
     if key and all(key in row for row in report.rows):
-        told = conclusions if report.command == "compare" else leading.verdicts
+        told = conclusions if report.command == "compare" else league.verdicts
         for verdict in told(report):
             yield "verdict", verdict
     if report.against and "speedup" in report.rows[0]:

@@ -25,7 +25,7 @@ from ttastats import api
 from ttastats.answers.compare import compare, notes
 from ttastats.answers.compare import gate as gates
 from ttastats.answers.rcp import convergence_rules, convergence_sides
-from ttastats.answers.rcp.convergence_records import Record, ruleset_of
+from ttastats.answers.rcp.convergence_rules import Record, ruleset_of
 from ttastats.answers.record import record_checks, record_judged
 from ttastats.base.benchmarks import FEWEST_SAMPLES
 from ttastats.base.errors import TtastatsError

@@ -19,9 +19,13 @@ from tests.conftest import ROOT, matches_accepted
 from tests.made_curves import frame
 from tests.test_cli import KEYS
 from ttastats import api
-from ttastats.answers.rcp import convergence_records, convergence_rules
-from ttastats.answers.rcp.convergence_records import Record
-from ttastats.answers.rcp.convergence_rules import ConvergenceRules, ConvergenceVerdict, Reason
+from ttastats.answers.rcp import convergence_rules
+from ttastats.answers.rcp.convergence_rules import (
+    ConvergenceRules,
+    ConvergenceVerdict,
+    Reason,
+    Record,
+)
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Run
 from ttastats.cli import app
@@ -166,7 +170,7 @@ class TestAgainstTheOfficialChecker:
     @pytest.mark.parametrize("ruleset", RULESETS)
     def test_every_point_is_the_same(self, official: Any, ruleset: str) -> None:
         number = 0
-        for benchmark, records in convergence_records.library()("mlperf", ruleset).items():
+        for benchmark, records in convergence_rules.library()("mlperf", ruleset).items():
             runs = official.submission_runs["training"].get(benchmark)
             if runs is None:
                 continue  # dlrm until 2.1.0: the official checker fails on it
@@ -198,7 +202,7 @@ class TestAgainstTheOfficialChecker:
             str(tmp_path), "training", "5.0.0", False, False,
             rcp_file=io.StringIO(json.dumps(records)), rcp_pass="pruned_rcps", rcp_bypass=bypass,
         )  # fmt: skip
-        library = convergence_records.library(tmp_path)
+        library = convergence_rules.library(tmp_path)
         own = convergence_rules.rules("bert", "5.0.0", 10)
         ours = convergence_rules.check(
             [round(value, 3) for value in values[failed:]],
@@ -217,7 +221,7 @@ class TestAgainstTheOfficialChecker:
     def test_stable_diffusion_is_counted_as_in_its_round(
         self, official: Any, ruleset: str, batch_size: int, tmp_path: Path
     ) -> None:
-        known = convergence_records.library()("mlperf", ruleset)["stable_diffusion"]
+        known = convergence_rules.library()("mlperf", ruleset)["stable_diffusion"]
         mean = float(np.interp(batch_size, *zip(*(
             (one.batch_size, np.mean(one.values)) for one in known), strict=True)))  # fmt: skip
         interval = mean / 8
@@ -366,7 +370,7 @@ class TestRecords:
         return folder
 
     def read(self, folder: Path) -> Mapping[str, tuple[Record, ...]]:
-        return convergence_records.library(folder)("mlperf", "5.0.0")
+        return convergence_rules.library(folder)("mlperf", "5.0.0")
 
     def test_samples_and_epochs_are_read_by_batch_size(self, tmp_path: Path) -> None:
         one = {"Benchmark": "x", "BS": 16, "samples to converge": [30, 20], "Creator": "n"}
@@ -388,7 +392,7 @@ class TestRecords:
         (tmp_path / "training_5.0.0").mkdir()
         self.written(tmp_path / "training_5.0.0", one)
         assert set(self.read(tmp_path)) == {"x"}
-        assert convergence_records.library(tmp_path)("mlperf", "5.1.0") == {}
+        assert convergence_rules.library(tmp_path)("mlperf", "5.1.0") == {}
 
     @pytest.mark.parametrize(
         ("text", "why"),
@@ -420,9 +424,9 @@ class TestRecords:
     def test_without_the_package_it_is_said_what_to_install(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(convergence_records.importlib.util, "find_spec", lambda _: None)
+        monkeypatch.setattr(convergence_rules.importlib.util, "find_spec", lambda _: None)
         with pytest.raises(TtastatsError, match="pip install 'mlperf-logging") as caught:
-            convergence_records.library()("mlperf", "5.0.0")
+            convergence_rules.library()("mlperf", "5.0.0")
         assert "--records FOLDER" in str(caught.value)
 
     @pytest.mark.parametrize(
@@ -437,7 +441,7 @@ class TestRecords:
         ],
     )
     def test_a_round_has_a_ruleset(self, round_: str | None, ruleset: str | None) -> None:
-        assert convergence_records.ruleset_of(round_) == ruleset
+        assert convergence_rules.ruleset_of(round_) == ruleset
 
 
 # ------------------------------------------------------------------------------------------ answers

@@ -10,7 +10,7 @@ import pytest
 from tests.compare_rows import typed
 from tests.page.made import rows
 from ttastats import api
-from ttastats.answers import leading
+from ttastats.answers import league
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
@@ -147,7 +147,7 @@ def test_the_confidence_is_that_of_the_interval() -> None:
 
 
 def summarised(table: pl.DataFrame) -> tuple[Conclusion, ...]:
-    return leading.verdicts(api.summary(table))
+    return league.verdicts(api.summary(table))
 
 
 def test_a_summary_names_the_fastest_and_the_next() -> None:

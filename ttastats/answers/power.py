@@ -50,7 +50,7 @@ class LooksKeys(Row, frozen=True):
     ]
 
 
-class PowerRow(Row, frozen=True):
+class PowerRow(Row, frozen=True, kw_only=True):
     """The plan for one CV: of a group of runs, or supposed."""
 
     n: Annotated[int | None, Key("runs on each side", "runs", "runs per side")]
@@ -68,11 +68,11 @@ class PowerRow(Row, frozen=True):
     runs_needed: Annotated[_ByEffect, Key("runs on each side to detect a ratio, by ratio", "runs")]
     cv_low: Low
     cv_high: High
-    reached: ReachedCount | UnsetType
-    axis: AxisName | UnsetType
+    reached: ReachedCount | UnsetType = UNSET
+    axis: AxisName | UnsetType = UNSET
     runs_needed_low: Annotated[_ByEffect, Key("the same at the lower limit of the CV", "runs")]
     runs_needed_high: Annotated[_ByEffect, Key("the same at the upper limit of the CV", "runs")]
-    looks: LooksKeys | UnsetType
+    looks: LooksKeys | UnsetType = UNSET
     prior: PriorKeys | UnsetType = UNSET
     left_out: LeftOutKeys | UnsetType = UNSET
 
@@ -112,11 +112,9 @@ def from_runs(
             if whole is not None:
                 cv, low, high = whole.limits()
         details.append(tuple(priors.in_words(added)) if isinstance(added, PriorKeys) else ())
-        row = structs.replace(
-            plan.row(cv, low, high, group.height if n is None else n), prior=added
-        )
-        about = {"reached": reached, "axis": axes.of(runs).name}
-        rows.append(structs.replace(row, keys=grouping.key_values(keys), **about))
+        row = plan.row(cv, low, high, group.height if n is None else n)
+        about = {"keys": grouping.key_values(keys), "axis": axes.of(runs).name}
+        rows.append(structs.replace(row, reached=reached, prior=added, **about))
     if len(few) > _NAMED:
         few = [note("few_successes.groups", n=len(few))]
     shown = plan.shown(grouping.shown_keys(rows, by))
@@ -179,8 +177,6 @@ class _Plan:
             runs_needed=self._runs_needed(cv),
             cv_low=low,
             cv_high=high,
-            reached=UNSET,
-            axis=UNSET,
             runs_needed_low=self._runs_needed(low),
             runs_needed_high=self._runs_needed(high),
             looks=UNSET if self.max_runs is None else self._looks(cv, self.max_runs),

@@ -290,14 +290,14 @@ def rcp(
     verbose
         Show the numbers behind each verdict.
     """
-    from ttastats.answers.rcp import convergence_records
+    from ttastats.answers.rcp import convergence_rules
     from ttastats.answers.rcp import rcp as rcp_report  # scipy costs start-up time
     from ttastats.answers.rcp.convergence_sides import officially_counted
     from ttastats.answers.rcp.rcp_row import RcpOptions
     from ttastats.outcomes.counted import RESULT
 
     options = RcpOptions(
-        ruleset=convergence_records.ruleset(ruleset) if ruleset else "",
+        ruleset=convergence_rules.ruleset(ruleset) if ruleset else "",
         confidence=confidence,
         bypass=bypass,
         draws=draws,
@@ -306,7 +306,7 @@ def rcp(
     )
     side = chosen(source, where, of_answer=True)
     keys = question.group_keys(by, RESULT, side)
-    library = convergence_records.library(None if records is None else Path(records))
+    library = convergence_rules.library(None if records is None else Path(records))
     runs = officially_counted(side.runs, side.rows)
     return answered(rcp_report.report(runs, library, options, keys), side)
 

@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 from ttastats.answers.rcp import convergence_rules
-from ttastats.answers.rcp.convergence_records import Library, Record
-from ttastats.answers.rcp.convergence_rules import ConvergenceRules, Point
+from ttastats.answers.rcp.convergence_rules import ConvergenceRules, Library, Point, Record
 from ttastats.base import benchmarks
 from ttastats.base.benchmarks import FEWEST_SAMPLES, canonical_name
 from ttastats.outcomes import time_to_target

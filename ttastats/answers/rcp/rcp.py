@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ttastats.answers.rcp.convergence_records import Library
+from ttastats.answers.rcp.convergence_rules import Library
 from ttastats.answers.rcp.rcp_row import RcpOptions, RcpRow, row_maker
 from ttastats.answers.score import factor_text, shown_keys
 from ttastats.base import percentages, units

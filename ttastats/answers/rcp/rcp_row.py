@@ -13,7 +13,7 @@ import polars as pl
 from msgspec import structs
 
 from ttastats.answers.rcp import convergence_rules
-from ttastats.answers.rcp.convergence_records import Library, ruleset_of
+from ttastats.answers.rcp.convergence_rules import Library, ruleset_of
 from ttastats.answers.rcp.convergence_sides import (
     BenchmarkReference,
     Entry,

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ttastats.answers import leading
 from ttastats.answers.compare.headline import Caveat, Headline, caveats, headlines
 from ttastats.answers.compare.rows import QualitiesRow
 from ttastats.answers.compare.sentences import conclusions
-from ttastats.answers.league import League, headline, leagues
+from ttastats.answers.league import League, headline, leagues, verdicts
 from ttastats.answers.qualities import QualityRow
 from ttastats.base import units
 from ttastats.base.note import note
@@ -114,7 +113,7 @@ def content(
         facts=facts(sides, conditions),
         verdicts=conclusions(report, confidence=confidence)
         if report.command == "compare"
-        else leading.verdicts(report),
+        else verdicts(report),
         report=capped(report),
         plots=tuple(plots),
         choices=combinations,
