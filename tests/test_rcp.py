@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import rcp as measured
 from tests.conftest import ROOT, matches_accepted
 from tests.made_curves import frame
 from tests.test_cli import KEYS
@@ -185,7 +184,7 @@ class TestAgainstTheOfficialChecker:
             number += len(ours)
         assert number == RULESETS[ruleset]
 
-    @pytest.mark.parametrize("seed", range(40))
+    @pytest.mark.parametrize("seed", range(15))
     def test_made_up_entries_and_records_end_alike(
         self, official: Any, seed: int, tmp_path: Path
     ) -> None:
@@ -217,7 +216,7 @@ class TestAgainstTheOfficialChecker:
         assert ours.bypassed == theirs[1].endswith("rcp_bypass")
 
     @pytest.mark.parametrize("ruleset", ["3.1.0", "4.0.0", "4.1.0", "5.0.0"])
-    @pytest.mark.parametrize("batch_size", [448, 512, 700, 1024, 1536, 2048])
+    @pytest.mark.parametrize("batch_size", [448, 700, 2048])
     def test_stable_diffusion_is_counted_as_in_its_round(
         self, official: Any, ruleset: str, batch_size: int, tmp_path: Path
     ) -> None:
@@ -261,7 +260,7 @@ class TestAgainstTheOfficialChecker:
                 json.loads(published.read_text())["scaling_factor"] if published.exists() else 1
             )
             assert row["official_factor"] == pytest.approx(scaled, rel=1e-9), folder
-            if number % 2 and not os.environ.get("TTASTATS_LONG"):
+            if number % 6 and not os.environ.get("TTASTATS_LONG"):
                 continue
             copy = tmp_path / f"{folder.parts[-4]}_{folder.parts[-2]}_{folder.name}"
             needed_lines(folder, copy)
@@ -863,21 +862,3 @@ class TestCommand:
         words = (file(EIGHT), "--records", str(records), "--ruleset", written, "-f", "json")
         (one,) = json.loads(self.run(*words).stdout)["rows"]
         assert one["ruleset"] == "5.0.0"
-
-
-class TestBenchmark:
-    """The program that measures what benchmarks/rcp.md says."""
-
-    def test_it_prints_its_tables(
-        self, records: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setattr(measured, "SIZES", ((3, 6),))
-        monkeypatch.setattr(measured, "SPREADS", (0.02,))
-        monkeypatch.setattr(measured, "GRIDS", ((0.12, 0.12),))
-        words = ["--replicates", "40", "--draws", "200", "--records", str(records)]
-        assert measured.main(words) == 0
-        coverage, interpolations, rates = capsys.readouterr().out.strip().split("\n\n")
-        plain, shown = (float(cell.split()[0]) for cell in coverage.splitlines()[2].split("|")[4:6])
-        assert plain < 90 <= shown
-        assert interpolations.splitlines()[2].startswith("| 0 ")  # one inner record tells no misfit
-        assert rates.splitlines()[2].startswith("| 5.0.0 | 3 ")
