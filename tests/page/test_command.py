@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
-import pytest
 
-from tests.page.made import data_of, draw_all, marks, opened
+from tests.page.made import data_of
 from tests.plotting.test_profiled import profile
 from tests.test_cli import failed, run
 from ttastats.traces import store
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 
 def test_one_line_says_what_was_written(sides: list[Path], tmp_path: Path) -> None:
@@ -104,17 +99,3 @@ def test_mistakes_cost_no_work_and_no_file(sides: list[Path], tmp_path: Path) ->
     assert "1 label for 2 sides" in failed(lonely)
     assert "no such file" in failed(run("report", tmp_path / "none.parquet", "-o", "-"))
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.browser
-def test_fresh_runs_of_the_trainer_become_a_page(browser: Browser, tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    from tests.trainer.runs import small, trained
-
-    trained(tmp_path / "logs", small(target=0.5, epochs=12), seeds=(0, 1, 2))
-    assert run("ingest", tmp_path / "logs", "-o", tmp_path / "runs.parquet").returncode == 0
-    assert run("report", "runs.parquet", "-o", "page.html", cwd=tmp_path).returncode == 0
-    with opened(browser, tmp_path / "page.html") as page:
-        draw_all(page)
-        assert all(marks(figure) for figure in page.locator("figure[data-plot]").all())
-        assert "3 of 3 runs reached" in page.locator(".verdict").inner_text()
