@@ -216,7 +216,7 @@ def _machine_measures(
             yield measure_row("device_name", of=number, text=device["name"])
         if isinstance(device.get("totalGlobalMem"), int | float):
             yield measure_row("device_memory_bytes", float(device["totalGlobalMem"]), of=number)
-    for place, peak in sorted(events.peaks.of_step().items()):
+    for place, peak in sorted(events.peak_bytes().items()):
         yield measure_row("memory_bytes", peak, of=f"allocated on {place}")
     distributed = head.get("distributedInfo")
     if isinstance(distributed, dict) and isinstance(distributed.get("world_size"), int):

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -95,6 +94,11 @@ class Columns:
         self._arrays = {name: array(_TYPES[name]) for name in arrays}
         return arrays
 
+    @property
+    def names(self) -> Iterable[str]:
+        """Return the names of the columns."""
+        return self._arrays.keys()
+
     def __len__(self) -> int:
         return len(next(iter(self._arrays.values())))
 
@@ -143,68 +147,55 @@ def _bytes_sent(args: Args) -> Number:
 _HOST = "cpu"
 
 
-@dataclass(slots=True)
-class Peaks:
-    """The most memory that was allocated at a time, by device."""
-
-    bytes_of: dict[str, int] = field(default_factory=dict)
-
-    def of_step(self) -> dict[str, int]:
-        """Return the peaks in bytes by device; the host's only if there is no other.
-
-        Beside an accelerator the host allocates counters of a few bytes, not what the step holds.
-        """
-        others = {place: peak for place, peak in self.bytes_of.items() if place != _HOST}
-        return others or self.bytes_of
-
-    def add(self, events: Iterable[Event]) -> None:
-        """Update the peaks with some memory events."""
-        for args in (event.args for event in events if isinstance(event, FullEvent)):
-            on_host = parse_number(args.device_type, 0) == 0
-            place = _HOST if on_host else f"gpu {parse_number(args.device_id, 0)}"
-            now = max(parse_number(args.allocated), parse_number(args.allocated_before))
-            self.bytes_of[place] = max(now, self.bytes_of.get(place, 0))
-
-
 class Events:
     """The events of one trace, as columns.
 
     `threads` are their numbers in the trace, `calls` the recorded inputs of operators.
     """
 
-    names: Texts
-    threads: Texts
-    calls: Texts
-    operators: Columns
-    host: Columns
-    device: Columns
-    annotations: Columns
-    ranges: Columns
-    peaks: Peaks
-
     def __init__(self) -> None:
-        self.names = Texts()
-        self.threads = Texts()
-        self.calls = Texts({_NO_INPUTS: 0})
+        self.names, self.threads, self.calls = Texts(), Texts(), Texts({_NO_INPUTS: 0})
         self.operators = Columns("start", "length", "name", "thread", "external", "call")
         self.host = Columns("start", "length", "name", "thread", "correlation")
         self.device = Columns(
             "start", "length", "name", "kind", "index", "stream", "external", "correlation", "bytes"
         )
         self.annotations = Columns("start", "length", "name")
-        self.ranges = Columns("start", "name", "flops")
-        self.peaks = Peaks()
-        self.is_before_kineto = False
+        self.ranges = Columns("start", "name", "flops")  # counting took many times as long
+        self.is_before_kineto: bool = False
+        self._columns_of = {
+            "operator": self.operators,
+            "host": self.host,
+            "annotation": self.annotations,
+            "range": self.ranges,
+            **dict.fromkeys(DEVICE_KINDS, self.device),
+        }
+        self._peaks: dict[str, int] = {}
 
     def add(self, by_category: ByCategory) -> None:
         """Append the relevant events, given by category."""
         for category, events in by_category.items():
             if category == _MEMORY:
-                self.peaks.add(events)
+                self._add_memory(events)
             elif kind := _KINDS.get(category.lower()):
                 self._add_kind(kind, events)
             elif not category:
                 self._add_uncategorized(events)
+
+    def peak_bytes(self) -> dict[str, int]:
+        """Return the most memory that was allocated at a time, by device.
+
+        Beside an accelerator the host allocates counters of a few bytes, not what the step holds.
+        """
+        others = {place: peak for place, peak in self._peaks.items() if place != _HOST}
+        return others or self._peaks
+
+    def _add_memory(self, events: list[Event]) -> None:
+        for args in (event.args for event in events if isinstance(event, FullEvent)):
+            on_host = parse_number(args.device_type, 0) == 0
+            place = _HOST if on_host else f"gpu {parse_number(args.device_id, 0)}"
+            now = max(parse_number(args.allocated), parse_number(args.allocated_before))
+            self._peaks[place] = max(now, self._peaks.get(place, 0))
 
     def _add_uncategorized(self, events: list[Event]) -> None:
         by_process: dict[Number, list[Event]] = defaultdict(list)
@@ -219,45 +210,19 @@ class Events:
         """Append the events of a kind that have a duration."""
         lengths: list[Any] = [event.dur for event in events]
         if None in lengths or min(lengths, default=0) < 0:
-            timed = [event for event in events if event.dur is not None and event.dur >= 0]
-            self._add_kind(kind, timed)
-            return
-        names = [event.name for event in events]
-        numbers: dict[str, list[Any]] = {
-            "start": [event.ts for event in events],
-            "length": lengths,
-            "name": [*map(self.names.__getitem__, names)],
-        }
+            events = [event for event in events if event.dur is not None and event.dur >= 0]
         if kind == "operator":
-            self._add_operators(events, names, numbers)
-        elif kind == "host":
-            correlation = [event.args.correlation for event in events]
-            self.host.add(**numbers, thread=self._thread_ids(events), correlation=correlation)
-        elif kind == "annotation":
-            self.annotations.add(**numbers)
-        elif kind == "range":
-            counted = [_counted_flops(event.args) for event in events]
-            del numbers["length"]  # counting took many times as long
-            self.ranges.add(**numbers, flops=counted)
-        else:
-            self._add_device(events, DEVICE_KINDS.index(kind), numbers)
+            steps = {name for name in {event.name for event in events} if name.startswith(STEP)}
+            if steps:  # the first versions with steps wrote them as operators
+                self._add_kind("annotation", [event for event in events if event.name in steps])
+                events = [event for event in events if event.name not in steps]
+        columns = self._columns_of[kind]
+        values = {name: _VALUES[name](self, events) for name in columns.names if name != "kind"}
+        if columns is self.device:
+            values["kind"] = [DEVICE_KINDS.index(kind)] * len(events)
+        columns.add(**values)
 
-    def _thread_ids(self, events: list[Event]) -> list[int]:
-        return [*map(self.threads.__getitem__, [event.tid for event in events])]
-
-    def _add_operators(
-        self, events: list[Event], names: list[str], numbers: dict[str, list[Any]]
-    ) -> None:
-        steps = {name for name in {*names} if name.startswith(STEP)}
-        if steps:  # the first versions with steps wrote them as operators
-            self._add_kind("annotation", [event for event in events if event.name in steps])
-            self._add_kind("operator", [event for event in events if event.name not in steps])
-            return
-        external = _external_ids([event.args for event in events])
-        thread, call = self._thread_ids(events), self._call_numbers(events)
-        self.operators.add(**numbers, thread=thread, external=external, call=call)
-
-    def _call_numbers(self, events: list[Event]) -> list[int]:
+    def call_numbers(self, events: list[Event]) -> list[int]:
         """Return the numbers of the recorded inputs of operators."""
         dims = [event.args.dims for event in events]
         if dims.count(NOTHING) == len(dims):
@@ -270,20 +235,23 @@ class Events:
         calls = zip(names, map(bytes, dims), types, values, strict=True)
         return [*map(self.calls.__getitem__, calls)]
 
-    def _add_device(self, events: list[Event], kind: int, numbers: dict[str, list[Any]]) -> None:
-        all_args = [event.args for event in events]
-        index: list[Any] = [args.device for args in all_args]
-        if self.is_before_kineto:
-            index = [event.tid for event in events]
-        self.device.add(
-            **numbers,
-            kind=[kind] * len(events),
-            index=index,
-            stream=[args.stream for args in all_args],
-            external=_external_ids(all_args),
-            correlation=[args.correlation for args in all_args],
-            bytes=_bytes_moved(all_args),
-        )
+
+#: The values of each column of some events.
+_VALUES: dict[str, Callable[[Events, list[Event]], list[Any]]] = {
+    "start": lambda _, events: [event.ts for event in events],
+    "length": lambda _, events: [event.dur for event in events],
+    "name": lambda own, events: [*map(own.names.__getitem__, [event.name for event in events])],
+    "thread": lambda own, events: [*map(own.threads.__getitem__, [event.tid for event in events])],
+    "external": lambda _, events: _external_ids([event.args for event in events]),
+    "correlation": lambda _, events: [event.args.correlation for event in events],
+    "call": Events.call_numbers,
+    "index": lambda own, events: [
+        event.tid if own.is_before_kineto else event.args.device for event in events
+    ],
+    "stream": lambda _, events: [event.args.stream for event in events],
+    "bytes": lambda _, events: _bytes_moved([event.args for event in events]),
+    "flops": lambda _, events: [_counted_flops(event.args) for event in events],
+}
 
 
 def _external_ids(all_args: list[Args]) -> list[Number]:
