@@ -35,7 +35,6 @@ class RunSeen:
     names: str
     evaluations: int
     metric: str
-    higher_is_better: bool | None
     final: float | None
     seconds: float | None
     step: int | None

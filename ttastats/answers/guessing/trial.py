@@ -180,7 +180,6 @@ def _preview_run(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
         names=" ".join(f"{name}={value}" for name, value in named.items() if value is not None),
         evaluations=of_metric.height,
         metric=metric,
-        higher_is_better=last["higher_is_better"],
         final=last["value"],
         seconds=last["seconds"],
         step=last["step"],

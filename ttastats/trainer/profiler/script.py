@@ -14,10 +14,8 @@ from torch import nn
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 from ttastats.traces import store
-from ttastats.trainer.profiler import rows
 from ttastats.trainer.profiler.memory import TrainingState
-from ttastats.trainer.profiler.recording import Recording
-from ttastats.trainer.profiler.rows import About
+from ttastats.trainer.profiler.recording import About, Recording, profile_rows
 
 #: The profiles that scripts of this process have written, the last one last.
 WRITTEN: list[Path] = []
@@ -101,5 +99,5 @@ class Profile:
                 where=str(self._path),
                 remedy="Call step() after each step, about thirty times; steps=5 records fewer.",
             )
-        store.write_profile(rows.profile_rows(self._recording, self._about, ()), self._path)
+        store.write_profile(profile_rows(self._recording, self._about, ()), self._path)
         WRITTEN.append(self._path)

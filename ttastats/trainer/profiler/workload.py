@@ -18,10 +18,14 @@ from ttastats.base.units import seconds
 from ttastats.traces.table import Row
 from ttastats.trainer import hardware, workloads
 from ttastats.trainer.parallel import Team, is_worker
-from ttastats.trainer.profiler import rows, subject, timing, variants
+from ttastats.trainer.profiler import subject, timing, variants
 from ttastats.trainer.profiler.memory import TrainingState
-from ttastats.trainer.profiler.recording import Recording, steps_to_profile
-from ttastats.trainer.profiler.rows import About
+from ttastats.trainer.profiler.recording import (
+    About,
+    Recording,
+    profile_rows,
+    steps_to_profile,
+)
 from ttastats.trainer.settings import Overrides, Settings, complete_settings, setup_suffix
 
 #: Without a batch size from the user, a CPU gets one whose step is not longer.
@@ -73,7 +77,7 @@ def profile_workload(request: Request) -> pl.DataFrame:
         samples=samples,
         left_out=left_out,
     )
-    return rows.profile_rows(recording, about, further)
+    return profile_rows(recording, about, further)
 
 
 def _request_settings(request: Request, **values: Any) -> Settings:
