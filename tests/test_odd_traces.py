@@ -31,7 +31,6 @@ from ttastats.traces import (
     kineto,
     parts,
     pieces,
-    stepped,
     steps,
     work,
 )
@@ -200,7 +199,7 @@ def read(draw: random.Random) -> str:
 
 
 #: What is looked at some at a time: how many there are at a time here.
-FEW = ((work, "_BATCH", 3), (stepped, "_FRAMES", 1), (parts, "_BATCH", 4), (analysis, "_BATCH", 5),
+FEW = ((work, "_BATCH", 3), (steps, "_FRAMES", 1), (parts, "_BATCH", 4), (analysis, "_BATCH", 5),
        (pieces, "PIECE", 600), (pieces, "_NEAR", 300), (pieces, "_TAIL", 60))  # fmt: skip
 
 

@@ -10,8 +10,8 @@ import polars as pl
 
 from ttastats.traces import categories, parts, steps, table
 from ttastats.traces.events import DEVICE_KINDS, STEP, Events, Numbers
-from ttastats.traces.intervals import Ints
-from ttastats.traces.stepped import (
+from ttastats.traces.intervals import NONE, Ints
+from ttastats.traces.steps import (
     MICRO,
     OPTIMIZER,
     SteppedTrace,
@@ -19,7 +19,6 @@ from ttastats.traces.stepped import (
     assign_steps,
     lies_within,
 )
-from ttastats.traces.steps import NONE
 from ttastats.traces.table import measure_row
 from ttastats.traces.work import UNKNOWN
 

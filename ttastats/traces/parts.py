@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ttastats.traces import categories, intervals
 from ttastats.traces.events import DEVICE_KINDS, Numbers
 from ttastats.traces.intervals import Floats
-from ttastats.traces.stepped import SteppedTrace, annotated_time
+from ttastats.traces.steps import SteppedTrace, annotated_time
 
 #: Calls of the driver in which the host waits for the device.
 _WAITING = ("Synchronize", "EventQuery", "StreamWaitEvent")
