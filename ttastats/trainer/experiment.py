@@ -18,7 +18,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.file_names import checked_folder_name
 from ttastats.recording import mllog, result_files
 from ttastats.recording.result_files import ResultFolder
-from ttastats.trainer import dawnbench, hardware, parallel, progress, session, workloads
+from ttastats.trainer import dawnbench, hardware, parallel, session, workloads
 from ttastats.trainer.session import Planned
 from ttastats.trainer.settings import Overrides, Settings, complete_settings, setup_suffix
 from ttastats.trainer.workloads.contract import Value
@@ -102,7 +102,7 @@ def make_runs(planned: Sequence[Planned], *, write_dawnbench: bool = False) -> N
 
 
 def _make_here(planned: list[Planned], write_dawnbench: bool) -> None:
-    with progress.progress_watcher() as watcher:
+    with session.progress_watcher() as watcher:
         session.make_all(planned, watcher, write_dawnbench=write_dawnbench)
 
 
