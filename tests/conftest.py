@@ -19,6 +19,7 @@ import pytest
 import typer.main
 import typer.testing
 from hypothesis import HealthCheck, settings
+from msgspec import Struct, structs
 
 if TYPE_CHECKING:
     from ttastats.ingestion.ingest import Account
@@ -185,8 +186,8 @@ def plain(value: Any) -> Any:
     """Return value for JSON: numbers to six digits, of records what is not as it is by default."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else str(value)
-    if dataclasses.is_dataclass(value):
-        fields = dataclasses.fields(value)
+    if isinstance(value, Struct) or dataclasses.is_dataclass(value):
+        fields = structs.fields(value) if isinstance(value, Struct) else dataclasses.fields(value)
         found = {field.name: (getattr(value, field.name), field.default) for field in fields}
         return {name: plain(one) for name, (one, usual) in found.items() if one is not usual}
     if isinstance(value, Mapping):

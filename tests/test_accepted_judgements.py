@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import product
@@ -16,7 +15,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from tests import test_gate
 from tests.accepted import Case, by_name, cases

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from msgspec import structs
 
 from tests.conftest import ROOT, matches_accepted
 from ttastats import ingest
@@ -343,7 +344,7 @@ def test_an_interval_of_half_the_width_is_seen_to_miss() -> None:
 def _unmarked(a: Runs, b: Runs, margin: float) -> Shown:
     """Forget under which conditions a claim holds."""
     shown = judge(a, b, margin)
-    return replace(shown, verdict=replace(shown.verdict, conditions=()))
+    return replace(shown, verdict=structs.replace(shown.verdict, conditions=()))
 
 
 def test_a_claim_that_forgets_its_mark_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

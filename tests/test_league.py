@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from tests.page.made import rows
 from ttastats import api

@@ -263,7 +263,7 @@ def listed(value: Any) -> Any:
     if isinstance(value, np.ndarray | pl.Series):
         return listed(value.tolist())
     if isinstance(value, intervals.Nest | steps.Steps):
-        return [listed(getattr(value, name)) for name in value.__slots__]
+        return [listed(getattr(value, name)) for name in value.__struct_fields__]
     return [listed(one) for one in value] if isinstance(value, list | tuple) else plain(value)
 
 

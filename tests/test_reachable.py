@@ -32,7 +32,7 @@ CALLED_BY_OTHERS = [
 READ_WHOLE = ("Row", "Keys", "TypedDict", "Struct", "NamedTuple", "Evaluation", "Run", "Checkpoint")
 
 #: Functions with parameters for people who call them, and for tests alone.
-OFFERED = ("capped", "html", "ingest", "log_from_bytes", "to_svg", "write")
+OFFERED = ("ingest", "limit_rows", "log_from_bytes", "render_html", "to_svg", "write")
 
 FENCE = re.compile(r"^```python[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 FILLED = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from ttastats_parsers.payloads import as_float, as_mapping
 
@@ -54,8 +54,7 @@ class Event(msgspec.Struct, gc=False):
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Struct, frozen=True):
     """How a line format differs from the others in what its events mean.
 
     An evaluation is labelled with the epochs so far, or with the epoch just trained, before it.

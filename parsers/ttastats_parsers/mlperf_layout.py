@@ -10,12 +10,13 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.base import benchmarks
 from ttastats.base.records import Problem
@@ -27,8 +28,7 @@ Companion = Callable[[PurePosixPath], bytes | None]
 _ROUND = re.compile(r"(?:^|_)v?(\d+\.\d+)(?:\.\d+)?$")
 
 
-@dataclass(frozen=True, slots=True)
-class System:
+class System(Struct, frozen=True):
     """What a system description says."""
 
     hardware: str | None = None
@@ -38,8 +38,7 @@ class System:
     division: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LogPlace:
+class LogPlace(Struct, frozen=True):
     """Where a log lies and what lies beside it, None where that does not tell.
 
     `scaling_factor` is that of a `scaling.json`, which multiplies official scores only; `metered`

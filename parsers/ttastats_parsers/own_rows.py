@@ -6,9 +6,8 @@ The columns of a file become a frame of numbers: `row`, `line`, `run`, `step`, `
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import polars as pl
+from msgspec import Struct, field
 
 from ttastats.base.records import Problem
 from ttastats.formats.own_logs.block import BACK, Block, TimeColumn
@@ -22,8 +21,7 @@ _STAMPS_APART = 1.0
 COUNTS = ("step", "epoch", "samples")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class Rows(Struct, frozen=True, eq=False):
     """The columns of a file, as logged.
 
     `lines` are the lines of the file from 1, null where it has none. `begins` tells of each row

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
 from msgspec import structs
+from msgspec.structs import replace
 
 from ttastats.base import limits
 from ttastats.base.metric_names import higher_is_better

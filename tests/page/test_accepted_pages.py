@@ -70,7 +70,7 @@ def of_figures() -> Found:
         rows = [row(draw, pace, spread) for _ in range(17 if seed % 8 == 1 else few)]
         links = {name: f"#section-{n}" for n, name in enumerate(NAMES[:2])}
         sides = draw.choice([("old", "new"), ("a side of a very long name, " * 3, "<i>")])
-        drawn = figure.figure(rows, sides, of, draw.choice([0.95, 0.9]), links)
+        drawn = figure.figure_svg(rows, sides, of, draw.choice([0.95, 0.9]), links)
         yield f"-- {seed} {of.name} {len(rows)} rows"
         # Of many rows, which are all drawn alike, the first.
         yield from (line[: 4000 if len(rows) > 3 else None] for line in drawn.split("\n"))
@@ -84,7 +84,7 @@ def page(report: Report, *tables: pl.DataFrame, unit: str = "", **more: Any) -> 
     judged = (api.run_table(one) for one in tables)
     counted = [axis.on(runs, axis.AXES[unit or "seconds"]) for runs in judged]
     sides = [(f"side {n}", runs) for n, runs in enumerate(counted)]
-    found = content.content(sides, report, (), **more)
+    found = content.page_content(sides, report, (), **more)
     yield [found.title, found.counted, found.command]
     yield from found.facts
     yield from found.verdicts
@@ -93,7 +93,7 @@ def page(report: Report, *tables: pl.DataFrame, unit: str = "", **more: Any) -> 
         answer = found.answer
         yield [answer.above, answer.sides, answer.axis.name, answer.confidence]
         yield from answer.rows
-    yield from league.tables(found.leagues, found.choices)
+    yield from league.league_tables(found.leagues, found.choices)
 
 
 def of_comparisons() -> Found:
@@ -109,8 +109,8 @@ def of_comparisons() -> Found:
     found = api.compare(a, b)
     yield from page(found, a, b)
     twice = replace(found, against=found.against * 2)
-    yield from figure_rows.rows(twice)
-    yield figure_rows.counted(figure_rows.rows(twice))
+    yield from figure_rows.figure_rows(twice)
+    yield figure_rows.verdict_counts(figure_rows.figure_rows(twice))
 
 
 def of_summaries() -> Found:
@@ -125,10 +125,10 @@ def of_summaries() -> Found:
         report = api.summary(runs)
         yield from page(report, runs)
         for most in (1, 3, len(report.rows) - 1, len(report.rows)):
-            shown = content.capped(report, most)
+            shown = content.limit_rows(report, most)
             yield [most, [len(table.rows) for table in shown.tables], shown.notes[:1]]
     report = api.runs(answers.before())
-    shown = content.capped(report, 5)
+    shown = content.limit_rows(report, 5)
     yield [[row.cells[0] for row in shown.tables[0].rows], shown.notes[:1]]
 
 
@@ -144,13 +144,13 @@ def of_profiled() -> Found:
         seconds=0.011, kind=pl.lit("measure"), name=pl.lit("step_seconds"), value=0.011
     )
     for sides in ([("a", one), ("b", slower)], [("a", several), ("b", third)]):
-        found = of_profiles.content(sides, [])
+        found = of_profiles.profiles_content(sides, [])
         yield [found.title, found.counted, len(found.plots)]
         yield from found.facts
         yield from found.verdicts
         yield from found.report.notes
     with pytest.raises(TtastatsError, match="no training step") as caught:
-        of_profiles.content([("a", one), ("b", profile("empty", measured=False))], [])
+        of_profiles.profiles_content([("a", one), ("b", profile("empty", measured=False))], [])
     yield str(caught.value)
 
 

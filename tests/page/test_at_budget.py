@@ -24,7 +24,7 @@ LOWER = [one - 0.02 for one in A]
 def page(*sides: pl.DataFrame, **asked: Any) -> str:
     """Return the text of a page without its programs, as a reader sees it."""
     text = api.html_report(*sides, **asked).html
-    return text.replace(embedded.program(), "") + json.dumps(data_of(text)["plots"])
+    return text.replace(embedded.page_script(), "") + json.dumps(data_of(text)["plots"])
 
 
 def words(text: str) -> str:

@@ -459,11 +459,11 @@ def test_the_page_is_dark_where_the_reader_is(
     browser: Browser, compared: Path, compared_page: Page
 ) -> None:
     light = colours(compared_page)
-    assert light == ("rgb(255, 255, 255)", theme.config()["axis"]["labelColor"])
+    assert light == ("rgb(255, 255, 255)", theme.theme_config()["axis"]["labelColor"])
     with opened(browser, compared, scheme="dark") as page:
         draw_all(page)
         dark = colours(page)
-    assert dark[1] == theme.config(dark=True)["axis"]["labelColor"]
+    assert dark[1] == theme.theme_config(dark=True)["axis"]["labelColor"]
     assert dark[0] != light[0]
 
 
@@ -552,7 +552,7 @@ def test_hostile_plots_are_drawn_in_a_file(browser: Browser, tmp_path: Path) -> 
     tables, more = sources("targets", METRICS[3])
     every += [*api.plot("targets", *tables, **more)]
     every += api.plot_profiles("step", hostile_profile(tmp_path))
-    (tmp_path / "all.html").write_text(drawing.html(every), "utf-8")
+    (tmp_path / "all.html").write_text(drawing.render_html(every), "utf-8")
     with opened(browser, tmp_path / "all.html") as page:
         for number, plot in enumerate(every):
             figure = page.locator("figure").nth(number)

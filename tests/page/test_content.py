@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from tests.page.made import HOSTILE, data_of, frame, rows
 from tests.plotting import test_profiled as made_profiles
@@ -36,7 +36,7 @@ def test_a_page_asks_nothing_of_any_other_place(compared: Path) -> None:
 
 
 def test_no_name_of_a_log_leaves_its_place(hostile: Path) -> None:
-    text = hostile.read_text("utf-8").replace(embedded.program(), "")
+    text = hostile.read_text("utf-8").replace(embedded.page_script(), "")
     for name in HOSTILE[:6]:
         assert name not in text.replace("javascript:alert(4)", "")
     held = frame(data_of(hostile.read_text("utf-8"))["choices"])
@@ -47,7 +47,7 @@ def test_no_name_of_two_sides_leaves_its_place() -> None:
     a = rows(["one"], runs=4, benchmarks=HOSTILE[:7])
     b = rows(["two"], runs=4, benchmarks=HOSTILE[:7], seed=1)
     made = api.html_report(a, b, labels=HOSTILE[:2], title=HOSTILE[4], command=HOSTILE[1])
-    text = made.html.replace(embedded.program(), "")
+    text = made.html.replace(embedded.page_script(), "")
     for name in HOSTILE[:6]:
         assert name not in text.replace("javascript:alert(4)", "")
     assert "&lt;script&gt;alert(1)" in text
@@ -62,7 +62,7 @@ def test_columns_come_back_as_they_were() -> None:
             "claim": [True, None, False, True, True, False],
         }
     )
-    back = frame(json.loads(embedded.tables([table]))[0])
+    back = frame(json.loads(embedded.tables_json([table]))[0])
     assert back.get_column("name").to_list() == table.get_column("name").to_list()
     assert back.get_column("number").to_list() == [0.1, 1 / 3, None, None, None, 2.0]
     assert back.get_column("count").to_list() == table.get_column("count").to_list()
@@ -71,17 +71,19 @@ def test_columns_come_back_as_they_were() -> None:
 
 def test_a_table_that_plots_share_is_there_once() -> None:
     one, same, other = pl.DataFrame({"x": [1]}), pl.DataFrame({"x": [1]}), pl.DataFrame({"x": [2]})
-    tables, places = embedded.shared([{"runs": one}, {"runs": same, "all": one}, {"runs": other}])
+    tables, places = embedded.share_tables(
+        [{"runs": one}, {"runs": same, "all": one}, {"runs": other}]
+    )
     assert [table["x"][0] for table in tables] == [1, 1, 2]
     assert places == [{"runs": 0}, {"runs": 0, "all": 1}, {"runs": 2}]
 
 
 def test_the_head_tells_benchmarks_that_are_not_compared() -> None:
     a, b = (api.run_table(rows(["a"], benchmarks=names)) for names in ("xy", "xyz"))
-    said = {fact.name: fact.text for fact in facts.facts([("a", a), ("b", b)], [])}
+    said = {fact.name: fact.text for fact in facts.page_facts([("a", a), ("b", b)], [])}
     assert said["Covers"].startswith("3 benchmarks, ")
     assert said["Covers"].endswith("; 1 benchmark on one side only")
-    said = {fact.name: fact.text for fact in facts.facts([("a", a), ("b", a)], [])}
+    said = {fact.name: fact.text for fact in facts.page_facts([("a", a), ("b", a)], [])}
     assert "only" not in said["Covers"]
 
 
@@ -91,7 +93,7 @@ def test_the_head_counts_runs_benchmarks_and_blemishes() -> None:
         problems=pl.when(pl.col("seed") == 0).then(pl.lit("[{}]")),
         content_digest=pl.lit("same"),
     )
-    said = {fact.name: fact.text for fact in facts.facts([("runs", runs)], ["nodes>=8"])}
+    said = {fact.name: fact.text for fact in facts.page_facts([("runs", runs)], ["nodes>=8"])}
     assert said["Runs"] == "12 runs, 8 reached the target, 4 did not"
     assert said["Covers"] == "2 benchmarks, 2 systems, 2 entries"
     assert said["Started"] == "2026-01-01"
@@ -101,7 +103,7 @@ def test_the_head_counts_runs_benchmarks_and_blemishes() -> None:
 
 def test_a_run_of_both_sides_is_chosen_once() -> None:
     runs = api.run_table(rows(["a"]))
-    assert facts.choices([("A", runs), ("B", runs)]).get_column("runs").to_list() == [3]
+    assert facts.available_choices([("A", runs), ("B", runs)]).get_column("runs").to_list() == [3]
 
 
 def changed(seconds: float, *, steps: int = 2) -> Content:
@@ -114,7 +116,7 @@ def changed(seconds: float, *, steps: int = 2) -> Content:
         (label, rows.with_columns(noise).with_columns(value=pl.col("value") * pl.col("noise")))
         for label, rows in sides
     ]
-    return of_profiles.content([(label, rows.drop("noise")) for label, rows in noisy], [])
+    return of_profiles.profiles_content([(label, rows.drop("noise")) for label, rows in noisy], [])
 
 
 def test_a_page_of_profiles_says_whose_steps_are_shorter_and_where_each_goes() -> None:
@@ -136,7 +138,7 @@ def test_a_page_of_profiles_says_whose_steps_are_shorter_and_where_each_goes() -
 def test_of_more_profiles_than_colours_one_of_each_file_is_drawn() -> None:
     rows = [made_profiles.profile("made").with_columns(profile_id=pl.lit(str(n))) for n in range(8)]
     sides = [("a", pl.concat(rows[:4])), ("b", pl.concat(rows[4:]))]
-    found = of_profiles.content(sides, [])
+    found = of_profiles.profiles_content(sides, [])
     assert found.counted == "8 profiles"
     assert found.report.notes[-1].text == "2 of 8 profiles are drawn, the first of each file."
     assert [one.data["step"]["bar"].unique(maintain_order=True).to_list()
@@ -146,13 +148,13 @@ def test_of_more_profiles_than_colours_one_of_each_file_is_drawn() -> None:
 
 def test_of_many_rows_the_fastest_of_each_benchmark_are_shown_and_it_is_said() -> None:
     report = api.summary(rows([f"e{n:02}" for n in range(20)], benchmarks=("x", "y")), top=0)
-    few = content.capped(report, most=10)
+    few = content.limit_rows(report, most=10)
     names = [(row.cells[0], row.cells[1]) for row in few.tables[0].rows]
     assert names[:2] == [(Text("x"), Text("e00")), (Text("x"), Text("e01"))]
     assert [name[0] for name in names] == [Text("x")] * 5 + [Text("y")] * 5
     assert few.notes[0].text.startswith("10 of 40 rows are shown, the fastest of each benchmark")
     assert len(few.rows) == 40
-    assert content.capped(report, most=40) is report
+    assert content.limit_rows(report, most=40) is report
 
 
 def test_a_page_says_which_plots_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +169,7 @@ def test_a_page_says_which_plots_it_leaves_out(monkeypatch: pytest.MonkeyPatch) 
 def test_a_comparison_with_many_rows_shows_the_first() -> None:
     table = rows(["e"], benchmarks=tuple("abcdef"))
     report = api.compare(table, rows(["f"], benchmarks=tuple("abcdef"), seed=1))
-    few = content.capped(report, most=2)
+    few = content.limit_rows(report, most=2)
     assert len(few.tables[0].rows) == 2
     assert "the first" in few.notes[0].text
 
@@ -222,7 +224,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_every_text_has_the_contrast_of_wcag_aa() -> None:
-    schemes = re.findall(r"--paper: .*?\}", embedded.part("page.css"), re.DOTALL)
+    schemes = re.findall(r"--paper: .*?\}", embedded.package_file("page.css"), re.DOTALL)
     assert len(schemes) == 4  # light, dark by the system, dark by the button, print
     for scheme in schemes:
         colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", scheme))

@@ -26,7 +26,7 @@ ONE = FigureRow(
 
 
 def drawn(*rows: FigureRow, layout: str = "wide") -> str:
-    text = figure.figure(rows, ("old", "new"), SECONDS, 0.95, {"resnet": "#section-1"})
+    text = figure.figure_svg(rows, ("old", "new"), SECONDS, 0.95, {"resnet": "#section-1"})
     wide, narrow = text.split("\n")
     return wide if layout == "wide" else narrow
 
@@ -37,7 +37,7 @@ def numbers(pattern: str, text: str) -> list[tuple[float, ...]]:
 
 def test_every_run_of_the_answer_is_in_the_figure(sides: list[Path]) -> None:
     report = api.compare(*sides)
-    (row,) = figure_rows.rows(report)
+    (row,) = figure_rows.figure_rows(report)
     for shown, side in zip((row.a, row.b), sides, strict=True):
         runs = api.runs(side).frame
         reached = runs.filter("reached").get_column("tta_seconds")
@@ -57,7 +57,7 @@ def test_every_run_of_the_answer_is_in_the_figure(sides: list[Path]) -> None:
 def test_where_runs_failed_the_mean_beside_them_counts_their_time() -> None:
     a, b = made(["a"], runs=4), made(["b"], runs=4, seed=1)
     report = api.compare(a, b)
-    (row,), (said,) = figure_rows.rows(report), report.rows
+    (row,), (said,) = figure_rows.figure_rows(report), report.rows
     assert row.a.mean == said["ert_a_seconds"] != said["tta_a_seconds"]
     assert (len(row.a.reached), len(row.a.failed)) == (3, 1)
     assert row.count == "reached 3/4, 3/4"
@@ -77,8 +77,8 @@ def forty() -> Report:
 
 
 def test_of_many_rows_those_that_are_decided_stand_first_in_thin_lines() -> None:
-    found = figure_rows.rows(forty())
-    assert figure_rows.counted(found) == "8 faster, 32 undecided"
+    found = figure_rows.figure_rows(forty())
+    assert figure_rows.verdict_counts(found) == "8 faster, 32 undecided"
     assert [row.verdict for row in found[:9]] == ["▲ faster"] * 8 + ["~ undecided"]
     height = float(re.findall(r'viewBox="0 0 [\d.]+ ([\d.]+)"', drawn(*found))[0])
     assert height < 40 * 28 + 100
@@ -110,7 +110,7 @@ def test_dots_stand_on_one_logarithmic_axis_and_failures_are_crosses() -> None:
 
 
 def fields(row: FigureRow) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in row.__dataclass_fields__}
+    return {name: getattr(row, name) for name in row.__struct_fields__}
 
 
 def test_in_the_place_of_a_green_word_a_red_one_says_that_setups_are_pooled() -> None:

@@ -112,7 +112,7 @@ def _lines(node: ElementTree.Element, x: float, y: float, role: str) -> Iterator
     for text, below in spans:
         if not text.strip():
             continue
-        long = fonts.width(text, size) * wider
+        long = fonts.text_width(text, size) * wider
         start = {"middle": -long / 2, "end": -long}.get(node.get("text-anchor", ""), 0.0)
         box = (start, below - _ABOVE * size, start + long, below + _BELOW * size)
         if turned and int(turned[1]) % 360 == 270:

@@ -68,7 +68,9 @@ MADE: dict[str, Callable[[], tuple[Plot, ...]]] = {
 
 
 def of_profiles(*names: str) -> tuple[Plot, ...]:
-    return kinds.all_plots(shared.by_name([(name, test_profiled.profile(name)) for name in names]))
+    return kinds.all_plots(
+        shared.profiles_by_name([(name, test_profiled.profile(name)) for name in names])
+    )
 
 
 def told(plot: Plot) -> Iterator[object]:
@@ -111,15 +113,22 @@ def axes_of() -> Iterator[object]:
     for some in RANGES:
         for each in (axes.time_axis(some, "t"), axes.time_axis(some, "t", from_zero=True),
                      axes.time_axis(some, "t", log_from=2.0)):  # fmt: skip
-            yield [some, each.title, each.divisor, each.scale, each.axis, each.shown("x")]
+            yield [
+                some,
+                each.title,
+                each.divisor,
+                each.scale,
+                each.axis,
+                each.field_expression("x"),
+            ]
         for name in ("seconds", "cost", "energy", "steps"):
             of = axes.amount_axis(some, axis.AXES[name], name)
             yield [some, of.title, of.scale, sorted(of.axis)]
     for some in RATIOS:
         yield [some, *(axes.ratio_axis(some, ends) for ends in ([], [0.4, 2.5], [1e-3, 1e3]))]
     for name, of in axis.AXES.items():
-        yield [name, axes.said("x", of), axes.said("x", of, named=False)]
-    yield [axes.duration("x"), axes.duration("x", "g")]
+        yield [name, axes.amount_expression("x", of), axes.amount_expression("x", of, named=False)]
+    yield [axes.duration_expression("x"), axes.duration_expression("x", "g")]
 
 
 def test_axes_are_drawn_as_accepted() -> None:
@@ -132,8 +141,8 @@ def test_of_many_rows_those_farthest_from_1_are_drawn() -> None:
     table = pl.DataFrame(places, ["order", "place"], orient="row").with_columns(
         ratio=1.1 ** (pl.col("order") - 20.0)
     )
-    kept, said = speedups._farthest(table)
+    kept, said = speedups._limit_range(table)
     assert sorted(set(range(43)) - set(kept["order"])) == [19, 20, 21]
     assert (kept.height, said) == (80, "The 40 of 43 rows farthest from 1 are shown.")
     few = table.filter(pl.col("order") < 40)
-    assert speedups._farthest(few)[0].equals(few)
+    assert speedups._limit_range(few)[0].equals(few)

@@ -56,19 +56,19 @@ def test_an_interval_that_goes_on_forever_is_cut() -> None:
 
 
 def test_short_names_leave_out_what_all_share() -> None:
-    short = names.short(["lab/results/one", "lab/results/two"])
+    short = names.short_names(["lab/results/one", "lab/results/two"])
     assert list(short.values()) == ["one", "two"]
 
 
 @given(st.lists(st.text("ab/. ", min_size=1, max_size=90), min_size=1, max_size=6, unique=True))
 def test_different_names_stay_different(given_names: list[str]) -> None:
-    assert len(set(names.short(given_names).values())) == len(given_names)
+    assert len(set(names.short_names(given_names).values())) == len(given_names)
 
 
 def test_long_names_lose_what_does_not_tell_them_apart() -> None:
     counts = ("8", "64", "512")
     long = [f"a_system_of_a_submitter_{n}_with_accelerators_of_one_kind_alone" for n in counts]
-    found = list(names.short(long).values())
+    found = list(names.short_names(long).values())
     assert all(n in text for n, text in zip(counts, found, strict=True))
     assert max(map(len, found)) <= 50
 
@@ -76,7 +76,7 @@ def test_long_names_lose_what_does_not_tell_them_apart() -> None:
 def test_names_that_cannot_be_cut_apart_are_numbered() -> None:
     same = ["a" * 60 + middle + "a" * 60 for middle in "bc"]
     cut = "a" * 24 + "…" + "a" * 25
-    assert list(names.short(same).values()) == [cut, f"{cut} (2)"]
+    assert list(names.short_names(same).values()) == [cut, f"{cut} (2)"]
 
 
 def test_colours_do_not_carry_meaning_alone() -> None:
@@ -84,6 +84,6 @@ def test_colours_do_not_carry_meaning_alone() -> None:
 
 
 def test_light_and_dark_differ_in_ink_and_keep_the_background_clear() -> None:
-    light, dark = theme.config(), theme.config(dark=True)
+    light, dark = theme.theme_config(), theme.theme_config(dark=True)
     assert light["background"] == dark["background"] == "transparent"
     assert light["axis"]["labelColor"] != dark["axis"]["labelColor"]

@@ -110,25 +110,25 @@ def test_an_svg_brings_the_letters_it_shows() -> None:
 def test_the_size_of_a_drawing_is_told_in_its_first_tag_alone() -> None:
     drawn = '<svg width="10" height="20.5"><rect width="3"/></svg>'
     sized = '<svg width="5.0000in" height="10.2500in"><rect width="3"/></svg>'
-    assert drawing._sized(drawn, 0.5, "in") == sized
+    assert drawing._with_unit_size(drawn, 0.5, "in") == sized
 
 
 def test_sizes_are_true() -> None:
     plots = api.plot("tta", made.two_entries())
     look = drawing.Style(theme.COLUMN)
-    assert 'width="3.3000in"' in drawing.svg(plots, look)
-    pdf = drawing.pdf(plots, look)
+    assert 'width="3.3000in"' in drawing.render_svg(plots, look)
+    pdf = drawing.render_pdf(plots, look)
     box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", pdf)
     assert box is not None
     assert float(box[1]) == pytest.approx(3.3 * 72, abs=0.1)
     assert b"SourceSansPro" in pdf
     assert b"/FontFile" in pdf
-    png = drawing.png(plots, drawing.Style(theme.COLUMN, dpi=300))
+    png = drawing.render_png(plots, drawing.Style(theme.COLUMN, dpi=300))
     assert int.from_bytes(png[16:20], "big") == pytest.approx(3.3 * 300, abs=2)
 
 
 def test_an_html_file_needs_no_network() -> None:
-    page = drawing.html(api.plot("tta", made.many_kinds()))
+    page = drawing.render_html(api.plot("tta", made.many_kinds()))
     assert page.count("<figure>") == 2
     outside = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
     assert not re.search(r"\b(?:src|href)=", outside)
@@ -137,7 +137,7 @@ def test_an_html_file_needs_no_network() -> None:
 def test_an_html_file_has_no_marks_of_code_in_its_words() -> None:
     (plot,) = api.plot("quality-time", made.rows(made.FAST))
     assert "`run_stop`" in plot.caption
-    assert "<code>run_stop</code>" in drawing.html([plot])
+    assert "<code>run_stop</code>" in drawing.render_html([plot])
 
 
 def test_a_legend_of_long_names_has_one_column_where_a_plot_is_narrow() -> None:
@@ -145,9 +145,9 @@ def test_a_legend_of_long_names_has_one_column_where_a_plot_is_narrow() -> None:
     source = pl.concat([made.rows(made.FAST, entry=name) for name in names])
     (plot,) = api.plot("quality-time", source)
     for width, columns in ((theme.COLUMN, 1), (theme.PAGE, 2)):
-        found = drawing.specification(plot, drawing.Style(width))["layer"][0]["encoding"]
+        found = drawing.sized_specification(plot, drawing.Style(width))["layer"][0]["encoding"]
         assert found["color"]["legend"]["columns"] == columns
-    drawn = drawing.svg([plot], drawing.Style(theme.COLUMN))
+    drawn = drawing.render_svg([plot], drawing.Style(theme.COLUMN))
     assert all(f"a_machine_with_a_long_name_{n}</text>" in drawn for n in range(3))
 
 
@@ -159,7 +159,7 @@ def test_a_notebook_shows_svg_and_words() -> None:
 
 
 def test_two_plots_of_one_benchmark_stand_below_each_other() -> None:
-    drawn = drawing.svg(api.plot("leaderboard", made.leaders()))
+    drawn = drawing.render_svg(api.plot("leaderboard", made.leaders()))
     assert drawn.count("<svg") == 3
     ids = re.findall(r'\bid="([^"]+)"', drawn)
     assert len(ids) == len(set(ids))

@@ -118,7 +118,7 @@ def test_each_name_is_shown_as_it_is_spelled() -> None:
 
 
 def test_a_page_of_plots_holds_names_as_data() -> None:
-    page = drawing.html(of_all_kinds()["tta"])
+    page = drawing.render_html(of_all_kinds()["tta"])
     assert page.count("</script>") == 2
     assert "<script>&" not in page
 
@@ -150,10 +150,10 @@ def test_a_metric_is_the_title_of_an_axis_and_of_no_expression(kind: str, name: 
 
 def test_png_and_pdf_are_whole() -> None:
     plots = of_all_kinds()["tta"]
-    image = drawing.png(plots)
+    image = drawing.render_png(plots)
     assert image.startswith(b"\x89PNG")
     assert b"IEND" in image[-12:]
-    assert drawing.pdf(plots).rstrip().endswith(b"%%EOF")
+    assert drawing.render_pdf(plots).rstrip().endswith(b"%%EOF")
 
 
 # --------------------------------------------------------------------------------- the renderer
@@ -163,43 +163,43 @@ def test_what_the_renderer_refuses_is_an_error_with_its_sentence() -> None:
     with pytest.raises(
         TtastatsError, match=r"cannot draw this plot: Vega-Lite to SVG conversion failed"
     ):
-        renderer.call("vegalite_to_svg", {
+        renderer.call_renderer("vegalite_to_svg", {
             "data": {"values": [{}]}, "mark": "point", "transform": [{"filter": "datum.x ="}],
         })  # fmt: skip
-    assert renderer.call("vegalite_to_svg", {"data": {"values": [{}]}, "mark": "point"})
+    assert renderer.call_renderer("vegalite_to_svg", {"data": {"values": [{}]}, "mark": "point"})
 
 
 def test_the_script_of_vega_is_bundled_once_for_all_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = renderer.vega()
+    whole = renderer.vega_script()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     old = tmp_path / "ttastats" / "vega-0.0.1.js"
     old.parent.mkdir()
     old.write_text("old")
-    renderer.vega.cache_clear()
-    assert renderer.vega() == whole
-    monkeypatch.setattr(renderer, "call", None)
-    renderer.vega.cache_clear()
-    assert renderer.vega() == whole
+    renderer.vega_script.cache_clear()
+    assert renderer.vega_script() == whole
+    monkeypatch.setattr(renderer, "call_renderer", None)
+    renderer.vega_script.cache_clear()
+    assert renderer.vega_script() == whole
     assert not old.exists()
 
 
 def test_without_a_place_for_it_the_script_of_vega_is_bundled_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = renderer.vega()
+    whole = renderer.vega_script()
     (tmp_path / "ttastats").write_text("a file")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    renderer.vega.cache_clear()
-    assert renderer.vega() == whole
+    renderer.vega_script.cache_clear()
+    assert renderer.vega_script() == whole
 
 
 def test_a_renderer_that_aborts_is_an_error_and_the_next_plot_is_drawn() -> None:
     texts = {"mark": {"type": "text", "text": "a\x07b"}, "data": {"values": [{}]}}
     with pytest.raises(TtastatsError, match=r"the renderer ended without an answer \(SIGABRT\)"):
-        renderer.call("vegalite_to_svg", texts)
-    assert renderer.call("vegalite_to_svg", {"data": {"values": [{}]}, "mark": "point"})
+        renderer.call_renderer("vegalite_to_svg", texts)
+    assert renderer.call_renderer("vegalite_to_svg", {"data": {"values": [{}]}, "mark": "point"})
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")

@@ -88,8 +88,10 @@ def leaders() -> pl.DataFrame:
 def traces(kind: str) -> tuple[Plot, ...]:
     """Return the plots of three profiles, and of the first alone."""
     names = ("digits_resnet50_batch256_one_GPU", "digits_resnet50_batch256_fused", "digits")
-    found = shared.by_name([(name, profile(name)) for name in names])
-    return *of_profiles.plots(kind, found), *of_profiles.plots(kind, {names[0]: found[names[0]]})
+    found = shared.profiles_by_name([(name, profile(name)) for name in names])
+    return *of_profiles.plots_of_kind(kind, found), *of_profiles.plots_of_kind(
+        kind, {names[0]: found[names[0]]}
+    )
 
 
 @cache
@@ -129,7 +131,9 @@ CASES = [
 
 
 def svg(plot: Plot, look: drawing.Style) -> str:
-    return renderer.call("vegalite_to_svg", drawing.specification(plot, look)).decode()
+    return renderer.call_renderer(
+        "vegalite_to_svg", drawing.sized_specification(plot, look)
+    ).decode()
 
 
 def faults(plots: Iterable[Plot], width: float) -> list[str]:

@@ -144,7 +144,7 @@ def test_memory_is_told_by_kind_and_in_all(path: Path) -> None:
 def test_a_legend_above_long_names_of_bars_is_not_cut(path: Path) -> None:
     narrow = drawing.Style(theme.COLUMN)
     for kind, layout in (("memory", {"top": {"anchor": "end"}}), ("work", None)):
-        config = drawing.specification(drawn(kind, path), narrow)["config"]
+        config = drawing.sized_specification(drawn(kind, path), narrow)["config"]
         assert config["legend"].get("layout") == layout
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy import stats
 
 from tests.stats.made import compared
@@ -124,10 +126,12 @@ def test_runs_that_give_no_reason_to_expect_stragglers_leave_no_such_condition()
         ((1.1, 1.2), (1.11, 1.19), "faster"),
         ((0.99, 1.01), (0.995, 1.005), "same"),
     ):
-        steady = replace(evidence(shown, weaker, robust=weak), doubts=())
+        steady = dataclasses.replace(evidence(shown, weaker, robust=weak), doubts=())
         found = decide(steady, margin=0.05)
         assert (found.word, found.conditions) == (word, ())
-    constant = replace(evidence((1.1, 1.2), (1.11, 1.19), WIDE, WIDE, robust=WIDE), doubts=())
+    constant = dataclasses.replace(
+        evidence((1.1, 1.2), (1.11, 1.19), WIDE, WIDE, robust=WIDE), doubts=()
+    )
     assert decide(constant).marks == "†"
 
 
@@ -168,15 +172,17 @@ def test_two_p_values_on_different_sides_of_alpha_are_borderline() -> None:
     (flag,) = decide(strong, p_permutation=0.2).flags
     assert flag.code == "borderline"
     assert decide(strong, p_permutation=0.02).flags == ()
-    coarse = replace(strong, ratio=replace(strong.ratio, n_a=3, n_b=3))
+    coarse = dataclasses.replace(strong, ratio=replace(strong.ratio, n_a=3, n_b=3))
     assert decide(coarse, p_permutation=0.1).flags == ()
     reachable = Fixed(ratio(1.02, 1.2, 0.8, 0.01), {0.8: (1.02, 1.2)}, {0.8: (1.02, 1.2)})
     for n, codes in ((3, ["borderline"]), (2, [])):  # of 20 splits, 2 are the most extreme, of 6
-        sized = replace(reachable, ratio=replace(reachable.ratio, n_a=n, n_b=n))
+        sized = dataclasses.replace(reachable, ratio=replace(reachable.ratio, n_a=n, n_b=n))
         assert [flag.code for flag in decide(sized, p_permutation=0.35).flags] == codes
-    least = replace(reachable, ratio=replace(reachable.ratio, n_a=3, n_b=3, confidence=0.9))
+    least = dataclasses.replace(
+        reachable, ratio=replace(reachable.ratio, n_a=3, n_b=3, confidence=0.9)
+    )
     limits = {0.9: (1.02, 1.2)}
-    at_its_best = replace(least, plain=limits, safe=limits)
+    at_its_best = dataclasses.replace(least, plain=limits, safe=limits)
     assert decide(at_its_best, p_permutation=0.1).flags == (), "3 against 3 give no p below 0.1"
 
 

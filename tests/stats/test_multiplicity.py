@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from statsmodels.stats.multitest import multipletests
 
 from ttastats.stats.multiplicity import adjust_p_values, geometric_mean_speedup

@@ -75,7 +75,7 @@ def no_nan(value: Any) -> bool:
         return not bool(np.isnan(value.astype(float)).any())
     if isinstance(value, tuple | list):
         return all(no_nan(v) for v in value)
-    fields = getattr(value, "__dataclass_fields__", {})
+    fields = getattr(value, "__struct_fields__", {})
     return all(no_nan(getattr(value, name)) for name in fields)
 
 

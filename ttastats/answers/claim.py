@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import polars as pl
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from ttastats.answers.qualities import budget_notes, rare_note
 from ttastats.base import percentages, units
@@ -38,16 +37,14 @@ Spent = Literal["seconds", "steps"]
 _COLUMNS: dict[Spent, str] = {"seconds": "tta_seconds", "steps": "steps"}
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """What the runs may take on average: `<= 80` seconds."""
 
     unit: Spent
     threshold: float
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimOptions:
+class ClaimOptions(Struct, frozen=True):
     """How a claim is judged: the one-sided `level`, and a deviation of one run if it is known."""
 
     level: float = 0.05
@@ -201,8 +198,7 @@ def _expect_values(runs: pl.DataFrame, limits: Sequence[Limit], budget: Budget |
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """Runs about which something is claimed, their keys, and the budget if there is one."""
 
     keys: dict[str, Any]

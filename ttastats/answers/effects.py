@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ttastats.answers import knobs
@@ -136,8 +136,7 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
     return Report("effects", every, tuple(tables), tuple(notes), text, by=grouping.row_keys(by))
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """What there is to say of the runs of a group."""
 
     keys: Mapping[str, Any]

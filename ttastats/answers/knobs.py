@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ttastats.base import units
@@ -25,8 +26,7 @@ BY = " & "
 _TIMES = " × "
 
 
-@dataclass(frozen=True, slots=True)
-class EffectsOptions:
+class EffectsOptions(Struct, frozen=True):
     """How effects are estimated: settings, those whose numbers are levels, sessions, pairs."""
 
     on: Sequence[str]
@@ -36,8 +36,7 @@ class EffectsOptions:
     confidence: float = 0.95
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Knob:
+class Knob(Struct, frozen=True, eq=False):
     """A setting of some runs: the value of each as text, and its levels, the base first."""
 
     name: str
@@ -159,8 +158,7 @@ def logs_of(runs: pl.DataFrame, axis: Axis) -> dict[str, Floats]:
 Label = tuple[str, str | None, str | None, float]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fit:
+class Fit(Struct, frozen=True, eq=False):
     """What a design of settings does to the logs of each part."""
 
     knobs: Sequence[Knob]

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.answers.qualities import QualityRow
 from ttastats.answers.summary import SummaryRow
@@ -43,8 +44,7 @@ LANES = 5
 Stretch = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
+class Rank(Struct, frozen=True):
     """The rank of an entry by its mean, from 1, and the first and the last it may have."""
 
     rank: int
@@ -52,8 +52,7 @@ class Rank:
     last: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class Entry(Struct, frozen=True, eq=False):
     """One entry of a league: its row for programs, its runs, and what they come to.
 
     `mean` is that of the row, with failed runs paid for, and its interval; `accelerator_seconds`
@@ -77,8 +76,7 @@ class Entry:
         return self.mean * self.accelerators
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class League:
+class League(Struct, frozen=True, eq=False):
     """The entries of one benchmark and size, fastest first, with the ranks each may have.
 
     `size` is the number of accelerators, None where it is not known or differs between runs.

@@ -6,12 +6,13 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.base.errors import raise_if
 from ttastats.base.units import Amount
@@ -34,8 +35,7 @@ _COMMIT = re.compile(r"(^|[_.-])(commit|revision|git_sha|sha)([_.-]|$)", re.IGNO
 _DECIMALS = 9
 
 
-@dataclass(frozen=True, slots=True)
-class Night:
+class Night(Struct, frozen=True):
     """One point of a history: its name, the commits of its runs, and how many reached."""
 
     name: str
@@ -44,8 +44,7 @@ class Night:
     reached: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Part(Struct, frozen=True, eq=False):
     """One series of a history: the `values` (logs) of the nights that have one, and its borders.
 
     A border is a change by the numbers of nights from 0: the night `split` is the first after it,
@@ -77,8 +76,7 @@ class Part:
         return float(of.mean()) if self.name == FAILURES else math.exp(float(of.mean()))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class History:
+class History(Struct, frozen=True, eq=False):
     """The nights of one setup, and the parts of their times, the time to the target last."""
 
     nights: tuple[Night, ...]

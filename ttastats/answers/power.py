@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import polars as pl
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from ttastats.answers.summary import rows_of
 from ttastats.base.note import Note, note, wording
@@ -157,8 +156,7 @@ def from_cv(
     return Report("power", rows, (table,), tuple(plan.notes(rows, SECONDS)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """What is asked: which differences, with which power, and the most runs of a plan of looks."""
 
     effects: Sequence[float]

@@ -7,10 +7,12 @@ fastest entries.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated
+
+from msgspec.structs import replace
 
 from ttastats.answers import league, summary
 from ttastats.answers.league import League
@@ -225,7 +227,9 @@ def shown(report: Report, *, sort: str = "", top: int | None = None, confidence:
     """
     whole = ordering.sort_rows(report, sort=sort)
     rows = whole if top is None else ordering.sort_rows(whole, top=top)
-    return replace(rows, people=lambda: _displayed(report, whole, rows, sort, top, confidence))
+    return dataclasses.replace(
+        rows, people=lambda: _displayed(report, whole, rows, sort, top, confidence)
+    )
 
 
 def _displayed(
@@ -236,10 +240,12 @@ def _displayed(
     part = ordering.sort_rows(whole, top=first)
     of_times = report.groups and all(isinstance(row, SummaryRow) for row in report.records)
     if sort or not first or not of_times:
-        return replace(part, records=rows.records)
+        return dataclasses.replace(part, records=rows.records)
     hidden = len(part.records) < len(whole.records)
     if not hidden and len(whole.records) <= _FEW:
-        return replace(whole, sentence=_leaders_sentence(league.leagues(report, confidence)))
+        return dataclasses.replace(
+            whole, sentence=_leaders_sentence(league.leagues(report, confidence))
+        )
     sizes = [(one, standing(one)) for one in
              league.leagues(report, confidence, most=max(league.MOST, first))]  # fmt: skip
     notes = list(rows.notes)
@@ -255,7 +261,7 @@ def _displayed(
     tables += [_entry_table(*size, report, first, confidence) for size in listed]
     notes += tie_notes(one for one, _ in listed)
     sentence = _leaders_sentence([one for one, _ in sizes])
-    return replace(
+    return dataclasses.replace(
         report, records=rows.records, tables=tuple(tables), notes=tuple(notes), sentence=sentence
     )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from ttastats.answers.compare.cells import FAILED
 from ttastats.base import units
@@ -128,8 +128,7 @@ def _scaling_sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis)
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Point:
+class _Point(Struct, frozen=True, eq=False):
     """The runs of an entry, and what came of them, None where one has no time."""
 
     entry: str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from ttastats.answers.compare.rows import verdict_numbers
 from ttastats.base import benchmarks, quality
@@ -75,8 +75,7 @@ class TargetRow(Row, frozen=True):
     left_out_b: key.LeftOutOfB | UnsetType
 
 
-@dataclass(frozen=True, slots=True)
-class _Answered:
+class _Answered(Struct, frozen=True):
     """The answers to a grid, one for each target, and what is left out of each side's runs."""
 
     grid: Grid
@@ -339,8 +338,7 @@ def _grid_table(
     return fields.make_table(rows, shown, title)
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """One metric of a group and its targets, easiest first, with what is to be met beside it.
 
     `others` are the other official metrics with their targets: all must be met at one checkpoint.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
+
+from msgspec.structs import replace
 
 from ttastats.api.answers import summarised
 from ttastats.api.comparing import judge_of
@@ -62,7 +64,7 @@ def plot(
     from ttastats.output.plots.plot import Plots
 
     on = several(on)
-    draw = kinds.of(kind, metric, on)
+    draw = kinds.drawer_of(kind, metric, on)
     return Plots(draw(replace(material(*sources, metric=metric, **keywords), on=on)))
 
 
@@ -112,7 +114,9 @@ def html_report(
     refuse_excluded(options, what.budget, also)
     judge = judge_of(what, (fail_on, require), also)
     if output is not None:
-        place.expect(Path(output), [path for source in sources for path in question.files(source)])
+        place.expect_page_path(
+            Path(output), [path for source in sources for path in question.files(source)]
+        )
     names = question.short_labels(sources, what.labels)
     choices = question.sides(sources, what, what.budget)
     names = question.side_names(choices, names)
@@ -125,10 +129,10 @@ def html_report(
         else summarised(choices[0], what, options.ddof, options.confidence)
     )
     answer = answered(answer, *choices)
-    page = document.page(
-        content.content(
+    page = document.make_page(
+        content.page_content(
             list(zip(names, runs, strict=True)),
-            replace(answer, notes=(*answer.notes, *kinds.left_out(made))),
+            dataclasses.replace(answer, notes=(*answer.notes, *kinds.slow_kind_notes(made))),
             # The first screen shows what these would: of a comparison, and of a summary.
             kinds.all_plots(
                 made,
@@ -139,11 +143,11 @@ def html_report(
             conditions=[*what.where, *(f"target {text}" for text in what.target)],
             confidence=options.confidence,
             command=command,
-            looks=second_look.looks(made.sides),
+            looks=second_look.find_looks(made.sides),
         )
     )
     if output is not None:
-        place.write(Path(output), page.html)
+        place.write_page(Path(output), page.html)
     return page
 
 
@@ -160,7 +164,7 @@ def material(*sources: Source, metric: str = "", **keywords: Unpack[Compared]) -
 
 
 def _chosen_material(choices: Sequence[Chosen], what: Question, labels: Sequence[str]) -> Material:
-    from ttastats.output.plots.material import material  # scipy costs start-up time
+    from ttastats.output.plots.material import make_material  # scipy costs start-up time
 
     sides = question.as_sides(choices, what, labels)
-    return material(sides, what.by, what.options, pool=what.pool)
+    return make_material(sides, what.by, what.options, pool=what.pool)

@@ -65,14 +65,14 @@ def profile_page(
 
     sides = [given.paths(source) for source in sources]
     if output is not None:
-        place.expect(Path(output), [path for side in sides for path in side])
+        place.expect_page_path(Path(output), [path for side in sides for path in side])
     profiles = [given_profiles.rows(side) for side in sides]
     labelled = zip(question.short_labels(sources), (side.rows for side in profiles), strict=True)
     notes = [_problem_note(problem) for side in profiles for problem in side.problems]
-    made = of_profiles.content(list(labelled), notes, title=title, confidence=confidence)
-    page = document.page(made)
+    made = of_profiles.profiles_content(list(labelled), notes, title=title, confidence=confidence)
+    page = document.make_page(made)
     if output is not None:
-        place.write(Path(output), page.html)
+        place.write_page(Path(output), page.html)
     return page
 
 
@@ -93,4 +93,4 @@ def plot_profiles(kind: str, source: Profiles) -> Plots:
     paths = given.paths(source)
     rows = (given_profiles.rows([path]).rows for path in paths)
     labelled = zip(question.short_labels(paths), rows, strict=True)
-    return Plots(kinds.plots(kind, shared.by_name(labelled)))
+    return Plots(kinds.plots_of_kind(kind, shared.profiles_by_name(labelled)))

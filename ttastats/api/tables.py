@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
+from msgspec.structs import replace
 
 from ttastats.answers import runs as runs_report
 from ttastats.base import atomic, stores
@@ -43,7 +44,7 @@ def answered(report: Report, *sides: Chosen) -> Report:
         if not error.what.startswith("unknown column"):
             raise
         raise settings.with_varying(error, settings.varying(sides[0].runs["extra"])) from None
-    return replace(report, notes=(*report.notes, *notes))
+    return dataclasses.replace(report, notes=(*report.notes, *notes))
 
 
 def read(source: Source, *, where: Sequence[str] = ()) -> pl.LazyFrame:
@@ -95,7 +96,7 @@ def export(source: Source, output: str | Path, *, where: Sequence[str] = ()) -> 
 
     # A log is whole or it is not true; rows stand for themselves.
     whole = chosen(source, where, by_evaluation=True).rows if where else read(source)
-    table = read(source, where=where) if places.takes_rows(Path(output)) else whole
+    table = read(source, where=where) if places.is_row_format(Path(output)) else whole
     return places.export(table, Path(output))
 
 
@@ -125,7 +126,7 @@ def filter(  # noqa: A001 - the name of the command
     every = store.concatenate([given.tidy(source) for source in sources])
     side = chosen(every, where, by_evaluation=True) if where else None
     known = [problem for source in sources for problem in given.problems(source)]
-    done = subset.write(
+    done = subset.write_subset(
         every,
         side.rows if side else every,
         known,
@@ -169,4 +170,4 @@ def problems(
     side = chosen(rows, where, by_evaluation=True)
     runs = every.join(side.runs, on=schema.RUN, how="semi")
     report = problems_report.report(known, runs, every, rows, several(codes))
-    return replace(report, notes=(*report.notes, *side.notes))
+    return dataclasses.replace(report, notes=(*report.notes, *side.notes))

@@ -7,12 +7,12 @@ line is a sentence, however long. `docs/codes.md` is made from it (tests/test_co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Row:
+
+class Row(Struct, frozen=True):
     """Some codes, separated by spaces, that mean the same.
 
     `applies_to` is the commands that have a note, or the severity of a problem; `meaning` says when

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from string import Formatter
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.base import percentages, units
 from ttastats.base.codes import TEXTS
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A footnote: a code for programs, advice for people, a mark if cells refer to it."""
 
     code: str

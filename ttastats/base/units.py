@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 #: What an amount of an axis is written in.
 Amount = Literal["seconds", "dollars", "epochs", "steps", "samples", "evaluations", "joules"]
@@ -173,8 +174,7 @@ def join_names(names: Sequence[str], most: int = 6, between: str = ", ") -> str:
 _USUAL = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Digits:
+class Digits(Struct, frozen=True):
     """The decimals of some numbers that belong together, and their unit with a space before it."""
 
     decimals: int

@@ -64,7 +64,7 @@ def report(
 
     path = None if str(output) == "-" else output
     if path is not None:
-        place.expect(path, map(stores.parse_place, files))
+        place.expect_page_path(path, map(stores.parse_place, files))
     options = options_of(judging)
     if all(is_profile(stores.parse_place(file)) for file in files):
         runs_only = changed(
@@ -137,10 +137,10 @@ def plot(
     from ttastats.output.plots.profiled import kinds as of_profiles
 
     if kind == "list":
-        typer.echo("\n".join(f"{name:<16}{text}" for name, text in kinds.described()))
+        typer.echo("\n".join(f"{name:<16}{text}" for name, text in kinds.kind_descriptions()))
         return
     if kind not in of_profiles.KINDS:
-        kinds.of(kind, metric, on)
+        kinds.drawer_of(kind, metric, on)
     raise_if(
         confidence is not None and kind not in _OF_ANY_CONFIDENCE,
         f"plot {kind} does not support --confidence",
@@ -192,9 +192,9 @@ def _write_plots(
     """Draw plots, write them to a file, and print their captions."""
     from ttastats.output.plots import drawing
 
-    drawing.expect(output, [stores.parse_place(name) for name in inputs])
+    drawing.expect_drawable(output, [stores.parse_place(name) for name in inputs])
     plots = draw()
-    drawing.write(output, plots, look)
+    drawing.write_plots(output, plots, look)
     for plot in plots:
         say(plot.title, f"  {plot.caption}")
     say(f"wrote {output}")
@@ -206,5 +206,5 @@ def _print_text_plot(kind: str, material: Material) -> None:
     kinds = ", ".join(in_words.KINDS)
     remedy = f"Write it to a file: -o {kind}.svg. Kinds with text output: {kinds}."
     raise_if(kind not in in_words.KINDS, f"{kind} cannot be printed as text", "plot", remedy)
-    for line in in_words.lines(material, width=get_terminal_size().columns):
+    for line in in_words.text_plot(material, width=get_terminal_size().columns):
         typer.echo(line)

@@ -22,6 +22,7 @@ from pathlib import PurePosixPath
 from typing import IO, Any, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from ttastats.base import limits, stores, users
 from ttastats.base.streams import DAMAGED, decompressed
@@ -59,8 +60,7 @@ class File(msgspec.Struct, frozen=True, gc=False):
 Names: TypeAlias = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Disk:
+class Disk(Struct, frozen=True):
     """The local disk. `root` is the absolute folder that relative names start from."""
 
     root: str
@@ -151,8 +151,7 @@ class Refused(_Standalone):
         raise OSError(self.reason)
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(Struct, frozen=True):
     """A tar or zip file, read in place."""
 
     path: str

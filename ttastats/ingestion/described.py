@@ -6,12 +6,12 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 import xxhash
+from msgspec import Struct
 
 from ttastats.base import limits, units
 from ttastats.base.errors import TtastatsError
@@ -46,8 +46,7 @@ class Proposed(Protocol):
 Guess = Callable[[str], Proposed]
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(Struct, frozen=True):
     """How the user described the logs: options that make one block, or a file of blocks.
 
     What neither these nor a `ttastats.toml` describe is read as `guess` proposes, if it is given.

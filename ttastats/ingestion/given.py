@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base import units, users
 from ttastats.base.errors import TtastatsError
@@ -38,8 +38,7 @@ _CALLED: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info
 _NAMED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     """Logs as they were given, their problems, and the account unless an earlier table was used."""
 
     logs: tuple[str, ...]
@@ -85,8 +84,7 @@ def _warn_of_rejected(read: Read) -> None:
         warnings.warn("\n".join(read.lines), stacklevel=2)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """How logs are read on the way to an answer: kept for later, watched, reported, guessed."""
 
     keep: bool = True

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.base import atomic, limits, nearest, stores, users
 from ttastats.base.errors import TtastatsError, raise_if
@@ -41,8 +42,7 @@ _TRIES = 5
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(Struct, frozen=True, kw_only=True):
     """What an ingest saw and made.
 
     `problems` are those of whole files and of runs, each with its source; `other_files` were seen
@@ -211,8 +211,7 @@ def _expect_no_table(path: Path) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """What has to be read for a table: the `fresh` of all sources.
 
     The lists hold what is known of those that are `unchanged`, and what is read is added to them:

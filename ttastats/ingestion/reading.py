@@ -7,13 +7,12 @@ import posixpath
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 
 import polars as pl
 import xxhash
-from msgspec import structs
+from msgspec import Struct, structs
 
 from ttastats.base import atomic, limits
 from ttastats.base.errors import TtastatsError
@@ -39,8 +38,7 @@ Companion = Callable[[PurePosixPath], bytes | None]
 Listing = Callable[[PurePosixPath], Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """How logs are read: what the user named, which metrics, and blocks of own logs."""
 
     dialect: str | None = None
@@ -49,8 +47,7 @@ class Reading:
     blocks: tuple[Block, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Spool:
+class Spool(Struct, frozen=True):
     """A folder beside an output that holds rows until all logs are read.
 
     Every process of this machine may write there.
@@ -69,8 +66,7 @@ class Spool:
         return Path(name)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Result:
+class Result(Struct, frozen=True, eq=False):
     """What one unit of work gave: rows or the file that holds them, and problems.
 
     By name: `others` are no logs, `parts` belong to runs that other files tell, and `together`

@@ -5,11 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import polars as pl
 import xxhash
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from ttastats.base.records import Problem
 from ttastats.base.streams import UnreadableError
@@ -27,8 +27,7 @@ MESSAGE = (
 _RANK = re.compile(r"(?i)(rank|worker|gpu|device)([-_]?)([0-9]+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Traces:
+class Traces(Struct, frozen=True):
     """What some files gave: the rows of profiles, problems, and the names of what is no trace."""
 
     rows: pl.DataFrame
@@ -46,8 +45,7 @@ class Traces:
         return self.rows.get_column("profile_id").n_unique()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Read:
+class _Read(Struct, frozen=True, eq=False):
     source: Source
     digest: str
     trace: kineto.ReadTrace

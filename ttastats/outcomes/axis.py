@@ -8,10 +8,10 @@ what it was, and every rule of the statistics holds for the new numbers as it di
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base import nearest
 from ttastats.base.errors import TtastatsError
@@ -32,8 +32,7 @@ _TOTAL = 1e18
 _OPTION = "--in"
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """What the way to a target is counted in, and how people say it.
 
     Parameters

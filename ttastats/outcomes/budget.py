@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError, raise_if
@@ -30,8 +30,7 @@ _OPTION = "--at"
 _WRITE = "Write --at-end, --at step=3325, --at epoch=10, --at samples=1e6 or --at seconds=600."
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """What may be spent; `amount` is None at the end.
 
     `best`: the best value so far in place of the last. `interpolate`: on the line between the
@@ -101,8 +100,7 @@ def _parse_position(text: str) -> tuple[Unit, float]:
     return words[match[1]], amount
 
 
-@dataclass(frozen=True, slots=True)
-class Lengths:
+class Lengths(Struct, frozen=True):
     """How long runs are: in which unit, from which to which amount, and how many are longest.
 
     `unit` is None where runs tell no common one.

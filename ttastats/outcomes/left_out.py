@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base.units import plural
 from ttastats.table import tables
@@ -20,8 +20,7 @@ _AGAIN = ("suite", "round", "benchmark", "entry", "seed")
 _NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class BothSides:
+class BothSides(Struct, frozen=True):
     """What is left out of the two sides of a comparison."""
 
     a: LeftOut
@@ -38,8 +37,7 @@ class BothSides:
         return "; ".join(f"{name}: {text}" for name, side in sides if (text := str(side)))
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """What is left out of a group: runs interrupted by the user, and of its logs the rejected.
 
     `missing` says of each run that is missing from a numbered set which one it is.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from operator import or_
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
@@ -225,8 +225,7 @@ _VALUE = re.compile(
 KNOWN = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """One condition; of several `values` one is enough, for `!=` none may hold.
 
     `option` is where the user wrote it: `--where`, `--a`, `--b`.

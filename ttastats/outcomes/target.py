@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
@@ -28,8 +28,7 @@ _TARGET = re.compile(
 _FAR = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class UserTarget:
+class UserTarget(Struct, frozen=True):
     """A target set by the user; `metric` None means the benchmark's only one."""
 
     value: float
@@ -124,8 +123,7 @@ def _expect_one_metric(evaluations: pl.LazyFrame, targets: Sequence[UserTarget])
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Metric:
+class _Metric(Struct, frozen=True):
     """What was logged of one metric in one benchmark; no limits where no value is a number.
 
     `about` is the name of the benchmark, with suite and round if these tell it from others.
@@ -158,8 +156,7 @@ class _Metric:
         return f"{name} lies between {self.low:.3g} and {self.high:.3g}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Unsuited:
+class _Unsuited(Struct, frozen=True):
     """A benchmark of which a target cannot be asked: by one of its metrics, and why."""
 
     metric: _Metric

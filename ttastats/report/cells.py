@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from ttastats.base.units import Amount
 from ttastats.stats.results import Tone
@@ -12,16 +13,14 @@ from ttastats.stats.results import Tone
 Unit = Literal["fraction", "count", "ratio", "number", "bytes", "flop/second"] | Amount
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """Words. `tone` asks for colour, which never carries meaning alone."""
 
     text: str
     tone: Tone = "plain"
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Struct, frozen=True):
     """A number with its unit, an interval, a spread and a footnote mark, as far as known.
 
     `spread` is a coefficient of variation (a fraction) or, with `spread_is_std`, a standard
@@ -37,15 +36,13 @@ class Quantity:
     mark: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PValue:
+class PValue(Struct, frozen=True):
     """A p-value."""
 
     value: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(Struct, frozen=True):
     """How many of the runs reached the target."""
 
     reached: int
@@ -55,8 +52,7 @@ class Reached:
 Cell = Text | Quantity | PValue | Reached
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table for people. Those of high `rank` give way first on a narrow screen.
 
     One of `names` may be shortened there. Where many rows in succession share the values of the
@@ -78,8 +74,7 @@ class Column:
     narrow: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """Cells, and lines of detail that stand below them.
 
     A row `of_all` speaks of the others of its table and is no row for programs. On a screen, rows
@@ -95,8 +90,7 @@ class Line:
     aside: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table for people."""
 
     columns: tuple[Column, ...]
@@ -107,8 +101,7 @@ class Table:
 Outcome = Literal["failed", "undecided", "passed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A group of runs that failed a condition of the gate, or passed it with a reservation.
 
     `code` is for programs: `lost`, `never_reached`, `not_judged`, `slower`, `worse`, `fails_more`,
@@ -127,8 +120,7 @@ class Finding:
     runs_needed: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """What the conditions of a CI job come to. What is undecided here lets the job pass."""
 
     conditions: tuple[str, ...]
@@ -158,8 +150,7 @@ class Gate:
         return tuple(finding for finding in self.findings if finding.outcome == outcome)
 
 
-@dataclass(frozen=True, slots=True)
-class Conclusion:
+class Conclusion(Struct, frozen=True):
     """One benchmark (and side) in a word, in a sentence, and what is behind that.
 
     `about` names the benchmark, and the side where several are compared. `tone` asks for colour,
@@ -174,8 +165,7 @@ class Conclusion:
     tone: Tone = "plain"
 
 
-@dataclass(frozen=True, slots=True)
-class Lead:
+class Lead(Struct, frozen=True):
     """What a screen begins with: the answer in a word in capitals, and in a sentence or two."""
 
     word: str

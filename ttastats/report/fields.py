@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from ttastats.base.lazy import Lazy
 from ttastats.outcomes.axis import Axis
@@ -16,8 +17,7 @@ from ttastats.report.row import Row, key_descriptions
 T = TypeVar("T", contravariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Field(Generic[T]):
+class Field(Struct, Generic[T], frozen=True):
     """A column, and what makes its cell of a row for programs."""
 
     column: Column

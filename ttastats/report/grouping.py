@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 import polars as pl
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ttastats.base import units
@@ -32,8 +33,7 @@ def in_group_order(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     return counted(runs, by).sort(by, nulls_last=True, maintain_order=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(Struct, frozen=True):
     """Runs in the order of their groups: the keys of each group, how many runs it has, from where.
 
     `starts` and `sizes` have shape (groups,).
@@ -118,7 +118,7 @@ def with_left_out(report: Report, runs: pl.DataFrame, by: Sequence[str]) -> Repo
         replace(line, details=append_line(append_line(line.details, gone), text))
         for line, gone, text in zip(table.rows, each, mixed, strict=True)
     )
-    return replace(report, records=rows, tables=(replace(table, rows=tuple(lines)),))
+    return dataclasses.replace(report, records=rows, tables=(replace(table, rows=tuple(lines)),))
 
 
 def append_line(details: Sequence[str], more: object) -> tuple[str, ...]:

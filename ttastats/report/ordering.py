@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from ttastats.base.lazy import lazy_subset
 from ttastats.base.note import note
@@ -42,7 +44,7 @@ def filter_rows(report: Report, conditions: Sequence[Condition]) -> Report:
         places = " ".join(condition.place for condition in conditions)
         notes = (*notes, note(key, conditions=places, shown=len(shown), hidden=hidden))
     numbers = iter(range(frame.height))
-    return replace(
+    return dataclasses.replace(
         report,
         records=tuple(row for number, row in enumerate(report.records) if number in shown),
         # The rows of a table but those of all are the report's, in their order.
@@ -85,7 +87,7 @@ def sort_rows(report: Report, *, sort: str = "", top: int = 0) -> Report:
                 names = [" ".join(text for unknown, text in place if not unknown) for place in more]
             each = ", ".join(map("{} {}".format, names, more.values()))
             notes = (*notes, note("top", top=top, hidden=sum(more.values()), each=each))
-    return replace(
+    return dataclasses.replace(
         report,
         records=lazy_subset(report.records, order),
         tables=(replace(table, rows=lazy_subset(table.rows, order)),),
@@ -105,7 +107,7 @@ def default_rows(report: Report) -> Report:
         return replace(table, rows=(*first, replace(last, details=(*last.details, more))))
 
     tables = tuple(map(cut_table, report.tables))
-    return replace(report, people=lambda: replace(report, tables=tables))
+    return dataclasses.replace(report, people=lambda: dataclasses.replace(report, tables=tables))
 
 
 def _sort_order(rows: Sequence[Mapping[str, Any]], sort: str) -> list[int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ttastats.base.codes import ADVICE, CAUTIONS, SHORT
 from ttastats.report.answer import Report
@@ -12,8 +13,7 @@ from ttastats.report.answer import Report
 _HARM = {code: place for place, code in enumerate(CAUTIONS)}
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Struct, frozen=True):
     """All notes of one code. `share` names the rows that it is about, unless it is all of them."""
 
     code: str

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base.lazy import Lazy
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """What a key of a row means, its unit, and how a table shows it: metadata of `Annotated`.
 
     Units are base units: seconds, fraction, ratio, runs; `axis` is the unit of what is counted to

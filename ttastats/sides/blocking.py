@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import exp
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError, raise_if

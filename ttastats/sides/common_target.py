@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base import quality, units
 from ttastats.base.note import Note, note
@@ -23,8 +23,7 @@ from ttastats.table.schema import RUN
 NOT_COMPARABLE = "not comparable"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JudgedPair:
+class JudgedPair(Struct, frozen=True, eq=False):
     """Both sides judged by one target, or `unavailable` says that they cannot be.
 
     `difference` is that of their targets in words, without the name of the pair; else empty.

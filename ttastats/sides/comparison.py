@@ -6,10 +6,11 @@ that of `ttastats.sides.contrast`.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ttastats.base.errors import raise_if
@@ -127,7 +128,7 @@ def _compare_at_look(base: Comparison, most: int, options: Options) -> Compariso
     p_value = times.ratio.p_value
     if p_value is None and times.ratio.low is not None:
         p_value = look.p_value(_permutation_p(a, b, options.seed))
-    as_one = replace(options, confidence=confidence_at(options.confidence, look))
+    as_one = dataclasses.replace(options, confidence=confidence_at(options.confidence, look))
     return replace(
         base,
         estimand=options.estimand,
@@ -284,7 +285,8 @@ def _run_flags(base: Comparison) -> Iterator[Flag]:
     seeds = checks.paired_seeds(a.design, b.design)
     if seeds is not None and a.all_reached and b.all_reached:
         paired = ratio_between(
-            replace(a.outcomes, blocks=seeds[0]), replace(b.outcomes, blocks=seeds[1])
+            dataclasses.replace(a.outcomes, blocks=seeds[0]),
+            dataclasses.replace(b.outcomes, blocks=seeds[1]),
         )
         ratio = ratio_interval(paired.estimate, paired.low, paired.high)
         yield flag("paired_seeds", n=a.n, ratio=ratio)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.sides.design import checks
@@ -42,8 +44,7 @@ Estimand = Literal["mean", "geomean", "ert", "throughput", "fraction", "none"]
 NOT_JUDGED = Decision(Verdict.UNAVAILABLE, "", 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """Why: the speedup of the successes is `throughput` x `progress`.
 
     Both are ratios of the same means as the speedup: exact for geometric means, and for arithmetic
@@ -57,8 +58,7 @@ class Parts:
     cv_epoch_time_b: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class PowerPlan:
+class PowerPlan(Struct, frozen=True):
     """What the runs at hand can show at 80 % power, and what the observed speedup would take.
 
     Both among the `tests` that are not decided yet, with unseen epochs allowed for.
@@ -71,8 +71,7 @@ class PowerPlan:
     tests: int
 
 
-@dataclass(frozen=True, eq=False)
-class Contrast(Generic[Sample]):
+class Contrast(Struct, Generic[Sample], frozen=True, eq=False):
     """A against B of one benchmark, metric or part, with what is claimed of it.
 
     `findings` are what is wrong with the design of the runs, `by_block` the difference in each
@@ -92,8 +91,7 @@ class Contrast(Generic[Sample]):
     within_blocks: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class TimesContrast(Contrast[Sample]):
+class TimesContrast(Contrast[Sample], frozen=True, eq=False):
     """A over B of what the `axis` counts to the target: above 1 means that B is faster.
 
     Without a `speedup`, the fractions that reached decide. An `axis` of progress has no `parts`.
@@ -112,8 +110,7 @@ class TimesContrast(Contrast[Sample]):
     plan: PowerPlan | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class ValuesContrast(Contrast[Sample]):
+class ValuesContrast(Contrast[Sample], frozen=True, eq=False):
     """B minus A of values of a metric, or of parts of a step.
 
     `slack` is by how much the ends of the `difference` may lie lower and higher because of where
@@ -282,7 +279,7 @@ def _cluster_note(
     if few or contrast.estimand == "throughput" or contrast.a.pooled or contrast.b.pooled:
         return finding
     sides = [
-        replace(side.outcomes, clusters=number_clusters(labels, labels.size))
+        dataclasses.replace(side.outcomes, clusters=number_clusters(labels, labels.size))
         for side, labels in zip((contrast.a, contrast.b), clusters, strict=True)
     ]
     by_cluster = speedup_of(contrast.a, contrast.b, sides[0], sides[1], options)
@@ -290,4 +287,4 @@ def _cluster_note(
     if p_value is not None and p is not None:
         p_value = min(1.0, p_value * p / (ratio.p_value or p or 1.0))
     same = decide(by_cluster, margin=options.margin, p_value=p_value).word is verdict.word
-    return replace(finding, effect="note") if same else finding
+    return dataclasses.replace(finding, effect="note") if same else finding

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval, solved
@@ -18,8 +18,7 @@ from ttastats.stats.variation import cv_interval
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SideNumbers:
+class SideNumbers(Struct, frozen=True, eq=False):
     """The runs of one side. Times on the axis of the runs; `progress` of those that reached.
 
     `outcomes` holds the runs that have a time; `n` counts all of them, `n_untimed` those that

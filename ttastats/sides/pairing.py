@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import polars as pl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
@@ -24,8 +25,7 @@ Keys = Mapping[str, Any]
 SAME_RUNS = "the same runs"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Side:
+class Side(Struct, frozen=True, eq=False):
     """Runs of one source: one row each (`time_to_target.runs`), and the tidy table of evaluations.
 
     `targets` are those of the user, by which the runs were judged. `at_budget`: no target decides
@@ -39,8 +39,7 @@ class Side:
     at_budget: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pair:
+class Pair(Struct, frozen=True, eq=False):
     """The runs of A and of B (`time_to_target.runs`) that answer one question, and its keys.
 
     A key in which the sides differ is None. `unavailable` says why they cannot be judged: they
@@ -56,8 +55,7 @@ class Pair:
     blocks: Blocks | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(Struct, frozen=True):
     """The blocks of a pair: name, and how many runs of A and of B.
 
     `shared` have runs of both; `alone` of one side; `unknown` counts runs that tell no block.
@@ -68,8 +66,7 @@ class Blocks:
     unknown: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Alone:
+class Alone(Struct, frozen=True):
     """Runs without a partner: their keys, the side they are of, and how many.
 
     `short` is their name beside those of the others, without what all share.
@@ -91,8 +88,7 @@ class Alone:
         return f"{self.short} ({units.plural(self.n, 'run')} of {self.side.upper()})".lstrip()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairing:
+class Pairing(Struct, frozen=True, eq=False):
     """Two sides as pairs. `by` are the keys of every pair.
 
     `shared` names the suite and round of both, `apart` those in which they differ (`A v0.5,

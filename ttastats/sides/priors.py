@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.base import units
 from ttastats.base.note import wording
@@ -76,8 +77,7 @@ class PriorRatios(PriorKeys, frozen=True, kw_only=True):
     prior_throughput_p: _P = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class Entry(Struct, frozen=True, eq=False):
     """Earlier runs of one setup: what they are, and the variance of the log of each part."""
 
     keys: Mapping[str, Any]
@@ -87,8 +87,7 @@ class Entry:
     df: float
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
+class Noise(Struct, frozen=True):
     """The variance of the log of one run, and what it is worth in degrees of freedom."""
 
     variance: float

@@ -9,10 +9,11 @@ stopping point.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes.at_budget import at_stop
@@ -44,8 +45,7 @@ _INSTEAD_OF_TIME = ("steps", "epochs", "samples")
 _NO_LENGTHS = Lengths(None, 0.0, 0.0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SideAt:
+class SideAt(Struct, frozen=True, eq=False):
     """The runs of one side that have a value, and how many have none.
 
     At a budget, `spent` is what those with a value had spent on the axis of the comparison, None
@@ -64,8 +64,7 @@ class SideAt:
 QualityComparison = ValuesContrast[SideAt]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Also:
+class Also(Struct, frozen=True, eq=False):
     """Another metric of one pair where the time of its runs ended.
 
     `chose`: it is the metric whose target the runs had to meet.

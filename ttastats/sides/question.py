@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar, get_args
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError, raise_if
@@ -30,8 +33,7 @@ from ttastats.table import schema
 from ttastats.table.frames import is_frame
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class Selection(Struct, frozen=True, eq=False):
     """The runs of a table that meet conditions, as a side of a comparison."""
 
     table: given.Source
@@ -41,8 +43,7 @@ class Selection:
 Source = given.Source | Selection
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
+class Chosen(Struct, frozen=True, eq=False):
     """The runs of a question, one row each (`time_to_target.runs`), and notes on the choice.
 
     `rows` is the tidy table of their evaluations. `of_answer` are conditions on the numbers of
@@ -457,7 +458,7 @@ def with_claim(question: Question, quality: str) -> tuple[float | None, Question
             f"--quality {quality!r} {option}",
             f"Remove {option}: the claim names the quality.",
         )
-    return claimed.value, replace(question, target=(quality,))
+    return claimed.value, dataclasses.replace(question, target=(quality,))
 
 
 def error_about_claim(error: TtastatsError) -> TtastatsError:

@@ -14,9 +14,9 @@ without any, one run a side and block is the paired t test.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from scipy import special
 
@@ -31,8 +31,7 @@ Labels = NDArray[np.intp]
 _NOTHING = 1e-9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockedSide:
+class BlockedSide(Struct, frozen=True, eq=False):
     """The runs of one side: residual, weight in the difference, and what the fit left of each.
 
     All of shape (n,). Weights are not negative.
@@ -54,8 +53,7 @@ class BlockedSide:
         return max(float((self.residuals**2).sum()) / df, least) * squares, df
 
 
-@dataclass(frozen=True, slots=True)
-class ByBlock:
+class ByBlock(Struct, frozen=True):
     """The difference in each block that has both sides, by its number.
 
     ``p_value`` is that of "all are one"; None of one block, and without two runs of a side in one.

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
@@ -40,8 +41,7 @@ UNSEEN_NIGHTS, _POWER = 20, 0.8
 _ALIKE, _SHOWN = 0.1, 30
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """What the nights known today say of a change.
 
     It lies after one of the nights `first` to `last` (at 95 %), and as likely before as after

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
 from ttastats.stats.logratio import LogTerm, ratio_of, satterthwaite
 from ttastats.stats.moments import mean
@@ -25,16 +25,14 @@ _SAME = 1e-6
 """Values closer than this share of the largest lie on one point of the grid."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WeightedRuns:
+class WeightedRuns(Struct, frozen=True, eq=False):
     """Measured runs of a reference, shape (n,), and the weight of their mean in it."""
 
     values: Floats
     weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reference:
+class Reference(Struct, frozen=True, eq=False):
     """Runs a setup is held against: one measured part, or two to interpolate between.
 
     ``interval``: progress between two evaluations, None if unknown. ``misfit``: how far off the

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.stats.means import MeanDifference
 from ttastats.stats.multiplicity import step_down
@@ -27,8 +29,7 @@ Assumption = Literal["constant_epochs", "no_stragglers"]
 MARKS: dict[Assumption, str] = {"constant_epochs": "†", "no_stragglers": "‡"}
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """What is shown of B against a margin, one-sided, and the conditions of each claim.
 
     None: not shown. Empty: shown without a condition.
@@ -38,8 +39,7 @@ class Bounds:
     not_faster: tuple[Assumption, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """One word for a table, and the claim in full.
 
     ``conditions``: what must be true for the claim to hold, and codes of what else it carries.

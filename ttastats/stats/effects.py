@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from scipy import special
 
@@ -32,8 +32,7 @@ FEWEST_DF = 4
 _NOTHING = 1e-9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Setting:
+class Setting(Struct, frozen=True, eq=False):
     """The level of each run, 0 for the base; ``number`` is the log2 of it if that is a number."""
 
     levels: Labels
@@ -47,8 +46,7 @@ class Setting:
         return _dummies(self.levels)
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """The ratio of a level to the base, or of a doubling, with the interval that decides.
 
     ``plain`` is that of least squares with one variance. ``uneven`` says that a level with fewer
@@ -60,8 +58,7 @@ class Effect:
     uneven: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """Of the variance of a part, what a term explains beside the others (type II).
 
     ``share`` of a term without any effect is df / (n - 1) on average; ``omega2`` is 0.
@@ -71,8 +68,7 @@ class Share:
     omega2: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """What each term does to one part: settings in their order, then pairs of settings.
 
     ``shares`` are those of the terms, of the sessions if these are a block, and of the residuals.
@@ -82,8 +78,7 @@ class Part:
     shares: tuple[Share, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Design:
+class Design(Struct, frozen=True, eq=False):
     """Runs by settings, by pairs of them, and by sessions.
 
     ``sessions`` are a block, that is a term, where they cross the settings (``nested`` is false).

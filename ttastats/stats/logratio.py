@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 from scipy import special
 
@@ -19,8 +19,7 @@ from ttastats.stats.quantiles import t_tail, two_sided_t
 from ttastats.stats.results import Flag, Floats, Ratio
 
 
-@dataclass(frozen=True, slots=True)
-class LogTerm:
+class LogTerm(Struct, frozen=True):
     """A positive estimate, and the variance and degrees of freedom of its log."""
 
     estimate: float
@@ -28,8 +27,7 @@ class LogTerm:
     df: float
 
 
-@dataclass(frozen=True, slots=True)
-class LogScale:
+class LogScale(Struct, frozen=True):
     """A log estimate and the half-width of its interval; None where there is no variance."""
 
     value: float

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
 from ttastats.stats.blocks import Labels, difference_within_blocks
@@ -30,8 +31,7 @@ RUNS_FOR_INTERVAL = 3
 """With two runs a t interval spans a factor of thousands in the CV: none is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeanDifference:
+class MeanDifference(Struct, frozen=True):
     """Mean of B minus mean of A, with its interval and its two-sided p."""
 
     estimate: float
@@ -67,8 +67,7 @@ class MeanDifference:
         return runs_for_mean(abs(self.estimate), spread, samples=2, level=level)
 
 
-@dataclass(frozen=True, slots=True)
-class AgainstNumber:
+class AgainstNumber(Struct, frozen=True):
     """A mean against a threshold: the one-sided p of "it is not better", and what is left.
 
     ``margin`` is above 0 where the mean is better than the threshold. ``low`` and ``high`` are the
@@ -283,8 +282,7 @@ def _variance_of_mean(
     return None if variance is None else max(variance, least), df
 
 
-@dataclass(frozen=True, slots=True)
-class Set:
+class Set(Struct, frozen=True):
     """The mean of a set of runs, its variance and degrees of freedom."""
 
     mean: float
@@ -292,8 +290,7 @@ class Set:
     df: float
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
+class Between(Struct, frozen=True):
     """The standard deviation between sessions, and the smallest difference worth claiming.
 
     ``deviation`` is None of two sets; ``highest`` bounds it, one-sided. Two setups that are alike,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from ttastats.stats.logratio import LogTerm, combine_terms, interval_around, safe_exp
@@ -17,8 +17,7 @@ PValues = Sequence[float | None]
 Case = TypeVar("Case")
 
 
-@dataclass(frozen=True, slots=True)
-class MeanSpeedup:
+class MeanSpeedup(Struct, frozen=True):
     """Geometric mean of the speedups of ``n`` benchmarks, each weighing the same."""
 
     estimate: float | None
@@ -89,8 +88,7 @@ def geometric_mean_speedup(ratios: Sequence[Ratio], *, confidence: float = 0.95)
     return MeanSpeedup(estimate, low, high, len(ratios))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PerformanceProfile:
+class PerformanceProfile(Struct, frozen=True, eq=False):
     """Share of benchmarks, one row per system, solved within so many times the best.
 
     ``scores`` integrate that over [1, tau_max], scaled to [0, 1].

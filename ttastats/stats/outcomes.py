@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
@@ -19,8 +20,7 @@ from ttastats.stats.results import Bools, Difference, Floats
 Estimand = Literal["mean", "geomean"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Epochs:
+class Epochs(Struct, frozen=True, eq=False):
     """Epochs to target of the runs of one side that reached it, shape (n_reached,).
 
     ``evaluation_interval``: epochs between two evaluations where the time ends, None if unknown.

@@ -13,10 +13,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from ttastats.stats.logratio import safe_exp
@@ -224,8 +224,7 @@ def smallest_p(n_a: int, n_b: int) -> float:
     return (2 if n_a == n_b else 1) / number_of_splits(n_a, n_b)
 
 
-@dataclass(frozen=True, slots=True)
-class PairWins:
+class PairWins(Struct, frozen=True):
     """Pairs of runs that B wins, ties counted half: ``estimate`` = ``wins`` / ``pairs``."""
 
     estimate: float

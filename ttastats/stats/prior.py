@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from scipy import special
 
 from ttastats.stats.logratio import LogTerm, ratio_of_log
@@ -30,8 +31,7 @@ _WORTH = 0.5
 _EQUAL = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Prior:
+class Prior(Struct, frozen=True):
     """What earlier entries say of the variance of one run, or in `refused` why they say nothing.
 
     `df` is what they are worth, `constant` the share of them without noise.

@@ -6,11 +6,11 @@ never minutes or percent. Flags travel with the result; only the caller shows th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -32,8 +32,7 @@ def none_for_nan(values: Floats) -> list[float | None]:
     return [None if value != value else value for value in values.tolist()]
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """A warning beside a result: a code for programs, advice for people."""
 
     code: FlagCode
@@ -44,8 +43,7 @@ Withheld = Literal["few_runs", "repeated_times", "unusual_run", "parts_cancel", 
 """Why an estimate has no interval."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """One quantity of one sample with its interval.
 
     ``low`` and ``high`` are None where no interval can be given, and ``withheld`` may say why;
@@ -60,8 +58,7 @@ class Estimate:
     withheld: Withheld | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(Struct, frozen=True):
     """A over B with an interval made on the log scale; above 1 means A is the larger.
 
     Of two times to accuracy it is the speedup: above 1 means B is faster. ``p_value``
@@ -81,8 +78,7 @@ class Ratio:
     flags: tuple[Flag, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A minus B with its interval."""
 
     estimate: float | None

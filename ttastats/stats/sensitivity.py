@@ -5,16 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
+from msgspec import Struct
 
 from ttastats.stats.results import Floats
 
 
-@dataclass(frozen=True, slots=True)
-class TargetRange:
+class TargetRange(Struct, frozen=True):
     """Targets around one of them over which the verdict stays the same, ends included."""
 
     word: str

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from scipy import special
 
 from ttastats.stats.quantiles import two_sided_t
@@ -39,16 +39,14 @@ _NODES = 96
 _FAR = 38.0  # the tail beyond so many deviations is no double
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """Runs a side that a plan takes on average, and the share of plans that end decided."""
 
     runs: float
     decided: float
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """A look at `n` runs a side of a plan of at most `most`."""
 
     n: int

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
 from ttastats.stats import blocks
@@ -31,8 +32,7 @@ Limits = tuple[float, float]
 """Low and high of a speedup."""
 
 
-@dataclass(frozen=True, slots=True)
-class Speedup:
+class Speedup(Struct, frozen=True):
     """The speedup that is shown, and the intervals that decide about it.
 
     ``ratio`` is shown. ``a`` and ``b`` say what runs that were not seen could change;

@@ -12,10 +12,10 @@ so few did (Clopper and Pearson 1934):
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from ttastats.stats.logratio import LogTerm, unbalanced_flag
@@ -33,8 +33,7 @@ more where that may fail too.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Bounded:
+class Bounded(Struct, frozen=True):
     """The mean (or expected) time of one side, and what could be unseen in it.
 
     ``epoch_shift``: relative change of the mean if every run took one evaluation interval more;

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from ttastats.stats.means import RUNS_FOR_INTERVAL
@@ -54,8 +54,7 @@ def cv_interval(
     return Estimate(estimate, low, high, confidence, sample.size, of_one.withheld[0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Spreads:
+class Spreads(Struct, frozen=True, eq=False):
     """Coefficients of variation of groups with their intervals, shape (groups,); NaN is unknown."""
 
     estimate: Floats
@@ -196,8 +195,7 @@ _CONFIDENCE = 0.95
 _NEARLY_NONE = 0.05
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VarianceShares:
+class VarianceShares(Struct, frozen=True, eq=False):
     """The variance of log time of groups, split by covariance; NaN is unknown.
 
     ``shares`` are those of epochs and of time per epoch, shape (2, groups), with their limits. They

@@ -14,12 +14,12 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base import atomic, stores
 from ttastats.base.errors import TtastatsError
@@ -53,8 +53,7 @@ _OTHER: dict[str, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column; `of_run` tells whether it is constant over the rows of a run."""
 
     name: str
@@ -63,8 +62,7 @@ class Column:
     of_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """A kind of table.
 
     `version` is raised by one whenever a column is added, removed or changes its meaning;

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
+
+from msgspec import Struct
 
 Shape = Sequence[int]
 
@@ -24,8 +25,7 @@ def _is_shape(value: Any) -> bool:
     return is_list and all(isinstance(size, int) and size >= 0 for size in value)
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """The recorded inputs of a call; `concrete` are the values of those that are no tensors."""
 
     shapes: Sequence[Any]
@@ -44,8 +44,7 @@ class Inputs:
         return json.loads(self.concrete[number].lower())
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """What a call takes; `output` is the number of elements it makes."""
 
     flops: int

@@ -6,10 +6,10 @@ other; `merge` makes one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -48,8 +48,7 @@ def union_all(sets: list[Floats]) -> Floats:
     return merge_intervals(every[:, 0], every[:, 1])
 
 
-@dataclass(frozen=True, slots=True)
-class Nest:
+class Nest(Struct, frozen=True):
     """The operators of a thread by who called them: `parent` is NONE for those without a caller.
 
     They are intervals that lie within each other or apart. All functions take and give arrays with

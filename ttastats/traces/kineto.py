@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base.records import Problem, without_garbage_collection
 from ttastats.traces.pieces import NoTraceError, TraceInfo, event_pieces
@@ -32,8 +32,7 @@ def recognises(head: bytes) -> bool:
     return _HEAD.match(start) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadTrace:
+class ReadTrace(Struct, frozen=True):
     """What one trace says: rows of a profile but for who it is of, and what was wrong with it."""
 
     rows: pl.DataFrame

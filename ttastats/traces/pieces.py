@@ -11,10 +11,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from ttastats.base.streams import UnreadableError
 
@@ -130,8 +130,7 @@ _BETWEEN = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id
 _NO_NUMBER = re.compile(rb"(?<=[:,\[\s])[-+]?(?:inf(?:inity)?|nan)(?=\s*[,}\]])", re.IGNORECASE)
 
 
-@dataclass(slots=True)
-class TraceInfo:
+class TraceInfo(Struct):
     """What a trace holds beside its events, as far as it has been read.
 
     `head` is what stands before the events, `ending` why it ends before its end, `damaged` counts

@@ -8,10 +8,11 @@ are microseconds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ttastats.traces import categories, intervals, work
@@ -39,8 +40,7 @@ WARM_UP_RULE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """Steps by number, with the window of each on the host and on the device (starts, ends).
 
     `warmup` counts steps that were left out at the start; `marked` tells whether the trace marks
@@ -115,8 +115,7 @@ def without_warmup(steps: Steps) -> Steps:
     return replace(select_steps(steps, np.arange(len(lengths)) >= first), warmup=first)
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorTotals:
+class OperatorTotals(Struct, frozen=True):
     """What all operators of a trace come to.
 
     `rows` have a position of a step in `step`. Sets of intervals tell when any operator was under
@@ -131,8 +130,7 @@ class OperatorTotals:
     unknown: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class SteppedTrace:
+class SteppedTrace(Struct, frozen=True):
     """The events of a trace by step: what lies in which step, launched by what."""
 
     names: Sequence[str]

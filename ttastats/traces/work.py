@@ -9,10 +9,10 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ttastats.traces import flops, intervals
@@ -27,8 +27,7 @@ _MOST = 10**18
 _BATCH = 30_000
 
 
-@dataclass(frozen=True, slots=True)
-class Operators:
+class Operators(Struct, frozen=True):
     """Some operators of one thread, in the order of their starts.
 
     `first` is the place of the first among all. Time, FLOPs and bytes of what a counted operator
@@ -48,8 +47,7 @@ class Operators:
     bytes: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
+class Costs(Struct, frozen=True):
     """What the calls of a trace take, by their numbers, and which names are counted operators."""
 
     flops: Ints

@@ -6,10 +6,10 @@ Everything but the stretches of the loop itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import torch
+from msgspec import Struct
 
 from ttastats.base.version import __version__
 from ttastats.recording import mllog
@@ -21,8 +21,7 @@ from ttastats.trainer.network import Network
 from ttastats.trainer.workloads.contract import Data
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """A stretch of training and the evaluation after it, and what the run cost until then.
 
     `epoch` are the epochs trained by then, `trained` and `evaluated` the time spent on each by
@@ -39,8 +38,7 @@ class Checkpoint:
     known_at: Seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How a run ended. `run` is the counted time; `dataset` the digest of the samples."""
 
     reached: bool

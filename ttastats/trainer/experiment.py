@@ -7,12 +7,15 @@ seed, and no setup always comes first: a machine that grows slower is equally un
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, product
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.file_names import checked_folder_name
@@ -27,8 +30,7 @@ from ttastats.trainer.workloads.contract import Value
 _COMPLETE = frozenset({"target", "epochs"})
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What to train and where to write; `system` None names the machine as detected.
 
     `dawnbench` asks for DAWNBench files beside the logs.
@@ -41,8 +43,7 @@ class Request:
     dawnbench: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """All runs of a command in their order; `missing` are those not complete on disk.
 
     `setups` are the names of the setups for people with their places, the baseline first.
@@ -134,7 +135,7 @@ def _runs_of_setup(
     setup = settings[0].setup_digest()
     # Where runs of another setup lie, such as those of a file before a change, a name of its own.
     if any(logged is None or logged.setup_digest() != setup for logged, _ in _read_logs(place)):
-        place = replace(place, system=f"{place.system}-{setup[:7]}")
+        place = dataclasses.replace(place, system=f"{place.system}-{setup[:7]}")
     return [Planned(each, place) for each in settings]
 
 
@@ -166,7 +167,7 @@ def _read_log(path: Path, _size: int) -> tuple[bool, Settings | None, str | None
         if event.get("key") == "run_start":
             begun = True
         elif event.get("key") == "settings" and isinstance(value, dict):
-            is_known = value.keys() == set(Settings.__dataclass_fields__)
+            is_known = value.keys() == set(Settings.__struct_fields__)
             settings = Settings(**value) if is_known else None
         elif event.get("key") == "run_stop":
             reason = event["metadata"].get("reason")

@@ -14,12 +14,12 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from msgspec import Struct
 from torch import Tensor, nn
 
 from ttastats.base.errors import TtastatsError
@@ -79,8 +79,7 @@ def set_learning_rates(
         group["lr"] = group["initial_lr"] * share
 
 
-@dataclass(slots=True, eq=False)
-class Network:
+class Network(Struct, eq=False):
     """The model three ways: bare, as it evaluates, and as it trains (shared by the workers)."""
 
     bare: nn.Module

@@ -19,12 +19,12 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from msgspec import Struct
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -43,8 +43,7 @@ IMPORTED_ONCE = ("torch._dynamo", "torch.distributed.elastic.agent", "ttastats.t
 _FAILURE = "ttastats/failure"
 
 
-@dataclass(frozen=True, slots=True)
-class Team:
+class Team(Struct, frozen=True):
     """The number of a worker and how many there are; `device` is where its tensors live."""
 
     rank: int

@@ -7,10 +7,10 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from msgspec import Struct
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
@@ -29,16 +29,14 @@ from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Recipe
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """A run to be made and where its log goes."""
 
     settings: Settings
     place: ResultFolder
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Struct, frozen=True):
     """A run that has been made."""
 
     settings: Settings

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from msgspec import Struct, field, structs
 
 from ttastats.base.errors import TtastatsError
 from ttastats.trainer.workloads.contract import END, Value, Workload
@@ -19,8 +18,7 @@ from ttastats.trainer.workloads.contract import END, Value, Workload
 PRECISIONS = ("fp32", "tf32", "bf16")
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
+class Overrides(Struct, frozen=True):
     """What the user said: values of the recipe that are changed, and where to compute."""
 
     values: Mapping[str, Value] = field(default_factory=dict)
@@ -28,8 +26,7 @@ class Overrides:
     data: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """One run, nothing left open.
 
     `workload` is a name or the path of a file, `sha256` what the file holds; `values` are all of
@@ -52,7 +49,7 @@ class Settings:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
-        return dataclasses.asdict(self)
+        return structs.asdict(self)
 
     def hook_arguments(self, device: torch.device | None = None) -> dict[str, Any]:
         """Return the arguments of a workload's hooks: all values, the device and the seed."""

@@ -8,9 +8,9 @@ constant ends no plan, since further runs show whether they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats import api
 from ttastats.answers.compare.rows import LookKeys, TimesRow
@@ -29,8 +29,7 @@ from ttastats.trainer import parallel
 Made = Callable[[int], pl.DataFrame]
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Struct, frozen=True):
     """The last look: its answer, and in words what came of the plan."""
 
     report: Report

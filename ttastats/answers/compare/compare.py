@@ -5,14 +5,15 @@ Times to a target are compared, or qualities at a budget.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, repeat
 from typing import Any
 
 import polars as pl
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from ttastats.answers.compare import cells, headline, notes, rows, same, sentences
 from ttastats.answers.compare.rows import Shown, TimesRow
@@ -38,8 +39,7 @@ from ttastats.stats.results import Verdict
 from ttastats.table import schema
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(Struct, frozen=True):
     """One table that is held against the baseline, and what became of it.
 
     What is `shown` has names among its own rows.
@@ -163,7 +163,11 @@ def of_times(
             for each in sides
         ),
     )
-    return report if view.same else replace(report, lead=headline.leads(report, options.confidence))
+    return (
+        report
+        if view.same
+        else dataclasses.replace(report, lead=headline.leads(report, options.confidence))
+    )
 
 
 def of_qualities(
@@ -221,7 +225,9 @@ def of_qualities(
     )
     if view.same or not records:
         return report
-    return replace(report, lead=(headline.lead_of_qualities(report, [s.row.word for s in shown]),))
+    return dataclasses.replace(
+        report, lead=(headline.lead_of_qualities(report, [s.row.word for s in shown]),)
+    )
 
 
 def _split_by_table(

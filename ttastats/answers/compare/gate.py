@@ -6,13 +6,14 @@ metric (`worse:0.001`).
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from ttastats.answers.compare.rows import CompareRow, QualitiesRow, TimesRow, rows_of
 from ttastats.base import percentages
@@ -31,8 +32,7 @@ from ttastats.stats.unseen import DOUBTS
 Option = Literal["--fail-on", "--require"]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """What a limit is of: the words of its conditions, and the remedy for what is none."""
 
     what: str
@@ -56,8 +56,7 @@ QUALITIES = Kind(
 _OPTIONS: tuple[Option, Option] = ("--fail-on", "--require")
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """What is asked, and what is still allowed: a slowdown as a fraction, or so much worse.
 
     `--fail-on slower` fails where B is shown to be slower by more than that, `--require not-slower`
@@ -128,7 +127,7 @@ def judged(report: Report, rules: Sequence[Requirement], confidence: float = 0.9
         gated.append(structs.replace(row, gate=worst))
         findings += each
     gate = Gate(tuple(map(str, rules)), tuple(findings))
-    return replace(report, records=tuple(gated), gate=gate)
+    return dataclasses.replace(report, records=tuple(gated), gate=gate)
 
 
 def _failures_by_row(
@@ -159,8 +158,7 @@ def _failures_by_row(
             yield [Finding(str(each), *about, "failed", "fails_more", text) for each in rules]
 
 
-@dataclass(frozen=True, slots=True)
-class _Failed:
+class _Failed(Struct, frozen=True):
     """How many of all runs of a side failed, and of these how many left no log that can be read."""
 
     failed: int

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ttastats.answers.compare.rows import TimesRow
 from ttastats.answers.compare.sentences import claim, factor_of, p_text
@@ -22,8 +23,7 @@ from ttastats.stats.results import Tone, Verdict
 Rows = Sequence[TimesRow]
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
+class Headline(Struct, frozen=True):
     """The answer in a word, in a sentence that begins with it, and the numbers behind it.
 
     `condition` is what the design of the runs adds to the word: `setups pooled`, or nothing.
@@ -41,8 +41,7 @@ class Headline:
         return f"{self.word}: {self.claim}."
 
 
-@dataclass(frozen=True, slots=True)
-class Caveat:
+class Caveat(Struct, frozen=True):
     """What is to be distrusted, in a few words, and in whole sentences."""
 
     text: str
@@ -55,8 +54,7 @@ def headlines(report: Report, confidence: float = 0.95) -> tuple[Headline, ...]:
     return tuple(_make_headline(against, confidence) for against in report.against)
 
 
-@dataclass(frozen=True, slots=True)
-class _Whole:
+class _Whole(Struct, frozen=True):
     """The rows of one table, and their speedup with its interval: of the one row, or the mean."""
 
     rows: Rows

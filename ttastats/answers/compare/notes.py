@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.answers.compare.cells import CONSTANT, FAILED, marks
 from ttastats.answers.compare.rows import Qualities, Times
@@ -30,8 +30,7 @@ from ttastats.stats.speedup import confidence_at
 Fields = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class NoteRule:
+class NoteRule(Struct, frozen=True):
     """A note on the comparisons of which `of` holds, if there are any.
 
     `fields` are those of its text beside the `names` of these comparisons, made of them, of all,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
 import polars as pl
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from ttastats.outcomes import left_out
 from ttastats.outcomes.axis import AXES, SECONDS, Axis
@@ -470,8 +469,7 @@ C_co = TypeVar("C_co", bound="Comparison | QualityComparison", covariant=True)
 R_co = TypeVar("R_co", bound=CompareRow, covariant=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shown(Generic[C_co, R_co]):
+class Shown(Struct, Generic[C_co, R_co], frozen=True, eq=False):
     """A comparison with its runs, its row, and the name that its group has in the report.
 
     `marked`: its claim is shown, with the marks of its conditions.

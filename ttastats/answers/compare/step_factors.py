@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import log
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base import percentages, units
 from ttastats.base.note import Note, note, wording
@@ -48,8 +48,7 @@ class Factor(Row, frozen=True):
     share: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(Struct, frozen=True):
     """A throughput as a product of factors, with the notes to it.
 
     `parts` are those of the step; `whole` are the step of the profiles, the rest, and the

@@ -6,12 +6,12 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.answers.guessing.proposal import Reason
 from ttastats.base import units
@@ -27,8 +27,7 @@ _NAMED = 3
 _PROBLEMS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class RunSeen:
+class RunSeen(Struct, frozen=True):
     """What one run would become; numbers are those of its last evaluation by `metric`."""
 
     file: str
@@ -42,8 +41,7 @@ class RunSeen:
     to_target: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class Kind(Struct, frozen=True, eq=False):
     """Files of one kind: the block that is proposed for them, if they need one, and their runs.
 
     `heads` has a row for each run: what it is called, its `evaluations`, whether it is `timed` and
@@ -72,8 +70,7 @@ class Kind:
         return int(self.heads["timed"].sum())
 
 
-@dataclass(frozen=True, slots=True)
-class Guessed:
+class Guessed(Struct, frozen=True):
     """What the files of a folder are taken for; `left` names those that nothing suits, by reason.
 
     `config` is the proposed `ttastats.toml`, empty where no block is needed; its patterns start

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
 from ttastats.base import metric_names as names
@@ -29,8 +29,7 @@ _MOST_BACK = 0.2
 _MOST_METRICS = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Table:
+class _Table(Struct, frozen=True, eq=False):
     """A table, its columns with numbers, those that count training, and the reasons so far."""
 
     frame: pl.DataFrame
@@ -192,8 +191,7 @@ def _progress_value(table: _Table, key: str, column: str) -> str:
     return column
 
 
-@dataclass(frozen=True, slots=True)
-class _Clocks:
+class _Clocks(Struct, frozen=True):
     """What may be a clock, as a block says it: those of the program, and time stamps."""
 
     own: list[tuple[str, str]]

@@ -6,8 +6,10 @@ import os
 import posixpath
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.answers.guessing import kinds, trial
 from ttastats.answers.guessing.answer import Guessed
@@ -130,8 +132,7 @@ _DESCRIBED, _RECOGNISED = "described", "recognised"
 _EVENTS = (_RECOGNISED, "tfevents: read without a block")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Classified:
+class _Classified(Struct, frozen=True, eq=False):
     """A file, its kind, and the sketch of its block if it needs one."""
 
     file: File

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.answers.guessing import columns, lines
 from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
@@ -26,8 +27,7 @@ _CLOSELY = 8
 _TABLES = (".csv", ".tsv")
 
 
-@dataclass(frozen=True, slots=True)
-class Sketch:
+class Sketch(Struct, frozen=True):
     """What a file is taken for; those of one kind have the same `same`.
 
     With `is_summary` its rows may be runs that other files tell whole.

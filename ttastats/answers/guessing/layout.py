@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ttastats.answers.guessing.proposal import Reason
 from ttastats.base.streams import COMPRESSED
@@ -29,8 +30,7 @@ _MADE_UP = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}|[0-9a-f]{8,}", re.IGNO
 _MEANT = re.compile(r"[{}*?]")
 
 
-@dataclass(frozen=True, slots=True)
-class FilePattern:
+class FilePattern(Struct, frozen=True):
     """A pattern for some files, the `entry` made of its names, and why."""
 
     pattern: str
@@ -63,8 +63,7 @@ def _without_compression(path: str) -> str:
     return next((path.removesuffix(end) for end in COMPRESSED if path.endswith(end)), path)
 
 
-@dataclass(slots=True)
-class _Part:
+class _Part(Struct):
     """One part of the paths: what is the same in all, and what varies.
 
     `words` vary and are no numbers; `counted` names the numbers behind them.

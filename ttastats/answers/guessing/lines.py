@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
+
+from msgspec import Struct
 
 from ttastats.answers.guessing import columns
 from ttastats.answers.guessing.proposal import NoLogError, Proposal, Reason
@@ -38,8 +39,7 @@ _LONGEST = 2_000
 _MOST_EXPRESSIONS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(Struct, frozen=True):
     """One number of a line: what it is called there, the name of its group, and its part."""
 
     literal: str

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ttastats.formats.own_logs.block import KEYS
 from ttastats.report.render.harmless import escape_invisible
 from ttastats.sides.options import several
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """Why a key says what it says; one that is not `sure` should be looked at by a person."""
 
     key: str
@@ -20,8 +20,7 @@ class Reason:
     sure: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """Keys of a block with what they say, and the reasons.
 
     Of `choices`, lines of TOML, one must be taken before the files can be read.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.answers.guessing.answer import Kind, RunSeen
 from ttastats.answers.guessing.columns import rank
@@ -29,8 +30,7 @@ _MOST_READ = 4 * 1024 * 1024
 _READ_IN_PART = f"only the first {_MOST_READ // 2**20} MiB were read"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class File:
+class File(Struct, frozen=True, eq=False):
     """A file, where it lies, in an archive or not, and its path below what is looked at."""
 
     source: Source

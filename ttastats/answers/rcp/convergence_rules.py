@@ -16,12 +16,13 @@ import importlib.util
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.base.errors import TtastatsError
 from ttastats.stats.quantiles import two_sided_t
@@ -49,8 +50,7 @@ Reason = Literal[
 _BYPASSED: tuple[Reason, ...] = ("RCP found", "RCP Interpolation", "Missing RCP")
 
 
-@dataclass(frozen=True, slots=True)
-class ConvergenceRules:
+class ConvergenceRules(Struct, frozen=True):
     """What differs by benchmark and ruleset.
 
     A submission makes `runs` runs; the `dropped` fastest and slowest leave its mean, and as many
@@ -62,8 +62,7 @@ class ConvergenceRules:
     slack: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """Reference convergence at a batch size; `limit` is the lowest mean that chance explains."""
 
     batch_size: int
@@ -72,8 +71,7 @@ class Point:
     limit: float
 
 
-@dataclass(frozen=True, slots=True)
-class ConvergenceVerdict:
+class ConvergenceVerdict(Struct, frozen=True):
     """What the check says.
 
     `mean` is the olympic mean of the entry; `point` what it was held against and `limit` what it
@@ -221,8 +219,7 @@ Unit = Literal["epochs", "samples"]
 _RULESET = re.compile(r"v?([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """Runs of the reference at one batch size: what each needed to reach the target, ascending.
 
     `unit` is what the record says it counts; the official ones say epochs of most that are

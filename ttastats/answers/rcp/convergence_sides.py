@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.answers.rcp import convergence_rules
 from ttastats.answers.rcp.convergence_rules import ConvergenceRules, Library, Point, Record
@@ -32,8 +33,7 @@ Unit = Literal["epochs", "samples", "steps"]
 _EVALUATED_LATER = "stable_diffusion"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class Entry(Struct, frozen=True, eq=False):
     """Runs of an entry, counted as the reference is; `n` of them, of one batch size or unknown.
 
     `converged` are those that say so themselves, None if one does not tell how far it trained.
@@ -47,8 +47,7 @@ class Entry:
     division: str | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BenchmarkReference:
+class BenchmarkReference(Struct, frozen=True, eq=False):
     """What holds for a benchmark under a ruleset: records, their unit, and official rules."""
 
     ruleset: str | None
@@ -59,8 +58,7 @@ class BenchmarkReference:
     points: tuple[Point, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoundReference:
+class FoundReference(Struct, frozen=True, eq=False):
     """The reference at a batch size, how it was found, and the records it rests on."""
 
     how: Literal["measured", "interpolated", "smallest"]

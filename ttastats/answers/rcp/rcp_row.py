@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
-from msgspec import structs
+from msgspec import Struct, structs
 
 from ttastats.answers.rcp import convergence_rules
 from ttastats.answers.rcp.convergence_rules import Library, ruleset_of
@@ -45,8 +44,7 @@ _Early = Annotated[
 _Share = Annotated[float | None, Key("share of simulated submissions", "fraction")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RcpOptions:
+class RcpOptions(Struct, frozen=True, kw_only=True):
     """How entries are held against the reference.
 
     `ruleset` replaces that of each entry's round. `bypass` is the official `--rcp_bypass`.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from itertools import pairwise
@@ -15,6 +14,7 @@ from typing import Literal
 
 import msgspec
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError
@@ -33,8 +33,7 @@ Sides = Mapping[str, pl.DataFrame]
 _MACHINE = ("hardware", "accelerators", "nodes")
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """What one question about a record came to, with the figures.
 
     `decides`: there is no record unless it is passed; one that failed for want of evidence alone
@@ -65,8 +64,7 @@ def number(counts: Mapping[str, int], missing: Mapping[str, int], rules: Rules) 
     return Check("runs", result, "; ".join([figures, *without]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Evidence:
+class _Evidence(Struct, frozen=True):
     """The runs of each side, `every` with copies and `sides` once each, and the rules."""
 
     every: Sides
@@ -74,8 +72,7 @@ class _Evidence:
     rules: Rules
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Struct, frozen=True):
     """A check comes to a result where a fact is there, in words that show it.
 
     It decides where rules count one of what `decides` names.

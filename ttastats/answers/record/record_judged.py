@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 
 from ttastats.answers.record.record_checks import (
     Check,
@@ -41,8 +41,7 @@ _SURE = 0.05  # of times, where rules ask for no test
 _OURS = " (our requirement: the rules do not ask for a test)"
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRecord:
+class JudgedRecord(Struct, frozen=True):
     """One benchmark judged, or a part of it: checks for people, numbers for programs."""
 
     checks: tuple[Check, ...]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import msgspec
 import polars as pl
+from msgspec.structs import replace
 
 from ttastats.answers.record.record_checks import Rules, once
 from ttastats.answers.record.record_judged import holds, of_target
@@ -33,7 +34,7 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     that of the runs.
     """
     if rules.value == "target":
-        return question.sides(sources, replace(what, unit="seconds")), rules
+        return question.sides(sources, dataclasses.replace(what, unit="seconds")), rules
     target = _question_target(rules, what)
     metric = _choose_metric(
         sources, rules, what, what.metric or (target.metric if target else None)
@@ -43,7 +44,7 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
         up = rules.meets == ">="
     value = target.value if target else rules.target
     targets = () if value is None else (UserTarget(value, metric or None, up),)
-    what = replace(what, target=tuple(map(_target_text, targets)), metric=metric)
+    what = dataclasses.replace(what, target=tuple(map(_target_text, targets)), metric=metric)
     try:
         chosen = question.sides(sources, what, END, of_answer=True)
     except TtastatsError as error:

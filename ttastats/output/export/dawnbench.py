@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 _INFERENCE = "_inference"
 
 
-def files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
+def entry_files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
     """Return the files of one run by path; an inference entry has only the JSON."""
     run = rows[0]
     benchmark = str(run["benchmark"] or "unknown")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
@@ -23,8 +23,7 @@ _MLPERF = frozenset({"mlperf", "mlperf_hpc"})
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Struct, frozen=True):
     """What was written where; `left_out` counts the runs without a log format, by suite."""
 
     output: Path
@@ -32,7 +31,7 @@ class Exported:
     left_out: Mapping[str, int]
 
 
-def write(table: pl.LazyFrame, output: Path) -> Exported:
+def write_logs(table: pl.LazyFrame, output: Path) -> Exported:
     """Write a log per run into a new folder, which appears once it is complete.
 
     Raises
@@ -47,7 +46,7 @@ def write(table: pl.LazyFrame, output: Path) -> Exported:
         # A log that was rejected has nothing to write.
         for _, run in groupby(every.iter_rows(named=True), key=itemgetter(*schema.RUN)):
             rows = list(run)
-            files = _files(rows, taken)
+            files = _run_files(rows, taken)
             for place, text in files.items():
                 (folder / place).parent.mkdir(parents=True, exist_ok=True)
                 (folder / place).write_text(text, "utf-8", newline="\n")
@@ -63,23 +62,25 @@ def write(table: pl.LazyFrame, output: Path) -> Exported:
     return Exported(output, written, dict(left_out))
 
 
-def _files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosixPath, str]:
+def _run_files(rows: Sequence[Row], taken: set[PurePosixPath]) -> dict[PurePosixPath, str]:
     """Return the files of one run under names not taken; none for suites without a log format.
 
     A log keeps its name if it is that of a result, or has the first number that is free.
     """
     run = rows[0]
     if run["suite"] in _MLPERF or mlperf.was_recorded(run):
-        folder = mlperf.folder(run)
+        folder = mlperf.result_folder(run)
         log = folder / str(run["source"]).rsplit("/", 1)[-1]
         if result_files.log_number(log) is None or log in taken:
             numbered = (folder / name for name in result_files.log_names())
             log = next(place for place in numbered if place not in taken)
-        return {log: mlperf.log(rows), **mlperf.companions(run)}
+        return {log: mlperf.log_text(rows), **mlperf.companion_files(run)}
     if run["suite"] != "dawnbench":
         return {}
-    files, number = dawnbench.files(rows), 2
+    files, number = dawnbench.entry_files(rows), 2
     while taken & files.keys():
-        files = dawnbench.files([{**row, "entry": f"{run['entry']}_{number}"} for row in rows])
+        files = dawnbench.entry_files(
+            [{**row, "entry": f"{run['entry']}_{number}"} for row in rows]
+        )
         number += 1
     return files

@@ -29,7 +29,7 @@ def was_recorded(run: Row) -> bool:
     return mllog.RECORDER in parse_extra(run["extra"])
 
 
-def folder(run: Row) -> PurePosixPath:
+def result_folder(run: Row) -> PurePosixPath:
     """Return the folder of a run's log among official results: `v5.0/ORG/results/SYSTEM/..`."""
     *owner, system = str(run["entry"] or run["system"] or "unknown").split("/")
     round_ = run["round"]
@@ -42,9 +42,9 @@ def folder(run: Row) -> PurePosixPath:
     )
 
 
-def companions(run: Row) -> dict[PurePosixPath, str]:
+def companion_files(run: Row) -> dict[PurePosixPath, str]:
     """Return the files beside a log: the system description and the official scaling."""
-    place = folder(run)
+    place = result_folder(run)
     system = place.parent.name
     files = {place.parents[2] / "systems" / f"{system}.json": _json(_system_fields(run))}
     if run["scaling_factor"] is not None:
@@ -66,7 +66,7 @@ def _system_fields(run: Row) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def log(rows: Sequence[Row]) -> str:
+def log_text(rows: Sequence[Row]) -> str:
     """Return the text of the log of one run from the rows of its evaluations."""
     run = rows[0]
     extra = parse_extra(run["extra"])

@@ -34,7 +34,7 @@ _OTHER_TABLES = {".parquet": "Use `ttastats filter` to write Parquet."} | dict.f
 )
 
 
-def takes_rows(output: Path) -> bool:
+def is_row_format(output: Path) -> bool:
     """Return whether an output name means rows, not a folder of logs."""
     return output.suffix.lower() in _WRITERS
 
@@ -57,7 +57,7 @@ def export(table: pl.LazyFrame, output: Path) -> Exported:
         raise TtastatsError("no run meets the conditions")
     write = _WRITERS.get(ending)
     if write is None:
-        return logs.write(table, output)
+        return logs.write_logs(table, output)
     if output.exists() and store.is_ttastats_table(output):
         raise atomic.overwrite_error(output, "is a ttastats table")
     with atomic.replacing(output) as temporary:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 from polars.io.plugins import register_io_source
 
 from ttastats.base.errors import TtastatsError
@@ -17,8 +17,7 @@ from ttastats.table import schema, store, tables
 _AT_ONCE = 40_000
 
 
-@dataclass(frozen=True, slots=True)
-class Subset:
+class Subset(Struct, frozen=True):
     """What was kept: `runs` of `all_runs`, `copies` of them of another, and `problems`.
 
     `notes` say what a reader of the conditions must know of the choice.
@@ -33,7 +32,7 @@ class Subset:
     notes: tuple[str, ...] = ()
 
 
-def write(
+def write_subset(
     every: pl.LazyFrame,
     chosen: pl.LazyFrame,
     problems: Iterable[Problem],

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.answers.compare.headline import Caveat, Headline, caveats, headlines
 from ttastats.answers.compare.rows import QualitiesRow
@@ -19,7 +21,7 @@ from ttastats.outcomes import axis as axes
 from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.counted import standing
 from ttastats.output.page import figure_rows
-from ttastats.output.page.facts import Fact, choices, facts
+from ttastats.output.page.facts import Fact, available_choices, page_facts
 from ttastats.output.page.figure_rows import FigureRow
 from ttastats.output.page.second_look import Look
 from ttastats.output.plots.plot import FILTERS, Plot
@@ -34,8 +36,7 @@ MOST_ROWS = 600
 Sides = Sequence[tuple[str, pl.DataFrame]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class Answer(Struct, frozen=True, eq=False):
     """What the first screen of a comparison shows: of each side, what to distrust, and the figure.
 
     `above` is a title that was given, where the answer is itself the title; `sides` are labels.
@@ -50,8 +51,7 @@ class Answer:
     rows: tuple[FigureRow, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Content:
+class Content(Struct, frozen=True, eq=False):
     """What a page shows, and of how much: `20 runs`.
 
     `choices` are the values a reader may choose rows by, with their runs; `answer` is there if
@@ -73,7 +73,7 @@ class Content:
     looks: tuple[Look, ...] = ()
 
 
-def content(
+def page_content(
     sides: Sides,
     report: Report,
     plots: Sequence[Plot],
@@ -91,7 +91,7 @@ def content(
     """
     sides = [(label, standing(runs)) for label, runs in sides]
     found = leagues(report, confidence) if report.groups else ()
-    combinations = choices(sides, LEAGUE_FILTERS if found else FILTERS)
+    combinations = available_choices(sides, LEAGUE_FILTERS if found else FILTERS)
     labels, axis = tuple(label for label, _ in sides), axes.of(sides[0][1])
     head = f"{headline(found)}." if found else ""
     answer, name = None, head or _page_title(labels, axis, report)
@@ -105,16 +105,16 @@ def content(
             confidence=confidence,
             headlines=sentences,
             caveats=caveats(report),
-            rows=figure_rows.rows(report),
+            rows=figure_rows.figure_rows(report),
         )
     return Content(
         title=title or name,
         counted=units.plural(int(combinations.get_column("runs").sum()), "run"),
-        facts=facts(sides, conditions),
+        facts=page_facts(sides, conditions),
         verdicts=conclusions(report, confidence=confidence)
         if report.command == "compare"
         else verdicts(report),
-        report=capped(report),
+        report=limit_rows(report),
         plots=tuple(plots),
         choices=combinations,
         answer=answer,
@@ -142,7 +142,7 @@ def _page_title(labels: Sequence[str], axis: Axis, report: Report) -> str:
     )
 
 
-def capped(report: Report, most: int = MOST_ROWS) -> Report:
+def limit_rows(report: Report, most: int = MOST_ROWS) -> Report:
     """Return a report with at most so many rows per table, and a note on those left out.
 
     The rows for programs stay as they are.
@@ -156,7 +156,7 @@ def capped(report: Report, most: int = MOST_ROWS) -> Report:
     total = sum(len(table.rows) for table in report.tables)
     which = "the fastest of each benchmark" if report.command == "summary" else "the first"
     left = note("capped", shown=total - left_out, n=total, which=which, command=report.command)
-    return replace(report, tables=shown, notes=(left, *report.notes))
+    return dataclasses.replace(report, tables=shown, notes=(left, *report.notes))
 
 
 def _limit_table(table: Table, report: Report, most: int) -> Table:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from json import dumps
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from ttastats.base.json_safe import script_json
 from ttastats.base.version import __version__
@@ -31,8 +32,7 @@ _FIRST = 3
 _APART = {"effects": "Effects of settings", "history": "History"}
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A page and what it is of (`20 runs`), its plots, bytes, and the verdict of a gate."""
 
     html: str
@@ -56,9 +56,13 @@ class Page:
         )
 
 
-def page(content: Content) -> Page:
+def make_page(content: Content) -> Page:
     """Return the page with some content."""
-    style, program, drawing = embedded.part("page.css"), embedded.program(), renderer.vega()
+    style, program, drawing = (
+        embedded.package_file("page.css"),
+        embedded.page_script(),
+        renderer.vega_script(),
+    )
     sections = _benchmark_sections(content)
     rows = content.answer.rows if content.answer else ()
     html = as_html.fill_html(
@@ -67,17 +71,17 @@ def page(content: Content) -> Page:
         sections=sections,
         figure=_figure_html(content, sections),
         answer=content.answer,
-        leagues=league.tables(content.leagues, content.choices),
+        leagues=league.league_tables(content.leagues, content.choices),
         looks=list(_linked_looks(content.looks, sections)),
         # How many rows have which verdict, where each has but a line.
-        counted=figure_rows.counted(rows) if len(rows) >= figure_rows.THIN_FROM else "",
+        counted=figure_rows.verdict_counts(rows) if len(rows) >= figure_rows.THIN_FROM else "",
         csv=f"data:text/csv;charset=utf-8,{quote(as_csv.render_csv(content.report))}",
         version=__version__,
         policy=_security_policy(style, (drawing, program)),
         style=style,
         data=_page_data(content),
-        plots=embedded.packed(_plots_data(content.plots)),
-        vega=embedded.packed(drawing),
+        plots=embedded.compress(_plots_data(content.plots)),
+        vega=embedded.compress(drawing),
         script=program,
     )
     return Page(html, content.counted, len(content.plots), content.report.gate)
@@ -87,8 +91,8 @@ def _security_policy(style: str, scripts: Sequence[str]) -> str:
     """Return the content security policy: these scripts and this style, and no network."""
     rules = {
         "default-src": "'none'",
-        "script-src": " ".join(map(embedded.digest, scripts)),
-        "style-src-elem": embedded.digest(style),
+        "script-src": " ".join(map(embedded.policy_digest, scripts)),
+        "style-src-elem": embedded.policy_digest(style),
         "style-src-attr": "'unsafe-inline'",  # Vega places and colours by style attributes
         "img-src": "data:",
         "connect-src": "'none'",
@@ -98,8 +102,7 @@ def _security_policy(style: str, scripts: Sequence[str]) -> str:
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """What a page tells of one benchmark, or across them: verdicts, and numbered plots.
 
     Those that answer most are shown `first`, the others on demand.
@@ -161,14 +164,14 @@ def _figure_html(content: Content, sections: Sequence[Section]) -> str:
     a, *others = answer.sides
     b = others[0] if len(others) == 1 else f"each of {len(others)} others"
     links = {one.benchmark: f"#{one.name}" for one in sections}
-    return figure.figure(answer.rows, (a, b), answer.axis, answer.confidence, links)
+    return figure.figure_svg(answer.rows, (a, b), answer.axis, answer.confidence, links)
 
 
 def _page_data(content: Content) -> str:
     """Return the choices and themes that the page's script reads at the start, as JSON."""
     choices = escape_frame(content.choices)
     themes = {
-        name: theme.config(dark=name == "dark", font_size=12.0) | {"font": _FONT}
+        name: theme.theme_config(dark=name == "dark", font_size=12.0) | {"font": _FONT}
         for name in ("light", "dark")
     }
     columns = choices.to_dict(as_series=False)
@@ -183,8 +186,8 @@ def _page_data(content: Content) -> str:
 
 def _plots_data(plots: Sequence[Plot]) -> str:
     """Return the charts and shared tables that the script reads when a section opens, as JSON."""
-    tables, places = embedded.shared([plot.data for plot in plots])
+    tables, places = embedded.share_tables([plot.data for plot in plots])
     charts = [
         {"chart": plot.chart, "tables": mine} for plot, mine in zip(plots, places, strict=True)
     ]
-    return f'{{"plots":{dumps(charts, allow_nan=False)},"tables":{embedded.tables(tables)}}}'
+    return f'{{"plots":{dumps(charts, allow_nan=False)},"tables":{embedded.tables_json(tables)}}}'

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import zlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
-from zlib import compress
 
 import polars as pl
 
@@ -17,7 +17,7 @@ _PROGRAM = (
 )  # fmt: skip
 
 
-def tables(frames: Sequence[pl.DataFrame]) -> str:
+def tables_json(frames: Sequence[pl.DataFrame]) -> str:
     """Return tables as a JSON list, each by columns; NaN and infinity are null."""
     each = (
         f'{{"height":{frame.height},"columns":{frame.select(pl.all().implode()).write_json()[1:-1]}}}'
@@ -26,12 +26,12 @@ def tables(frames: Sequence[pl.DataFrame]) -> str:
     return f"[{','.join(each)}]"
 
 
-def packed(text: str) -> str:
+def compress(text: str) -> str:
     """Return a text compressed as `unpacked` of data.js reads it."""
-    return b64encode(compress(text.encode())).decode()
+    return b64encode(zlib.compress(text.encode())).decode()
 
 
-def shared(
+def share_tables(
     plots: Sequence[Mapping[str, pl.DataFrame]],
 ) -> tuple[list[pl.DataFrame], list[dict[str, int]]]:
     """Return the distinct tables of some plots, and for each plot the indices of its own.
@@ -55,16 +55,16 @@ def shared(
     return different, tables
 
 
-def part(name: str) -> str:
+def package_file(name: str) -> str:
     """Return the text of a file of this package that becomes part of every page."""
     return files("ttastats.output.page").joinpath("parts", name).read_text("utf-8")
 
 
-def program() -> str:
+def page_script() -> str:
     """Return the script of pages: its parts inside one function."""
-    return "(() => {\n'use strict';\n" + "\n".join(map(part, _PROGRAM)) + "})();\n"
+    return "(() => {\n'use strict';\n" + "\n".join(map(package_file, _PROGRAM)) + "})();\n"
 
 
-def digest(text: str) -> str:
+def policy_digest(text: str) -> str:
     """Return the digest of an inline script or style for the content security policy."""
     return "'sha256-" + b64encode(sha256(text.encode()).digest()).decode() + "'"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base import units
 from ttastats.output.plots.plot import FILTERS
@@ -14,17 +14,18 @@ from ttastats.table import schema
 _PLURALS = {"benchmark": "benchmarks", "system": "systems", "entry": "entries"}
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One line of the head: what, and how much of it."""
 
     name: str
     text: str
 
 
-def facts(sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]) -> tuple[Fact, ...]:
+def page_facts(
+    sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]
+) -> tuple[Fact, ...]:
     """Return the facts at the head of a page: runs, benchmarks and conditions."""
-    runs, several = together(sides), len(sides) > 1
+    runs, several = all_runs(sides), len(sides) > 1
     names = ["A", *("B" if len(sides) == 2 else f"B{n}" for n in range(1, len(sides)))]
     suites = runs.select("suite", "round").unique().sort("suite", "round", nulls_last=True)
     words = [" ".join(filter(None, pair)) for pair in suites.iter_rows() if any(pair)]
@@ -46,13 +47,15 @@ def facts(sides: Sequence[tuple[str, pl.DataFrame]], conditions: Sequence[str]) 
     return tuple(fact for fact in known if fact.text)
 
 
-def choices(sides: Sequence[tuple[str, pl.DataFrame]], by: Sequence[str] = FILTERS) -> pl.DataFrame:
+def available_choices(
+    sides: Sequence[tuple[str, pl.DataFrame]], by: Sequence[str] = FILTERS
+) -> pl.DataFrame:
     """Return the combinations of benchmark, system and entry, with their numbers of runs."""
-    counted = together(sides).group_by(by).agg(pl.len().alias("runs"))
+    counted = all_runs(sides).group_by(by).agg(pl.len().alias("runs"))
     return counted.sort(by, nulls_last=True)
 
 
-def together(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
+def all_runs(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
     """Return the runs of all sides; a run that several of them hold counts once."""
     columns = [*schema.RUN, "content_digest", "reached", "suite", "round", *FILTERS]
     columns += ["started_at", "problems", "submitter", "hardware", "accelerators"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from html import escape
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.base import percentages, units
 from ttastats.base.units import Amount
@@ -17,8 +19,7 @@ from ttastats.report.render.harmless import escape_invisible
 from ttastats.report.render.shortening import cut_middle, shorten_names
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where something stands in a row: from `x` to `end`, at `y`; in a row of its own ticks too."""
 
     x: float
@@ -26,8 +27,7 @@ class Place:
     end: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class RowLayout:
+class RowLayout(Struct, frozen=True):
     """Where everything of a row stands, in pixels; None is left out.
 
     `letters` fit beside each other in a name, a setup, and the name of a side.
@@ -74,7 +74,7 @@ _NARROW_THIN = replace(
 )  # fmt: skip
 
 
-def figure(
+def figure_svg(
     rows: Sequence[FigureRow],
     sides: tuple[str, str],
     axis: Axis,
@@ -87,15 +87,14 @@ def figure(
     """
     thin = len(rows) >= figure_rows.THIN_FROM
     layouts = (_WIDE_THIN, _NARROW_THIN) if thin else (_WIDE, _NARROW)
-    times = [time for row in rows for runs in (row.a, row.b) for time in runs.times]
+    times = [time for row in rows for runs in (row.a, row.b) for time in runs.all_times]
     level = percentages.percent_text(confidence)
-    both = scale.of(times, axis.unit), _ratio_scale(rows)
+    both = scale.log_scale(times, axis.unit), _ratio_scale(rows)
     frames = (_Frame(layout, *both, axis.unit, links) for layout in layouts)
     return "\n".join(_draw_layout(rows, sides, axis, level, frame) for frame in frames)
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
+class _Frame(Struct, frozen=True):
     """What all rows of a figure share."""
 
     layout: RowLayout
@@ -141,7 +140,7 @@ def _ratio_scale(rows: Sequence[FigureRow]) -> Scale:
 
 
 def _x_position(on: Scale, value: float, place: Place) -> float:
-    return place.x + on.share(value) * (place.end - place.x)
+    return place.x + on.position(value) * (place.end - place.x)
 
 
 #: What a tick needs beside it, in pixels.

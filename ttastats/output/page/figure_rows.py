@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ttastats.answers.compare.rows import TimesRow
 from ttastats.answers.compare.sentences import p_text
@@ -18,8 +19,7 @@ from ttastats.stats.results import Tone
 THIN_FROM = 17
 
 
-@dataclass(frozen=True, slots=True)
-class Runs:
+class Runs(Struct, frozen=True):
     """The runs of one side: when they reached, where the others stopped, and the mean."""
 
     reached: tuple[float, ...]
@@ -27,13 +27,12 @@ class Runs:
     mean: float | None
 
     @property
-    def times(self) -> tuple[float, ...]:
+    def all_times(self) -> tuple[float, ...]:
         """Return the times of all runs, failed ones included."""
         return (*self.reached, *self.failed)
 
 
-@dataclass(frozen=True, slots=True)
-class FigureRow:
+class FigureRow(Struct, frozen=True):
     """One comparison: its runs, the speedup with its interval and its parts, and the verdict.
 
     `setup` tells it from others of its benchmark. `parts` are what the speedup is a product of.
@@ -55,7 +54,7 @@ class FigureRow:
     carried: str
 
 
-def rows(report: Report) -> tuple[FigureRow, ...]:
+def figure_rows(report: Report) -> tuple[FigureRow, ...]:
     """Return the rows of the figure in order; of many, those with a verdict come first."""
     found = [row for one in report.against for row in _rows_of_report(one, report)]
     if len(found) < THIN_FROM:
@@ -64,7 +63,7 @@ def rows(report: Report) -> tuple[FigureRow, ...]:
     return tuple(sorted(found, key=lambda row: (order.index(row.tone), -(row.ratio or 0.0))))
 
 
-def counted(found: tuple[FigureRow, ...]) -> str:
+def verdict_counts(found: tuple[FigureRow, ...]) -> str:
     """Return the number of rows by verdict: `8 faster, 32 undecided`."""
     words = [row.verdict.split(" ", 1)[1] for row in found]
     return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))

@@ -6,11 +6,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.answers import league
 from ttastats.answers.league import Entry, League, Rank
@@ -39,8 +39,7 @@ _CROSS = f'<path class="x" d="M-3.5 {_MIDDLE - 3.5}l7 7m0-7l-7 7"/>'
 _BEYOND = f'<path class="mean" d="M1 {_MIDDLE - 4}l6 4l-6 4"/>'
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One entry as a table shows it; `of` are the places of its runs among the choices.
 
     `brackets` are the lanes of the ties it belongs to, with where in each it stands.
@@ -60,8 +59,7 @@ class Row:
     of: str
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """One league: what it is called and comes to, its axis, its rows, and which are tied."""
 
     name: str
@@ -81,7 +79,7 @@ class Table:
     has_hours: bool
 
 
-def tables(found: Sequence[League], choices: pl.DataFrame) -> list[Table]:
+def league_tables(found: Sequence[League], choices: pl.DataFrame) -> list[Table]:
     """Return the table of each league, with the largest of the newest round selected."""
     if not found:
         return []
@@ -109,9 +107,9 @@ def _league_table(
         times = entry.side.outcomes.times.tolist()
         amounts += times
         amounts += [end for end in (entry.low, entry.high) if end and end > min(times) / 4]
-    ticks = scale.of(amounts, axis.unit)
+    ticks = scale.log_scale(amounts, axis.unit)
     lanes = one.lanes()
-    whole = [names.label([entry.label]) for entry in one.entries]
+    whole = [names.key_label([entry.label]) for entry in one.entries]
     short = shorten_names(whole, _LONGEST) or {}
     counts = [_count_text(entry.side) for entry in one.entries]
     complete = Counter(_count_text(entry.side) for entry in one.entries if entry.side.all_reached)
@@ -135,8 +133,8 @@ def _league_table(
         axis=_axis_svg(ticks),
         # The lines of the ticks as a background of CSS.
         grid=",".join(
-            f"linear-gradient(var(--line) 0 0) {100 * ticks.share(value):.1f}% 0/1px 100% no-repeat"
-            for value, _ in ticks.ticks
+            f"linear-gradient(var(--line) 0 0) {100 * ticks.position(at):.1f}% 0/1px 100% no-repeat"
+            for at, _ in ticks.ticks
         ),
         level=percentages.percent_text(one.confidence),
         rows=tuple(rows),
@@ -197,7 +195,7 @@ def _strip_svg(entry: Entry, ticks: Scale) -> str:
     reached, failed = (outcomes.times[o].tolist() for o in (outcomes.reached, ~outcomes.reached))
     parts = "".join((*_mean_marks(entry, ticks), *_run_dots(reached, ticks)))
     stretched = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none">{parts}</svg>'
-    signs = [(ticks.share(time), _CROSS) for time in failed]
+    signs = [(ticks.position(time), _CROSS) for time in failed]
     signs += [(1.0, _BEYOND) for time in (*reached, *failed) if time > ticks.high]
     placed = dict.fromkeys((round(100 * share, 1), sign) for share, sign in signs)
     more = "".join(f'<svg x="{x:.1f}%">{sign}</svg>' for x, sign in placed)
@@ -210,14 +208,14 @@ def _mean_marks(entry: Entry, ticks: Scale) -> Iterator[str]:
     if entry.mean is None or entry.mean > ticks.high:
         return
     if entry.low is not None and entry.high is not None:
-        low, high = (_WIDTH * ticks.share(end) for end in (entry.low, entry.high))
+        low, high = (_WIDTH * ticks.position(end) for end in (entry.low, entry.high))
         yield f'<path class="ci" d="M{low:.0f} {_MIDDLE}H{high:.0f}"/>'
-    yield f'<path class="mean" d="M{_WIDTH * ticks.share(entry.mean):.0f} 2v{_HEIGHT - 4}"/>'
+    yield f'<path class="mean" d="M{_WIDTH * ticks.position(entry.mean):.0f} 2v{_HEIGHT - 4}"/>'
 
 
 def _run_dots(times: Sequence[float], ticks: Scale) -> Iterator[str]:
     at = dict.fromkeys(
-        (round(_WIDTH * ticks.share(time)), _MIDDLE + _STAND[n % len(_STAND)])
+        (round(_WIDTH * ticks.position(time)), _MIDDLE + _STAND[n % len(_STAND)])
         for n, time in enumerate(times)
         if time <= ticks.high
     )
@@ -230,7 +228,7 @@ def _axis_svg(ticks: Scale) -> str:
     """Return the tick labels that are far enough apart, as SVG."""
     words, last = [], -1.0
     for value, text in ticks.ticks:
-        x = ticks.share(value)
+        x = ticks.position(value)
         if x - last >= _APART:
             anchor = "start" if x < 0.06 else "end" if x > 0.94 else "middle"
             words.append(f'<text x="{100 * x:.1f}%" y="12" text-anchor="{anchor}">{text}</text>')

@@ -11,7 +11,7 @@ from ttastats.answers.profile import profile as profile_report
 from ttastats.answers.profile import profile_change
 from ttastats.base import units
 from ttastats.base.note import Note, note
-from ttastats.output.page.content import Content, capped
+from ttastats.output.page.content import Content, limit_rows
 from ttastats.output.page.facts import Fact
 from ttastats.output.plots.plot import FILTERS
 from ttastats.output.plots.profiled import kinds, shared
@@ -46,7 +46,7 @@ Change = tuple[str, str, Report]
 Side = tuple[str, pl.DataFrame]
 
 
-def content(
+def profiles_content(
     sides: Sequence[Side], told: Sequence[Note], *, title: str = "", confidence: float = 0.95
 ) -> Content:
     """Return the content of a page of profiles; others are compared with the first.
@@ -60,7 +60,7 @@ def content(
     """
     for label, rows in sides[1:]:
         profile_change.expect_others(sides[0][1], rows, label)
-    profiles = shared.by_name(sides)
+    profiles = shared.profiles_by_name(sides)
     (a, before), *others = [(_profile_name(side, profiles), side[1]) for side in sides]
     changes = [
         (a, b, profile_change.report(before, rows, (a, b), confidence=confidence))
@@ -69,7 +69,7 @@ def content(
     drawn, notes = profiles, list(told)
     if len(profiles) > kinds.MOST:  # then one of each side
         first = ((label, next(answers.profiles(rows))[1]) for label, rows in sides[: kinds.MOST])
-        drawn = shared.by_name(first)
+        drawn = shared.profiles_by_name(first)
     if len(drawn) < len(profiles):
         notes.append(note("not_drawn.profiles", drawn=len(drawn), n=len(profiles)))
     names, compared = units.join_names(list(profiles)), units.join_names([b for _, b, _ in changes])
@@ -82,7 +82,7 @@ def content(
             *(_change_conclusion(*change) for change in changes),
             *(_advice(name, rows) for name, rows in profiles.items()),
         ),
-        report=capped(_joint_report(profiles, changes, notes)),
+        report=limit_rows(_joint_report(profiles, changes, notes)),
         plots=kinds.all_plots(drawn),
         choices=pl.DataFrame(schema=dict.fromkeys(FILTERS, pl.String) | {"runs": pl.Int64}),
     )

@@ -14,7 +14,7 @@ _SIGN = b'name="generator" content="ttastats '
 _HEAD_BYTES = 4_000
 
 
-def expect(path: Path, inputs: Iterable[Place]) -> None:
+def expect_page_path(path: Path, inputs: Iterable[Place]) -> None:
     """Raise an error if a page cannot be written to a path, or would replace another file.
 
     Raises
@@ -31,7 +31,7 @@ def expect(path: Path, inputs: Iterable[Place]) -> None:
         raise atomic.overwrite_error(path, "already exists and is not a ttastats report")
 
 
-def write(path: Path, text: str) -> None:
+def write_page(path: Path, text: str) -> None:
     """Write a page atomically: a reader sees the old one or the new one.
 
     Raises

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ttastats.base import units
 from ttastats.base.units import Amount
 from ttastats.output.plots import axes
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """A logarithmic axis: its ends, and where it has ticks of which words."""
 
     low: float
     high: float
     ticks: tuple[tuple[float, str], ...]
 
-    def share(self, value: float) -> float:
+    def position(self, value: float) -> float:
         """Return the position of a value on the axis, from 0 to 1, clipped at the ends."""
         if value <= 0:
             return 0.0
@@ -27,13 +27,13 @@ class Scale:
         return min(1.0, max(0.0, share))
 
 
-def of(amounts: Sequence[float], unit: Amount) -> Scale:
+def log_scale(amounts: Sequence[float], unit: Amount) -> Scale:
     """Return the axis for some amounts, with a margin at both ends."""
     known = [amount for amount in amounts if amount > 0]
     low, high = min(known, default=1.0), max(known, default=1.0)
     room = max(1.02, (high / low) ** 0.04)
     low, high = low / room, high * room
-    values = axes.round_times(low, high) if unit == "seconds" else axes.ticks(low, high)
+    values = axes.round_times(low, high) if unit == "seconds" else axes.round_ticks(low, high)
     return Scale(low, high, tuple((value, _tick_text(value, unit)) for value in values))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.answers import problems
 from ttastats.answers.problems import ProblemRow
@@ -19,8 +19,7 @@ from ttastats.table import schema
 _NAMED = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """A sentence about a benchmark, the kind of plot that shows it, and the log of its one run."""
 
     sentence: str
@@ -29,8 +28,7 @@ class Look:
     log: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(Struct, frozen=True):
     """How findings of a code are told: on which plot, of one and of several, each by itself."""
 
     plot: str
@@ -75,7 +73,7 @@ _CODES = {
 }
 
 
-def looks(sides: Sequence[Side]) -> tuple[Look, ...]:
+def find_looks(sides: Sequence[Side]) -> tuple[Look, ...]:
     """Return what `ttastats problems` finds in the runs of all sides; nothing at a budget."""
     if any(side.at_budget for side in sides):
         return ()
@@ -90,7 +88,7 @@ def _looks_of(findings: Sequence[ProblemRow]) -> Iterator[Look]:
         mine = [problem for problem in findings if problem.code == code]
         named = mine[:_NAMED] if words.each else []
         for problem in named:
-            log = names.file_of(problem.source or "")
+            log = names.short_path(problem.source or "")
             message, _, _ = problem.message.partition(" (modified")
             yield Look(f"{log}: {message}.", problem.benchmark, words.plot, log)
         more = " more" if named else ""

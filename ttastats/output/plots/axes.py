@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ttastats.outcomes.axis import Axis
 
@@ -30,8 +31,7 @@ _ROUNDER = (1e-3, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 86_400, 864_000, 8_64
 _MOST_TICKS, _FEWEST_TICKS = 8, 3
 
 
-@dataclass(frozen=True, slots=True)
-class TimeAxis:
+class TimeAxis(Struct, frozen=True):
     """An axis of times: the expression that scales `seconds`, and what Vega-Lite must know."""
 
     title: str
@@ -39,7 +39,7 @@ class TimeAxis:
     scale: dict[str, Any]
     axis: dict[str, Any]
 
-    def shown(self, field: str) -> str:
+    def field_expression(self, field: str) -> str:
         """Return the Vega expression of a field of seconds in the unit of the axis."""
         return f"datum['{field}'] / {self.divisor:g}"
 
@@ -67,20 +67,23 @@ def amount_axis(
     if of.unit == "seconds":
         return time_axis(amounts, what, log_from=log_from)
     low, high = _positive_range(amounts)
-    axis: dict[str, Any] = {"tickCount": 6, "labelExpr": said("datum.value", of, named=False)}
+    axis: dict[str, Any] = {
+        "tickCount": 6,
+        "labelExpr": amount_expression("datum.value", of, named=False),
+    }
     if high / low > log_from:
         scale = _log_scale(low, high)
-        return TimeAxis(what + _LOG, 1.0, scale, axis | {"values": ticks(*scale["domain"])})
+        return TimeAxis(what + _LOG, 1.0, scale, axis | {"values": round_ticks(*scale["domain"])})
     return TimeAxis(what, 1.0, _linear_scale(low, high, 1.0), axis)
 
 
-def said(value: str, of: Axis, *, named: bool = True) -> str:
+def amount_expression(value: str, of: Axis, *, named: bool = True) -> str:
     """Return the Vega expression that formats an amount as `units.amount` does.
 
     A count is not `named` where the title of an axis says what is counted; its values are round.
     """
     if of.unit == "seconds":
-        return duration(value)
+        return duration_expression(value)
     if of.unit == "dollars":
         amount = f"format({value}, {value} < 0.1 ? '.2~g' : ',.2f')"
         return f"'$' + {amount if named else value}"
@@ -113,11 +116,11 @@ def _log_ticks(low: float, high: float) -> dict[str, Any]:
         values = [value for value in _ROUNDER if low / 1.2 <= value <= high * 1.2]
     if len(values) < _FEWEST_TICKS:
         name, unit = next((name, seconds) for name, seconds, most in _UNITS if high <= most)
-        values = [value * unit for value in ticks(low / unit, high / unit)]
+        values = [value * unit for value in round_ticks(low / unit, high / unit)]
         # Few steps of a unit are labelled in it: 100 s would be 1.67 min.
         words = f"format(datum.value / {unit:g}, '~g') + ' {_SHORT[name]}'"
         return {"values": values, "labelExpr": words}
-    return {"values": values, "labelExpr": duration("datum.value", "g")}
+    return {"values": values, "labelExpr": duration_expression("datum.value", "g")}
 
 
 def round_times(low: float, high: float) -> list[float]:
@@ -126,10 +129,10 @@ def round_times(low: float, high: float) -> list[float]:
     if len(values) >= _FEWEST_TICKS:
         return values
     unit = next(seconds for _, seconds, most in _UNITS if high <= most)
-    return [value * unit for value in ticks(low / unit, high / unit)]
+    return [value * unit for value in round_ticks(low / unit, high / unit)]
 
 
-def ticks(low: float, high: float) -> list[float]:
+def round_ticks(low: float, high: float) -> list[float]:
     """Return ticks between two ends that begin with 1, 2 or 5, or even steps if too few."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     every = [[float(f"{first}e{power}") for first in (1, 2, 5)] for power in powers]
@@ -147,7 +150,7 @@ def ticks(low: float, high: float) -> list[float]:
     return values
 
 
-def duration(value: str, form: str = ".3r") -> str:
+def duration_expression(value: str, form: str = ".3r") -> str:
     """Return the Vega expression that formats a duration as `units.seconds` does.
 
     `value` is an expression of seconds; `g` leaves round numbers bare.
@@ -189,6 +192,6 @@ def ratio_axis(ratios: Iterable[float], more: Iterable[float] = ()) -> dict[str,
     }
 
 
-def rounded(limits: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return scale and axis of ratios with the ticks of `ticks`."""
-    return limits | {"axis": limits["axis"] | {"values": ticks(*limits["scale"]["domain"])}}
+def fixed_ratio_axis(limits: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return scale and axis of ratios with the ticks of `round_ticks`."""
+    return limits | {"axis": limits["axis"] | {"values": round_ticks(*limits["scale"]["domain"])}}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.output.plots import axes, names, theme
 from ttastats.output.plots.material import OTHERS, Panel
@@ -22,8 +22,7 @@ _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 Channel = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """A view of Vega-Lite; each method returns another view."""
 
     specification: dict[str, Any]
@@ -48,7 +47,8 @@ class View:
     def encode(self, **channels: Any) -> View:
         """Return the view with encodings, each a dictionary, tooltips, or the name of a field."""
         encoding = {
-            name: field(how) if isinstance(how, str) else how for name, how in channels.items()
+            name: field_channel(how) if isinstance(how, str) else how
+            for name, how in channels.items()
         }
         return View(
             self.specification | {"encoding": self.specification.get("encoding", {}) | encoding}
@@ -59,7 +59,7 @@ class View:
 Drawn = View | Sequence[View]
 
 
-def field(name: str, **more: Any) -> Channel:
+def field_channel(name: str, **more: Any) -> Channel:
     """Return the encoding of a field: `x:Q` of numbers, `x:N` of names, `x:T` of times."""
     name, _, kind = name.partition(":")
     return {"field": name} | ({"type": _TYPES[kind]} if kind else {}) | more
@@ -70,16 +70,16 @@ def table_of_runs(panel: Panel) -> pl.DataFrame:
     return panel.runs.select(
         "run", "benchmark", "system", "entry", "series", "colour", "order", "seed", "reached",
         "tta_seconds", "observed_seconds", "epochs", pl.col("value_final").round_sig_figs(6),
-        pl.col("source").map_elements(names.file_of, pl.String),
+        pl.col("source").map_elements(names.short_path, pl.String),
     )  # fmt: skip
 
 
-def runs_name(panel: Panel) -> str:
+def runs_table_name(panel: Panel) -> str:
     """Return the name of the table of runs that the plots of a panel share."""
     return f"runs: {panel.name}"
 
 
-def rows(name: str, where: str = "", **computed: str) -> View:
+def table_view(name: str, where: str = "", **computed: str) -> View:
     """Return a view of the rows of a table, or of those that fulfil an expression.
 
     Further fields are `computed` by the expressions of their names.
@@ -92,7 +92,7 @@ def rows(name: str, where: str = "", **computed: str) -> View:
 # A series has the same colour, shape and dash in every plot.
 
 
-def series(
+def series_channels(
     labels: Sequence[str], name: str = "colour", *, key: bool = True
 ) -> tuple[Channel, Channel, Channel]:
     """Return colour, shape and dash of some series; the others are grey and small.
@@ -100,12 +100,12 @@ def series(
     `key` is whether there is a legend.
     """
     domain = list(labels)
-    key_of = legend(labels) if key else None
+    key_of = series_legend(labels) if key else None
     number = {label: n for n, label in enumerate(domain) if label != OTHERS}
 
     def looking(looks: Sequence[Any], behind: Any) -> Channel:
         ranged = [looks[number[one] % len(looks)] if one in number else behind for one in domain]
-        return field(f"{name}:N", legend=key_of, scale={"domain": domain, "range": ranged})
+        return field_channel(f"{name}:N", legend=key_of, scale={"domain": domain, "range": ranged})
 
     return (
         looking(theme.COLOURS, theme.BEHIND),
@@ -114,7 +114,7 @@ def series(
     )
 
 
-def legend(labels: Sequence[str]) -> Channel | None:
+def series_legend(labels: Sequence[str]) -> Channel | None:
     """Return the legend of some series, none for one; long names get few columns."""
     if len(labels) < 2:
         return None
@@ -124,41 +124,43 @@ def legend(labels: Sequence[str]) -> Channel | None:
     return {"title": None, "columns": min(columns, len(labels)), "symbolOpacity": 1} | limit
 
 
-def position(name: str, title: str, scale: Mapping[str, Any], axis: Mapping[str, Any]) -> Channel:
+def position_channel(
+    name: str, title: str, scale: Mapping[str, Any], axis: Mapping[str, Any]
+) -> Channel:
     """Return the encoding of a number by its position on an axis."""
-    return field(f"{name}:Q", title=title, scale=scale, axis=axis)
+    return field_channel(f"{name}:Q", title=title, scale=scale, axis=axis)
 
 
-def x(axis: axes.TimeAxis, name: str = "at") -> Channel:
+def x_channel(axis: axes.TimeAxis, name: str = "at") -> Channel:
     """Return the horizontal encoding of a field in the unit of the axis."""
-    return position(name, axis.title, axis.scale, {"grid": False, **axis.axis})
+    return position_channel(name, axis.title, axis.scale, {"grid": False, **axis.axis})
 
 
-def y(name: str, metric: str, scale: Mapping[str, Any], **axis: Any) -> Channel:
+def y_channel(name: str, metric: str, scale: Mapping[str, Any], **axis: Any) -> Channel:
     """Return the vertical encoding of the values of a metric.
 
     Vega-Lite writes the title of a field into expressions, where the name of a metric could end a
     string; it shows that of an axis as it is. Layers share an axis if all have the same title.
     """
     # Vega takes `toString` for what every object has. It trims what it draws.
-    return position(name, "value", scale, {"title": f"{metric} ", **axis})
+    return position_channel(name, "value", scale, {"title": f"{metric} ", **axis})
 
 
-def leaving(scale: Mapping[str, Any], pixels: float) -> dict[str, Any]:
+def with_right_margin(scale: Mapping[str, Any], pixels: float) -> dict[str, Any]:
     """Return a horizontal scale with free pixels on the right, for text."""
     return {**scale, "range": [0, {"expr": f"width - {pixels:g}"}]}
 
 
-def named_rows(name: str, **axis: Any) -> Channel:
+def row_channel(name: str, **axis: Any) -> Channel:
     """Return the vertical encoding of rows by their names, in the order of the table."""
     axis = {"ticks": False, "domain": False, **axis}
-    return field(f"{name}:N", title=None, sort=None, axis=axis)
+    return field_channel(f"{name}:N", title=None, sort=None, axis=axis)
 
 
 # Layers by name: marks, with their look, on a view of rows that says where they stand.
 
 
-def interval(
+def interval_layer(
     base: View,
     channel: Literal["x", "y"],
     ends: tuple[str, str],
@@ -175,30 +177,32 @@ def interval(
     known = [f"datum.{low} != null", f"datum.{high} != null", *filter(None, [where])]
     look = look or {"strokeWidth": 1.6, "strokeOpacity": 1}
     lines = base.where(" && ".join(known)).mark("rule", clip=True, **look)
-    return lines.encode(**{channel: field(f"{low}:Q", title=title), f"{channel}2": high})
+    return lines.encode(**{channel: field_channel(f"{low}:Q", title=title), f"{channel}2": high})
 
 
-def points(base: View, size: float, **look: Any) -> View:
+def point_layer(base: View, size: float, **look: Any) -> View:
     """Return a filled mark for each row."""
     return base.mark("point", filled=True, opacity=1, size=size, **look)
 
 
-def label(base: View, name: str, **look: Any) -> View:
+def label_layer(base: View, name: str, **look: Any) -> View:
     """Return text beside each row."""
     return base.mark("text", **look).encode(text=f"{name}:N")
 
 
-def line_at_one(base: View, channel: Literal["x", "y"], title: str) -> View:
+def reference_layer(base: View, channel: Literal["x", "y"], title: str) -> View:
     """Return the line at 1, no change, on an axis."""
-    at = field("unity:Q", title=title)
+    at = field_channel("unity:Q", title=title)
     return base.computing(unity="1").mark("rule", style="one").encode(**{channel: at})
 
 
-def bands(base: View, metric: str, scale: Mapping[str, Any], **opacities: float) -> list[View]:
+def band_layers(
+    base: View, metric: str, scale: Mapping[str, Any], **opacities: float
+) -> list[View]:
     """Return the bands between quantiles, each named by its lower end."""
     return [
         base.mark("area", opacity=opacity, clip=True).encode(
-            y=y(low, metric, scale), y2={"low": "high", "lower": "upper"}[low]
+            y=y_channel(low, metric, scale), y2={"low": "high", "lower": "upper"}[low]
         )
         for low, opacity in opacities.items()
     ]
@@ -207,27 +211,27 @@ def bands(base: View, metric: str, scale: Mapping[str, Any], **opacities: float)
 # Words and the plot as a whole.
 
 
-def tooltips(*fields: str | tuple[str, ...]) -> list[Channel]:
+def tooltip_channels(*fields: str | tuple[str, ...]) -> list[Channel]:
     """Return the tooltip of a mark: fields, with a title and a format if any."""
     channels = []
     for each in fields:
         name, *words = (each,) if isinstance(each, str) else each
         named = zip(("title", "format"), words, strict=False)
-        channels.append(field(name, **{key: word for key, word in named if word}))
+        channels.append(field_channel(name, **{key: word for key, word in named if word}))
     return channels
 
 
 def run_tooltip() -> list[Channel]:
-    """Return the tooltip of a run from the fields of `about_runs`."""
-    return tooltips(
+    """Return the tooltip of a run from the fields of `run_descriptions`."""
+    return tooltip_channels(
         ("entry_:N", "entry"), ("source:N", "log"), ("seed_:N", "seed"), ("outcome:N", "target"),
         ("epochs_:N", "epochs"), ("quality_:N", "quality"),
     )  # fmt: skip
 
 
-def about_runs(panel: Panel) -> dict[str, str]:
+def run_descriptions(panel: Panel) -> dict[str, str]:
     """Return the expressions that describe a run in words, empty where unknown."""
-    amount = axes.said("datum.observed_seconds", panel.axis)
+    amount = axes.amount_expression("datum.observed_seconds", panel.axis)
     reached, missed = "reached after", "not reached in"
     if panel.at_budget:
         reached, missed = "value after", "no value after"
@@ -243,13 +247,13 @@ def about_runs(panel: Panel) -> dict[str, str]:
     }
 
 
-def opening(text: str) -> str:
+def sentence_case(text: str) -> str:
     """Return a text with a capital at its start, unless it is a word such as `mAP`."""
     first = text.split(" ")[0]
     return text if first != first.lower() else text[:1].upper() + text[1:]
 
 
-def plot(
+def make_plot(
     kind: str,
     of: Panel | str | None,
     title: str,
@@ -266,7 +270,7 @@ def plot(
     The width is that of the whole plot: labels take what they need, the plot has the rest.
     """
     text = " ".join(sentence.strip() for sentence in caption if sentence.strip())
-    runs, benchmark = (of.counted, of.benchmark) if isinstance(of, Panel) else ("", of)
+    runs, benchmark = (of.counts_text, of.benchmark) if isinstance(of, Panel) else ("", of)
     drawn = [chart.specification] if isinstance(chart, View) else [v.specification for v in chart]
     specification = dict(drawn[0]) if isinstance(chart, View) else {"layer": drawn}
     if not isinstance(chart, View) and all(each["data"] == drawn[0]["data"] for each in drawn):

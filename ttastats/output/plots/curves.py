@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.output.plots.material import MOST_POINTS, Panel
 
@@ -15,8 +15,7 @@ SPANS = 48
 _FEWEST, _MOST_SPREADS = 3, 3
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnMetric:
+class DrawnMetric(Struct, frozen=True):
     """A metric with its direction, None if unknown, and target, None if it has none or several."""
 
     name: str
@@ -24,7 +23,7 @@ class DrawnMetric:
     target: float | None
 
 
-def metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> tuple[DrawnMetric, ...]:
+def drawn_metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> tuple[DrawnMetric, ...]:
     """Return the metric of that name, or those with a target, or the first."""
     logged = (
         rows.group_by("metric")
@@ -57,7 +56,7 @@ def metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> tuple[DrawnMe
     return tuple(each for each, values in aimed if len(values)) or tuple(known[:1])
 
 
-def table(
+def curve_table(
     rows: pl.LazyFrame, metric: DrawnMetric, over: str = "seconds"
 ) -> tuple[pl.DataFrame, str]:
     """Return one metric's evaluations in order, thinned if many, and a text on what was left out.
@@ -80,11 +79,13 @@ def table(
         return values, ""
     each = max(4, MOST_POINTS // max(1, values.get_column("run").n_unique()))
     best = pl.col("value").min() if metric.higher_is_better is False else pl.col("value").max()
-    drawn = values.filter(evenly(each, ["run"]) | (pl.col("value") == best.over("run")))
+    drawn = values.filter(evenly_spaced(each, ["run"]) | (pl.col("value") == best.over("run")))
     return drawn, f"{drawn.height:,} of {values.height:,} values are drawn, evenly spaced. "
 
 
-def spans(rows: pl.LazyFrame, metric: DrawnMetric, over: str, *, log: bool) -> pl.DataFrame:
+def quantiles_over_time(
+    rows: pl.LazyFrame, metric: DrawnMetric, over: str, *, log: bool
+) -> pl.DataFrame:
     """Return quantiles of the quality of each series in intervals of time or epochs.
 
     Columns: `series`, `colour`, `at` (the middle of the span), `low`, `lower`, `median`, `upper`,
@@ -111,7 +112,7 @@ def _quantile_columns(share: float) -> list[pl.Expr]:
     return [pl.col("value").quantile(at, "linear").alias(name) for name, at in shares.items()]
 
 
-def spread(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric) -> pl.DataFrame:
+def quantiles_by_epoch(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric) -> pl.DataFrame:
     """Return quantiles of the quality after each epoch with three or more evaluated runs.
 
     As Coleman et al. 2019, Figure 2. Columns: `series`, `colour`, `epoch`, `n`, `low` and `high`
@@ -137,11 +138,11 @@ def spread(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric) -> pl.DataFram
     most = epochs.group_by("order").agg(pl.col("n").max())
     ranked = most.sort(["n", "order"], descending=[True, False]).head(_MOST_SPREADS)
     shown = epochs.join(ranked.select("order"), on="order", how="semi")
-    owners = shown.join(panel.owners, on="order", how="left", maintain_order="left")
+    owners = shown.join(panel.series_owners, on="order", how="left", maintain_order="left")
     return owners.drop("order").with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
 
 
-def evenly(most: int, over: Sequence[str]) -> pl.Expr:
+def evenly_spaced(most: int, over: Sequence[str]) -> pl.Expr:
     """Return an expression that selects evenly spaced rows of each group, ends included.
 
     About `most` stay of each group, all of one that has no more; the rows are in order.

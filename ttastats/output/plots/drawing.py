@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from ttastats.base import atomic
 from ttastats.base.errors import TtastatsError
 from ttastats.base.json_safe import script_json
 from ttastats.base.stores import Place
 from ttastats.output.plots import fonts, renderer, theme
-from ttastats.output.plots.names import LINE, NAME, fitting
+from ttastats.output.plots.names import LINE, NAME, wrapped_names
 from ttastats.report.render import as_html
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ plots.forEach((plot, n) => vegaEmbed(`#plot-${n}`, plot, how));
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Struct, frozen=True):
     """How a plot is to look: its whole width in CSS pixels, with or without its title."""
 
     width: float = theme.PAGE
@@ -48,25 +48,25 @@ class Style:
     dpi: float = 2 * _PIXELS
 
 
-def svg(plots: Sequence[Plot], look: Style | None = None) -> str:
+def render_svg(plots: Sequence[Plot], look: Style | None = None) -> str:
     """Return plots as one SVG of the true size with embedded glyphs."""
     stacked = _with_white_background(_stack(plots, look or Style()))
-    return fonts.embedded(_sized(stacked, 1 / _PIXELS, "in"))
+    return fonts.embed_fonts(_with_unit_size(stacked, 1 / _PIXELS, "in"))
 
 
-def png(plots: Sequence[Plot], look: Style | None = None) -> bytes:
+def render_png(plots: Sequence[Plot], look: Style | None = None) -> bytes:
     """Return plots as PNG."""
     look = look or Style()
     stacked = _with_white_background(_stack(plots, look))
     # ppi is written into the file; the number of dots is the product of both over 72.
-    return renderer.call("svg_to_png", stacked, scale=_POINTS / _PIXELS, ppi=look.dpi)
+    return renderer.call_renderer("svg_to_png", stacked, scale=_POINTS / _PIXELS, ppi=look.dpi)
 
 
-def pdf(plots: Sequence[Plot], look: Style | None = None) -> bytes:
+def render_pdf(plots: Sequence[Plot], look: Style | None = None) -> bytes:
     """Return plots as PDF of the true size with embedded fonts."""
     # The converter takes a pixel for a point, so the size is said in points.
-    stacked = _sized(_stack(plots, look or Style()), _POINTS / _PIXELS, "")
-    return renderer.call("svg_to_pdf", stacked)
+    stacked = _with_unit_size(_stack(plots, look or Style()), _POINTS / _PIXELS, "")
+    return renderer.call_renderer("svg_to_pdf", stacked)
 
 
 def _with_white_background(drawn: str) -> str:
@@ -79,7 +79,9 @@ def _stack(plots: Sequence[Plot], look: Style) -> str:
     """Return plots below each other in one SVG, sizes in pixels."""
     placed, top, widest = [], 0.0, 0.0
     for n, plot in enumerate(plots):
-        laid_out = renderer.call("vegalite_to_svg", specification(plot, look)).decode()
+        laid_out = renderer.call_renderer(
+            "vegalite_to_svg", sized_specification(plot, look)
+        ).decode()
         # Every clip and gradient gets a name that no other plot of the file has.
         drawn = _NAME.sub(rf"\g<1>p{n}-", laid_out)
         # What programs that read aloud look for.
@@ -94,18 +96,18 @@ def _stack(plots: Sequence[Plot], look: Style) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(placed)}</svg>'
 
 
-def html(plots: Sequence[Plot], look: Style | None = None) -> str:
+def render_html(plots: Sequence[Plot], look: Style | None = None) -> str:
     """Return a page with some plots that needs no network."""
     look = look or Style()
     return as_html.fill_html(
         "output/plots/page.html",
         plots=plots,
-        data=script_json([specification(plot, look) for plot in plots]),
-        program=f"{renderer.vega()}\n{_PROGRAM}",
+        data=script_json([sized_specification(plot, look) for plot in plots]),
+        program=f"{renderer.vega_script()}\n{_PROGRAM}",
     )
 
 
-def specification(plot: Plot, look: Style) -> dict[str, Any]:
+def sized_specification(plot: Plot, look: Style) -> dict[str, Any]:
     """Return the specification for a width; a narrow plot has smaller letters."""
     narrow = look.width < 1.5 * theme.COLUMN
     size = 9.5 if narrow else 11.0
@@ -162,9 +164,11 @@ def _short_names(
         if isinstance(row[field], str)
     )
     limit = _NAMES * width
-    if all(fonts.width(line, size) <= limit for name in names for line in name.split(LINE)):
+    if all(fonts.text_width(line, size) <= limit for name in names for line in name.split(LINE)):
         return {}
-    return fitting(names, lambda name: fonts.width(name, size) <= limit, int(limit / (size * 0.4)))
+    return wrapped_names(
+        names, lambda name: fonts.text_width(name, size) <= limit, int(limit / (size * 0.4))
+    )
 
 
 def _with_short_names(
@@ -202,14 +206,14 @@ def _with_fitting_legends(view: dict[str, Any], width: float, size: float) -> di
         domain = how.get("scale", {}).get("domain", ()) if legend else ()
         names = [name for name in domain if isinstance(name, str)]
         if legend and names:
-            longest = max(fonts.width(name, size) for name in names)
+            longest = max(fonts.text_width(name, size) for name in names)
             most = max(1, int(width / (longest + _SYMBOL)))
             columns = min(legend.get("columns", len(names)), most)
             encoding[channel] = how | {"legend": legend | {"columns": columns, "labelLimit": width}}
     return view | {"encoding": encoding} if encoding else view
 
 
-def _sized(drawn: str, factor: float, unit: str) -> str:
+def _with_unit_size(drawn: str, factor: float, unit: str) -> str:
     """Return an SVG with its size in a unit of length for paper."""
 
     def length(match: re.Match[str]) -> str:
@@ -220,14 +224,14 @@ def _sized(drawn: str, factor: float, unit: str) -> str:
 
 
 _FORMATS: dict[str, Callable[[Sequence[Plot], Style], str | bytes]] = {
-    ".svg": svg,
-    ".pdf": pdf,
-    ".png": png,
-    ".html": html,
+    ".svg": render_svg,
+    ".pdf": render_pdf,
+    ".png": render_png,
+    ".html": render_html,
 }
 
 
-def expect(output: Path, inputs: Sequence[Place] = ()) -> None:
+def expect_drawable(output: Path, inputs: Sequence[Place] = ()) -> None:
     """Raise an error before any work if plots cannot be written to an output.
 
     Raises
@@ -245,7 +249,7 @@ def expect(output: Path, inputs: Sequence[Place] = ()) -> None:
     atomic.expect_file_place(output)
 
 
-def write(output: Path, plots: Sequence[Plot], look: Style) -> None:
+def write_plots(output: Path, plots: Sequence[Plot], look: Style) -> None:
     """Write plots in the format of the output's extension, atomically.
 
     Raises
@@ -253,7 +257,7 @@ def write(output: Path, plots: Sequence[Plot], look: Style) -> None:
     TtastatsError
         As `expect`; or these are more than a file of this format shows.
     """
-    expect(output)
+    expect_drawable(output)
     suffix = output.suffix.lower()
     if suffix != ".html":
         _expect_one_benchmark(plots)

@@ -26,7 +26,7 @@ _MOST = 5
 _COLUMNS = ("ratio", "ratio_low", "ratio_high", "p_adjusted", "n", "n_base")
 
 
-def plots(material: Material) -> tuple[Plot, ...]:
+def effects_plots(material: Material) -> tuple[Plot, ...]:
     """Return a panel per part for each benchmark whose runs varied settings.
 
     Raises
@@ -91,38 +91,41 @@ def _part_panels(report: Report, material: Material) -> Iterator[Plot]:
                 "a setting, or of a doubling; 1 is no effect. Those on epochs and on time per "
                 f"epoch multiply to that on the time. {report.sentence}",
             )  # fmt: skip
-            title = charts.opening(f"{part} by setting") + (f": {benchmark}" if benchmark else "")
-            yield charts.plot(
-                KIND, benchmark, title, caption, _chart(name, table, part, level), {name: table},
-                height=max(2, shown.height) * _STEP, described=f"{units.join_names(told, 8)}.",
+            title = charts.sentence_case(f"{part} by setting") + (
+                f": {benchmark}" if benchmark else ""
+            )
+            yield charts.make_plot(
+                KIND, benchmark, title, caption, _effect_chart(name, table, part, level),
+                {name: table}, height=max(2, shown.height) * _STEP,
+                described=f"{units.join_names(told, 8)}.",
             )  # fmt: skip
 
 
-def _chart(name: str, table: pl.DataFrame, part: str, level: str) -> charts.Drawn:
+def _effect_chart(name: str, table: pl.DataFrame, part: str, level: str) -> charts.Drawn:
     ends = [*table["ratio_low"].drop_nulls(), *table["ratio_high"].drop_nulls()]
-    limits = axes.rounded(axes.ratio_axis(table["ratio"].drop_nulls(), ends))
-    limits["scale"] = charts.leaving(limits["scale"], _NUMBERS)
+    limits = axes.fixed_ratio_axis(axes.ratio_axis(table["ratio"].drop_nulls(), ends))
+    limits["scale"] = charts.with_right_margin(limits["scale"], _NUMBERS)
     title = "ratio, log scale: <1 means less"
-    rows = charts.rows(
+    rows = charts.table_view(
         name, f"datum.part == '{part}'",
         words=f"format(datum.ratio, '.3f') + '{names.LINE}[' + format(datum.ratio_low, '.3f') + "
               "', ' + format(datum.ratio_high, '.3f') + ']'",
     )  # fmt: skip
-    y = charts.named_rows("row", grid=True)
+    y = charts.row_channel("row", grid=True)
     base = rows.encode(
-        x=charts.position("ratio", title, **limits),
+        x=charts.position_channel("ratio", title, **limits),
         y=y,
         color={"value": theme.COLOURS[0]},
-        tooltip=charts.tooltips(
+        tooltip=charts.tooltip_channels(
             "row:N", "part:N", ("words:N", f"ratio [{level}]"),
             ("p_adjusted:Q", "p (adjusted)", ".2~g"), ("n:Q", "runs"), ("n_base:Q", "of the base"),
         ),
     )  # fmt: skip
     return (
-        charts.line_at_one(rows, "x", title),
-        charts.interval(base, "x", ("ratio_low", "ratio_high"), title),
-        charts.points(base, 50),
-        charts.label(
+        charts.reference_layer(rows, "x", title),
+        charts.interval_layer(base, "x", ("ratio_low", "ratio_high"), title),
+        charts.point_layer(base, 50),
+        charts.label_layer(
             rows.encode(x={"value": "width"}, y=y),
             "words", align="right", baseline="middle", lineBreak=names.LINE,
         ),

@@ -21,7 +21,7 @@ _TEXT = re.compile(r"<text[^>]*>(.*?)</text>", re.DOTALL)
 _FACES = {400: "Regular", 600: "Semibold"}
 
 
-def folder() -> Path:
+def font_folder() -> Path:
     """Return the folder of the font's files."""
     # Its module opens every font when imported; the folder is all that is needed.
     found = find_spec("font_source_sans_pro")
@@ -30,7 +30,7 @@ def folder() -> Path:
     return Path(found.origin).with_name("files")
 
 
-def embedded(svg: str) -> str:
+def embed_fonts(svg: str) -> str:
     """Return an SVG with the glyphs that it shows embedded."""
     shown = html.unescape(re.sub(r"<[^>]+>", "", "".join(_TEXT.findall(svg))))
     letters = "".join(sorted(set(shown)))
@@ -39,7 +39,7 @@ def embedded(svg: str) -> str:
     faces = ""
     for weight, name in _FACES.items():
         if weight == 400 or 'font-weight="600"' in svg:
-            font = base64.b64encode(subset(name, letters)).decode()
+            font = base64.b64encode(font_subset(name, letters)).decode()
             faces += (
                 f'@font-face{{font-family:"{theme.FAMILY}";font-weight:{weight};'
                 f'src:url("data:font/woff;base64,{font}") format("woff")}}'
@@ -49,7 +49,7 @@ def embedded(svg: str) -> str:
     return svg[:head] + style + svg[head:]
 
 
-def width(text: str, size: float) -> float:
+def text_width(text: str, size: float) -> float:
     """Return the width of a line of text in the unit of its font size."""
     known = _glyph_widths()
     return sum(known.get(ord(letter), 1.0) for letter in text) * size
@@ -59,21 +59,21 @@ def width(text: str, size: float) -> float:
 def _glyph_widths() -> dict[int, float]:
     from fontTools.ttLib import TTFont  # costs start-up time
 
-    with TTFont(folder() / f"SourceSansPro-{_FACES[400]}.ttf", lazy=True) as font:
+    with TTFont(font_folder() / f"SourceSansPro-{_FACES[400]}.ttf", lazy=True) as font:
         tables: Any = font
         widths, em = tables["hmtx"], tables["head"].unitsPerEm
         return {code: widths[glyph][0] / em for code, glyph in tables.getBestCmap().items()}
 
 
 @cache
-def subset(name: str, letters: str) -> bytes:
+def font_subset(name: str, letters: str) -> bytes:
     """Return the font reduced to some letters, as WOFF."""
     from fontTools import subset as tools  # costs start-up time
 
     options = tools.Options(flavor="woff", layout_features=["kern", "liga"], notdef_outline=True)
     options.drop_tables += ["FFTM"]
     stream = io.BytesIO()
-    with tools.load_font(str(folder() / f"SourceSansPro-{name}.ttf"), options) as font:
+    with tools.load_font(str(font_folder() / f"SourceSansPro-{name}.ttf"), options) as font:
         subsetter = tools.Subsetter(options)
         subsetter.populate(text=letters)
         subsetter.subset(font)

@@ -24,7 +24,7 @@ _HEIGHT = 220.0
 _MOST = 12
 
 
-def plots(material: Material) -> tuple[Plot, ...]:
+def history_plots(material: Material) -> tuple[Plot, ...]:
     """Return a plot for each setup with enough nights to look for a change."""
     if material.compares:
         raise NothingToDrawError("the history plot takes one file", remedy="Give one file.")
@@ -95,7 +95,9 @@ def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part])
         [of | row for part in parts for row in _part_rows(history, part)], _COLUMNS
     )
     shares = parts[0].name == FAILURES
-    setup = names.label([value for value in keys.values() if value is not None] or ["these runs"])
+    setup = names.key_label(
+        [value for value in keys.values() if value is not None] or ["these runs"]
+    )
     changed = [f"{part.name} {history_report.size_of(part, border)}"
                for part in parts for border in part.borders]  # fmt: skip
     runs = sum(night.n for night in history.nights)
@@ -111,7 +113,7 @@ def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part])
     known = " ".join(str(value) for value in keys.values() if value is not None)
     name = f"history of {'failures' if shares else 'times'}: {known}"
     title = f"{'Failures' if shares else 'Times'} by night: {setup}"
-    return charts.plot(
+    return charts.make_plot(
         KIND, of["benchmark"], title, caption, _history_chart(name, table, parts, shares=shares),
         {name: table}, height=_HEIGHT, described=caption[-1],
     )  # fmt: skip
@@ -122,26 +124,29 @@ def _history_chart(
 ) -> charts.Drawn:
     ratios = table.get_column("value").drop_nulls()
     if shares:
-        y = charts.position("value", "runs that failed", {"domain": [-0.04, 1.04]},
+        y = charts.position_channel("value", "runs that failed", {"domain": [-0.04, 1.04]},
                             {"format": ".0%", "tickCount": 5})  # fmt: skip
     else:
-        y = charts.position("value", "ratio, log scale", **axes.rounded(axes.ratio_axis(ratios)))
+        y = charts.position_channel(
+            "value", "ratio, log scale", **axes.fixed_ratio_axis(axes.ratio_axis(ratios))
+        )
     last = max(table.get_column("to").drop_nulls())
-    x = charts.position("at", "night", {"domain": [0.5, last + 0.1], "nice": False},
+    x = charts.position_channel("at", "night", {"domain": [0.5, last + 0.1], "nice": False},
                         {"grid": False, "tickMinStep": 1})  # fmt: skip
-    color, shape, _ = charts.series([part.name for part in parts], "part")
-    tooltip = charts.tooltips(
+    color, shape, _ = charts.series_channels([part.name for part in parts], "part")
+    tooltip = charts.tooltip_channels(
         ("name:N", "night"), "part:N", ("value:Q", "", ".4~g"), "reached:N", "commits:N"
     )
     night, segment, change = (
-        charts.rows(name, f"datum.what == '{what}'") for what in ("night", "segment", "change")
+        charts.table_view(name, f"datum.what == '{what}'")
+        for what in ("night", "segment", "change")
     )
-    of_change = charts.tooltips("part:N", ("size:N", "change"), ("name:N", "between"))
+    of_change = charts.tooltip_channels("part:N", ("size:N", "change"), ("name:N", "between"))
     return (
         change.mark("rect", opacity=0.18).encode(x=x, x2="to", color=color, tooltip=of_change),
         change.mark("rule", strokeDash=[4, 3]).encode(
-            x=charts.field("split:Q", title="night"), color=color, tooltip=of_change
+            x=charts.field_channel("split:Q", title="night"), color=color, tooltip=of_change
         ),
-        charts.points(night.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip), 22),
+        charts.point_layer(night.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip), 22),
         segment.mark("rule", strokeWidth=2.2).encode(x=x, x2="to", y=y, color=color),
     )

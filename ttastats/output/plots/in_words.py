@@ -15,7 +15,7 @@ from ttastats.report import strips
 KINDS = (tta.KIND, solved.KIND)
 
 
-def lines(material: Material, *, width: int = 100) -> Iterator[str]:
+def text_plot(material: Material, *, width: int = 100) -> Iterator[str]:
     """Yield the runs of each benchmark as text, a line per series, failed runs as crosses."""
     for panel in material.panels:
         timed = panel.runs.filter(pl.col("observed_seconds") > 0)
@@ -30,7 +30,7 @@ def _panel_lines(panel: Panel, timed: pl.DataFrame, width: int) -> Iterator[str]
     margin = min(34, max(len(one.label) for one in panel.series))
     room = max(20, width - margin - 24)
     unit = panel.axis.unit
-    yield f"{charts.opening(panel.axis.to_target)}: {panel.title}"
+    yield f"{charts.sentence_case(panel.axis.to_target)}: {panel.title}"
     by_label = dict(timed.partition_by("series", as_dict=True, maintain_order=True).items())
     for one in panel.series:
         runs = by_label.get((one.label,))
@@ -43,4 +43,4 @@ def _panel_lines(panel: Panel, timed: pl.DataFrame, width: int) -> Iterator[str]
         yield f"{one.label[:margin]:<{margin}}  {dots}  {one.reached}/{one.n}  mean {mean}"
     left, right = units.amount(low, unit), units.amount(high, unit)
     yield f"{'':<{margin}}  {left}{right.rjust(room - len(left))}"
-    yield panel.counted
+    yield panel.counts_text

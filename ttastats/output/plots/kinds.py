@@ -20,7 +20,7 @@ from ttastats.output.plots import (
     variance,
 )
 from ttastats.output.plots.material import Material
-from ttastats.output.plots.plot import Plot, drawable
+from ttastats.output.plots.plot import Plot, plots_or_none
 from ttastats.output.plots.profiled import kinds as profiled
 
 Draw = Callable[[Material], tuple[Plot, ...]]
@@ -34,23 +34,26 @@ _KINDS: Mapping[str, tuple[Draw, str]] = {
         "How does quality grow with time, and which run stalls or diverges?",
     ),
     quality.EPOCHS: (quality.over_epochs, "How far apart are runs after the same epoch?"),
-    tta.KIND: (tta.plots, "How long did each run take, and how sure is the mean?"),
-    solved.KIND: (solved.plots, "What fraction of the runs is at the target over time?"),
+    tta.KIND: (tta.tta_plots, "How long did each run take, and how sure is the mean?"),
+    solved.KIND: (solved.solved_plots, "What fraction of the runs is at the target over time?"),
     leaderboard.KIND: (
-        leaderboard.boards,
+        leaderboard.leaderboard_plots,
         "Which entry of one run leads, by time and by cost?",
     ),
-    leaderboard.RECORD: (leaderboard.records, "How did the fastest time fall over the years?"),
-    targets.KIND: (targets.plots, "Does the answer depend on the quality target?"),
-    scaling.KIND: (scaling.plots, "What do more accelerators buy?"),
+    leaderboard.RECORD: (leaderboard.record_plots, "How did the fastest time fall over the years?"),
+    targets.KIND: (targets.target_plots, "Does the answer depend on the quality target?"),
+    scaling.KIND: (scaling.scaling_plots, "What do more accelerators buy?"),
     variance.KIND: (
-        variance.plots,
+        variance.variance_plots,
         "Do runs of one setup differ by epochs or by time per epoch?",
     ),
-    effects.KIND: (effects.plots, "Which setting changes the time, and through what?"),
-    history.KIND: (history.plots, "On which night did training change, and in which part?"),
-    speedups.KIND: (speedups.plots, "By how much is B faster, and why?"),
-    profile.KIND: (profile.plots, "Which system of a size is fast on many benchmarks?"),
+    effects.KIND: (effects.effects_plots, "Which setting changes the time, and through what?"),
+    history.KIND: (history.history_plots, "On which night did training change, and in which part?"),
+    speedups.KIND: (speedups.speedup_plots, "By how much is B faster, and why?"),
+    profile.KIND: (
+        profile.performance_profile_plots,
+        "Which system of a size is fast on many benchmarks?",
+    ),
 }
 KINDS: Mapping[str, Draw] = {kind: draw for kind, (draw, _) in _KINDS.items()}
 QUESTIONS = {kind: question for kind, (_, question) in _KINDS.items()}
@@ -76,13 +79,13 @@ def all_plots(
     for number, kind in enumerate(kinds):
         if on_progress is not None:
             on_progress(number, len(kinds))
-        plots += drawable(KINDS[kind], material)
+        plots += plots_or_none(KINDS[kind], material)
     names = {panel.benchmark: number for number, panel in enumerate(material.panels)}
     last = len(names)
     return tuple(sorted(plots, key=lambda plot: names.get(plot.benchmark, last)))
 
 
-def left_out(material: Material) -> Iterator[Note]:
+def slow_kind_notes(material: Material) -> Iterator[Note]:
     """Yield a note on the kinds that `all_plots` skips because they are slow."""
     return (note("not_drawn", kind=kind, most=_SLOW[kind]) for kind in _slow_kinds(material))
 
@@ -92,7 +95,7 @@ def _slow_kinds(material: Material) -> tuple[str, ...]:
     return tuple(kind for kind, most in _SLOW.items() if runs > most)
 
 
-def of(kind: str, metric: str = "", on: Sequence[str] = ()) -> Draw:
+def drawer_of(kind: str, metric: str = "", on: Sequence[str] = ()) -> Draw:
     """Return the function that draws a kind, for a metric or settings if named.
 
     Raises
@@ -115,6 +118,6 @@ def of(kind: str, metric: str = "", on: Sequence[str] = ()) -> Draw:
     return KINDS[kind]
 
 
-def described() -> list[tuple[str, str]]:
+def kind_descriptions() -> list[tuple[str, str]]:
     """Return each kind with the question it answers, those of profiles last."""
     return [*QUESTIONS.items(), *profiled.QUESTIONS.items()]

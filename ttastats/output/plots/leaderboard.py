@@ -21,7 +21,7 @@ _MOST = 25
 _FEWEST_DAYS = 60
 
 
-def boards(material: Material) -> tuple[Plot, ...]:
+def leaderboard_plots(material: Material) -> tuple[Plot, ...]:
     """Return a plot by time, and by cost if known, for each benchmark of single-run entries."""
     measures = {"tta_seconds": material.axis}
     measures |= {"cost": AXES["cost"]} if material.axis.is_time else {}
@@ -39,7 +39,7 @@ def boards(material: Material) -> tuple[Plot, ...]:
     return tuple(drawn)
 
 
-def records(material: Material) -> tuple[Plot, ...]:
+def record_plots(material: Material) -> tuple[Plot, ...]:
     """Return a plot of the fastest time so far by date, per benchmark."""
     if not material.axis.is_time:
         raise NothingToDrawError("the record plot shows time only", remedy="Remove --in.")
@@ -74,11 +74,11 @@ def _named_entries(panel: Panel) -> pl.DataFrame:
     """Return the runs that reached, with names for the plot."""
     return panel.runs.filter("reached").select(
         "benchmark", "system", "entry", "series", "submitter", "hardware", "started_at",
-        "tta_seconds", "epochs", "cost", pl.col("source").map_elements(names.file_of, pl.String),
+        "tta_seconds", "epochs", "cost", pl.col("source").map_elements(names.short_path, pl.String),
     )  # fmt: skip
 
 
-def board(panel: Panel, measure: str) -> pl.DataFrame:
+def leaderboard(panel: Panel, measure: str) -> pl.DataFrame:
     """Return the entries by rank in time or `cost`; ties share a rank."""
     ranked = _named_entries(panel).drop_nulls(measure).sort(measure, "entry")
     ranked = ranked.with_columns(rank=pl.col(measure).rank("min").cast(pl.Int32))
@@ -88,18 +88,18 @@ def board(panel: Panel, measure: str) -> pl.DataFrame:
 
 
 def _leaderboard_plot(panel: Panel, measure: str, of: Axis) -> Plot:
-    ranked = board(panel, measure)
+    ranked = leaderboard(panel, measure)
     shown = ranked.head(_MOST)
     name = f"leaderboard by {of.noun}: {panel.name}"
     unpriced = panel.runs.height - ranked.height if measure == "cost" else 0
     caption = (
-        panel.counted,
+        panel.counts_text,
         f"The {_MOST} best of {ranked.height} are shown." if ranked.height > _MOST else "",
         f"{units.plural(unpriced, 'run has', 'runs have')} no known cost." if unpriced else "",
         "Cost is time-to-accuracy times the price of the hardware." if measure == "cost" else "",
         "Each entry is a single run, so the order of close entries may be due to chance.",
     )
-    return charts.plot(
+    return charts.make_plot(
         KIND, panel, f"Leaderboard by {of.noun}: {panel.title}", caption,
         _leaderboard_chart(name, shown, measure, of), {name: shown.drop("started_at")},
         height=shown.height * _STEP, described=f"First: {shown.get_column('entry')[0]}.",
@@ -111,16 +111,16 @@ def _leaderboard_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -
     # One beyond them, so that words fit right of the last mark.
     amounts.append(amounts[-1] * (amounts[-1] / amounts[0]) ** 0.4)
     axis = axes.amount_axis(amounts, of, of.to_target, log_from=5)
-    words, what = axes.said(f"datum.{measure}", of), of.mean.removeprefix("mean ")
-    tooltip = charts.tooltips(
+    words, what = axes.amount_expression(f"datum.{measure}", of), of.mean.removeprefix("mean ")
+    tooltip = charts.tooltip_channels(
         "entry:N", "submitter:N", "hardware:N", ("words:N", what),
         ("epochs:Q", "", ".4~g"), ("source:N", "log"),
     )  # fmt: skip
-    base = charts.rows(name, at=axis.shown(measure), words=words).encode(
-        x=charts.x(axis), y=charts.named_rows("row", grid=True)
+    base = charts.table_view(name, at=axis.field_expression(measure), words=words).encode(
+        x=charts.x_channel(axis), y=charts.row_channel("row", grid=True)
     )
     blue = base.encode(color={"value": theme.COLOURS[0]}, tooltip=tooltip)
-    return (charts.points(blue, 45), charts.label(base, "words", align="left", dx=7))
+    return (charts.point_layer(blue, 45), charts.label_layer(base, "words", align="left", dx=7))
 
 
 def _entries_by_date(panel: Panel) -> pl.DataFrame:
@@ -148,14 +148,14 @@ def _record_plot(panel: Panel, dated: pl.DataFrame) -> Plot:
     times = f"{units.seconds(first)} to {units.seconds(last)}"
     undated = panel.runs.filter("reached").height - dated.height
     caption = (
-        panel.counted,
+        panel.counts_text,
         "The line is the shortest time-to-accuracy so far: "
         f"{units.plural(held.height, 'record')}, from {times}, a factor of "
         f"{units.significant(first / last)}. Filled marks were records when they were entered; "
         "hollow marks were not. Dates are those of the entries.",
         f"{undated} without a date are not shown." if undated else "",
     )
-    return charts.plot(
+    return charts.make_plot(
         RECORD, panel, f"The record over time: {panel.title}", caption, _record_chart(name, dated),
         {name: dated}, height=_HEIGHT, described=f"{times}.",
     )  # fmt: skip
@@ -174,25 +174,26 @@ def _record_chart(name: str, dated: pl.DataFrame) -> charts.Drawn:
     # since the interpreter of Vega's expressions takes a number for a year.
     ends = (first - (last - first) / 50, last + (last - first) / 11)
     span = [{"year": d.year, "month": d.month, "date": d.day, "utc": True} for d in ends]
-    x = charts.field(
+    x = charts.field_channel(
         "started_at:T",
         title=None,
         scale={"type": "utc", "domain": span, "nice": False},
         axis={"grid": False, "tickCount": 6, "format": "%b %Y"},
     )
     y, best = (
-        charts.position(field, axis.title, axis.scale, axis.axis) for field in ("at", "best")
+        charts.position_channel(field, axis.title, axis.scale, axis.axis)
+        for field in ("at", "best")
     )
-    tooltip = charts.tooltips(
+    tooltip = charts.tooltip_channels(
         "entry:N", "submitter:N", "hardware:N", ("words:N", "TTA"),
         ("started_at:T", "date", "%Y-%m-%d"),
     )  # fmt: skip
     blue, grey = {"value": theme.COLOURS[0]}, {"value": theme.GREY}
-    base = charts.rows(
+    base = charts.table_view(
         name,
-        at=axis.shown("tta_seconds"),
-        best=axis.shown("best_seconds"),
-        words=axes.duration("datum.tta_seconds"),
+        at=axis.field_expression("tta_seconds"),
+        best=axis.field_expression("best_seconds"),
+        words=axes.duration_expression("datum.tta_seconds"),
     ).encode(x=x, y=y)
     line = base.mark("line", interpolate="step-after", strokeWidth=1.8).encode(y=best, color=blue)
     others = (
@@ -209,6 +210,6 @@ def _record_chart(name: str, dated: pl.DataFrame) -> charts.Drawn:
     return (
         line,
         others,
-        charts.points(held.encode(color=blue, tooltip=tooltip), 60),
-        charts.label(held.where("datum.said"), "words", **beside),
+        charts.point_layer(held.encode(color=blue, tooltip=tooltip), 60),
+        charts.label_layer(held.where("datum.said"), "words", **beside),
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import polars as pl
+from msgspec import Struct, field
 
 from ttastats.base import units
 from ttastats.outcomes import axis as axes
@@ -33,8 +34,7 @@ MOST_RUNS = 600
 MOST_POINTS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Struct, frozen=True):
     """Runs that are drawn alike: an entry, or a side of a comparison.
 
     `tta_mean_seconds` is that of the runs that reached, with its t interval, by setup where
@@ -88,7 +88,7 @@ class Panel:
         return None if value is None else str(value)
 
     @property
-    def colours(self) -> tuple[str, ...]:
+    def coloured_labels(self) -> tuple[str, ...]:
         """Return the labels of series with a colour, and `others` if some have none.
 
         All sides of a comparison are among them, so that each has one colour everywhere.
@@ -101,7 +101,7 @@ class Panel:
         return (*labels[: theme.HIGHLIGHTS], OTHERS)
 
     @property
-    def owners(self) -> pl.DataFrame:
+    def series_owners(self) -> pl.DataFrame:
         """Return `system` and `entry` of each series, null if it has several.
 
         What is drawn of a whole series can be filtered by these.
@@ -113,14 +113,14 @@ class Panel:
         return self.runs.group_by("order", maintain_order=True).agg(*only).sort("order")
 
     @property
-    def counted(self) -> str:
+    def counts_text(self) -> str:
         """Return n in words: `70 runs of 14 entries: 68 reached the target, 2 failed.`"""
         n, reached = self.runs.height, int(self.runs.get_column("reached").sum())
         does, does_not = "reached the target", "failed"
         if self.at_budget:
             does, does_not = "with a value", "without"
         failed = f", {n - reached:,} {does_not}" if n > reached else ""
-        one, several = self._what
+        one, several = self._nouns
         left = ""
         if self.hidden:
             runs = units.plural(self.hidden_runs, "run")
@@ -129,12 +129,12 @@ class Panel:
         return f"{units.plural(n, 'run')} of {of}: {reached:,} {does}{failed}.{left}"
 
     @property
-    def highlighted(self) -> str:
+    def highlighted_text(self) -> str:
         """Return which series have a colour, if not all have, in words."""
         if len(self.series) <= theme.HIGHLIGHTS:
             return ""
         which = "first" if len(self.sides) > 1 else "fastest"
-        return f"The {theme.HIGHLIGHTS} {which} {self._what[1]} are coloured, the others grey."
+        return f"The {theme.HIGHLIGHTS} {which} {self._nouns[1]} are coloured, the others grey."
 
     @property
     def too_many(self) -> bool:
@@ -172,12 +172,11 @@ class Panel:
         return pl.concat(parts).join(chosen, on=[*RUN, "side"], how="inner").drop(*RUN, "side")
 
     @property
-    def _what(self) -> tuple[str, str]:
+    def _nouns(self) -> tuple[str, str]:
         return self.what, {"entry": "entries"}.get(self.what, f"{self.what}s")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Material:
+class Material(Struct, frozen=True, eq=False):
     """All that plots are made of. One side is a summary; of several the first is the baseline.
 
     `by` are the columns that make a series (a summary) or a row (a comparison); with none, and
@@ -209,7 +208,7 @@ class Material:
         return len(self.sides) > 1
 
 
-def material(
+def make_material(
     sides: Sequence[Side],
     by: Sequence[str] = (),
     options: Options | None = None,
@@ -276,9 +275,9 @@ def _panel_titles(keys: Sequence[Mapping[str, Any]]) -> list[str]:
     varying = [key for key in (keys[0] if keys else ()) if len({each[key] for each in keys}) > 1]
     titles = []
     for each in keys:
-        name = names.label([each["benchmark"] or "these runs"])
+        name = names.key_label([each["benchmark"] or "these runs"])
         others = [each[key] for key in varying if key != "benchmark" and each[key] is not None]
-        words = " ".join(names.label([value]) for value in others)
+        words = " ".join(names.key_label([value]) for value in others)
         titles.append(f"{name} ({words})" if others else name)
     return titles
 
@@ -342,15 +341,15 @@ def _series_labels(
 ) -> list[str]:
     if tuple(series_keys) == ("side",):
         return [side_labels(sides)[number] for number in shown.get_column("side")]
-    full = [names.label(row) for row in shown.select(series_keys).iter_rows()] or ["all runs"]
-    short = names.short(full)
+    full = [names.key_label(row) for row in shown.select(series_keys).iter_rows()] or ["all runs"]
+    short = names.short_names(full)
     return [short[name] for name in full]
 
 
 def side_labels(sides: Sequence[Side]) -> list[str]:
     """Return `A: one_gpu.parquet` and so on for sides."""
-    shown = [names.label([side.label]) for side in sides]
-    short = names.short(shown)
+    shown = [names.key_label([side.label]) for side in sides]
+    short = names.short_names(shown)
     return [f"{chr(ord('A') + n)}: {short[label]}" for n, label in enumerate(shown)]
 
 

@@ -19,7 +19,7 @@ _NOISE = frozenset({"results", "submission", "training", "train"})
 _LONGEST = 34
 
 
-def label(values: Sequence[Any]) -> str:
+def key_label(values: Sequence[Any]) -> str:
     """Return the values of some keys as one line of text."""
     parts = [
         "unknown" if value is None else escape_invisible(" ".join(str(value).split()))
@@ -28,7 +28,7 @@ def label(values: Sequence[Any]) -> str:
     return " · ".join(parts) or "all runs"
 
 
-def short(names: Sequence[str]) -> dict[str, str]:
+def short_names(names: Sequence[str]) -> dict[str, str]:
     """Return each name without common folders, cut in the middle; names stay distinct.
 
     A name is rather wider than without another part of it.
@@ -44,10 +44,10 @@ def short(names: Sequence[str]) -> dict[str, str]:
     else:
         cut = shorten_names(bare, width) or cut
     shown = {name: cut[text] for name, text in zip(names, bare, strict=True)}
-    return dict(zip(shown, numbered(shown.values()), strict=True))
+    return dict(zip(shown, number_duplicates(shown.values()), strict=True))
 
 
-def fitting(names: Iterable[str], fits: Callable[[str], bool], most: int) -> dict[str, str]:
+def wrapped_names(names: Iterable[str], fits: Callable[[str], bool], most: int) -> dict[str, str]:
     """Return each name wrapped to lines that fit; names stay distinct."""
     pieces = {name: name.split(LINE) for name in names}
     long = dict.fromkeys(piece for each in pieces.values() for piece in each)
@@ -58,7 +58,7 @@ def fitting(names: Iterable[str], fits: Callable[[str], bool], most: int) -> dic
         if len(cut) == len(long):
             break
     cut = {piece: cut_middle(piece, 3) for piece in long} | cut
-    shown = numbered(LINE.join(cut[piece] for piece in each) for each in pieces.values())
+    shown = number_duplicates(LINE.join(cut[piece] for piece in each) for each in pieces.values())
     return dict(zip(pieces, shown, strict=True))
 
 
@@ -74,7 +74,7 @@ def _common_folder_count(names: Sequence[list[str]]) -> int:
     )
 
 
-def numbered(names: Iterable[str]) -> list[str]:
+def number_duplicates(names: Iterable[str]) -> list[str]:
     """Return names with a number behind later ones of equal names."""
     seen: Counter[str] = Counter()
     different = []
@@ -84,6 +84,6 @@ def numbered(names: Iterable[str]) -> list[str]:
     return different
 
 
-def file_of(source: str) -> str:
+def short_path(source: str) -> str:
     """Return the last folders and the name of a log."""
     return "/".join(source.split("/")[-3:])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.json_safe import json_value
@@ -24,13 +24,12 @@ class NothingToDrawError(TtastatsError):
     """These runs have no such plot; the error says why. A page leaves the plot out."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plot:
+class Plot(Struct, frozen=True, eq=False):
     """One plot.
 
     `chart` is a Vega-Lite specification whose data sets are references (`{"name": ...}`) to
     tables in `data`; plots that show the same table share it under one name. It names no
-    colours of text and axes: those are the business of `theme.config`. `caption` says n
+    colours of text and axes: those are the business of `theme.theme_config`. `caption` says n
     and what marks and intervals mean, and, where runs were left out or drawn together, how many.
     `benchmark` names the one benchmark it shows, None if it shows several.
     """
@@ -49,13 +48,13 @@ class Plot:
     def specification(self, **config: Any) -> dict[str, Any]:
         """Return the Vega-Lite specification with its data in it.
 
-        `config` is what `theme.config` takes.
+        `config` is what `theme.theme_config` takes.
         """
         from ttastats.output.plots import theme
 
         return {
             **self.chart,
-            "config": theme.config(**config),
+            "config": theme.theme_config(**config),
             "datasets": {name: self.rows(name) for name in self.data},
         }
 
@@ -72,7 +71,7 @@ class Plot:
         """Return the plot as SVG with its font in it; `width` in CSS pixels, of all there is."""
         from ttastats.output.plots import drawing  # costs start-up time
 
-        return drawing.svg([self], drawing.Style(width, title))
+        return drawing.render_svg([self], drawing.Style(width, title))
 
     def save(self, path: str | Path, *, width: float = 640.0, title: bool = True) -> None:
         """Write the plot, whole or not at all; `width` in CSS pixels (96 an inch).
@@ -107,7 +106,7 @@ class Plots(tuple[Plot, ...]):
         """
         from ttastats.output.plots import drawing  # costs start-up time
 
-        drawing.write(Path(path), self, drawing.Style(width, title))
+        drawing.write_plots(Path(path), self, drawing.Style(width, title))
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self)) or "<no plots>"
@@ -117,7 +116,7 @@ class Plots(tuple[Plot, ...]):
         return "".join(f"<div>{plot.to_svg()}</div>" for plot in self)
 
 
-def drawable(draw: Callable[[_Of], tuple[Plot, ...]], of: _Of) -> tuple[Plot, ...]:
+def plots_or_none(draw: Callable[[_Of], tuple[Plot, ...]], of: _Of) -> tuple[Plot, ...]:
     """Return the plots of a kind, empty if there is nothing to draw."""
     try:
         return draw(of)

@@ -22,7 +22,7 @@ _HEIGHT = 200.0
 Times = Mapping[str, Mapping[str, float]]
 
 
-def plots(material: Material) -> tuple[Plot, ...]:
+def performance_profile_plots(material: Material) -> tuple[Plot, ...]:
     """Return a performance profile of the systems of the most common size.
 
     Systems of 8 and of 512 accelerators are no rivals, and sides are what `speedups` shows.
@@ -57,7 +57,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
     chart = _profile_chart(shown, material.axis.expected)
     data = {"profile": table.filter(pl.col("series").is_in(shown))}
     return (
-        charts.plot(
+        charts.make_plot(
             KIND, None, title, caption, chart, data, height=_HEIGHT, described=f"{best}."
         ),
     )  # fmt: skip
@@ -101,20 +101,20 @@ def _profile_lines(times: Times) -> tuple[pl.DataFrame, dict[str, float]]:
 
 
 def _profile_chart(labels: list[str], expected: str) -> Any:
-    color, _, dash = charts.series(labels, "series")
+    color, _, dash = charts.series_channels(labels, "series")
     ticks = {"values": [1, 1.25, 1.5, 2, 2.5, 3, 4], "grid": False, "format": "~g"}
     scale = {"type": "log", "domain": [1, TAU_MAX], "nice": False}
     across = f"factor of the best {expected} (log scale)"
     shares = {"format": ".0%", "tickCount": 5}
     return (
-        charts.rows("profile")
+        charts.table_view("profile")
         .mark("line", interpolate="step-after", strokeWidth=1.8, strokeOpacity=0.9)
         .encode(
-            x=charts.position("tau", across, scale, ticks),
-            y=charts.position("share", "share of benchmarks", {"domain": [0, 1]}, shares),
+            x=charts.position_channel("tau", across, scale, ticks),
+            y=charts.position_channel("share", "share of benchmarks", {"domain": [0, 1]}, shares),
             color=color,
             strokeDash=dash,
-            tooltip=charts.tooltips(
+            tooltip=charts.tooltip_channels(
                 ("series:N", "of"),
                 ("tau:Q", "within a factor of", ".3~r"),
                 ("share:Q", "of the benchmarks", ".0%"),

@@ -59,7 +59,7 @@ def _quality_plots(material: Material, kind: str, over: str) -> tuple[Plot, ...]
         wanted = pl.col("metric") == material.metric
         rows = panel.logged(wanted) if material.metric else panel.evaluations
         draw = _plot_series_together if panel.too_many else _plot_each_run
-        for metric in curves.metrics(panel, rows, material.metric):
+        for metric in curves.drawn_metrics(panel, rows, material.metric):
             plot = draw(kind, panel, rows, metric, over)
             plots += [] if plot is None else [plot]
     if not plots:
@@ -78,7 +78,7 @@ def _quality_plot(
     data: dict[str, pl.DataFrame],
 ) -> Plot:  # fmt: skip
     """Return the plot of some layers with the target line and its label."""
-    title = f"{charts.opening(words(metric))} over {_OVER[over]}: {panel.title}"
+    title = f"{charts.sentence_case(metric_words(metric))} over {_OVER[over]}: {panel.title}"
     drawn, scale = layers
     if metric.target is not None:
         better = "; lower is better" if metric.higher_is_better is False else ""
@@ -88,13 +88,13 @@ def _quality_plot(
         row = {"benchmark": panel.benchmark, "metric": metric.name, "target": metric.target}
         data = data | {name: pl.DataFrame([row])}
         drawn = (*drawn, *_target_layers(name, metric, scale))
-    return charts.plot(kind, panel, title, caption, drawn, data, height=_HEIGHT)
+    return charts.make_plot(kind, panel, title, caption, drawn, data, height=_HEIGHT)
 
 
 def _target_layers(
     name: str, metric: DrawnMetric, scale: dict[str, Any]
 ) -> tuple[charts.View, ...]:
-    base = charts.rows(name).encode(y=charts.y("target", words(metric), scale))
+    base = charts.table_view(name).encode(y=charts.y_channel("target", metric_words(metric), scale))
     # Where lower is better the curves lie above the line, and the words below it.
     above = 8 if metric.higher_is_better is False else -6
     label = base.mark("text", style="target-label", align="left", dx=3, dy=above).encode(
@@ -104,7 +104,7 @@ def _target_layers(
     return base.mark("rule", style="target"), label
 
 
-def words(metric: DrawnMetric) -> str:
+def metric_words(metric: DrawnMetric) -> str:
     """Return the name of a metric as in a sentence."""
     return " ".join(_WRITTEN.get(word, word) for word in metric.name.split("_"))
 
@@ -112,7 +112,7 @@ def words(metric: DrawnMetric) -> str:
 def _plot_each_run(
     kind: str, panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str
 ) -> Plot | None:
-    lines, thinned = curves.table(rows, metric, over)
+    lines, thinned = curves.curve_table(rows, metric, over)
     drawn = lines.drop_nulls(over) if over == "epoch" else lines.filter(pl.col(over) > 0)
     if drawn.is_empty() or drawn.get_column(over).n_unique() < 2:
         return None
@@ -120,28 +120,30 @@ def _plot_each_run(
     filters = panel.runs.select("run", pl.col("benchmark", "system", "entry"))
     lines = lines.join(filters, on="run", how="left", maintain_order="left")
     axis = _progress_axis(drawn, over)
-    bands = curves.spread(panel, rows, metric) if over == "epoch" else pl.DataFrame()
+    bands = curves.quantiles_by_epoch(panel, rows, metric) if over == "epoch" else pl.DataFrame()
     unseen = panel.runs.height - drawn.get_column("run").n_unique()
     # A run's end belongs among the values if its target is of this metric.
     judged_by = panel.runs.get_column("target_metric").drop_nulls().unique().to_list()
     with_ends = judged_by == [metric.name]
     caption = (
-        panel.counted,
+        panel.counts_text,
         thinned,
-        panel.highlighted,
-        f"Not shown: {units.plural(unseen, 'run')} without {words(metric)}." if unseen else "",
+        panel.highlighted_text,
+        f"Not shown: {units.plural(unseen, 'run')} without {metric_words(metric)}."
+        if unseen
+        else "",
         *_mark_texts(panel, over, with_ends=with_ends),
         _outside_text(metric, drawn, axis, over),
         _band_text(bands),
     )
-    names = [f"quality: {panel.name} {metric.name}", charts.runs_name(panel)]
+    names = [f"quality: {panel.name} {metric.name}", charts.runs_table_name(panel)]
     data = {names[0]: lines, names[1]: charts.table_of_runs(panel)}
     spread = f"spread: {panel.name} {metric.name}"
     scale = value_scale(metric, drawn)
     data |= {} if bands.is_empty() else {spread: bands}
     layers = _run_lines(panel, metric, names, axis, over, scale, thin=not bands.is_empty())
     if not bands.is_empty():
-        layers += _median_layers(panel, metric, spread, charts.x(axis, over), scale)
+        layers += _median_layers(panel, metric, spread, charts.x_channel(axis, over), scale)
     if with_ends:
         layers += _end_marks(panel, metric, names[1], axis, over, scale)
     return _quality_plot(kind, panel, metric, over, caption, (layers, scale), data)
@@ -236,23 +238,23 @@ def _run_lines(
     thin: bool,
 ) -> tuple[charts.View, ...]:
     """Return a line for each run, dashed where it failed; `thin` ones lie below others."""
-    color, *_ = charts.series(panel.colours)
+    color, *_ = charts.series_channels(panel.coloured_labels)
     fields = ["colour", "order", "series", "entry", "source", "seed", "reached"]
     fields += ["observed_seconds", "epochs", "value_final"]
     known = {"data": {"name": names[1]}, "key": "run", "fields": fields}
     ends = (("min", "value", "lowest"), ("max", "value", "highest"), ("min", "at", "first"))
     joined = [{"op": op, "field": name, "as": end} for op, name, end in ends]
     runs = (
-        charts.rows(names[0], f"datum['{over}'] != null && datum['{over}'] > 0")
+        charts.table_view(names[0], f"datum['{over}'] != null && datum['{over}'] > 0")
         .transform({"lookup": "run", "from": known})
-        .computing(at=axis.shown(over), **charts.about_runs(panel))
+        .computing(at=axis.field_expression(over), **charts.run_descriptions(panel))
         .transform({"joinaggregate": joined, "groupby": ["run"]})
         .encode(
-            x=charts.x(axis),
-            y=charts.y("value", words(metric), scale, tickCount=5),
+            x=charts.x_channel(axis),
+            y=charts.y_channel("value", metric_words(metric), scale, tickCount=5),
             color=color,
             detail="run:N",
-            strokeDash=charts.field(
+            strokeDash=charts.field_channel(
                 "reached:N",
                 scale={"domain": [True, False], "range": [[1, 0], theme.FAILED_DASH]},
                 legend=None,
@@ -276,19 +278,19 @@ def _median_layers(
     panel: Panel, metric: DrawnMetric, name: str, x: Any, scale: dict[str, Any]
 ) -> tuple[charts.View, ...]:
     """Return the layers of band, line and points of medians."""
-    color, shape, _ = charts.series(panel.colours)
-    tooltip = charts.tooltips(
+    color, shape, _ = charts.series_channels(panel.coloured_labels)
+    tooltip = charts.tooltip_channels(
         ("series:N", "runs of"), ("epoch:Q", "", ".4~g"), ("n:Q", "runs"),
         ("low:Q", "lowest", ".5~g"), ("lower:Q", "25%", ".5~g"), ("median:Q", "median", ".5~g"),
         ("upper:Q", "75%", ".5~g"), ("high:Q", "highest", ".5~g"),
         ("std:Q", "standard deviation", ".5~g"),
     )  # fmt: skip
-    base = charts.rows(name).encode(x=x, color=color, detail="series:N", tooltip=tooltip)
-    medians = base.encode(y=charts.y("median", words(metric), scale))
+    base = charts.table_view(name).encode(x=x, color=color, detail="series:N", tooltip=tooltip)
+    medians = base.encode(y=charts.y_channel("median", metric_words(metric), scale))
     return (
-        *charts.bands(base, words(metric), scale, lower=0.25),
+        *charts.band_layers(base, metric_words(metric), scale, lower=0.25),
         medians.mark("line", strokeWidth=2.2, clip=True),
-        charts.points(medians.encode(shape=shape), 26, clip=True),
+        charts.point_layer(medians.encode(shape=shape), 26, clip=True),
     )
 
 
@@ -301,17 +303,19 @@ def _end_marks(
     scale: dict[str, Any],
 ) -> tuple[charts.View, ...]:
     """Return the marks at the ends of runs, or crosses where they failed."""
-    color, shape, _ = charts.series(panel.colours)
+    color, shape, _ = charts.series_channels(panel.coloured_labels)
     field = "epochs" if over == "epoch" else "observed_seconds"
     known = f"datum['{field}'] != null && datum.value_final != null"
     ends = (
-        charts.rows(name, known, at=axis.shown(field), **charts.about_runs(panel))
+        charts.table_view(
+            name, known, at=axis.field_expression(field), **charts.run_descriptions(panel)
+        )
         .where(_visible_filter("value_final", "value_final", "at", axis, scale))
         .encode(
-            x=charts.x(axis),
-            y=charts.y("value_final", words(metric), scale),
+            x=charts.x_channel(axis),
+            y=charts.y_channel("value_final", metric_words(metric), scale),
             color=color,
-            order=charts.field("order:Q", sort="descending"),
+            order=charts.field_channel("order:Q", sort="descending"),
             tooltip=charts.run_tooltip(),
         )
     )
@@ -319,7 +323,7 @@ def _end_marks(
     failed = ends.where("!datum.reached")
     size = 22 if panel.runs.height > _MANY else 34
     crosses = failed.mark("point", shape=theme.FAILED_SHAPE, size=40, strokeWidth=1.6, opacity=1)
-    return charts.points(reached, size, fillOpacity=0.8), crosses
+    return charts.point_layer(reached, size, fillOpacity=0.8), crosses
 
 
 def _plot_series_together(
@@ -330,15 +334,15 @@ def _plot_series_together(
     times = panel.runs.get_column("observed_seconds")
     times = times.filter(times > 0).sort()
     log = over == "seconds" and len(times) > 0 and times[-1] / times[0] > axes.LOG_FROM
-    bands = curves.spans(coloured, metric, over, log=log)
+    bands = curves.quantiles_over_time(coloured, metric, over, log=log)
     if bands.get_column("at").n_unique() < 2:
         return None
     bands = bands.with_columns(benchmark=pl.lit(panel.benchmark))
     name = f"{kind}: {panel.name} {metric.name}"
-    shown = panel.colours[: theme.HIGHLIGHTS]
+    shown = panel.coloured_labels[: theme.HIGHLIGHTS]
     rest = len(panel.series) - len(shown)
     caption = (
-        panel.counted,
+        panel.counts_text,
         "Too many runs to draw individually: "
         f"{f'of the {len(shown)} fastest, ' if rest else ''}a line is the median of the values "
         f"in each of up to {curves.SPANS} intervals; the bands contain 50% and 90% of them.",
@@ -355,18 +359,18 @@ def _band_layers(
     labels: Sequence[str], metric: DrawnMetric, name: str, axis: axes.TimeAxis, bands: pl.DataFrame
 ) -> tuple[tuple[charts.View, ...], dict[str, Any]]:
     """Return the bands and medians of many runs, and the scale of their values."""
-    color, _, dash = charts.series(labels)
+    color, _, dash = charts.series_channels(labels)
     values = pl.concat([bands.select(value="low"), bands.select(value="high")])
     scale = value_scale(metric, values)
-    tooltip = charts.tooltips(
+    tooltip = charts.tooltip_channels(
         ("series:N", "runs of"), ("median:Q", "", ".5~g"), ("low:Q", "5%", ".5~g"),
         ("high:Q", "95%", ".5~g"), ("n:Q", "values"),
     )  # fmt: skip
-    base = charts.rows(name, at_=axis.shown("at")).encode(
-        x=charts.x(axis, "at_"), color=color, tooltip=tooltip
+    base = charts.table_view(name, at_=axis.field_expression("at")).encode(
+        x=charts.x_channel(axis, "at_"), color=color, tooltip=tooltip
     )
     medians = base.mark("line", strokeWidth=1.6, clip=True).encode(
-        y=charts.y("median", words(metric), scale), strokeDash=dash
+        y=charts.y_channel("median", metric_words(metric), scale), strokeDash=dash
     )
-    areas = charts.bands(base, words(metric), scale, low=0.15, lower=0.25)
+    areas = charts.band_layers(base, metric_words(metric), scale, low=0.15, lower=0.25)
     return (*areas, medians), scale

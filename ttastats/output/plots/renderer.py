@@ -36,7 +36,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_running.clear)  # two processes cannot share the answers
 
 
-def call(function: str, *values: Any, **named: Any) -> bytes:
+def call_renderer(function: str, *values: Any, **named: Any) -> bytes:
     """Return the result of a function of vl-convert, called in its own process.
 
     Raises
@@ -74,7 +74,7 @@ def call(function: str, *values: Any, **named: Any) -> bytes:
 
 
 @cache
-def vega() -> str:
+def vega_script() -> str:
     """Return the script of Vega, Vega-Lite and vega-embed, which defines `vegaEmbed`.
 
     Raises
@@ -87,7 +87,7 @@ def vega() -> str:
     if path and known:
         text = path.read_text("utf-8")
     else:
-        text = call("javascript_bundle", "window.vegaEmbed = vegaEmbed;").decode()
+        text = call_renderer("javascript_bundle", "window.vegaEmbed = vegaEmbed;").decode()
     if "</script" in text.lower() or "<!--" in text:
         raise ValueError("the script of Vega cannot stand in a page")
     if path and not known:
@@ -111,7 +111,7 @@ def _renderer_process() -> subprocess.Popen[bytes]:
     if _running and _running[0].poll() is not None:
         _stop_renderer()
     if not _running:
-        program = _CHILD.format(module=__name__, function=serve.__name__)
+        program = _CHILD.format(module=__name__, function=serve_calls.__name__)
         _running.append(
             subprocess.Popen(  # noqa: S603 - the words are our own
                 [sys.executable, "-I", "-c", program],
@@ -143,7 +143,7 @@ def _stop_renderer() -> None:
     _running.clear()
 
 
-def serve() -> None:
+def serve_calls() -> None:
     """Answer calls on standard input until it ends, as the renderer process."""
     import vl_convert  # a large library
 
@@ -151,7 +151,7 @@ def serve() -> None:
 
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what the libraries print is no answer
-    vl_convert.register_font_directory(str(fonts.folder()))
+    vl_convert.register_font_directory(str(fonts.font_folder()))
     while line := sys.stdin.buffer.readline():
         function, values, named = json.loads(line)
         refused = False

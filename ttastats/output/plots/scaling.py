@@ -20,7 +20,7 @@ _HEIGHT = 260.0
 _BOTH_UP_TO = 2
 
 
-def plots(material: Material) -> tuple[Plot, ...]:
+def scaling_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark that was run on several numbers of accelerators."""
     if material.compares:
         raise NothingToDrawError("the scaling plot takes one file", remedy="Give one file.")
@@ -64,8 +64,8 @@ def _curve_names(rows: pl.DataFrame) -> pl.Series:
     every = rows.to_dicts()
     differing = scaling_report.distinct_keys(every, scaling_report.CURVE)
     keys = [key for key in differing if key not in BENCHMARK] or ["submitter"]
-    full = [names.label([row[key] for key in keys]) for row in every]
-    short = names.short(full)
+    full = [names.key_label([row[key] for key in keys]) for row in every]
+    short = names.short_names(full)
     return pl.Series([short[name] for name in full], dtype=pl.String)
 
 
@@ -99,48 +99,48 @@ def _scaling_plot(rows: pl.DataFrame, several: bool) -> Plot:
     )
     chart = _scaling_chart(names_, table, [*shown, OTHERS] if len(labels) > len(shown) else shown)
     data, runs = {names_[0]: table, names_[1]: ideal}, f"{units.plural(n, 'run')}."
-    return charts.plot(KIND, of, title, caption, chart, data, height=_HEIGHT, described=runs)
+    return charts.make_plot(KIND, of, title, caption, chart, data, height=_HEIGHT, described=runs)
 
 
 def _scaling_chart(
     names_: Sequence[str], table: pl.DataFrame, labels: Sequence[str]
 ) -> charts.Drawn:
-    color, shape, _ = charts.series(labels)
+    color, shape, _ = charts.series_channels(labels)
     if OTHERS in labels:
         shape["scale"]["range"][-1] = "circle"
     growth = axes.ratio_axis(table.get_column("growth"))
     # Accelerators come in powers of two.
     ticks = {"grid": False, **growth["axis"], "values": [2**n for n in range(20)]}
     top = [*table.get_column("speedup"), *table.get_column("growth")]
-    ratios = axes.rounded(axes.ratio_axis(top, table.get_column("low").drop_nulls()))
+    ratios = axes.fixed_ratio_axis(axes.ratio_axis(top, table.get_column("low").drop_nulls()))
     across = "accelerators, as a multiple of the fewest"
     places = {
-        "x": charts.position("growth", across, growth["scale"], ticks),
-        "y": charts.position("speedup", "speedup", **ratios),
+        "x": charts.position_channel("growth", across, growth["scale"], ticks),
+        "y": charts.position_channel("speedup", "speedup", **ratios),
     }
     both = table.get_column("measure").n_unique() > 1
-    dash = charts.field(
+    dash = charts.field_channel(
         "measure:N",
         scale={"domain": ["time-to-accuracy", "throughput"], "range": [[1, 0], [2, 3]]},
         legend={"title": None} if both else None,
     )
-    tooltip = charts.tooltips(
+    tooltip = charts.tooltip_channels(
         "entry:N", "accelerators:Q", "measure:N", ("speedup:Q", "", ".3~r"),
         ("low:Q", "95% from", ".3~r"), ("high:Q", "to", ".3~r"), ("base_entry:N", "over"),
         "reached:Q", ("n:Q", "of"),
     )  # fmt: skip
-    ideal = charts.rows(names_[1]).mark("line", style="ideal").encode(**places)
-    base = charts.rows(names_[0]).encode(**places, color=color)
+    ideal = charts.table_view(names_[1]).mark("line", style="ideal").encode(**places)
+    base = charts.table_view(names_[0]).encode(**places, color=color)
     lines = (
         base.where("datum.best")
         .mark("line", strokeWidth=1.5)
         .encode(strokeDash=dash, detail="curve:N")
     )
     look, grown = {"strokeOpacity": 0.7, "strokeWidth": 1}, "datum.growth > 1"
-    whisker = charts.interval(base, "y", ("low", "high"), "speedup", where=grown, **look)
+    whisker = charts.interval_layer(base, "y", ("low", "high"), "speedup", where=grown, **look)
     marks = base.encode(shape=shape, tooltip=tooltip)
     hollow = marks.where("datum.measure == 'throughput'").mark(
         "point", filled=False, size=32, opacity=1
     )
     filled = marks.where("datum.measure != 'throughput'")
-    return (ideal, lines, whisker, hollow, charts.points(filled, 40, fillOpacity=0.85))
+    return (ideal, lines, whisker, hollow, charts.point_layer(filled, 40, fillOpacity=0.85))

@@ -28,7 +28,7 @@ _BESIDE = 40
 _LOG_FROM = 1.5
 
 
-def plots(material: Material) -> tuple[Plot, ...]:
+def solved_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark that has a series of three runs, of which one reached."""
     drawn = tuple(
         _solved_plot(panel)
@@ -43,7 +43,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
     return drawn
 
 
-def table(panel: Panel) -> pl.DataFrame:
+def solved_table(panel: Panel) -> pl.DataFrame:
     """Return the steps of each series: the `share` of its runs done within `seconds`.
 
     A series ends where its longest run does, so that a flat end shows how long it was watched.
@@ -66,7 +66,7 @@ def table(panel: Panel) -> pl.DataFrame:
     share = (pl.col("done") / pl.col("n")).alias("share")
     return (
         steps.select("seconds", "done", share, "order", "series", "colour", "n")
-        .join(panel.owners, on="order", how="left", maintain_order="left")
+        .join(panel.series_owners, on="order", how="left", maintain_order="left")
         .with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
     )
 
@@ -94,15 +94,15 @@ def _reached_steps(runs: pl.DataFrame) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def _solved_plot(panel: Panel) -> Plot:
-    steps, of = table(panel), panel.axis
+    steps, of = solved_table(panel), panel.axis
     axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun, log_from=_LOG_FROM)
     ends = _line_ends(steps, axis)
     names = (f"solved: {panel.name}", f"ends of solved: {panel.name}")
     thin = panel.runs.height / len(panel.series) > _STEPS
     few = sum(one.n < FEWEST for one in panel.series)
     caption = (
-        panel.counted,
-        panel.highlighted,
+        panel.counts_text,
+        panel.highlighted_text,
         "Each line is the fraction of runs that reached the target (empirical distribution "
         "function).",
         ""
@@ -111,7 +111,7 @@ def _solved_plot(panel: Panel) -> Plot:
         f"Not drawn: {few} with fewer than {FEWEST} runs." if few else "",
         f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
     )
-    return charts.plot(
+    return charts.make_plot(
         KIND, panel, f"Fraction of runs at the target over {of.noun}: {panel.title}", caption,
         _step_chart(panel, axis, names, ends.height), dict(zip(names, (steps, ends), strict=True)),
         height=_HEIGHT * (1 + _LEVEL * ends.height),
@@ -138,40 +138,45 @@ def _line_ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
 def _step_chart(
     panel: Panel, axis: axes.TimeAxis, names: Sequence[str], levels: int
 ) -> charts.Drawn:
-    color, _, dash = charts.series(panel.colours, key=False)
+    color, _, dash = charts.series_channels(panel.coloured_labels, key=False)
     title = "runs that reached the target"
     scale: dict[str, Any] = {"domain": [0, 1 + _LEVEL * levels], "nice": False}
     shares = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1], "titleAnchor": "start"}
     places = {
-        "x": charts.x(axis), "y": charts.position("share", title, scale, shares),
+        "x": charts.x_channel(axis), "y": charts.position_channel("share", title, scale, shares),
         "color": color,
     }  # fmt: skip
-    time, runs = axes.said("datum.seconds", panel.axis), "datum.done + ' of ' + datum.n"
+    time, runs = (
+        axes.amount_expression("datum.seconds", panel.axis),
+        "datum.done + ' of ' + datum.n",
+    )
     lines = (
-        charts.rows(names[0], at=axis.shown("seconds"), time=time, runs=runs)
+        charts.table_view(names[0], at=axis.field_expression("seconds"), time=time, runs=runs)
         .mark("line", interpolate="step-after", strokeWidth=1.5, strokeOpacity=0.9)
         .encode(
             **places,
             strokeDash=dash,
             detail="series:N",
-            tooltip=charts.tooltips(
+            tooltip=charts.tooltip_channels(
                 ("series:N", "runs of"), ("time:N", "within"), ("runs:N", "reached")
             ),
         )
     )
-    base = charts.rows(names[1], at=axis.shown("seconds")).encode(x=places["x"], y=places["y"])
+    base = charts.table_view(names[1], at=axis.field_expression("seconds")).encode(
+        x=places["x"], y=places["y"]
+    )
     joins = (
         base.encode(color=color).mark("rule", strokeWidth=0.7, strokeOpacity=0.8).encode(y2="level")
     )
-    text = base.encode(y=charts.field("level:Q", title=title, scale=scale))
+    text = base.encode(y=charts.field_channel("level:Q", title=title, scale=scale))
     # Names have so many pixels, of the place where their line ends.
     room = {"expr": "width - scale('x', datum.at)"}
-    begins = charts.label(
+    begins = charts.label_layer(
         text.where("datum.left"), NAME,
         align="left", dx=4, baseline="middle", limit=room,
     )  # fmt: skip
     room = {"expr": f"scale('x', datum.at) + {_BESIDE}"}
-    ends = charts.label(
+    ends = charts.label_layer(
         text.where("!datum.left"), NAME,
         align="right", dx=-4, baseline="middle", limit=room,
     )  # fmt: skip

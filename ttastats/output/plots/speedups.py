@@ -36,7 +36,7 @@ _COLUMNS = pl.Schema(
 )  # fmt: skip
 
 
-def plots(material: Material) -> tuple[Plot, ...]:
+def speedup_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot of the speedups of all benchmarks."""
     if not material.compares:
         raise NothingToDrawError(
@@ -52,11 +52,11 @@ def plots(material: Material) -> tuple[Plot, ...]:
         raise NothingToDrawError(
             "no benchmark has a speedup", remedy="`ttastats compare` shows the reason for each."
         )
-    shown, choice = _farthest(table)
+    shown, choice = _limit_range(table)
     sides = side_labels(material.sides)
     level = percentages.percent_text(material.options.confidence)
     of = material.axis
-    title = charts.opening(of.ratio if of.is_time else f"{of.noun} ratio") + (
+    title = charts.sentence_case(of.ratio if of.is_time else f"{of.noun} ratio") + (
         f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
     )
     counts = [f"{row.benchmark} {_reached_text(row)}" for row in rows]
@@ -69,7 +69,7 @@ def plots(material: Material) -> tuple[Plot, ...]:
     )
     names_ = shown.get_column("benchmark")
     return (
-        charts.plot(
+        charts.make_plot(
             KIND,
             names_[0] if names_.n_unique() == 1 else None,
             title,
@@ -116,7 +116,7 @@ def _speedup_table(rows: Sequence[TimesRow], by: Sequence[str], material: Materi
     for number, row in enumerate(rows):
         values = [row.get(key) for key in keys]
         first, *rest = (models.get(value, value) for value in values)
-        lines = [names.label([first]), *([names.label(rest)] if rest else [])]
+        lines = [names.key_label([first]), *([names.key_label(rest)] if rest else [])]
         name = names.LINE.join([*lines, *([labels[row.b]] if several else [])])
         verdict = _verdict_text(row)
         table += [
@@ -166,7 +166,7 @@ def _estimand_text(rows: Sequence[TimesRow], of: Axis) -> str:
     return text.strip()
 
 
-def _farthest(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+def _limit_range(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     count = table.get_column("order").n_unique()
     if count <= _MOST:
         return table, ""
@@ -180,19 +180,19 @@ def _speedup_chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
     title = f"ratio A/B, log scale: >1 means B {of.does(of.better)}"
     parts = [part for part, _, _ in _part_names(of)]
     ends = [*table.get_column("low").drop_nulls(), *table.get_column("high").drop_nulls()]
-    limits = axes.rounded(axes.ratio_axis(table.get_column("ratio"), ends))
+    limits = axes.fixed_ratio_axis(axes.ratio_axis(table.get_column("ratio"), ends))
     lines = max(row.count(names.LINE) for row in table.get_column("row"))
     # The first of several lines would stand in the middle.
-    y = charts.named_rows(
+    y = charts.row_channel(
         "row", grid=False, labelOffset=-5.5 * lines, labelExpr=f"split(datum.label, '{names.LINE}')"
     )
     y["scale"] = {"paddingInner": 0.25, "paddingOuter": 0.1}
-    color = charts.field(
+    color = charts.field_channel(
         "part:N", scale={"domain": parts, "range": list(theme.COLOURS[:3])},
         legend={"title": None},
     )  # fmt: skip
-    shape = charts.field("part:N", scale={"domain": parts, "range": list(theme.SHAPES[:3])})
-    tooltip = charts.tooltips(
+    shape = charts.field_channel("part:N", scale={"domain": parts, "range": list(theme.SHAPES[:3])})
+    tooltip = charts.tooltip_channels(
         "benchmark:N", "part:N", ("ratio:Q", "", ".4~r"),
         ("interval:N", f"{level} interval"), "verdict:N",
         ("p_adjusted:Q", "p (adjusted)", ".2~g"), "reached:N",
@@ -201,22 +201,22 @@ def _speedup_chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
         "datum.low == null ? '' : '[' + format(datum.low, '.3f') + ', ' + "
         "format(datum.high, '.3f') + ']'"
     )
-    limits["scale"] = charts.leaving(limits["scale"], _NUMBERS)
+    limits["scale"] = charts.with_right_margin(limits["scale"], _NUMBERS)
     line = names.LINE
     words = f"format(datum.ratio, '.3f') + '{line}' + ({interval}) + '{line}' + datum.verdict"
     at_the_end = {"value": "width"}
-    rows = charts.rows("speedups", interval=interval, words=words, unity="1")
+    rows = charts.table_view("speedups", interval=interval, words=words, unity="1")
     base = rows.encode(
-        x=charts.position("ratio", title, **limits),
+        x=charts.position_channel("ratio", title, **limits),
         y=y,
-        yOffset=charts.field("part:N", scale={"domain": parts}),
+        yOffset=charts.field_channel("part:N", scale={"domain": parts}),
         tooltip=tooltip,
     )
     return (
-        charts.line_at_one(charts.rows("speedups"), "x", title),
-        charts.interval(base.encode(color=color), "x", ("low", "high"), title),
-        charts.points(base.encode(color=color, shape=shape), 55),
-        charts.label(
+        charts.reference_layer(charts.table_view("speedups"), "x", title),
+        charts.interval_layer(base.encode(color=color), "x", ("low", "high"), title),
+        charts.point_layer(base.encode(color=color, shape=shape), 55),
+        charts.label_layer(
             rows.where("datum.place == 0").encode(x=at_the_end, y=y),
             "words",
             align="right",

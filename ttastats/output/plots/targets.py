@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from ttastats.answers import targets as targets_report
 from ttastats.base.errors import TtastatsError
@@ -21,7 +21,7 @@ _HEIGHT = 190.0
 Layers = Callable[[str, charts.Channel, pl.DataFrame, Axis], charts.Drawn]
 
 
-def plots(material: Material) -> tuple[Plot, ...]:
+def target_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark: the speedup of two sides, or the expected time of one."""
     if len(material.sides) > 2:
         raise NothingToDrawError(
@@ -58,23 +58,23 @@ def _target_plot(
 ) -> Plot:
     """Return the plot of a chart over quality targets."""
     of, name = panel.axis, f"targets: {panel.name}"
-    what, ends = ("TTA", "is") if of.is_time else (charts.opening(of.to_target), "end at")
+    what, ends = ("TTA", "is") if of.is_time else (charts.sentence_case(of.to_target), "end at")
     official = rows.filter("official").get_column("target").to_list()
     caption = (
-        panel.counted,
+        panel.counts_text,
         f"{text} {what} here {ends} the first evaluation that meets the target.",
         f"The dotted line is the official target, {official[0]:g}." if official else "",
     )
     metric = rows.get_column("metric")[0].replace("_", " ")
-    x = charts.field(
+    x = charts.field_channel(
         "target:Q",
         title="quality target",
         scale={"zero": False, "padding": 12},
-        # As in `charts.y`, the name of a metric is the title of an axis, not of a field.
+        # As in `charts.y_channel`, the name of a metric is the title of an axis, not of a field.
         axis={"title": f"quality target ({metric})", "grid": False, "tickCount": 8},
     )
     layers = chart(name, x, shown, of)
-    return charts.plot(KIND, panel, title, caption, layers, {name: shown}, height=_HEIGHT)
+    return charts.make_plot(KIND, panel, title, caption, layers, {name: shown}, height=_HEIGHT)
 
 
 def _speedup_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
@@ -86,10 +86,10 @@ def _speedup_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Pl
     )  # fmt: skip
     ratio = "speedup A/B" if of.is_time else of.ratio
     text = (
-        f"{labels[0]}, {labels[1]}. {charts.opening(ratio)} in {of.expected} to each target, "
+        f"{labels[0]}, {labels[1]}. {charts.sentence_case(ratio)} in {of.expected} to each target, "
         f"with a 95% interval per target; above 1, B {of.does(of.better)}."
     )
-    title = f"{charts.opening(of.ratio)} at other quality targets: {panel.title}"
+    title = f"{charts.sentence_case(of.ratio)} at other quality targets: {panel.title}"
     return _target_plot(rows, panel, title, text, shown, _speedup_chart)
 
 
@@ -103,7 +103,9 @@ def _verdict_words(of: Axis) -> dict[str, str]:
 def _speedup_chart(name: str, x: charts.Channel, shown: pl.DataFrame, of: Axis) -> charts.Drawn:
     ends = [*shown.get_column("speedup_low"), *shown.get_column("speedup_high")]
     ratios = shown.get_column("speedup").drop_nulls()
-    limits = axes.rounded(axes.ratio_axis(ratios, [end for end in ends if end is not None]))
+    limits = axes.fixed_ratio_axis(
+        axes.ratio_axis(ratios, [end for end in ends if end is not None])
+    )
     ratio = "speedup A/B" if of.is_time else of.ratio
     words = _verdict_words(of)
     looks = {
@@ -117,24 +119,24 @@ def _speedup_chart(name: str, x: charts.Channel, shown: pl.DataFrame, of: Axis) 
     colours, shapes = (
         {"domain": present, "range": [looks[word][part] for word in present]} for part in (0, 1)
     )
-    color = charts.field("verdict:N", scale=colours, legend={"title": None})
-    shape = charts.field("verdict:N", scale=shapes, legend={"title": None})
-    tooltip = charts.tooltips(
+    color = charts.field_channel("verdict:N", scale=colours, legend={"title": None})
+    shape = charts.field_channel("verdict:N", scale=shapes, legend={"title": None})
+    tooltip = charts.tooltip_channels(
         ("target:Q", "", ".5~g"), ("speedup:Q", "", ".4~r"), ("speedup_low:Q", "95% from", ".4~r"),
         ("speedup_high:Q", "to", ".4~r"), ("p_adjusted:Q", "p", ".2~g"), "verdict:N",
         "reached:N",
     )  # fmt: skip
-    data = charts.rows(name, "datum.speedup != null")
-    base = data.encode(x=x, y=charts.position("speedup", ratio, **limits))
+    data = charts.table_view(name, "datum.speedup != null")
+    base = data.encode(x=x, y=charts.position_channel("speedup", ratio, **limits))
     line = base.mark("line", strokeWidth=1, strokeOpacity=0.8).encode(color={"value": theme.GREY})
     marks = base.encode(color=color, tooltip=tooltip)
     ends_of_intervals = ("speedup_low", "speedup_high")
     return (
-        charts.line_at_one(data, "y", ratio),
+        charts.reference_layer(data, "y", ratio),
         _official_target_layer(data, x),
         line,
-        charts.interval(marks, "y", ends_of_intervals, ratio, strokeWidth=1.5),
-        charts.points(marks.encode(shape=shape), 55),
+        charts.interval_layer(marks, "y", ends_of_intervals, ratio, strokeWidth=1.5),
+        charts.point_layer(marks.encode(shape=shape), 55),
     )
 
 
@@ -154,30 +156,31 @@ def _time_plot(rows: pl.DataFrame, panel: Panel, _: Sequence[str]) -> Plot:
     )
     of = panel.axis
     text = (
-        f"{charts.opening(of.expected)} to a success (ERT): a run that misses the target counts "
-        f"with all its {of.noun}. Numbers are the runs that reached the target, where some did not."
+        f"{charts.sentence_case(of.expected)} to a success (ERT): a run that misses the target "
+        f"counts with all its {of.noun}. Numbers are the runs that reached the target, where some "
+        "did not."
     )
-    title = f"{charts.opening(of.expected)} to other quality targets: {panel.title}"
+    title = f"{charts.sentence_case(of.expected)} to other quality targets: {panel.title}"
     return _target_plot(rows, panel, title, text, shown, _time_chart)
 
 
 def _time_chart(name: str, x: charts.Channel, shown: pl.DataFrame, of: Axis) -> charts.Drawn:
     times = shown.get_column("ert_seconds").drop_nulls()
     axis = axes.amount_axis(times.filter(times.is_finite()), of, of.expected)
-    tooltip = charts.tooltips(
+    tooltip = charts.tooltip_channels(
         ("target:Q", "", ".5~g"), ("said:N", of.expected), ("fraction:N", "reached"),
     )  # fmt: skip
-    data = charts.rows(
+    data = charts.table_view(
         name,
         "datum.ert_seconds != null",
-        at=axis.shown("ert_seconds"),
-        said=axes.said("datum.ert_seconds", of),
+        at=axis.field_expression("ert_seconds"),
+        said=axes.amount_expression("datum.ert_seconds", of),
     )
-    base = data.encode(x=x, y=charts.position("at", axis.title, axis.scale, axis.axis))
+    base = data.encode(x=x, y=charts.position_channel("at", axis.title, axis.scale, axis.axis))
     blue = base.encode(color={"value": theme.COLOURS[0]})
     return (
         _official_target_layer(data, x),
         blue.mark("line", strokeWidth=1.5),
-        charts.points(blue.encode(tooltip=tooltip), 45),
-        charts.label(base.where("datum.reached < datum.n"), "fraction", dy=-10),
+        charts.point_layer(blue.encode(tooltip=tooltip), 45),
+        charts.label_layer(base.where("datum.reached < datum.n"), "fraction", dy=-10),
     )

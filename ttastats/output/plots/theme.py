@@ -39,7 +39,7 @@ _LIGHT = {"ink": "#1B1B1B", "soft": "#5A5A5A", "line": "#8A8A8A", "grid": "#E4E4
 _DARK = {"ink": "#EDEDED", "soft": "#B0B0B0", "line": "#8A8A8A", "grid": "#3A3A3A"}
 
 
-def config(*, dark: bool = False, font_size: float = 11.0) -> dict[str, Any]:
+def theme_config(*, dark: bool = False, font_size: float = 11.0) -> dict[str, Any]:
     """Return the Vega-Lite configuration of all plots, with a transparent background.
 
     `font_size` is that of axis labels in pixels; the rest follows from it.

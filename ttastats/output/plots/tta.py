@@ -10,7 +10,7 @@ import polars as pl
 
 from ttastats.base import percentages, units
 from ttastats.output.plots import axes, charts, theme
-from ttastats.output.plots.curves import evenly
+from ttastats.output.plots.curves import evenly_spaced
 from ttastats.output.plots.material import MOST_RUNS, OTHERS, Material, Panel
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.sides.design.side import setup_names
@@ -29,7 +29,7 @@ _STEP = 19.0
 _FARTHEST = 4.0
 
 
-def plots(material: Material) -> tuple[Plot, ...]:
+def tta_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark with every run as a dot."""
     level = percentages.percent_text(material.options.confidence)
     timed = [
@@ -52,13 +52,13 @@ def _tta_plot(panel: Panel, timed: pl.DataFrame, level: str) -> Plot:
     of = panel.axis
     times = [*timed["observed_seconds"], *ends["low"], *ends["high"]]
     axis = axes.amount_axis(times, of, of.to_target)
-    names = (charts.runs_name(panel), f"{of.mean}: {panel.name}")
+    names = (charts.runs_table_name(panel), f"{of.mean}: {panel.name}")
     untimed = panel.runs.height - timed.height
     setups = panel.runs.select("series", setup=setup_names(panel.runs)).unique()
     pools = setups.height > setups.get_column("series").n_unique()
     needs = "its time is longer" if of.is_time else "the target is further"
     caption = (
-        panel.counted,
+        panel.counts_text,
         f"Not shown: {units.plural(untimed, 'run')} without {'' if of.progress else 'a '}{of.noun}."
         if untimed
         else "",
@@ -79,9 +79,9 @@ def _tta_plot(panel: Panel, timed: pl.DataFrame, level: str) -> Plot:
     chart = _tta_chart(panel, axis, names, means, level, of_sizes)
     headings = sizes.get_column("series").n_unique() if of_sizes else 0
     height = max(3, len(panel.series) + headings) * _STEP
-    title = f"{charts.opening(of.to_target)}: {panel.title}"
+    title = f"{charts.sentence_case(of.to_target)}: {panel.title}"
     data = dict(zip(names, (dots, means), strict=True)) | ({of_sizes: sizes} if of_sizes else {})
-    return charts.plot(KIND, panel, title, caption, chart, data, height=height)
+    return charts.make_plot(KIND, panel, title, caption, chart, data, height=height)
 
 
 def _size_headings(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -106,7 +106,7 @@ def _size_headings(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
         "order", place=pl.col("place").min().over("size") - 0.5,
         benchmark=pl.lit(panel.benchmark, pl.String), series=pl.Series(names, dtype=pl.String),
     )  # fmt: skip
-    return headings.join(panel.owners, on="order", how="left", maintain_order="left"), places
+    return headings.join(panel.series_owners, on="order", how="left", maintain_order="left"), places
 
 
 #: Headings among the names of the rows.
@@ -118,7 +118,7 @@ _BOLD: dict[str, Any] = {
 
 def mean_table(panel: Panel) -> pl.DataFrame:
     """Return mean and interval of each series in which a run reached the target."""
-    owners = panel.owners.rows_by_key("order", named=True, unique=True)
+    owners = panel.series_owners.rows_by_key("order", named=True, unique=True)
     rows = [
         {
             "benchmark": panel.benchmark,
@@ -153,7 +153,7 @@ def _thin_runs(timed: pl.DataFrame) -> tuple[pl.DataFrame, str]:
         return timed, ""
     each = max(5, MOST_RUNS // timed.get_column("order").n_unique())
     ordered = timed.sort("order", "reached", "observed_seconds")
-    drawn = ordered.filter(evenly(each, ["order", "reached"]))
+    drawn = ordered.filter(evenly_spaced(each, ["order", "reached"]))
     return drawn, f"{drawn.height:,} of {timed.height:,} dots are drawn, evenly spaced by rank."
 
 
@@ -192,48 +192,50 @@ def _tta_chart(
     level: str,
     sizes: str,
 ) -> charts.Drawn:
-    rows = charts.named_rows("series", grid=True, **_BOLD)
+    rows = charts.row_channel("series", grid=True, **_BOLD)
     rows["sort"] = {"field": "place", "op": "min"}
-    places = {"x": charts.x(axis), "y": rows}
+    places = {"x": charts.x_channel(axis), "y": rows}
     across = {"domain": [-0.5, 0.5]}
     # A colour that the names beside the rows explain; of many rows it would mean nothing.
     color: Any = {"value": theme.COLOURS[0]}
-    if OTHERS not in panel.colours:
-        color, *_ = charts.series(panel.colours, key=False)
-    base = charts.rows(names[0], at=axis.shown("observed_seconds"), **charts.about_runs(panel))
+    if OTHERS not in panel.coloured_labels:
+        color, *_ = charts.series_channels(panel.coloured_labels, key=False)
+    base = charts.table_view(
+        names[0], at=axis.field_expression("observed_seconds"), **charts.run_descriptions(panel)
+    )
     each = base.encode(
         **places,
-        yOffset=charts.field("offset:Q", scale=across),
+        yOffset=charts.field_channel("offset:Q", scale=across),
         color=color,
         tooltip=charts.run_tooltip(),
     )
     failed = each.where("!datum.reached")
     runs: tuple[charts.View, ...] = (
-        charts.points(each.where("datum.reached"), 26, fillOpacity=0.65),
+        charts.point_layer(each.where("datum.reached"), 26, fillOpacity=0.65),
         failed.mark("point", shape=theme.FAILED_SHAPE, size=26, strokeWidth=1.4, opacity=1),
     )
     if sizes:
-        runs = (*runs, charts.rows(sizes).mark("point", opacity=0).encode(y=rows))
+        runs = (*runs, charts.table_view(sizes).mark("point", opacity=0).encode(y=rows))
     if means.is_empty():
         return runs
     of = panel.axis
-    low, high = axes.said("datum.low", of), axes.said("datum.high", of)
-    tooltip = charts.tooltips(
+    low, high = axes.amount_expression("datum.low", of), axes.amount_expression("datum.high", of)
+    tooltip = charts.tooltip_channels(
         ("series:N", "runs of"), ("said:N", of.mean), ("interval:N", f"{level} interval"),
         ("reached_runs:Q", "reached"), ("n:Q", "of"),
     )  # fmt: skip
     # The mean of one run is that run.
-    mean = charts.rows(
+    mean = charts.table_view(
         names[1],
         "datum.reached_runs > 1",
-        at=axis.shown("mean"),
-        from_=f"max({axis.shown('low')}, {axis.scale['domain'][0]})",
-        to=axis.shown("high"),
-        said=axes.said("datum.mean", of),
+        at=axis.field_expression("mean"),
+        from_=f"max({axis.field_expression('low')}, {axis.scale['domain'][0]})",
+        to=axis.field_expression("high"),
+        said=axes.amount_expression("datum.mean", of),
         lane=f"{_MEAN}",
         interval=f"datum.low == null ? 'needs 2 runs' : ({low}) + ' to ' + ({high})",
-    ).encode(**places, yOffset=charts.field("lane:Q", scale=across), tooltip=tooltip)
+    ).encode(**places, yOffset=charts.field_channel("lane:Q", scale=across), tooltip=tooltip)
     ends, known = ("from_", "to"), "datum.low != null"
-    interval = charts.interval(mean, "x", ends, axis.title, where=known, style="mean")
+    interval = charts.interval_layer(mean, "x", ends, axis.title, where=known, style="mean")
     bar = mean.mark("point", style="mean", shape=theme.MEAN_SHAPE, size=36, filled=False)
     return (interval, bar, *runs)

@@ -27,7 +27,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def plots(material: Material) -> tuple[Plot, ...]:
+def variance_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot of all entries, or one per benchmark if they are many."""
     if not material.axis.is_time:
         raise NothingToDrawError("the variance plot shows time only", remedy="Remove --in.")
@@ -58,8 +58,8 @@ def _share_rows(material: Material, number: int) -> list[dict[str, Any]]:
     every = expect_kind(report.records, VarianceRow)
     rows = [row for row in every if row.share_epochs is not None]
     keys = [key for key in shown_keys(rows, by) if key not in {"benchmark", "suite", "round"}]
-    full = [names.label([row.get(key) for key in keys]) if keys else "all runs" for row in rows]
-    short = names.short(list(dict.fromkeys(full)))
+    full = [names.key_label([row.get(key) for key in keys]) if keys else "all runs" for row in rows]
+    short = names.short_names(list(dict.fromkeys(full)))
     letter = f"{chr(ord('A') + number)}: " if material.compares else ""
     return [
         {"benchmark": row.keys["benchmark"], "entry": row.keys["entry"]}
@@ -87,7 +87,7 @@ def _variance_plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
         "hold nearly every share or a run is unlike the others.",
     )
     name = f"variance: {benchmark}"
-    return charts.plot(
+    return charts.make_plot(
         KIND, benchmark, title, caption, _variance_chart(name, shown), {name: shown},
         height=max(3, shown.height) * _STEP, described=f"{units.plural(shown.height, 'group')}.",
     )  # fmt: skip
@@ -103,18 +103,20 @@ def _variance_chart(name: str, table: pl.DataFrame) -> charts.Drawn:
     values = [step * n for n in range(-4, 41) if low <= step * n <= high]
     title = "share of the variance due to epochs; the rest is due to time per epoch"
     scale = {"domain": [low - 0.03, high + 0.05], "nice": False}
-    tooltip = charts.tooltips(
+    tooltip = charts.tooltip_channels(
         "benchmark:N", "entry:N", ("share_epochs:Q", "epochs", ".1%"),
         ("share_epoch_time:Q", "time per epoch", ".1%"), ("cv_ratio:Q", "CV ratio", ".3~g"),
         ("with_epochs:Q", "runs"),
     )  # fmt: skip
-    base = charts.rows(name).encode(
-        x=charts.position("share_epochs", title, scale, {"format": ".0%", "values": values}),
-        y=charts.named_rows("row", grid=True),
+    base = charts.table_view(name).encode(
+        x=charts.position_channel(
+            "share_epochs", title, scale, {"format": ".0%", "values": values}
+        ),
+        y=charts.row_channel("row", grid=True),
         color={"value": theme.COLOURS[0]},
         tooltip=tooltip,
     )
     return (
-        charts.interval(base, "x", ("share_epochs_low", "share_epochs_high"), title),
-        charts.points(base, 50, clip=True),
+        charts.interval_layer(base, "x", ("share_epochs_low", "share_epochs_high"), title),
+        charts.point_layer(base, 50, clip=True),
     )

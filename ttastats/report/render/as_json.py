@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from json import dumps
 
 import polars as pl
+from msgspec.structs import asdict
 
 from ttastats.base.json_safe import json_value
 from ttastats.base.version import __version__

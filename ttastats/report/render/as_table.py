@@ -6,8 +6,8 @@ import io
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text as Line

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
+from msgspec import Struct
 from rich.cells import cell_len
 
 from ttastats.report.cells import Table
@@ -24,8 +24,7 @@ _SHORTEST_NAME = 8
 _FEW_ROWS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Where each column of a table stands.
 
     `heads` stand above the rows that share them, `shown` side by side with their `widths`, and

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.report.cells import Column, Quantity, Table, Text
 from ttastats.report.render import words
@@ -46,8 +48,7 @@ def _with_drawn_column(table: Table, position: int, quantities: Sequence[Quantit
     return replace(table, columns=tuple(columns), rows=tuple(rows))
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
+class _Axis(Struct, frozen=True):
     """An axis whose title shows its ends; 1 is marked on one of ratios."""
 
     title: str

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ttastats.base import units
@@ -27,8 +28,7 @@ Starts = tuple[datetime, datetime]
 EVALUATIONS = "evaluations"
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """How often the runs of a side were evaluated where they met the target, in one unit.
 
     `interval` is that of the median run, `share` that of the mean run's progress.

@@ -14,10 +14,10 @@ import json
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 import torch
+from msgspec import Struct
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -28,8 +28,7 @@ from ttastats.trainer.profiler.trace import Recorder, hiding_profiler_output
 KINDS = ("weights", "gradients", "optimizer state", "feature maps", "workspace")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TrainingState:
+class TrainingState(Struct, frozen=True, eq=False):
     """A model and its optimizers, whose memory stays from step to step."""
 
     model: nn.Module

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -18,6 +17,7 @@ import msgspec
 import polars as pl
 import torch
 import xxhash
+from msgspec import Struct
 
 from ttastats.traces import kineto, table
 from ttastats.traces.table import Row, measure_row
@@ -144,8 +144,7 @@ def steps_to_profile(step_seconds: float) -> int:
     return max(_FEWEST, min(_MOST, round(_SECONDS / step_seconds)))
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Struct, frozen=True):
     """What is profiled: its name for people, where it is from, and what it computes with.
 
     `samples` of a step are None where nobody says; `left_out` is the batch size of the recipe if a

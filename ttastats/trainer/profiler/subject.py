@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
+from msgspec import Struct
 from torch import nn
 
 from ttastats.trainer import network, workloads
@@ -17,8 +17,7 @@ from ttastats.trainer.settings import Settings
 from ttastats.trainer.workloads.contract import Data
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Subject:
+class Subject(Struct, frozen=True, eq=False):
     """A step of training; `samples` are those of one step over all workers."""
 
     step: Callable[[], object]

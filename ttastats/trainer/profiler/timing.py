@@ -5,18 +5,17 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import torch
+from msgspec import Struct
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 #: A step has warmed up when it takes at most so much longer than the last half of the steps.
 TOLERANCE = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Length:
+class Length(Struct, frozen=True):
     """Seconds of a stretch of work: on the wall, of this thread, and of all threads."""
 
     wall: float

@@ -16,11 +16,11 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from msgspec import Struct
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -44,8 +44,7 @@ _NOTE_BEGINS, _NOTE_ENDS = "profiler::_record_function_enter", "profiler::_recor
 _CHATTER = (b"USDT:", b"Memory block of unknown size was allocated before the profiling started")
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One call of an operator; `begin` and `seconds` are CPU time of the thread.
 
     Where a note begins or ends, `seconds` is 0, and the name of the note stands in `args`.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -14,6 +13,7 @@ import msgspec
 import numpy as np
 import torch
 import torch.distributed as dist
+from msgspec import Struct
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
@@ -50,8 +50,7 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
 Interval = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """The step of one batch size; `cpu_utilization` is of the cores this process may use."""
 
     samples: int

@@ -5,13 +5,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import torch
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ttastats.base.errors import TtastatsError
 from ttastats.base.units import seconds
@@ -33,8 +34,7 @@ _LONGEST_SECONDS = 0.25
 _FIRST_TRIED, _SMALLEST = 8, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What to profile.
 
     `steps` are those watched, None for as many as seem enough; `batch_sizes` are further ones to

@@ -10,10 +10,11 @@ import copy
 import hashlib
 import inspect
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import torch
+from msgspec import Struct
+from msgspec.structs import replace
 from torch import Tensor
 from torch.nn import functional
 
@@ -47,8 +48,7 @@ Value: TypeAlias = float | int | bool | str
 END = "end"
 
 
-@dataclass(frozen=True, slots=True)
-class LearningRate:
+class LearningRate(Struct, frozen=True):
     """The peak learning rate at one batch size, and how it follows the batch size."""
 
     peak: float
@@ -191,8 +191,7 @@ class Recipe:
             raise TtastatsError(f"{text!r} is not {kind}", where=f"--set {name}") from None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Data:
+class Data(Struct, frozen=True, eq=False):
     """All samples of a workload; the first dimension of each tensor counts samples."""
 
     train_inputs: Tensor
@@ -242,8 +241,7 @@ class Data:
         return state.hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """A function of a workload, which is called with what it names, by place or by name."""
 
     function: Callable[..., Any]
@@ -303,8 +301,7 @@ _OWN_WAYS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(Struct, frozen=True):
     """One task: its recipe and its hooks, None where the trainer goes its own way.
 
     `source` is the text of the file and `imported` those of the files it imports; `sha256`, the

@@ -28,7 +28,7 @@ _MEASURES = {"in flight": "workers_under_way_seconds", "exposed": "workers_expos
              "pure": "workers_pure_seconds"}  # fmt: skip
 
 
-def of_steps(profiles: Profiles) -> tuple[Plot, ...]:
+def step_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return one plot with a bar for each profile's step."""
     parts = pl.DataFrame(
         {"bar": name, "part": report.TITLES[row.name]}
@@ -56,10 +56,12 @@ def of_steps(profiles: Profiles) -> tuple[Plot, ...]:
     return _bar_plot(STEP, profiles, "Time of a step", caption, parts, x, shown, tooltip)
 
 
-def of_memory(profiles: Profiles) -> tuple[Plot, ...]:
+def memory_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return one plot with a bar for each profile's peak memory."""
     how = "Record a workload, or a script with tta.profile(..., model=model)."
-    parts = shared.measured(profiles, "memory_bytes", how).rename({"profile": "bar", "of": "part"})
+    parts = shared.measure_values(profiles, "memory_bytes", how).rename(
+        {"profile": "bar", "of": "part"}
+    )
     whole = pl.col("memory_bytes").sum().over("bar")
     parts = parts.with_columns(share=pl.col("memory_bytes") / whole)
     sums = parts.group_by("bar", maintain_order=True).agg(pl.col("memory_bytes").sum())
@@ -74,11 +76,11 @@ def of_memory(profiles: Profiles) -> tuple[Plot, ...]:
     return _bar_plot(MEMORY, profiles, "Memory of a step", caption, parts, x, colours, tooltip)
 
 
-def of_workers(profiles: Profiles) -> tuple[Plot, ...]:
+def worker_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return one plot with three bars for each profile and number of workers."""
-    steps = shared.measured(profiles, "workers_step_seconds", _HOW)
+    steps = shared.measure_values(profiles, "workers_step_seconds", _HOW)
     measured = [
-        shared.measured(profiles, measure, _HOW)
+        shared.measure_values(profiles, measure, _HOW)
         .rename({measure: "seconds"})
         .with_columns(part=pl.lit(name))
         for name, measure in _MEASURES.items()
@@ -109,13 +111,13 @@ def of_workers(profiles: Profiles) -> tuple[Plot, ...]:
 
 def _share_axis(title: str) -> charts.Channel:
     """Return the axis of shares of a step."""
-    return charts.field("share:Q", title=title, axis={"format": ".0%", "tickCount": 5})
+    return charts.field_channel("share:Q", title=title, axis={"format": ".0%", "tickCount": 5})
 
 
 def _amount_axis(column: str, title: str, unit: str) -> charts.Channel:
     """Return the axis of an amount with its unit."""
-    axis = {"labelExpr": shared.rate("datum.value", unit), "tickCount": 5}
-    return charts.field(f"{column}:Q", title=title, axis=axis)
+    axis = {"labelExpr": shared.rate_expression("datum.value", unit), "tickCount": 5}
+    return charts.field_channel(f"{column}:Q", title=title, axis=axis)
 
 
 def _bar_plot(
@@ -129,20 +131,22 @@ def _bar_plot(
     """
     parts, names = list(colours), table["bar"].unique(maintain_order=True).to_list()
     scale = {"domain": parts, "range": list(colours.values())}
-    beside: dict[str, Any] = {} if stacked else {"yOffset": charts.field("part:N", sort=parts)}
+    beside: dict[str, Any] = (
+        {} if stacked else {"yOffset": charts.field_channel("part:N", sort=parts)}
+    )
     chart = (
-        charts.rows(kind, place=f"indexof({json.dumps(parts)}, datum.part)")
+        charts.table_view(kind, place=f"indexof({json.dumps(parts)}, datum.part)")
         .mark("bar", size=_BAR * (0.7 if stacked else 0.25))
         .encode(
             x=x | {"stack": "zero" if stacked else None},
-            y=charts.field("bar:N", title=None, sort=None, scale={"domain": names}),
-            color=charts.field(
+            y=charts.field_channel("bar:N", title=None, sort=None, scale={"domain": names}),
+            color=charts.field_channel(
                 "part:N", scale=scale, sort=None, legend={"title": None, "columns": 3}
             ),
             order="place:Q",
-            tooltip=charts.tooltips(("bar:N", "profile"), *tooltip, ("share:Q", "", ".1%")),
+            tooltip=charts.tooltip_channels(("bar:N", "profile"), *tooltip, ("share:Q", "", ".1%")),
             **beside,
         )
     )
     height = _BAR * len(names) + 60
-    return (shared.plot(kind, profiles, title, caption, chart, {kind: table}, height=height),)
+    return (shared.make_plot(kind, profiles, title, caption, chart, {kind: table}, height=height),)

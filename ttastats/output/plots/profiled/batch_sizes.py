@@ -25,7 +25,7 @@ _DRAWN = (
 )  # fmt: skip
 
 
-def plots(profiles: Profiles) -> tuple[Plot, ...]:
+def batch_size_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return plots of throughput, FLOP/s share and core utilization by batch size."""
     table = _batch_size_table(profiles)
     rates = table.group_by("profile", maintain_order=True)
@@ -39,7 +39,7 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
     rule = f"doubling the batch gives less than {units.percent(answers.GAIN)} more throughput"
     saturated = f"Large enough (where {rule}): {units.join_names(large)}."
     return tuple(
-        shared.plot(
+        shared.make_plot(
             KIND,
             profiles,
             f"{title} over batch size",
@@ -55,13 +55,16 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
 
 def _batch_size_table(profiles: Profiles) -> pl.DataFrame:
     """Return one row for each profile and batch size."""
-    rates = shared.measured(profiles, "batch_samples_per_second", _HOW)
+    rates = shared.measure_values(profiles, "batch_samples_per_second", _HOW)
     flops, busy = (
-        shared.measures(profiles, measure)
+        shared.measure_values_or_none(profiles, measure)
         for measure in ("batch_step_flops", "batch_cpu_utilization")
     )
     tops = pl.DataFrame(
-        [{"profile": name, "peak": top} for name, (top, _) in shared.peaks(profiles).items()],
+        [
+            {"profile": name, "peak": top}
+            for name, (top, _) in shared.measured_peaks(profiles).items()
+        ],
         schema={"profile": pl.String, "peak": pl.Float64},
     )
     joined = rates.join(tops, on="profile")
@@ -80,16 +83,16 @@ def _batch_size_table(profiles: Profiles) -> pl.DataFrame:
 
 
 def _batch_size_chart(profiles: Profiles, field: str, title: str, form: str) -> charts.Drawn:
-    color, shape, _ = charts.series(list(profiles), "profile")
-    tooltip = charts.tooltips(
+    color, shape, _ = charts.series_channels(list(profiles), "profile")
+    tooltip = charts.tooltip_channels(
         "profile:N", "batch_size:Q", ("samples_per_second:Q", "samples per second", ",.0f"),
         ("utilization:Q", "of peak", ".1%"), ("cpu_utilization:Q", "of the cores", ".1%"),
     )  # fmt: skip
     scale, ticks = {"type": "log", "base": 2, "nice": False}, {"grid": False, "format": "~d"}
-    base = charts.rows(_TABLE).encode(
-        x=charts.position("batch_size", "samples per step (log scale)", scale, ticks),
-        y=charts.field(f"{field}:Q", title=title, axis={"format": form, "tickCount": 5}),
+    base = charts.table_view(_TABLE).encode(
+        x=charts.position_channel("batch_size", "samples per step (log scale)", scale, ticks),
+        y=charts.field_channel(f"{field}:Q", title=title, axis={"format": form, "tickCount": 5}),
         color=color,
     )
-    points = charts.points(base.encode(shape=shape, tooltip=tooltip), 40)
+    points = charts.point_layer(base.encode(shape=shape, tooltip=tooltip), 40)
     return (base.mark("line", strokeWidth=1.5), points)

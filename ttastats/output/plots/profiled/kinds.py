@@ -6,36 +6,36 @@ from collections.abc import Callable, Mapping
 
 from ttastats.base.errors import TtastatsError
 from ttastats.output.plots import theme
-from ttastats.output.plots.plot import NothingToDrawError, Plot, drawable
+from ttastats.output.plots.plot import NothingToDrawError, Plot, plots_or_none
 from ttastats.output.plots.profiled import bars, batch_sizes, roofline, work
 from ttastats.output.plots.profiled.shared import Profiles
 
 #: Of each kind the function that gives its plots, and the question that it answers.
 _KINDS: Mapping[str, tuple[Callable[[Profiles], tuple[Plot, ...]], str]] = {
     bars.STEP: (
-        bars.of_steps,
+        bars.step_plots,
         "Where does a step go: computing, communication, copies, input, the host, nothing?",
     ),
     roofline.KIND: (
-        roofline.plots,
+        roofline.roofline_plots,
         "What binds each operator, arithmetic or memory? The roofline (Coleman et al., Figures 7, "
         "8)",
     ),
     work.KIND: (
-        work.plots,
+        work.work_plots,
         "How fast is the machine used for how much of the time? (Coleman et al., Figures 9 to 11)",
     ),
     bars.MEMORY: (
-        bars.of_memory,
+        bars.memory_plots,
         "What is the memory of a step for, at its peak? (Zhu et al., Figure 8)",
     ),
     batch_sizes.KIND: (
-        batch_sizes.plots,
+        batch_sizes.batch_size_plots,
         "Up to which batch size does a larger one train more samples a second? (TBD, Figures 4 to "
         "7)",
     ),
     bars.WORKERS: (
-        bars.of_workers,
+        bars.worker_plots,
         "How much of a step do workers communicate? (Coleman et al., Figures 5, 6, Tables 8, 9)",
     ),
 }
@@ -45,7 +45,7 @@ QUESTIONS = {kind: question for kind, (_, question) in _KINDS.items()}
 MOST = theme.HIGHLIGHTS
 
 
-def plots(kind: str, profiles: Profiles) -> tuple[Plot, ...]:
+def plots_of_kind(kind: str, profiles: Profiles) -> tuple[Plot, ...]:
     """Return the plots of one kind for some profiles.
 
     Raises
@@ -66,4 +66,4 @@ def plots(kind: str, profiles: Profiles) -> tuple[Plot, ...]:
 
 def all_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return every plot of some profiles, limited to what one plot can hold."""
-    return tuple(plot for draw in KINDS.values() for plot in drawable(draw, profiles))
+    return tuple(plot for draw in KINDS.values() for plot in plots_or_none(draw, profiles))

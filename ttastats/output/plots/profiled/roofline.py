@@ -18,9 +18,9 @@ _ROOF, _OPERATORS = "roof", "operators"
 _ROOM = 1.5
 
 
-def plots(profiles: Profiles) -> tuple[Plot, ...]:
+def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return one roofline plot of all profiles."""
-    every = shared.with_flops(profiles, "intensity", "bytes", "flops")
+    every = shared.operators_with_flops(profiles, "intensity", "bytes", "flops")
     points = pl.concat(
         [every.filter(pl.col("intensity").is_not_null()), _whole_steps(profiles, every)]
     )
@@ -48,7 +48,7 @@ def plots(profiles: Profiles) -> tuple[Plot, ...]:
         profiles, *((low / _ROOM, high * _ROOM) for low, high in _axis_ranges(both))
     )
     title = "Roofline of operators"
-    return (shared.plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT),)
+    return (shared.make_plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT),)
 
 
 def _axis_ranges(points: pl.DataFrame) -> list[tuple[float, float]]:
@@ -83,7 +83,7 @@ def _roof_lines(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
     """Return the corners of the roof of each profile."""
     (low, high), _ = _axis_ranges(points)
     rows = []
-    for name, (flops, copied) in shared.peaks(profiles).items():
+    for name, (flops, copied) in shared.measured_peaks(profiles).items():
         if flops and copied:
             ridge = flops / copied
             for x in (min(low, ridge / 2), ridge, max(high, ridge * 2)):
@@ -96,23 +96,28 @@ def _roof_lines(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
 def _roofline_chart(
     profiles: Profiles, across: tuple[float, float], up: tuple[float, float]
 ) -> charts.Drawn:
-    color, shape, _ = charts.series(list(profiles), "profile")
+    color, shape, _ = charts.series_channels(list(profiles), "profile")
     scale = {"type": "log", "nice": False}
-    intensities = {"grid": False, "format": "~g", "values": axes.ticks(*across)}
-    rates = {"labelExpr": shared.rate("datum.value", ""), "values": axes.ticks(*up)}
+    intensities = {"grid": False, "format": "~g", "values": axes.round_ticks(*across)}
+    rates = {
+        "labelExpr": shared.rate_expression("datum.value", ""),
+        "values": axes.round_ticks(*up),
+    }
     titles = "FLOPs per byte, at least (log scale)", "achieved FLOP/s (log scale)"
     places = {
-        "x": charts.position("intensity", titles[0], scale | {"domain": across}, intensities
+        "x": charts.position_channel("intensity", titles[0], scale | {"domain": across}, intensities
         ),
-        "y": charts.position("flops_per_second", titles[1], scale | {"domain": up}, rates),
+        "y": charts.position_channel("flops_per_second", titles[1], scale | {"domain": up}, rates),
         "color": color,
     }  # fmt: skip
-    tooltip = charts.tooltips(
+    tooltip = charts.tooltip_channels(
         "profile:N", "operator:N", ("category:N", "kind of work"), ("share:Q", "share", ".1%"),
         ("flops_per_second:Q", "FLOP/s", ".3s"), ("intensity:Q", "FLOPs per byte", ".3~r"),
     )  # fmt: skip
-    size = charts.field("share:Q", scale={"domain": [0, 1], "range": [12, 500]}, legend=None)
-    base = charts.rows(_OPERATORS).encode(**places, tooltip=tooltip)
+    size = charts.field_channel(
+        "share:Q", scale={"domain": [0, 1], "range": [12, 500]}, legend=None
+    )
+    base = charts.table_view(_OPERATORS).encode(**places, tooltip=tooltip)
     whole = "datum.operator == 'the whole step'"
     marks = (
         base.where(f"!({whole})")
@@ -120,5 +125,5 @@ def _roofline_chart(
         .encode(shape=shape, size=size)
     )
     steps = base.where(whole).mark("point", shape="diamond", size=90, strokeWidth=2, filled=False)
-    roof = charts.rows(_ROOF).mark("line", strokeWidth=1.2).encode(**places)
+    roof = charts.table_view(_ROOF).mark("line", strokeWidth=1.2).encode(**places)
     return (roof, marks, steps)

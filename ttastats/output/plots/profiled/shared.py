@@ -9,7 +9,7 @@ import polars as pl
 
 from ttastats.base import units
 from ttastats.output.plots import charts
-from ttastats.output.plots.names import numbered
+from ttastats.output.plots.names import number_duplicates
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.traces import answers
 
@@ -17,7 +17,7 @@ from ttastats.traces import answers
 Profiles = Mapping[str, pl.DataFrame]
 
 
-def by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
+def profiles_by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
     """Return the rows of each profile by name; one that is in two files counts once.
 
     Profiles that share a name are called by their files, and those of one file are numbered.
@@ -28,10 +28,10 @@ def by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
             by_id.setdefault(own["profile_id"][0], (name, label, own))
     named = Counter(name for name, _, _ in by_id.values())
     called = [name if named[name] == 1 else label for name, label, _ in by_id.values()]
-    return dict(zip(numbered(called), (own for _, _, own in by_id.values()), strict=True))
+    return dict(zip(number_duplicates(called), (own for _, _, own in by_id.values()), strict=True))
 
 
-def with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
+def operators_with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
     """Return the operators of all profiles that have FLOPs.
 
     Raises
@@ -39,7 +39,7 @@ def with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
     NothingToDrawError
         No profile knows FLOPs of an operator.
     """
-    found = operators(profiles, *more)
+    found = operator_rates(profiles, *more)
     if not found["flops_per_second"].sum():
         raise NothingToDrawError(
             "FLOPs are unknown: the traces contain no input shapes",
@@ -48,7 +48,7 @@ def with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
     return found
 
 
-def operators(profiles: Profiles, *more: str) -> pl.DataFrame:
+def operator_rates(profiles: Profiles, *more: str) -> pl.DataFrame:
     """Return the operators that took time, with their rate and share of the time."""
     frames = [
         answers.operator_table(own)
@@ -68,7 +68,7 @@ def operators(profiles: Profiles, *more: str) -> pl.DataFrame:
     return pl.concat(frames, how="vertical_relaxed")
 
 
-def measured(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
+def measure_values(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
     """Return the values of a measure in all profiles; an error if there are none.
 
     Raises
@@ -76,13 +76,13 @@ def measured(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
     NothingToDrawError
         No profile has any; `how` it is recorded is said.
     """
-    found = measures(profiles, measure)
+    found = measure_values_or_none(profiles, measure)
     if found.is_empty():
         raise NothingToDrawError("was not measured", where=measure, remedy=how)
     return found
 
 
-def measures(profiles: Profiles, measure: str) -> pl.DataFrame:
+def measure_values_or_none(profiles: Profiles, measure: str) -> pl.DataFrame:
     """Return the values of a measure in all profiles, possibly none."""
     frames = [
         answers.measure_rows(own, measure).select(
@@ -93,7 +93,7 @@ def measures(profiles: Profiles, measure: str) -> pl.DataFrame:
     return pl.concat(frames).drop_nulls()
 
 
-def peaks(profiles: Profiles) -> dict[str, tuple[float | None, float | None]]:
+def measured_peaks(profiles: Profiles) -> dict[str, tuple[float | None, float | None]]:
     """Return the measured peaks of each profile: FLOP/s of a product, bytes/s of a copy."""
     return {
         name: (answers.peak(own, "peak_flops"), answers.peak(own, "peak_bandwidth"))
@@ -101,7 +101,7 @@ def peaks(profiles: Profiles) -> dict[str, tuple[float | None, float | None]]:
     }
 
 
-def plot(
+def make_plot(
     kind: str,
     profiles: Profiles,
     title: str,
@@ -119,10 +119,10 @@ def plot(
     devices = [answers.measure_rows(rows, "device_name")["text"] for rows in profiles.values()]
     known = list(dict.fromkeys(str(name) for each in devices for name in each.drop_nulls()))
     machines = f"On {units.join_names(known)}." if known else ""
-    return charts.plot(kind, None, named, (*caption, machines), chart, data, height=height)
+    return charts.make_plot(kind, None, named, (*caption, machines), chart, data, height=height)
 
 
-def rate(value: str, unit: str) -> str:
+def rate_expression(value: str, unit: str) -> str:
     """Return the Vega expression that formats a rate, such as `20 GFLOP/s`."""
     # 1e9 is `1B` elsewhere, so that G is written.
     return f"replace(format({value}, '.3~s'), 'B', 'G') + '{unit}'"

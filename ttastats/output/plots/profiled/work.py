@@ -24,13 +24,13 @@ _REMOVED = (
 )
 
 
-def plots(profiles: Profiles) -> tuple[Plot, ...]:
+def work_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return a plot of achieved FLOP/s and one of tensor cores, if known.
 
     Of one profile there are further lines for what is left without some kinds of work.
     """
     lines = _with_compute_only(profiles)
-    on_device = shared.operators(lines, "tensor_core_share").drop_nulls("tensor_core_share")
+    on_device = shared.operator_rates(lines, "tensor_core_share").drop_nulls("tensor_core_share")
     drawn = []
     if on_device["tensor_core_share"].sum():
         drawn.append(_tensor_core_plot(profiles, lines, on_device))
@@ -60,8 +60,8 @@ def _with_compute_only(profiles: Profiles) -> Profiles:
 
 
 def _rate_plot(profiles: Profiles, lines: Profiles) -> Plot:
-    every = shared.with_flops(lines)
-    known = {name: flops for name, (flops, _) in shared.peaks(profiles).items() if flops}
+    every = shared.operators_with_flops(lines)
+    known = {name: flops for name, (flops, _) in shared.measured_peaks(profiles).items() if flops}
     peaks = pl.DataFrame(
         {"profile": list(known), "flops_per_second": list(known.values())},
         schema={"profile": pl.String, "flops_per_second": pl.Float64},
@@ -73,15 +73,15 @@ def _rate_plot(profiles: Profiles, lines: Profiles) -> Plot:
         "Dotted: the measured peak of a matrix multiplication." if known else "",
     )
     title = "Share of time over achieved FLOP/s"
-    axis = {"labelExpr": shared.rate("datum.value", ""), "tickCount": 5}
+    axis = {"labelExpr": shared.rate_expression("datum.value", ""), "tickCount": 5}
     x, layers = _work_chart(
         lines, "flops_per_second", ("achieved FLOP/s", "FLOP/s", ".3s"), axis, {}
     )
-    color, *_ = charts.series(list(lines), "profile")
-    dotted = charts.rows(_PEAKS).mark("rule", strokeDash=[1, 2], strokeWidth=1.2)
+    color, *_ = charts.series_channels(list(lines), "profile")
+    dotted = charts.table_view(_PEAKS).mark("rule", strokeDash=[1, 2], strokeWidth=1.2)
     chart = (dotted.encode(x=x, color=color), *layers)
     data = {_STEPS: _cumulative_table(every, "flops_per_second"), _PEAKS: peaks}
-    return shared.plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT)
+    return shared.make_plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT)
 
 
 def _tensor_core_plot(profiles: Profiles, lines: Profiles, every: pl.DataFrame) -> Plot:
@@ -98,7 +98,7 @@ def _tensor_core_plot(profiles: Profiles, lines: Profiles, every: pl.DataFrame) 
     axis = {"format": ".0%", "tickCount": 5}
     _, chart = _work_chart(lines, "tensor_core_share", words, axis, {"domain": [0, 1]})
     data = {_STEPS: _cumulative_table(every, "tensor_core_share")}
-    return shared.plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT)
+    return shared.make_plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT)
 
 
 def _share_text(lines: Iterable[str], some: pl.DataFrame) -> str:
@@ -124,16 +124,16 @@ def _work_chart(
 ) -> tuple[Any, tuple[charts.View, ...]]:
     """Return the horizontal encoding of a field, and the layers of lines over it."""
     title, name, form = words
-    color, shape, _ = charts.series(list(lines), "profile")
-    x = charts.position(field, title, scale, {"grid": False, **axis})
+    color, shape, _ = charts.series_channels(list(lines), "profile")
+    x = charts.position_channel(field, title, scale, {"grid": False, **axis})
     up, shares = "share of time at this or less", {"format": ".0%", "tickCount": 5}
-    tooltip = charts.tooltips(
+    tooltip = charts.tooltip_channels(
         ("profile:N", "of"), "operator:N", ("category:N", "kind of work"),
         ("share:Q", "share", ".1%"), (f"{field}:Q", name, form), ("below:Q", "at or below", ".1%"),
     )  # fmt: skip
-    base = charts.rows(_STEPS).encode(
-        x=x, y=charts.position("below", up, {"domain": [0, 1]}, shares), color=color
+    base = charts.table_view(_STEPS).encode(
+        x=x, y=charts.position_channel("below", up, {"domain": [0, 1]}, shares), color=color
     )
     marks = base.where(f"datum.{field} > 0").encode(shape=shape, tooltip=tooltip)
     steps = base.mark("line", interpolate="step-after", strokeWidth=1.6)
-    return x, (steps, charts.points(marks, 26))
+    return x, (steps, charts.point_layer(marks, 26))
