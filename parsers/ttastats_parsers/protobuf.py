@@ -92,9 +92,9 @@ def single(value: int | bytes) -> float:
     return number
 
 
-def messages(message: bytes, *path: int) -> Iterator[bytes]:
+def messages(message: bytes, first: int, *path: int) -> Iterator[bytes]:
     """Yield the messages, or texts, that lie at the end of a path of fields."""
     for number, value in fields(message):
-        if number == path[0]:
+        if number == first:
             inner = block(value)
-            yield from messages(inner, *path[1:]) if len(path) > 1 else (inner,)
+            yield from messages(inner, *path) if path else (inner,)

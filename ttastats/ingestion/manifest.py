@@ -81,7 +81,8 @@ def new(before: Manifest, sources: Sequence[Source], reader: Reader) -> list[Sou
     names = frozenset(source.name for source in sources)
     known: Any = {kind: unchanged_of(before, kind, names) for kind in KINDS}
     files = {name: state for name, state in before.get("files", {}).items() if name in names}
-    return split({**before, **known, "files": files}, sources, reader)[0]
+    now: Any = {**before, **known, "files": files}
+    return split(now, sources, reader)[0]
 
 
 def split(

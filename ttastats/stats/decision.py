@@ -124,10 +124,10 @@ def _decide_direction(speedup: Speedup, margin: float, flags: tuple[Flag, ...]) 
             word = Verdict.FASTER if way > 0 else Verdict.SLOWER
             beyond = side_of(1 + margin if way > 0 else 1 / (1 + margin), *limits) == way
             claim = f"{word} by more than {100 * margin:g}%" if beyond else word.value
-            conditions: tuple[Assumption, ...] = () if epochs else ("constant_epochs",)
+            conditions: list[Assumption] = [] if epochs else ["constant_epochs"]
             if speedup.doubts and not stragglers:
-                conditions += ("no_stragglers",)
-            return Decision(word, claim, margin, conditions, flags)
+                conditions.append("no_stragglers")
+            return Decision(word, claim, margin, tuple(conditions), flags)
     return None
 
 
