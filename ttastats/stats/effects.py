@@ -30,6 +30,8 @@ Labels = NDArray[np.intp]
 #: Residual degrees of freedom below which nothing has an interval.
 FEWEST_DF = 4
 _NOTHING = 1e-9
+#: Less than this share of all squares is what processors round differently.
+_ROUNDING = 1e-12
 
 
 class Setting(Struct, frozen=True, eq=False):
@@ -301,9 +303,11 @@ def _term_shares(y: Floats, design: Design, terms: Sequence[Floats], mse: float)
             and not (settings <= place < last and number in design.pairs[place - settings])
         ]
         squares = float(_least_squares(y, others).ssr - _least_squares(y, [*others, term]).ssr)
+        squares = squares if squares > _ROUNDING * total else 0.0
         omega2 = (squares - term.shape[1] * mse) / (total + mse) if total else None
         yield Share(squares / total if total else None, omega2)
-    yield Share(mse * design.df / total if total else None, None)
+    residual = mse * design.df / total if total else None
+    yield Share(residual and round(residual, 12), None)
 
 
 def nonlinearity_p(y: Floats, design: Design, number: int) -> float | None:

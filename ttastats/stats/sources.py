@@ -93,7 +93,8 @@ def variance_parts(y: Floats, sources: Sequence[Labels], fixed: Floats) -> list[
             gain = max(profile_loss(place, 0.0) - best, 0.0)
             p = float(special.chdtrc(1, gain)) / 2 if share > _NEARLY else 1.0
         std = size * float(np.sqrt(share * loss(shares)[1]))
-        parts.append(Part(share, low, high, std, p))
+        # The search ends within 1e-6, so what follows differs between processors.
+        parts.append(Part(round(share, 6), low, high, std, p))
     return parts
 
 
