@@ -159,6 +159,7 @@ def _read_system(
     return _entry(fields) if "nodes" in fields else _system(fields), ()
 
 
+@lru_cache(maxsize=1024)
 def _round_name(folder: str) -> str | None:
     match = _ROUND.search(folder)
     name = f"v{match.group(1)}" if match else None

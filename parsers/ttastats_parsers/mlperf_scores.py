@@ -219,6 +219,9 @@ def _label_shift(scores: Sequence[_Score], style: Style) -> float:
 
 def _checkpoint_numbers(scores: Sequence[_Score]) -> list[int]:
     """Return the checkpoint of each score: metrics of one checkpoint share its label."""
+    labels = [score.label for score in scores if score.label is not None]
+    if len(set(labels)) == len(labels):  # one metric, as in most logs
+        return list(range(len(scores)))
     numbers: dict[tuple[float, int | None], int] = {}
     seen: dict[tuple[str, float], int] = {}
     indices = []
