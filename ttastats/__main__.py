@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+#: How soon polars' allocator gives memory back, in ms: its half a second is a third more at peak.
+_ALLOCATOR = "dirty_decay_ms:20,muzzy_decay_ms:0"
+
 
 def main() -> NoReturn:
     """Run the command line; the collector walks the libraries of this short process less often."""
     import gc
+    import os
 
+    os.environ.setdefault("_RJEM_MALLOC_CONF", _ALLOCATOR)  # read when polars is imported
     gc.set_threshold(100_000)
     from ttastats.cli import main as run
 
