@@ -45,6 +45,8 @@ def measured(command: Sequence[str], cwd: Path | None = None) -> Cost:
     """
     path = os.pathsep.join([str(ROOT), str(ROOT / "parsers")])
     environment = {**os.environ, "LC_ALL": "C", "PYTHONPATH": path}
+    # Importing polars here sets it, and a command would inherit it as if a user had chosen it.
+    environment.pop("_RJEM_MALLOC_CONF", None)
     stolen, start = _stolen(), time.perf_counter()
     process = subprocess.Popen(
         command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
