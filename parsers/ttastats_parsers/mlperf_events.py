@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -78,7 +79,7 @@ _SHOWN = 200
 _KEPT = 100
 #: The end of the year 9999, in seconds: later stamps, and those before zero, are no times.
 _NO_DATE = 253_402_000_000.0
-_COLONS = b":::"
+_COLONS, _TOKEN = b":::", b":::ML"
 _COMPLETE_TOKEN = re.compile(rb":::ML(?:Pv0\.5|L[ \t]|LOG)")
 
 
@@ -91,6 +92,7 @@ def first_token(head: bytes) -> bytes:
     block, answer = _last_token
     if head is not block:
         start = head.find(_COLONS)  # faster than more letters or a pattern, over megabytes
+        start = head.find(_TOKEN, start) if start >= 0 else -1
         match = _COMPLETE_TOKEN.search(head, start) if start >= 0 else None
         answer = match.group() if match else b""
         _last_token = head, answer
@@ -164,7 +166,7 @@ class Trace:
         self._training = frozenset(training)
         self._listed = LISTED | self._training
         self.events: dict[str, list[Event]] = {}
-        self.ready: dict[float, list[tuple[int, float]]] = {}
+        self.ready: defaultdict[float, list[tuple[int, float]]] = defaultdict(list)
         self.last_time = 0.0
         self.unreadable: list[Unreadable] = []
         self.unreadable_count = 0
@@ -178,14 +180,13 @@ class Trace:
             key, time = event.key, event.time
             if event.time_ms is not None:
                 time = event.time = event.time_ms / 1e3
-            if time is not None and not 0.0 <= time <= last_time:
-                if 0.0 < time < _NO_DATE:
-                    last_time = last_time if key in training else time
-                else:
-                    time = event.time = None
-            if key in _READY:
+            if time is not None and last_time < time < _NO_DATE:
+                last_time = last_time if key in training else time
+            elif time is not None and not 0.0 <= time <= last_time:
+                time = event.time = None
+            if (rank := _READY.get(key)) is not None:
                 if time is not None:
-                    self._note_ready(event.metadata, (_READY[key], time))
+                    self._note_ready(event.metadata, (rank, time))
             elif key not in by_key:
                 by_key[key] = [event]
             elif key in listed:
@@ -194,6 +195,11 @@ class Trace:
                 by_key[key] = [event]
         self.last_time = last_time
 
+    def _note_ready(self, metadata: Metadata, evidence: tuple[int, float]) -> None:
+        for value in metadata.labels():
+            if value is not None and (label := as_float(value)) is not None:
+                self.ready[label].append(evidence)
+
     def skip(self, line: int, content: bytes) -> None:
         """Record a line that cannot be parsed; of very many only the first."""
         self.unreadable_count += 1
@@ -201,8 +207,3 @@ class Trace:
         if len(self.unreadable) < _KEPT:
             start = content[:_SHOWN].decode("utf-8", "replace")
             self.unreadable.append(Unreadable(line, start))
-
-    def _note_ready(self, metadata: Metadata, evidence: tuple[int, float]) -> None:
-        for value in metadata.labels():
-            if value is not None and (label := as_float(value)) is not None:
-                self.ready.setdefault(label, []).append(evidence)

@@ -122,6 +122,7 @@ def _run(
         status = recorded.ended(status, stop)
         problems += recorded.end_problems(status, stop)
     targets = _targets_by_metric(by_key, suite, benchmark, round_)
+    batch_size = as_int(_first_value(by_key, "global_batch_size"))
     if not targets:
         problems.append(_no_target(suite, benchmark, round_))
     if recorded_here:
@@ -136,7 +137,7 @@ def _run(
             benchmarks.benchmarks_by_name(suite).get(benchmark or ""),
             targets,
             style,
-            as_int(_first_value(by_key, "global_batch_size")),
+            batch_size,
             _trained_samples(by_key),
         )
     problems += score_problems
@@ -161,7 +162,7 @@ def _run(
         nodes=place.described.nodes,
         framework=place.described.framework,
         seed=as_int(_first_value(by_key, "seed")),
-        global_batch_size=as_int(_first_value(by_key, "global_batch_size")),
+        global_batch_size=batch_size,
         train_samples=as_int(_first_value(by_key, "train_samples")),
         started_at=date_of(start.time) if (start.time or 0.0) >= _FIRST_DATE else None,
         clock="wall",
@@ -314,8 +315,10 @@ def _extra_fields(by_key: dict[str, list[Event]], joules: float | None) -> dict[
 
 def _first_value(by_key: dict[str, list[Event]], key: str) -> Any:
     """Return the first value of a key that is not empty, in the order of the file."""
-    events = [event for event in by_key.get(key, ()) if event.value is not None]
-    return min(events, key=_line).value if events else None
+    events = by_key.get(key, ())
+    if len(events) > 1:
+        events = sorted((event for event in events if event.value is not None), key=_line)
+    return events[0].value if events else None
 
 
 def _text_or_none(value: Any) -> str | None:

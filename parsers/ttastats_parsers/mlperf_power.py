@@ -13,8 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from itertools import pairwise
-from operator import itemgetter
+from operator import add, itemgetter, mul, sub
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -83,18 +82,21 @@ def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Pro
 
 def _part_energy(content: bytes, start: float, stop: float) -> float | None:
     """Return the joules of a node or a switch."""
-    readings: list[Reading] = []
+    events = _power_events(content)
+    readings = [
+        (time / 1e3, watts)
+        for event in events
+        if event.key == "power_reading"
+        and (watts := event.value) is not None
+        and (time := event.time_ms) is not None
+    ]
     constants: dict[str, float] = {}
-    for event in _power_events(content):
-        if event.value is None:
-            continue
-        if event.key == "power_reading":
-            if event.time_ms is not None:
-                readings.append((event.time_ms / 1e3, event.value))
-        elif event.key == "conversion_eff":
-            constants[event.key] = event.value
-        else:
-            constants.setdefault(event.key, event.value)
+    for event in events:
+        if event.key != "power_reading" and event.value is not None:
+            if event.key == "conversion_eff":
+                constants[event.key] = event.value
+            else:
+                constants.setdefault(event.key, event.value)
     efficiency = constants.get("conversion_eff", 1.0)
     if "interconnect_power_est" in constants:
         return efficiency * constants["interconnect_power_est"] * (stop - start)
@@ -130,10 +132,9 @@ def integral(readings: Sequence[Reading], start: float, stop: float) -> float | 
         bisect_right(ordered, start, key=_time) : bisect_left(ordered, stop, key=_time)
     ]
     points = [(start, _power_at(ordered, start)), *inside, (stop, _power_at(ordered, stop))]
-    return sum(
-        (later - earlier) * (watts + watts_then) / 2
-        for (earlier, watts), (later, watts_then) in pairwise(points)
-    )
+    times, watts = zip(*points, strict=True)
+    sums = map(add, watts, watts[1:])
+    return sum(map(mul, map(sub, times[1:], times), sums)) / 2
 
 
 def _power_at(ordered: Sequence[Reading], moment: float) -> float:

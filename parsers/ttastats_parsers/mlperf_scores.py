@@ -256,9 +256,12 @@ def _progress(
 ) -> _Progress:
     # Most logs have one of these; as_int and as_float are not called for the others.
     samples, step, label = score.event.metadata.labels()
-    samples = None if samples is None else as_int(samples)
-    step = None if step is None else as_int(step)
-    label = None if label is None else as_float(label)
+    if samples is None and step is None:
+        label = score.label
+    else:
+        samples = None if samples is None else as_int(samples)
+        step = None if step is None else as_int(step)
+        label = None if label is None else as_float(label)
     epoch = None
     if label is not None and label >= FEWEST_SAMPLES:
         tokens = (benchmark and benchmark.tokens_per_sample) or 1

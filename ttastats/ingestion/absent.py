@@ -8,6 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -65,9 +66,8 @@ def rows(
         if problem.severity == "error" and problem.source is not None and problem.source not in read
     }
     rejected = [source for source in sources if source.name in reasons]
-    runs = runs.with_columns(
-        folder=pl.col("source").map_elements(posixpath.dirname, return_dtype=pl.String)
-    )
+    folders = list(map(posixpath.dirname, runs.get_column("source")))
+    runs = runs.with_columns(pl.Series("folder", folders, pl.String))
     absent = [
         (source.name, _rejected_run(source, reasons[source.name], runs, blocks))
         for source in rejected
@@ -160,9 +160,14 @@ def _missing_runs(
             of_files.update(beside.get_column("entry"))
             yield name, _missing_run(_shared_values(beside), f"run {number} of {span} is missing")
     seeded = runs.filter(pl.col("seed").is_between(0, 10**6))
-    for _, group in seeded.group_by(_SET, maintain_order=True):
-        gaps, span = _gaps(set(group.get_column("seed")))
-        if not gaps or group["entry"][0] in of_files or folders & set(group.get_column("folder")):
+    sets = seeded.group_by(_SET, maintain_order=True).agg("seed")
+    for values in sets.iter_rows():
+        gaps, span = _gaps(set(values[-1]))
+        if not gaps or values[_SET.index("entry")] in of_files:
+            continue
+        shared = zip(_SET, values, strict=False)
+        group = seeded.filter(pl.col(name).eq_missing(value) for name, value in shared)
+        if folders & set(group.get_column("folder")):
             continue
         for seed in gaps:
             name = posixpath.join(group["folder"][0], f"(seed {seed})")
@@ -176,11 +181,19 @@ def _numbers_by_set(names: Iterable[str]) -> Mapping[tuple[str, str, str], set[i
     sets: dict[tuple[str, str, str], set[int]] = {}
     for name in names:
         folder, base = posixpath.split(name)
-        match = _NUMBERED.fullmatch(base)
-        # A number with leading zeros would have another name than what is derived from it.
-        if match and str(int(match[2])) == match[2]:
-            sets.setdefault((folder, match[1], match[3]), set()).add(int(match[2]))
+        if parts := _numbered(base):
+            prefix, number, suffix = parts
+            sets.setdefault((folder, prefix, suffix), set()).add(number)
     return sets
+
+
+@lru_cache(maxsize=4096)  # the folders of a round have files of the same names
+def _numbered(base: str) -> tuple[str, int, str] | None:
+    match = _NUMBERED.fullmatch(base)
+    # A number with leading zeros would have another name than what is derived from it.
+    if match is None or str(int(match[2])) != match[2]:
+        return None
+    return match[1], int(match[2]), match[3]
 
 
 def _gaps(numbers: set[int]) -> tuple[list[int], str]:

@@ -359,7 +359,8 @@ def _read_all(
     """
     done, total = 0, sum(source.file.size for source in plan.fresh)
     readers.expect(sum(map(_bytes_to_read, plan.fresh)))
-    waiting, files = pl.DataFrame(schema=schema.POLARS), list[Path]()
+    waiting, files = [pl.DataFrame(schema=schema.POLARS)], list[Path]()
+    size = 0
     marked: list[inferred.Inferred] = []
     for unit, result in readers.read(list(units(plan.fresh)), plan.reading, spool):
         done += sum(source.file.size for source in unit)
@@ -368,15 +369,17 @@ def _read_all(
         left = result.rows
         if isinstance(left, Path):  # by another process of this machine
             files.append(left)
-        elif files or waiting.estimated_size() + left.estimated_size() > _HELD_BYTES:
+        elif files or (size := size + left.estimated_size()) > _HELD_BYTES:
             files.append(spool.write(left))
         else:
-            waiting.extend(left)
+            waiting.append(left)
         plan.problems.extend(result.problems)
         for kind, names in plan.files.items():
             names += getattr(result, kind)
         marked += result.inferred
-    rows = pl.concat([waiting.lazy(), pl.scan_ipc(files)]) if files else waiting.lazy()
+    rows = pl.concat(waiting).lazy()
+    if files:
+        rows = pl.concat([rows, pl.scan_ipc(files)])
     if plan.unchanged:
         kept = store.rows_of_sources(plan.target, plan.unchanged).filter(schema.is_run())
         marked += inferred.of_runs(kept.select(inferred.COLUMNS).unique(schema.RUN).collect())

@@ -19,8 +19,11 @@ from ttastats.traces.pieces import NoTraceError, TraceInfo, event_pieces
 if TYPE_CHECKING:
     from ttastats.traces.events import Events
 
+_HEAD_BYTES = 65536
+_OPENING = re.compile(rb"(?:\xef\xbb\xbf)?\s*[\[{]")
+_KEYS = (b'"traceEvents"', b'"deviceProperties"', b'"baseTimeNanoseconds"', b'"ph"')
 _HEAD = re.compile(
-    rb'\s*(?:\{.*?"(?:traceEvents|deviceProperties|baseTimeNanoseconds)"\s*:|'
+    rb'(?:\xef\xbb\xbf)?\s*(?:\{.*?"(?:traceEvents|deviceProperties|baseTimeNanoseconds)"\s*:|'
     rb'\[?\s*\{[^{}]*"ph"\s*:\s*"[XMisfBEbeC]")',
     re.DOTALL,
 )
@@ -28,8 +31,9 @@ _HEAD = re.compile(
 
 def recognises(head: bytes) -> bool:
     """Return whether the first block of a file is that of a trace."""
-    start = head[:65536].removeprefix(b"\xef\xbb\xbf")
-    return _HEAD.match(start) is not None
+    if _OPENING.match(head) is None or not any(key in head[:_HEAD_BYTES] for key in _KEYS):
+        return False  # of most files, before a pattern tries every quote
+    return _HEAD.match(head, 0, _HEAD_BYTES) is not None
 
 
 class ReadTrace(Struct, frozen=True):

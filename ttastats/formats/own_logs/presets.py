@@ -92,15 +92,23 @@ def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
 
 def _match_signs(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
     """Return what a path names if all signs hold, which are looked for the cheapest first."""
-    first = [pattern for pattern in signs.head if pattern.startswith(r"\A")]
-    if not all(_compiled(pattern).match(head) for pattern in first):
-        return None
-    if not all(text.encode() in head for text in signs.holds):
+    starts, texts, others = _in_order(signs)
+    for text in texts:
+        if text not in head:
+            return None
+    if not all(_compiled(pattern).match(head) for pattern in starts):
         return None
     fitting = (patterns.match_path(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
     named = next((each for each in fitting if each is not None), None if signs.path else {})
-    others = (pattern for pattern in signs.head if pattern not in first)
     return named if all(_compiled(pattern).search(head) for pattern in others) else None
+
+
+@cache
+def _in_order(signs: Signs) -> tuple[list[str], list[bytes], list[str]]:
+    """Return what a head begins with, the texts that it has, and the other patterns."""
+    starts = [pattern for pattern in signs.head if pattern.startswith(r"\A")]
+    others = [pattern for pattern in signs.head if pattern not in starts]
+    return starts, [text.encode() for text in signs.holds], others
 
 
 @cache
