@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -172,21 +172,21 @@ class Trace:
         self.unreadable_count = 0
         self.torn_start = False
 
-    def add(self, *events: Event) -> None:
-        """Append the next events of the file."""
+    def add(self, events: Sequence[Event], lines: Sequence[int]) -> None:
+        """Append the next events of the file, which are in these lines."""
         by_key, last_time = self.events, self.last_time
         listed, training = self._listed, self._training
-        for event in events:
-            key, time = event.key, event.time
+        for event, line in zip(events, lines, strict=True):
+            key, time, event.line = event.key, event.time, line
             if event.time_ms is not None:
                 time = event.time = event.time_ms / 1e3
             if time is not None and last_time < time < _NO_DATE:
                 last_time = last_time if key in training else time
             elif time is not None and not 0.0 <= time <= last_time:
                 time = event.time = None
-            if (rank := _READY.get(key)) is not None:
+            if key in _READY:
                 if time is not None:
-                    self._note_ready(event.metadata, (rank, time))
+                    self._note_ready(event.metadata, (_READY[key], time))
             elif key not in by_key:
                 by_key[key] = [event]
             elif key in listed:

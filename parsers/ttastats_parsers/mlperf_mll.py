@@ -36,7 +36,6 @@ def parse(log: Log) -> Iterator[Run | Problem]:
             trace.skip(line, match.group())
             continue
         metadata = Metadata.from_value(body.get("metadata"))
-        trace.add(
-            Event(key.decode(), value=body.get("value"), metadata=metadata, time=time, line=line)
-        )
+        event = Event(key.decode(), value=body.get("value"), metadata=metadata, time=time)
+        trace.add([event], [line])
     yield from runs_of(trace, log, _STYLE)

@@ -51,9 +51,7 @@ def _add(trace: Trace, payloads: bytes, lines: Sequence[int]) -> None:
     if events is None:
         _add_one_by_one(trace, payloads, lines)
         return
-    for event, line in zip(events, lines, strict=True):
-        event.line = line
-    trace.add(*events)
+    trace.add(events, lines)
 
 
 def _add_one_by_one(trace: Trace, payloads: bytes, lines: Sequence[int]) -> None:
@@ -63,8 +61,7 @@ def _add_one_by_one(trace: Trace, payloads: bytes, lines: Sequence[int]) -> None
         except NO_JSON:
             _add_leniently(trace, line, payload)
             continue
-        event.line = line
-        trace.add(event)
+        trace.add([event], [line])
 
 
 def _add_leniently(trace: Trace, line: int, content: bytes) -> None:
@@ -73,8 +70,7 @@ def _add_leniently(trace: Trace, line: int, content: bytes) -> None:
     for payload in filter(None, parts) if any(parts) else [content]:
         event = _lenient_event(payload)
         if event is not None:
-            event.line = line
-            trace.add(event)
+            trace.add([event], [line])
         else:
             trace.skip(line, payload)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import isfinite
 
 import msgspec
 from msgspec.structs import replace
@@ -135,8 +136,10 @@ def _all_scores(
 ) -> Iterator[_Score]:
     only_metric = _only_metric(benchmark, targets)
     for event in events:
-        if type(event.value) is float and event.metadata.metric is None:  # nearly all are so
-            yield _Score(event, only_metric, as_float(event.value), _epoch_label(event))
+        value = event.value
+        if type(value) is float and event.metadata.metric is None:  # nearly all are so
+            number = value if isfinite(value) else None
+            yield _Score(event, only_metric, number, _epoch_label(event))
         else:
             yield from _scores(event, benchmark, only_metric)
 
@@ -286,11 +289,11 @@ def _ready_time(score: _Score, ready: Ready) -> float | None:
     time = score.event.time
     if score.label is None or time is None:
         return None
-    best: tuple[int, float] | None = None
+    best = (-1, 0.0)
     for evidence in ready.get(score.label, ()):
-        if evidence[1] <= time and (best is None or evidence > best):
+        if evidence > best and evidence[1] <= time:
             best = evidence
-    return best[1] if best else None
+    return best[1] if best[0] >= 0 else None
 
 
 def training_of(by_key: Mapping[str, Sequence[Event]], start: Event) -> list[Evaluation]:

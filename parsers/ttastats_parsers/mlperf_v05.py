@@ -39,7 +39,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
         token_benchmark, stamp, key, payload = match.groups()
         benchmark = benchmark or token_benchmark.decode("utf-8", "replace")
         try:
-            trace.add(_event(line, stamp, key.decode(), payload.strip()))
+            trace.add([_event(stamp, key.decode(), payload.strip())], [line])
         except ValueError:
             trace.skip(line, match.group())
     for line, match in matches(log.blocks(), _TORN):
@@ -47,7 +47,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     yield from runs_of(trace, log, _STYLE, benchmark)
 
 
-def _event(line: int, stamp: bytes, key: str, payload: bytes) -> Event:
+def _event(stamp: bytes, key: str, payload: bytes) -> Event:
     value: Any = None
     metadata = Metadata()
     if key == "train_epoch":
@@ -61,4 +61,4 @@ def _event(line: int, stamp: bytes, key: str, payload: bytes) -> Event:
         value = value.get("value")
     elif key in {"eval_start", "eval_stop"}:
         metadata = Metadata(epoch_num=as_int(value))
-    return Event(key, value=value, metadata=metadata, time=seconds_of(stamp), line=line)
+    return Event(key, value=value, metadata=metadata, time=seconds_of(stamp))

@@ -59,11 +59,18 @@ def shown(value: Any) -> str:
 
 
 _PLAIN = {float, bool, type(None)}
+#: The first whole number that no column holds.
+_MOST = 2**63
 
 
 def storable(value: Any) -> Any:
     """Return a value that a table can keep as JSON: itself, or its text where it is none."""
-    if type(value) in _PLAIN or (isinstance(value, str) and value.isascii()):
+    kind = type(value)
+    if (
+        kind in _PLAIN
+        or (kind is str and value.isascii())
+        or (kind is int and -_MOST <= value < _MOST)
+    ):
         return value
     try:
         _encode_json(value)
@@ -154,14 +161,14 @@ def as_int(value: Any) -> int | None:
 
     One beyond 64 bits is None too, as no column holds it; the digits of a long one are all kept.
     """
-    if value is None:
-        return None
+    if value is None or (type(value) is int and -_MOST <= value < _MOST):
+        return value
     number: float | None
     if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
         value = value.strip()[:40]
         number = int(value)
     else:
         number = value if type(value) is int else as_float(value)
-    if number is None or not -(2**63) <= number < 2**63 or number != int(number):
+    if number is None or not -_MOST <= number < _MOST or number != int(number):
         return None
     return int(number)

@@ -66,7 +66,7 @@ def rows(
         if problem.severity == "error" and problem.source is not None and problem.source not in read
     }
     rejected = [source for source in sources if source.name in reasons]
-    folders = list(map(posixpath.dirname, runs.get_column("source")))
+    folders = [posixpath.dirname(name) for name in runs.get_column("source").to_list()]
     runs = runs.with_columns(pl.Series("folder", folders, pl.String))
     absent = [
         (source.name, _rejected_run(source, reasons[source.name], runs, blocks))

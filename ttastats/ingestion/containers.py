@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 import struct
 import tarfile
 import tempfile
@@ -86,10 +87,12 @@ class Disk(Struct, frozen=True):
         """
         path = str(place)
         try:
-            if not os.path.isfile(path):  # reading from a pipe would wait for ever
+            status = os.stat(path)
+            if not stat.S_ISREG(status.st_mode):  # reading from a pipe would wait for ever
                 return None
+            limits.expect_size(status.st_size, limits.limit_for(path))
             with open(path, "rb") as file:
-                return limits.read_bounded(file, limits.limit_for(path))
+                return file.read(status.st_size)
         except (OSError, ValueError):  # a member of an archive may be called as no file can
             return None
 

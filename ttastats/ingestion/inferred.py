@@ -212,11 +212,14 @@ def _is_informative(part: str) -> bool:
     return not part.isdecimal() and bool(setups.split_run_number(part)[0])
 
 
+def is_marked(run: Run) -> bool:
+    """Return whether the entry of a run that was read is inferred; of most units of work none."""
+    return MARK in run.extra
+
+
 def of_runs(rows: pl.DataFrame) -> list[Inferred]:
     """Return the runs of a table whose entries are inferred."""
     marked = rows.filter(pl.col("extra").str.contains(f'"{MARK}":', literal=True))
-    if marked.is_empty():  # as of most units of work
-        return []
     found = []
     for row in marked.select(COLUMNS).unique(schema.RUN, maintain_order=True).iter_rows(named=True):
         fields = schema.parse_extra(row.pop("extra"))

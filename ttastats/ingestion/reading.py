@@ -111,7 +111,7 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
         tuple(others),
         tuple(parts),
         surroundings.listed_for(),
-        tuple(inferred.of_runs(rows)),
+        tuple(inferred.of_runs(rows)) if any(inferred.is_marked(each.run) for each in runs) else (),
     )
 
 
@@ -295,7 +295,7 @@ def choose_dialect(
     refine what is recognised: which metric counts, what the runs are called.
     """
     place = f"{folder}/{name}"
-    hit = block_for(place, reading.blocks)
+    hit = block_for(place, reading.blocks) if reading.blocks else None
     if hit is not None and hit[0].files is not None and has_layout(hit[0]):
         return registry.named(hit[0].dialect), hit[0], hit[1]
     if chosen is None and hit is None and kineto.recognises(head):
