@@ -79,7 +79,6 @@ _SHOWN = 200
 _KEPT = 100
 #: The end of the year 9999, in seconds: later stamps, and those before zero, are no times.
 _NO_DATE = 253_402_000_000.0
-_COLONS, _TOKEN = b":::", b":::ML"
 _COMPLETE_TOKEN = re.compile(rb":::ML(?:Pv0\.5|L[ \t]|LOG)")
 
 
@@ -91,9 +90,7 @@ def first_token(head: bytes) -> bytes:
     global _last_token
     block, answer = _last_token
     if head is not block:
-        start = head.find(_COLONS)  # faster than more letters or a pattern, over megabytes
-        start = head.find(_TOKEN, start) if start >= 0 else -1
-        match = _COMPLETE_TOKEN.search(head, start) if start >= 0 else None
+        match = _COMPLETE_TOKEN.search(head)
         answer = match.group() if match else b""
         _last_token = head, answer
     return answer
