@@ -134,7 +134,8 @@ def integral(readings: Sequence[Reading], start: float, stop: float) -> float | 
     points = [(start, _power_at(ordered, start)), *inside, (stop, _power_at(ordered, stop))]
     times, watts = zip(*points, strict=True)
     sums = map(add, watts, watts[1:])
-    return sum(map(mul, map(sub, times[1:], times), sums)) / 2
+    doubled: float = sum(map(mul, map(sub, times[1:], times), sums))
+    return doubled / 2
 
 
 def _power_at(ordered: Sequence[Reading], moment: float) -> float:

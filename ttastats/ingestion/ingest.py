@@ -360,7 +360,7 @@ def _read_all(
     done, total = 0, sum(source.file.size for source in plan.fresh)
     readers.expect(sum(map(_bytes_to_read, plan.fresh)))
     waiting, files = [pl.DataFrame(schema=schema.POLARS)], list[Path]()
-    size = 0
+    size = 0.0
     marked: list[inferred.Inferred] = []
     for unit, result in readers.read(list(units(plan.fresh)), plan.reading, spool):
         done += sum(source.file.size for source in unit)
