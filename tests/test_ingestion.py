@@ -142,14 +142,6 @@ class TestForms:
         with pytest.raises(TtastatsError, match="no files found"):
             ingest(["memory://nothing/here"], tmp_path / "y.parquet")
 
-    def test_a_damaged_compressed_log_is_named(self, logs: Path, tmp_path: Path) -> None:
-        whole = gzip.compress((logs / "digits" / "result_0.txt").read_bytes())
-        (logs / "cut.txt.gz").write_bytes(whole[: len(whole) // 2])
-        account = ingest([logs], tmp_path / "x.parquet")
-        assert account.runs == LOGS
-        assert [problem.code for problem in account.rejected] == ["unreadable_file"]
-        assert account.rejected[0].source == str(logs / "cut.txt.gz")
-
     def test_a_damaged_zstandard_log_is_named(self, logs: Path, tmp_path: Path) -> None:
         whole = zstd.compress((logs / "digits" / "result_0.txt").read_bytes())
         (logs / "bad.txt.zst").write_bytes(b"no zstandard at all")
