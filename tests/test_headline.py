@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
-import pytest
 
 from tests.accepted import Case, cases, parts
 from tests.compare_rows import typed
-from tests.page.made import rows as made
 from tests.page.test_verdicts import COMPARED
 from tests.plotting import made as plotted
 from ttastats import api
@@ -38,76 +36,10 @@ def said(*changes: dict[str, Any], mean: MeanSpeedup | None = None) -> Headline:
 UNDECIDED = {"verdict": "undecided", "speedup_low": 0.9}
 
 
-def test_one_benchmark_is_answered_by_yes_or_no_and_by_how_much() -> None:
-    yes = said({})
-    assert yes.sentence == "Yes: new is 2.00× faster than old to the same quality."
-    assert (yes.numbers, yes.tone) == (
-        "Speedup 2.00× (95% CI 1.60 to 2.50×; p < .001); 5 runs against 5, all reached the target",
-        "good",
-    )
-    no = said({"verdict": "slower", "speedup": 0.5})
-    assert no.sentence == "No: new is 2.00× slower than old to the same quality."
-    same = said({"verdict": "same", "claim": "same within 1%"})
-    assert same.sentence == "No: new is as fast as old (same within 1%)."
-
-
-@pytest.mark.parametrize(
-    ("words", "word"),
-    [
-        (["faster"] * 3 + ["undecided"], "Mostly yes"),
-        (["slower"] * 3 + ["faster"], "Mostly no"),
-        (["faster"] + ["undecided"] * 3, "Mostly undecided"),
-        (["faster", "slower"], "It depends"),
-        (["same", "same"], "No"),
-    ],
-)
-def test_of_several_verdicts_the_word_is_that_of_most(words: list[str], word: str) -> None:
-    assert said(*({"verdict": each} for each in words)).word == word
-
-
-def test_a_mean_that_is_decided_where_no_benchmark_is_does_not_sound_undecided() -> None:
-    found = said(UNDECIDED, UNDECIDED, mean=MeanSpeedup(2.33, 1.56, 3.47, 2))
-    assert found.sentence == (
-        "Undecided: no significant difference on any of 2 benchmarks; overall, however, new is "
-        "between 1.56× and 3.47× faster than old."
-    )
-    slower = said(UNDECIDED | {"speedup_low": 0.5, "speedup_high": 0.8})
-    assert slower.claim == "new is between 2.00× and 1.25× slower than old"
-
-
 def test_a_claim_about_pooled_setups_is_not_called_good() -> None:
     pooled = said({"conditions": ["pooled_setups"]})
     assert pooled.tone == "bad"
     assert said(UNDECIDED | {"conditions": ["pooled_setups"]}).tone == "dim"
-
-
-def test_steps_are_needed_not_run() -> None:
-    fewer = said({"axis": "steps"})
-    assert fewer.sentence == "Yes: new needs 2.00× fewer steps than old to the same quality."
-    mixed = said({"axis": "steps"}, {"axis": "steps", "verdict": "slower"}, {"axis": "steps"})
-    assert mixed.claim == (
-        "new needs fewer steps than old on 2 of 3 benchmarks, needs more steps on 1"
-    )
-
-
-def test_caveats_are_short_and_the_worst_stands_first() -> None:
-    flags = (["unbalanced"], ["unbalanced", "pooled_setups"])
-    rows = tuple(typed(ROW | {"flags": each}) for each in flags)
-    notes = (
-        Note("unbalanced", "one."), Note("holm", "p: Holm."), Note("pooled_setups", "two."),
-        Note("unbalanced", "three."),
-    )  # fmt: skip
-    found = caveats(Report("compare", rows, (), notes))
-    assert [(one.text, one.more, one.tone) for one in found] == [
-        ("several setups pooled: resnet", "two.", "bad"),
-        ("unequal numbers of runs", "one. three.", "plain"),
-    ]
-
-
-def test_each_of_several_tables_has_an_answer_of_its_own() -> None:
-    a, b, c = (made([name], runs=4, seed=seed) for seed, name in enumerate("abc"))
-    assert len(headlines(api.compare(a, b, c))) == 2
-    assert headlines(api.summary(a)) == ()
 
 
 WORDS = ("faster", "slower", "same", "undecided", "unavailable")
