@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -70,18 +69,6 @@ def test_splits_are_of_runs_of_a_day_where_there_are_enough() -> None:
     assert few["p_permutation"] is None
 
 
-def test_days_that_a_side_lacks_tell_nothing_and_are_named() -> None:
-    (all_days,) = within(A, B).rows
-    report = within(timed(1.0, (2, 2, 0)), timed(0.97, (2, 2, 2), hour=1))
-    (found,) = report.rows
-    (two,) = within(timed(1.0, (2, 2, 0)), timed(0.97, (2, 2, 0), hour=1)).rows
-    assert found["speedup"] == two["speedup"] != all_days["speedup"]
-    assert (found["n_a"], found["n_b"]) == (4, 4)
-    assert found["blocks_alone"] == ["2026-11-03"]
-    (text,) = texts(report, "blocks_alone")
-    assert "2026-11-03 (2 runs of B)" in text
-
-
 def test_one_common_day_is_said_and_is_the_plain_comparison_of_it() -> None:
     report = within(timed(1.0, (3, 2, 0)), timed(0.97, (3, 0, 2), hour=1))
     (text,) = texts(report, "blocks")
@@ -103,12 +90,6 @@ def test_no_common_day_is_an_error_that_names_the_days() -> None:
     with pytest.raises(TtastatsError, match="no block has runs of both sides") as error:
         within(timed(1.0, (2, 0, 0)), timed(0.97, (0, 2, 0)))
     assert "2026-11-01 (2 runs of A); 2026-11-02 (2 runs of B)" in str(error.value)
-
-
-def test_few_blocks_are_said_to_be_few() -> None:
-    assert "3 blocks are too few to estimate how much the difference varies" in str(
-        texts(within(A, B), "blocks")
-    )
 
 
 def test_a_difference_that_changes_from_day_to_day_is_flagged() -> None:
@@ -164,18 +145,6 @@ def test_columns_names_in_extra_and_conditions_tell_blocks() -> None:
         within(a, b, "submitter")
 
 
-def test_failed_runs_count_with_their_time_within_their_day() -> None:
-    crashed = side([(700.0, None)], started_at=START + timedelta(hours=9))
-    (found,) = within(pl.concat([A, crashed]), B).rows
-    assert found["estimand"] == "ert"
-    assert found["speedup"] > 1.1
-    assert found["reached_a"] == 6
-    never = side([(700.0, None)] * 6)
-    never = never.with_columns(started_at=A["started_at"])
-    (lost,) = within(A, never).rows
-    assert (lost["verdict"], lost["estimand"]) == ("slower", "fraction")
-
-
 @pytest.mark.parametrize("estimand", ["mean", "geomean"])
 def test_successes_that_share_no_day_leave_the_parts_without_an_interval(estimand: str) -> None:
     def failing_on(table: pl.DataFrame, day: int) -> pl.DataFrame:
@@ -213,29 +182,11 @@ def test_other_metrics_are_compared_within_blocks_too() -> None:
     assert found[names[1]] == pytest.approx(0.02, abs=0.005)
 
 
-def test_sides_of_which_no_run_tells_a_time_are_no_error() -> None:
-    untold = B.with_columns(
-        reached=pl.lit(value=False),
-        **dict.fromkeys(("tta_seconds", "observed_seconds"), pl.lit(None, pl.Float64)),
-    )
-    (found,) = within(A, untold).rows
-    assert (found["estimand"], found["verdict"]) == ("fraction", "slower")
-
-
 def test_setups_pooled_inside_a_block_are_not_judged() -> None:
     other = timed(1.3, (2, 2, 2), entry="two")
     (found,) = within(pl.concat([A, other]), B, pool=True).rows
     assert found["verdict"] == "unavailable"
     assert "a block holds several setups of a side" in found["claim"]
-
-
-def test_a_gate_judges_within_blocks() -> None:
-    report = within(B, A, fail_on="slower:1%")
-    assert report.gate is not None
-    assert not report.gate.passed
-    plain = api.compare(B, A, fail_on="slower:1%")
-    assert plain.gate is not None
-    assert plain.gate.passed
 
 
 def test_several_benchmarks_share_alpha_and_one_without_a_common_day_is_no_test() -> None:
@@ -286,19 +237,6 @@ def test_what_was_spent_by_the_budget_has_its_p_within_blocks() -> None:
     )
     assert plain["speedup_low"] < 1 < found["speedup_low"]
     assert plain["p_speedup"] > 0.05 > found["p_speedup"]
-
-
-def test_the_difference_within_blocks_is_that_of_least_squares() -> None:
-    sm = pytest.importorskip("statsmodels.api")
-    a, b = losses(3.0, 0.0, (2, 1, 3), 0), losses(3.0, 0.02, (2, 2, 1), 1)
-    (found,) = within(a, b, at_end=True).rows
-    ends = [one.filter(eval_index=2) for one in (a, b)]
-    y = np.concatenate([one["value"].to_numpy() for one in ends])
-    days = np.concatenate([one["started_at"].dt.day().to_numpy() for one in ends])
-    of_b = np.repeat([0.0, 1.0], [6, 5])
-    design = np.column_stack([of_b, *((days == day).astype(float) for day in (1, 2, 3))])
-    fitted = sm.OLS(y, design).fit()
-    assert found["difference"] == pytest.approx(fitted.params[0])
 
 
 def test_blocks_have_no_plan_of_looks() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.stats.made import decompose_speedup, decompose_variance
+from tests.stats.made import decompose_variance
 from ttastats.stats.results import none_for_nan
 from ttastats.stats.variation import variance_shares
 
@@ -17,15 +17,6 @@ def sides(seed: int, n_a: int = 6, n_b: int = 8) -> tuple[np.ndarray, ...]:
     rng = np.random.default_rng(seed)
     e_a, e_b = rng.integers(3, 7, n_a) * 1.0, rng.integers(4, 9, n_b) * 1.0
     return e_a * rng.lognormal(4, 0.02, n_a), e_a, e_b * rng.lognormal(3, 0.02, n_b), e_b
-
-
-def test_parts_multiply_to_the_speedup() -> None:
-    t_a, e_a, t_b, e_b = sides(1)
-    parts = decompose_speedup(t_a, e_a, t_b, e_b)
-    assert parts.throughput.estimate is not None
-    assert parts.epochs.estimate is not None
-    product = parts.throughput.estimate * parts.epochs.estimate
-    assert product == pytest.approx(math.exp(np.log(t_a).mean() - np.log(t_b).mean()))
 
 
 def test_shares_add_up_to_one_and_match_the_covariance_formula() -> None:

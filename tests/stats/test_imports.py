@@ -18,13 +18,6 @@ def loaded_after(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_the_package_itself_loads_neither_numpy_nor_scipy() -> None:
-    loaded = loaded_after("import ttastats.stats")
-    if "polars" not in loaded:  # the parent package may need arrays of its own
-        assert "scipy" not in loaded
-    assert not {"scipy.stats", "statsmodels"} & loaded
-
-
 def test_no_module_loads_the_slow_parts_of_scipy_or_statsmodels() -> None:
     names = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
     loaded = loaded_after("; ".join(f"import ttastats.stats.{name}" for name in names))

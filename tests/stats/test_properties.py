@@ -28,7 +28,7 @@ from ttastats.stats.speedup import (
     ratio_of_geometric_means,
     ratio_of_means,
 )
-from ttastats.stats.variation import cv_interval, variance_shares
+from ttastats.stats.variation import cv_interval
 
 quick = settings(max_examples=60, deadline=None, database=None, derandomize=True)
 
@@ -160,17 +160,6 @@ def test_the_parts_of_a_speedup_multiply_to_the_whole(a: list[Any], b: list[Any]
     parts = decompose_speedup(t_a, e_a, t_b, e_b)
     product = (parts.throughput.estimate or 0) * (parts.epochs.estimate or 0)
     assert close(product, ratio_of_geometric_means(t_a, t_b).estimate)
-
-
-@quick
-@given(runs(2, 12))
-def test_the_shares_of_a_variance_add_up_to_one(a: list[Any]) -> None:
-    times, progress, _ = columns(a)
-    parts = decompose_variance(times, progress)
-    share = parts.share_epochs.estimate
-    if share is not None:
-        both = variance_shares(np.array([times], float), np.array([progress], float)).shares
-        assert share + both[1, 0] == pytest.approx(1)
 
 
 @quick
