@@ -6,17 +6,21 @@ import gzip
 from functools import lru_cache
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
-from tests.test_traces import total
 from ttastats import api
 from ttastats.ingestion import traces
 from ttastats.ingestion.sources import find
 from ttastats.traces import answers, kineto
 
 pytestmark = pytest.mark.real
+
+
+def total(rows: pl.DataFrame, column: str, **where: Any) -> Any:
+    return rows.filter(**where)[column].sum()
 
 
 @pytest.fixture(scope="module")

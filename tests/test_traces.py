@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
 import ttastats as tta
 from tests.made_traces import (
-    Event,
     collective,
-    event,
     kernel,
     launch,
     operator,
@@ -22,7 +18,6 @@ from tests.made_traces import (
     trace,
     written,
 )
-from ttastats.answers.profile import profile
 from ttastats.base.errors import TtastatsError
 from ttastats.traces import categories, kineto, store
 from ttastats.traces.pieces import NoTraceError
@@ -40,10 +35,6 @@ def parts(rows: pl.DataFrame, at: int | None = None) -> dict[str, float]:
     return {name: round(value * 1e6, 3) for name, value in own.select("name", "value").iter_rows()}
 
 
-def total(rows: pl.DataFrame, column: str, **where: Any) -> Any:
-    return rows.filter(**where)[column].sum()
-
-
 class TestASteps:
     def test_time_is_split_into_parts_that_sum_to_it(self) -> None:
         assert parts(rows_of(trace(steps_on_a_device()))) == {
@@ -56,50 +47,6 @@ class TestASteps:
             "host_seconds": 9,  # operators from 1 to 10, while nothing is on the device
             "idle_seconds": 21,
         }
-
-    def test_however_steps_lie_the_parts_sum_to_them(self) -> None:
-        for own_work in (5.0, 40.0, 55.0, 99.0):
-            found = parts(rows_of(trace(steps_on_a_device(own_work=own_work))))
-            whole = found.pop("step_seconds")
-            found.pop("communication_seconds")  # of which some is hidden
-            assert sum(found.values()) == pytest.approx(whole)
-
-    def test_waiting_for_the_loader_is_told_from_waiting_for_the_host(self) -> None:
-        waits = event("user_annotation", "enumerate(DataLoader)#_Iter.__next__", 82.0, 18.0)
-        found = parts(rows_of(trace([*steps_on_a_device(1), waits])))
-        assert found["input_seconds"] == 10  # from 90, where the collective ends
-        assert found["idle_seconds"] == 11
-
-    def test_a_last_step_without_work_is_none(self) -> None:
-        rows = rows_of(trace([*steps_on_a_device(2), step(5, 200.0, 3.0)]))
-        assert rows.filter(name="step_seconds")["step"].to_list() == [3, 4]
-
-    def test_without_marks_the_whole_is_the_step(self) -> None:
-        events = [one for one in steps_on_a_device(1) if "Profiler" not in one["name"]]
-        rows = rows_of(trace(events))
-        assert parts(rows)["step_seconds"] == 89  # from 1, where the first operator begins, to 90
-        (said,) = rows.filter(name="steps")["text"]
-        assert "does not mark steps" in said
-
-    def test_long_first_steps_are_left_out_and_counted(self) -> None:
-        slow = [step(1, -500.0, 400.0), operator("aten::add", -400.0, 10, 900)]
-        rows = rows_of(trace([*slow, *steps_on_a_device(4)]))
-        assert rows.filter(name="warmup_steps")["value"].to_list() == [1]
-        assert rows.filter(name="step_seconds")["step"].to_list() == [3, 4, 5, 6]
-        assert rows.filter(name="aten::add").is_empty()
-
-    def test_a_host_that_runs_ahead_does_not_hide_the_device(self) -> None:
-        events: list[Event] = []
-        for number in range(4):  # launched within 10, and 100 long on the device
-            events += [
-                step(number, 10.0 * number, 10.0),
-                operator("aten::mm", 10.0 * number + 1, 5, number + 1),
-                launch(10.0 * number + 2, number + 1),
-                kernel("gemm", 5 + 100.0 * number, 100.0, number + 1),
-            ]
-        rows = rows_of(trace(events))
-        assert [parts(rows, at)["step_seconds"] for at in range(4)] == [100] * 4
-        assert parts(rows, 2)["compute_seconds"] == 100
 
 
 class TestOperators:
@@ -137,15 +84,6 @@ class TestOperators:
         assert rows["calls"].to_list() == [50]
         assert rows["seconds"].sum() * 1e6 == pytest.approx(5.0, abs=0.05)
 
-    def test_steps_of_the_optimizer_are_its_work_whatever_they_call(self) -> None:
-        note = event("user_annotation", "Optimizer.step#SGD.step", 0.0, 50.0)
-        events = [note, operator("aten::add_", 1.0, 5, 1), operator("aten::add_", 60.0, 5, 2)]
-        rows = rows_of(trace(events)).filter(kind="operator")
-        assert dict(rows.select("category", "calls").iter_rows()) == {
-            "optimizer": 1,
-            "elementwise": 1,
-        }
-
 
 class TestKernels:
     def test_belong_to_the_operator_of_their_external_id(self) -> None:
@@ -156,72 +94,9 @@ class TestKernels:
         launched = rows.filter(name="aten::addmm")["device_seconds"].sum()
         assert launched * 1e6 == pytest.approx(40)
 
-    def test_of_2022_are_found_through_the_call_that_launched_them(self) -> None:
-        events = steps_on_a_device(1)
-        for one in events:  # the external id of a kernel repeated its correlation
-            if one["cat"] == "kernel":
-                one["args"]["External id"] = one["args"]["correlation"]
-        found = rows_of(trace(events)).filter(kind="kernel").sort("name")
-        assert found["operator"].to_list() == ["aten::addmm", "aten::native_batch_norm"]
-
-    def test_flops_of_a_product_are_those_of_its_longest_kernel(self) -> None:
-        events = steps_on_a_device(1)
-        events += [launch(4.0, 700), kernel("splitKreduce_kernel", 51.0, 2, 2, correlation=100_700)]
-        rows = rows_of(trace(events)).filter(kind="kernel", operator="aten::addmm")
-        assert dict(rows.select("name", "flops").iter_rows()) == {
-            "ampere_sgemm_32x128_tn": 2 * 4 * 16 * 8,
-            "splitKreduce_kernel": 0,
-        }
-
-    def test_collectives_are_apart_with_their_bytes(self) -> None:
-        rows = rows_of(trace(steps_on_a_device(1)))
-        (row,) = rows.filter(kind="collective").to_dicts()
-        assert (row["category"], row["bytes"], row["stream"]) == ("communication", 4000, 20)
-
-    def test_whose_instructions_were_counted_have_flops_and_no_time(self) -> None:
-        counted = event("cuda_profiler_range", "ampere_sgemm", 0.0, 99.0)
-        for name, number in (("fadd", 5), ("fmul", 7), ("ffma", 100), ("dadd", 0)):
-            counted["args"][f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum"] = number
-        read = kineto.read_trace([trace([counted, operator("aten::mm", 0.0, 5, 1)])])
-        (row,) = read.rows.filter(kind="kernel").to_dicts()
-        assert (row["flops"], row["seconds"]) == (212, None)
-        assert [problem.code for problem in read.problems] == ["counted_instructions"]
-
-    def test_tensor_cores_are_known_by_name(self) -> None:
-        events = [
-            operator("aten::mm", 0.0, 5, 1),
-            kernel("ampere_fp16_s16816gemm_fp16_64x64_ldg8_f2f_tn", 1.0, 5, 1),
-            kernel("ampere_sgemm_128x64_nn", 7.0, 5, 1),
-        ]
-        rows = rows_of(trace(events)).filter(kind="kernel").sort("name")
-        assert rows["tensor_core"].to_list() == [True, False]
-
 
 class TestForms:
     """The same trace, as other programs and other years wrote it."""
-
-    def test_before_kineto_no_event_had_a_category(self) -> None:
-        told = [
-            {"ph": "X", "name": "mm", "pid": "CPU functions", "tid": 1, "ts": 0.0, "dur": 9.0},
-            {"ph": "X", "name": "mm", "pid": "CUDA functions", "tid": 0, "ts": 2.0, "dur": 5.0},
-            {"ph": "s", "name": "mm", "pid": "CPU functions", "tid": 1, "ts": 0.0, "id": 1},
-        ]
-        read = kineto.read_trace([json.dumps(told).encode()])
-        kinds = read.rows.filter(pl.col("calls") > 0)["kind"].to_list()
-        assert (sorted(kinds), read.origin) == (["kernel", "operator"], "autograd")
-
-    def test_an_array_alone_compact_or_indented_says_the_same(self) -> None:
-        events = steps_on_a_device(2)
-        usual = rows_of(trace(events)).filter(pl.col("kind") != "measure")
-        for data in (
-            json.dumps(events),
-            json.dumps(events, separators=(",", ":")),
-            json.dumps({"displayTimeUnit": "ms", "traceEvents": events}, indent=1),
-            json.dumps({"traceEvents": events, "after": {"a": [1, {"b": 2}]}}),
-            "\ufeff" + json.dumps({"traceEvents": events}),
-        ):
-            found = rows_of(data.encode()).filter(pl.col("kind") != "measure")
-            assert found.sort(pl.all()).equals(usual.sort(pl.all()))
 
     @pytest.mark.parametrize("size", [700, 1000, 4096])
     def test_it_is_the_same_however_small_the_pieces(
@@ -234,26 +109,6 @@ class TestForms:
         monkeypatch.setattr("ttastats.traces.pieces.PIECE", size)
         chunks = [data[at : at + 97] for at in range(0, len(data), 97)]
         assert kineto.read_trace(chunks).rows.sort(pl.all()).equals(usual.sort(pl.all()))
-
-    def test_a_trace_that_breaks_off_gives_what_it_holds_and_says_so(self) -> None:
-        data = trace(steps_on_a_device(4))
-        whole = rows_of(data).filter(kind="operator")["calls"].sum()
-        for cut in (len(data) // 2, len(data) * 3 // 4, len(data) - 40):
-            read = kineto.read_trace([data[:cut]])
-            assert [problem.code for problem in read.problems] == ["truncated_trace"]
-            calls = read.rows.filter(kind="operator")["calls"].sum()
-            assert 0 < calls <= whole
-
-    def test_numbers_that_are_none_and_broken_names_cost_at_most_their_event(self) -> None:
-        data = trace(steps_on_a_device(2))
-        usual = rows_of(data)
-        odd = data.replace(b'"stream": 7', b'"warps per SM": inf, "stream": 7', 1)
-        assert rows_of(odd).equals(usual)
-        broken = data.replace(b"aten::native_batch_norm", b"aten::native_batch_norm\xff", 1)
-        assert rows_of(broken).filter(kind="operator")["calls"].sum() == 8
-        lost = kineto.read_trace([data.replace(b'"aten::linear"', b'"aten::linear', 1)])
-        assert [problem.code for problem in lost.problems] == ["damaged_events"]
-        assert lost.rows.filter(kind="operator")["calls"].sum() == 7
 
     @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"traceEvents": []}', b"[1, 2]", b"\0"])
     def test_what_holds_no_events_is_no_trace(self, data: bytes) -> None:
@@ -296,11 +151,6 @@ class TestIngest:
         assert (account.traces, account.profiles) == (4, 2)
         names = store.read_profiles([tmp_path / "p.parquet"])["profile"].unique().sort()
         assert names.to_list() == ["rank*_iter5", "rank*_iter9"]
-
-    def test_two_traces_of_one_rank_are_two_profiles(self, tmp_path: Path) -> None:
-        for name, work in (("a", 40.0), ("b", 45.0)):
-            written(tmp_path / "t" / f"{name}.json", trace(steps_on_a_device(own_work=work), 0))
-        assert tta.ingest([tmp_path / "t"], tmp_path / "p.parquet").profiles == 2
 
     def test_what_has_not_changed_is_not_read_again(self, tmp_path: Path) -> None:
         path = written(tmp_path / "t" / "a.json", trace(steps_on_a_device()))
@@ -380,30 +230,3 @@ def test_a_trace_without_events_is_named(tmp_path: Path) -> None:
     (tmp_path / "t" / "b.json").write_text('{"traceEvents": [')
     account = tta.ingest([tmp_path / "t"], tmp_path / "p.parquet")
     assert [(one.code, one.severity) for one in account.problems] == [("unreadable_file", "error")]
-
-
-def test_an_exposed_collective_is_seen_alone() -> None:
-    events = [operator("c10d::allreduce_", 0.0, 5, 1), launch(1.0, 1), collective(10.0, 30, 1)]
-    assert parts(rows_of(trace(events)))["exposed_seconds"] == 30
-
-
-def test_memory_of_the_host_is_left_out_beside_that_of_a_device() -> None:
-    def allocated(kind: int, size: int) -> Event:
-        told = {"Device Type": kind, "Device Id": 0, "Total Allocated": size}
-        return event("cpu_instant_event", "[memory]", 5.0, 0, **told) | {"ph": "i"}
-
-    def peaks(*events: Event) -> dict[str, float]:
-        rows = rows_of(trace([*steps_on_a_device(), *events]))
-        found = rows.filter(name="memory_bytes")
-        return dict(found.select("of", "value").iter_rows())
-
-    assert peaks(allocated(0, 8), allocated(1, 4096)) == {"allocated on gpu 0": 4096.0}
-    assert peaks(allocated(0, 8)) == {"allocated on cpu": 8.0}
-
-
-def test_an_operator_without_flops_is_not_below_the_average_rate() -> None:
-    report = profile.report(rows_of(trace(steps_on_a_device())))
-    rows = {row["name"]: row for row in report.rows if row["section"] == "operator"}
-    assert rows["aten::addmm"]["of_average"] > 1
-    assert rows["aten::native_batch_norm"]["of_average"] is None
-    assert not [table.title for table in report.tables if "below the average" in table.title]
