@@ -175,23 +175,18 @@ _NEARER = (0.9, 0.92, 0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06, 1.08, 1.1)
 _FARTHEST = 16.0
 
 
-def ratio_axis(ratios: Iterable[float], more: Iterable[float] = ()) -> dict[str, dict[str, Any]]:
+def ratio_axis(
+    ratios: Iterable[float], more: Iterable[float | None] = ()
+) -> dict[str, dict[str, Any]]:
     """Return scale and axis of ratios, logarithmic and including 1.
 
-    `ratios` are all in sight, `more` (ends of intervals) unless they are far away.
+    `ratios` are all in sight, `more` (known ends of intervals) unless they are far away.
     """
     low, high = _positive_range([*ratios, 1.0])
-    ends = [end for end in more if low / _FARTHEST < end < high * _FARTHEST]
+    ends = [end for end in more if end and low / _FARTHEST < end < high * _FARTHEST]
     low, high = min(low, *ends, low), max(high, *ends, high)
     room = max(1.02, (high / low) ** 0.06)
     steps = _NEARER if high / low < 1.2 else _NEAR_ONE if high / low < 8 else _RATIOS
     values = [value for value in steps if low / room <= value <= high * room]
-    return {
-        "scale": {"type": "log", "domain": [low / room, high * room], "nice": False},
-        "axis": {"values": values, "format": "~g"},
-    }
-
-
-def fixed_ratio_axis(limits: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return scale and axis of ratios with the ticks of `round_ticks`."""
-    return limits | {"axis": limits["axis"] | {"values": round_ticks(*limits["scale"]["domain"])}}
+    scale = {"type": "log", "domain": [low / room, high * room], "nice": False}
+    return {"scale": scale, "axis": {"values": values, "format": "~g"}}

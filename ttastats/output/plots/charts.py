@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import polars as pl
@@ -146,9 +146,18 @@ def y_channel(name: str, metric: str, scale: Mapping[str, Any], **axis: Any) -> 
     return position_channel(name, "value", scale, {"title": f"{metric} ", **axis})
 
 
-def with_right_margin(scale: Mapping[str, Any], pixels: float) -> dict[str, Any]:
-    """Return a horizontal scale with free pixels on the right, for text."""
-    return {**scale, "range": [0, {"expr": f"width - {pixels:g}"}]}
+def ratio_channel(
+    name: str, title: str, ratios: Iterable[float], ends: Iterable[float | None] = (), *,
+    margin: float = 0.0,
+) -> Channel:  # fmt: skip
+    """Return the encoding of ratios and the ends of their intervals on a logarithmic axis.
+
+    A horizontal one has a `margin` of so many pixels on the right, for text.
+    """
+    limits = axes.ratio_axis(ratios, ends)
+    ticks = limits["axis"] | {"values": axes.round_ticks(*limits["scale"]["domain"])}
+    room = {"range": [0, {"expr": f"width - {margin:g}"}]} if margin else {}
+    return position_channel(name, title, limits["scale"] | room, ticks)
 
 
 def row_channel(name: str, **axis: Any) -> Channel:

@@ -13,9 +13,9 @@ from ttastats.answers.knobs import EffectsOptions
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import settings
-from ttastats.output.plots import axes, charts, names, theme
+from ttastats.output.plots import charts, names, theme
 from ttastats.output.plots.material import Material
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
 from ttastats.report import grouping
 from ttastats.report.answer import Report
 
@@ -34,16 +34,12 @@ def effects_plots(material: Material) -> tuple[Plot, ...]:
     NothingToDrawError
         There are several sides, or no effect has an interval.
     """
-    if material.compares:
-        raise NothingToDrawError("the effects plot takes one file", remedy="Give one file.")
-    drawn = [
-        plot for report in _effects_reports(material) for plot in _part_panels(report, material)
-    ]
-    if not drawn:
-        raise NothingToDrawError(
-            "no setting was varied in enough runs", remedy="Name settings: --on batch_size,lr."
-        )
-    return tuple(drawn)
+    refuse_if(material.compares, "the effects plot takes one file", "Give one file.")
+    return expect_plots(
+        (plot for report in _effects_reports(material) for plot in _part_panels(report, material)),
+        "no setting was varied in enough runs",
+        "Name settings: --on batch_size,lr.",
+    )
 
 
 def _effects_reports(material: Material) -> Iterator[Report]:
@@ -102,9 +98,7 @@ def _part_panels(report: Report, material: Material) -> Iterator[Plot]:
 
 
 def _effect_chart(name: str, table: pl.DataFrame, part: str, level: str) -> charts.Drawn:
-    ends = [*table["ratio_low"].drop_nulls(), *table["ratio_high"].drop_nulls()]
-    limits = axes.fixed_ratio_axis(axes.ratio_axis(table["ratio"].drop_nulls(), ends))
-    limits["scale"] = charts.with_right_margin(limits["scale"], _NUMBERS)
+    ratios, ends = table["ratio"].drop_nulls(), [*table["ratio_low"], *table["ratio_high"]]
     title = "ratio, log scale: <1 means less"
     rows = charts.table_view(
         name, f"datum.part == '{part}'",
@@ -113,7 +107,7 @@ def _effect_chart(name: str, table: pl.DataFrame, part: str, level: str) -> char
     )  # fmt: skip
     y = charts.row_channel("row", grid=True)
     base = rows.encode(
-        x=charts.position_channel("ratio", title, **limits),
+        x=charts.ratio_channel("ratio", title, ratios, ends, margin=_NUMBERS),
         y=y,
         color={"value": theme.COLOURS[0]},
         tooltip=charts.tooltip_channels(

@@ -12,9 +12,9 @@ from ttastats.answers import history as history_report
 from ttastats.answers import nights
 from ttastats.answers.nights import FAILURES, History, Part
 from ttastats.base import units
-from ttastats.output.plots import axes, charts, names
+from ttastats.output.plots import charts, names
 from ttastats.output.plots.material import Material
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
 from ttastats.report import grouping
 from ttastats.stats.changes import WAIT
 
@@ -26,25 +26,20 @@ _MOST = 12
 
 def history_plots(material: Material) -> tuple[Plot, ...]:
     """Return a plot for each setup with enough nights to look for a change."""
-    if material.compares:
-        raise NothingToDrawError("the history plot takes one file", remedy="Give one file.")
+    refuse_if(material.compares, "the history plot takes one file", "Give one file.")
     runs = material.sides[0].runs
     by = tuple(name for name in (material.by or history_report.SETUP) if name in runs.columns)
     days = pl.col("started_at").dt.date().drop_nulls().n_unique()
     # A page tries this of thousands of entries, of which hardly any was run every night.
     long = runs.group_by(by).agg(days=days).filter(pl.col("days") >= WAIT).sort("days")
     chosen = runs.join(long.tail(_MOST).select(by), on=by, how="semi", nulls_equal=True)
-    drawn = [
+    drawn = (
         plot
         for keys, group in (grouping.group_runs(chosen, by) if chosen.height else ())
         for plot in _setup_plots(keys, nights.history(group, nights.BY_DATE))
-    ]
-    if not drawn:
-        raise NothingToDrawError(
-            f"no setup was run on {WAIT} days or more",
-            remedy="`ttastats history FILE --order COLUMN` takes another order.",
-        )
-    return tuple(drawn)
+    )
+    other = "`ttastats history FILE --order COLUMN` takes another order."
+    return expect_plots(drawn, f"no setup was run on {WAIT} days or more", other)
 
 
 def _setup_plots(keys: dict[str, Any], history: History) -> Iterator[Plot]:
@@ -122,14 +117,11 @@ def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part])
 def _history_chart(
     name: str, table: pl.DataFrame, parts: Sequence[Part], *, shares: bool
 ) -> charts.Drawn:
-    ratios = table.get_column("value").drop_nulls()
     if shares:
         y = charts.position_channel("value", "runs that failed", {"domain": [-0.04, 1.04]},
                             {"format": ".0%", "tickCount": 5})  # fmt: skip
     else:
-        y = charts.position_channel(
-            "value", "ratio, log scale", **axes.fixed_ratio_axis(axes.ratio_axis(ratios))
-        )
+        y = charts.ratio_channel("value", "ratio, log scale", table["value"].drop_nulls())
     last = max(table.get_column("to").drop_nulls())
     x = charts.position_channel("at", "night", {"domain": [0.5, last + 0.1], "nice": False},
                         {"grid": False, "tickMinStep": 1})  # fmt: skip

@@ -10,7 +10,7 @@ from ttastats.base import units
 from ttastats.outcomes.axis import AXES, Axis
 from ttastats.output.plots import axes, charts, names, theme
 from ttastats.output.plots.material import Material, Panel
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
 
 KIND, RECORD = "leaderboard", "record"
 _STEP = 17.0
@@ -25,38 +25,35 @@ def leaderboard_plots(material: Material) -> tuple[Plot, ...]:
     """Return a plot by time, and by cost if known, for each benchmark of single-run entries."""
     measures = {"tta_seconds": material.axis}
     measures |= {"cost": AXES["cost"]} if material.axis.is_time else {}
-    drawn = [
+    drawn = (
         _leaderboard_plot(panel, measure, of)
         for panel in _suitable_panels(material)
         for measure, of in measures.items()
         if panel.runs.get_column(measure).count() > 2
-    ]
-    if not drawn:
-        raise NothingToDrawError(
-            "a leaderboard needs entries of one run each; these have more",
-            remedy="`ttastats plot tta` shows entries of many runs.",
-        )
-    return tuple(drawn)
+    )
+    return expect_plots(
+        drawn,
+        "a leaderboard needs entries of one run each; these have more",
+        "`ttastats plot tta` shows entries of many runs.",
+    )
 
 
 def record_plots(material: Material) -> tuple[Plot, ...]:
     """Return a plot of the fastest time so far by date, per benchmark."""
-    if not material.axis.is_time:
-        raise NothingToDrawError("the record plot shows time only", remedy="Remove --in.")
+    refuse_if(not material.axis.is_time, "the record plot shows time only", "Remove --in.")
     dated = [(panel, _entries_by_date(panel)) for panel in _suitable_panels(material)]
-    drawn = tuple(
+    drawn = (
         _record_plot(panel, entries)
         for panel, entries in dated
         if entries.height > 2
         and (entries["started_at"][-1] - entries["started_at"][0]).days >= _FEWEST_DAYS
         and entries["record"].sum() > 1
     )
-    if not drawn:
-        raise NothingToDrawError(
-            f"a record needs three dated entries of one run each, over {_FEWEST_DAYS} days",
-            remedy="`ttastats plot tta` shows entries of one round.",
-        )
-    return drawn
+    return expect_plots(
+        drawn,
+        f"a record needs three dated entries of one run each, over {_FEWEST_DAYS} days",
+        "`ttastats plot tta` shows entries of one round.",
+    )
 
 
 def _suitable_panels(material: Material) -> list[Panel]:

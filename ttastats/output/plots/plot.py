@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +22,12 @@ FILTERS = ("benchmark", "system", "entry")
 
 class NothingToDrawError(TtastatsError):
     """These runs have no such plot; the error says why. A page leaves the plot out."""
+
+
+def refuse_if(holds: object, what: str, remedy: str | None = None) -> None:
+    """Raise a NothingToDrawError if a condition holds."""
+    if holds:
+        raise NothingToDrawError(what, remedy=remedy)
 
 
 class Plot(Struct, frozen=True, eq=False):
@@ -114,6 +120,13 @@ class Plots(tuple[Plot, ...]):
     def _repr_html_(self) -> str:
         """Return the plots for a notebook, which may be offline."""
         return "".join(f"<div>{plot.to_svg()}</div>" for plot in self)
+
+
+def expect_plots(plots: Iterable[Plot], what: str, remedy: str | None = None) -> tuple[Plot, ...]:
+    """Return some plots; raise a NothingToDrawError if there are none."""
+    drawn = tuple(plots)
+    refuse_if(not drawn, what, remedy)
+    return drawn
 
 
 def plots_or_none(draw: Callable[[_Of], tuple[Plot, ...]], of: _Of) -> tuple[Plot, ...]:

@@ -11,7 +11,7 @@ import polars as pl
 from ttastats.base import units
 from ttastats.output.plots import charts, theme
 from ttastats.output.plots.material import Material, Panel
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import Plot, refuse_if
 from ttastats.sides.numbers import expected_seconds
 from ttastats.stats.multiplicity import PerformanceProfile, performance_profile
 
@@ -27,17 +27,15 @@ def performance_profile_plots(material: Material) -> tuple[Plot, ...]:
 
     Systems of 8 and of 512 accelerators are no rivals, and sides are what `speedups` shows.
     """
-    if material.compares:
-        raise NothingToDrawError(
-            "a performance profile takes one file", remedy="`plot speedups` shows sides."
-        )
+    sides = "`plot speedups` shows sides."
+    refuse_if(material.compares, "a performance profile takes one file", sides)
     size, times = _most_common_size(material.panels)
-    if len(times) < 2:
-        raise NothingToDrawError(
-            "a performance profile needs two systems with the same number of accelerators and "
-            "runs on two benchmarks",
-            remedy="Give more logs.",
-        )
+    refuse_if(
+        len(times) < 2,
+        "a performance profile needs two systems with the same number of accelerators and "
+        "runs on two benchmarks",
+        "Give more logs.",
+    )
     table, scores = _profile_lines(times)
     benchmarks = len({name for row in times.values() for name in row})
     title = f"Performance profile of {len(times)} systems of {units.plural(size, 'accelerator')}"

@@ -11,7 +11,7 @@ from ttastats.base import units
 from ttastats.base.errors import TtastatsError
 from ttastats.output.plots import axes, charts, names, theme
 from ttastats.output.plots.material import OTHERS, Material
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import NothingToDrawError, Plot, refuse_if
 from ttastats.report.grouping import BENCHMARK
 
 KIND = "scaling"
@@ -22,10 +22,8 @@ _BOTH_UP_TO = 2
 
 def scaling_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark that was run on several numbers of accelerators."""
-    if material.compares:
-        raise NothingToDrawError("the scaling plot takes one file", remedy="Give one file.")
-    if not material.axis.is_time:
-        raise NothingToDrawError("the scaling plot shows time only", remedy="Remove --in.")
+    refuse_if(material.compares, "the scaling plot takes one file", "Give one file.")
+    refuse_if(not material.axis.is_time, "the scaling plot shows time only", "Remove --in.")
     try:
         report = scaling_report.report(material.sides[0].runs)
     except TtastatsError as error:
@@ -111,12 +109,11 @@ def _scaling_chart(
     growth = axes.ratio_axis(table.get_column("growth"))
     # Accelerators come in powers of two.
     ticks = {"grid": False, **growth["axis"], "values": [2**n for n in range(20)]}
-    top = [*table.get_column("speedup"), *table.get_column("growth")]
-    ratios = axes.fixed_ratio_axis(axes.ratio_axis(top, table.get_column("low").drop_nulls()))
+    top = [*table["speedup"], *table["growth"]]
     across = "accelerators, as a multiple of the fewest"
     places = {
         "x": charts.position_channel("growth", across, growth["scale"], ticks),
-        "y": charts.position_channel("speedup", "speedup", **ratios),
+        "y": charts.ratio_channel("speedup", "speedup", top, table["low"]),
     }
     both = table.get_column("measure").n_unique() > 1
     dash = charts.field_channel(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ttastats.output.plots import axes, charts
 from ttastats.output.plots.material import Material, Panel
 from ttastats.output.plots.names import NAME
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import Plot, expect_plots
 from ttastats.stats.results import Floats
 
 KIND = "solved"
@@ -30,17 +30,13 @@ _LOG_FROM = 1.5
 
 def solved_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark that has a series of three runs, of which one reached."""
-    drawn = tuple(
+    drawn = (
         _solved_plot(panel)
         for panel in material.panels
         if any(one.n >= FEWEST and one.reached for one in panel.series)
     )
-    if not drawn:
-        raise NothingToDrawError(
-            f"a distribution needs {FEWEST} runs of one setup",
-            remedy="`ttastats runs FILE` lists the runs.",
-        )
-    return drawn
+    none = f"a distribution needs {FEWEST} runs of one setup"
+    return expect_plots(drawn, none, "`ttastats runs FILE` lists the runs.")
 
 
 def solved_table(panel: Panel) -> pl.DataFrame:

@@ -11,9 +11,9 @@ from ttastats.answers.compare.rows import TimesRow
 from ttastats.answers.compare.sentences import CONDITIONS
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import Axis
-from ttastats.output.plots import axes, charts, names, theme
+from ttastats.output.plots import charts, names, theme
 from ttastats.output.plots.material import Material, side_labels
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import Plot, refuse_if
 from ttastats.report.grouping import shown_keys
 from ttastats.report.render import shortening
 from ttastats.report.row import expect_kind
@@ -38,20 +38,17 @@ _COLUMNS = pl.Schema(
 
 def speedup_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot of the speedups of all benchmarks."""
-    if not material.compares:
-        raise NothingToDrawError(
-            "only one file to compare", remedy="Give two files, the baseline first."
-        )
+    refuse_if(
+        not material.compares, "only one file to compare", "Give two files, the baseline first."
+    )
     baseline, *others = material.sides
     report = compare_report.of_times(
         baseline, others, material.by, material.options, pool=material.pool
     )
     rows = expect_kind(report.records, TimesRow)
     table = _speedup_table(rows, report.by, material)
-    if table.is_empty():
-        raise NothingToDrawError(
-            "no benchmark has a speedup", remedy="`ttastats compare` shows the reason for each."
-        )
+    reason = "`ttastats compare` shows the reason for each."
+    refuse_if(table.is_empty(), "no benchmark has a speedup", reason)
     shown, choice = _limit_range(table)
     sides = side_labels(material.sides)
     level = percentages.percent_text(material.options.confidence)
@@ -179,8 +176,7 @@ def _limit_range(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 def _speedup_chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
     title = f"ratio A/B, log scale: >1 means B {of.does(of.better)}"
     parts = [part for part, _, _ in _part_names(of)]
-    ends = [*table.get_column("low").drop_nulls(), *table.get_column("high").drop_nulls()]
-    limits = axes.fixed_ratio_axis(axes.ratio_axis(table.get_column("ratio"), ends))
+    ends = [*table["low"], *table["high"]]
     lines = max(row.count(names.LINE) for row in table.get_column("row"))
     # The first of several lines would stand in the middle.
     y = charts.row_channel(
@@ -201,13 +197,12 @@ def _speedup_chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
         "datum.low == null ? '' : '[' + format(datum.low, '.3f') + ', ' + "
         "format(datum.high, '.3f') + ']'"
     )
-    limits["scale"] = charts.with_right_margin(limits["scale"], _NUMBERS)
     line = names.LINE
     words = f"format(datum.ratio, '.3f') + '{line}' + ({interval}) + '{line}' + datum.verdict"
     at_the_end = {"value": "width"}
     rows = charts.table_view("speedups", interval=interval, words=words, unity="1")
     base = rows.encode(
-        x=charts.position_channel("ratio", title, **limits),
+        x=charts.ratio_channel("ratio", title, table["ratio"], ends, margin=_NUMBERS),
         y=y,
         yOffset=charts.field_channel("part:N", scale={"domain": parts}),
         tooltip=tooltip,

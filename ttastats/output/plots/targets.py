@@ -13,7 +13,7 @@ from ttastats.base.errors import TtastatsError
 from ttastats.outcomes.axis import Axis
 from ttastats.output.plots import axes, charts, theme
 from ttastats.output.plots.material import MOST_RUNS, Material, Panel, side_labels
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import NothingToDrawError, Plot, refuse_if
 
 KIND = "targets"
 _HEIGHT = 190.0
@@ -23,20 +23,18 @@ Layers = Callable[[str, charts.Channel, pl.DataFrame, Axis], charts.Drawn]
 
 def target_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark: the speedup of two sides, or the expected time of one."""
-    if len(material.sides) > 2:
-        raise NothingToDrawError(
-            "the targets plot takes one or two files", remedy="Give at most two files."
-        )
+    several = len(material.sides) > 2
+    refuse_if(several, "the targets plot takes one or two files", "Give at most two files.")
     suited = {
         panel.benchmark: panel
         for panel in material.panels
         if panel.runs.height <= MOST_RUNS and len(panel.series) == len(material.sides)
     }
-    if not suited:
-        raise NothingToDrawError(
-            "expected times of different setups cannot be pooled",
-            remedy="Select one with --where entry=..., or give two files.",
-        )
+    refuse_if(
+        not suited,
+        "expected times of different setups cannot be pooled",
+        "Select one with --where entry=..., or give two files.",
+    )
     chosen = pl.col("benchmark").is_in([name for name in suited if name is not None])
     sides = [replace(side, runs=side.runs.filter(chosen)) for side in material.sides]
     try:
@@ -46,8 +44,7 @@ def target_plots(material: Material) -> tuple[Plot, ...]:
     rows = pl.DataFrame([dict(row) for row in report.rows], infer_schema_length=None)
     parts = rows.partition_by("suite", "round", "benchmark", maintain_order=True)
     wide = [part for part in parts if part.get_column("target").n_unique() > 1]
-    if not wide:
-        raise NothingToDrawError("no benchmark has two targets to evaluate")
+    refuse_if(not wide, "no benchmark has two targets to evaluate")
     labels = side_labels(material.sides)
     draw = _speedup_plot if material.compares else _time_plot
     return tuple(draw(part, suited[part.get_column("benchmark")[0]], labels) for part in wide)
@@ -101,11 +98,7 @@ def _verdict_words(of: Axis) -> dict[str, str]:
 
 
 def _speedup_chart(name: str, x: charts.Channel, shown: pl.DataFrame, of: Axis) -> charts.Drawn:
-    ends = [*shown.get_column("speedup_low"), *shown.get_column("speedup_high")]
-    ratios = shown.get_column("speedup").drop_nulls()
-    limits = axes.fixed_ratio_axis(
-        axes.ratio_axis(ratios, [end for end in ends if end is not None])
-    )
+    ratios, ends = shown["speedup"].drop_nulls(), [*shown["speedup_low"], *shown["speedup_high"]]
     ratio = "speedup A/B" if of.is_time else of.ratio
     words = _verdict_words(of)
     looks = {
@@ -127,7 +120,7 @@ def _speedup_chart(name: str, x: charts.Channel, shown: pl.DataFrame, of: Axis) 
         "reached:N",
     )  # fmt: skip
     data = charts.table_view(name, "datum.speedup != null")
-    base = data.encode(x=x, y=charts.position_channel("speedup", ratio, **limits))
+    base = data.encode(x=x, y=charts.ratio_channel("speedup", ratio, ratios, ends))
     line = base.mark("line", strokeWidth=1, strokeOpacity=0.8).encode(color={"value": theme.GREY})
     marks = base.encode(color=color, tooltip=tooltip)
     ends_of_intervals = ("speedup_low", "speedup_high")

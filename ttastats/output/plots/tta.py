@@ -12,7 +12,7 @@ from ttastats.base import percentages, units
 from ttastats.output.plots import axes, charts, theme
 from ttastats.output.plots.curves import evenly_spaced
 from ttastats.output.plots.material import MOST_RUNS, OTHERS, Material, Panel
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import Plot, expect_plots
 from ttastats.sides.design.side import setup_names
 
 KIND = "tta"
@@ -36,10 +36,8 @@ def tta_plots(material: Material) -> tuple[Plot, ...]:
         (panel, charts.table_of_runs(panel).filter(pl.col("observed_seconds") > 0))
         for panel in material.panels
     ]
-    drawn = tuple(_tta_plot(panel, runs, level) for panel, runs in timed if runs.height)
-    if not drawn:
-        raise NothingToDrawError(f"no run logs its {material.axis.to_target}")
-    return drawn
+    drawn = (_tta_plot(panel, runs, level) for panel, runs in timed if runs.height)
+    return expect_plots(drawn, f"no run logs its {material.axis.to_target}")
 
 
 def _tta_plot(panel: Panel, timed: pl.DataFrame, level: str) -> Plot:

@@ -11,7 +11,7 @@ from ttastats.answers.variance import VarianceRow
 from ttastats.base import units
 from ttastats.output.plots import charts, names, theme
 from ttastats.output.plots.material import Material
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import Plot, refuse_if
 from ttastats.report.grouping import ENTRY, shown_keys
 from ttastats.report.row import expect_kind
 
@@ -29,14 +29,13 @@ _NUMBERS = (
 
 def variance_plots(material: Material) -> tuple[Plot, ...]:
     """Return one plot of all entries, or one per benchmark if they are many."""
-    if not material.axis.is_time:
-        raise NothingToDrawError("the variance plot shows time only", remedy="Remove --in.")
+    refuse_if(not material.axis.is_time, "the variance plot shows time only", "Remove --in.")
     rows = [row for number in range(len(material.sides)) for row in _share_rows(material, number)]
-    if not rows:
-        raise NothingToDrawError(
-            "no group has two runs with different numbers of epochs to the target",
-            remedy="`ttastats variance FILE` shows the numbers.",
-        )
+    refuse_if(
+        not rows,
+        "no group has two runs with different numbers of epochs to the target",
+        "`ttastats variance FILE` shows the numbers.",
+    )
     table = pl.DataFrame(rows, infer_schema_length=None)
     several = table.get_column("benchmark").n_unique() > 1
     if several and table.height <= _MOST:

@@ -11,7 +11,7 @@ import polars as pl
 from ttastats.answers.profile import profile as report
 from ttastats.base import units
 from ttastats.output.plots import charts, theme
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import Plot, refuse_if
 from ttastats.output.plots.profiled import shared
 from ttastats.output.plots.profiled.shared import Profiles
 
@@ -37,8 +37,7 @@ def step_plots(profiles: Profiles) -> tuple[Plot, ...]:
         for row in report.of_step(rows)
         if row.name in report.TITLES and row.seconds
     )
-    if parts.is_empty():
-        raise NothingToDrawError("the length of steps is not known")
+    refuse_if(parts.is_empty(), "the length of steps is not known")
     sums = parts.group_by("bar", maintain_order=True).agg(
         pl.col("seconds").sum(), pl.col("n").first()
     )

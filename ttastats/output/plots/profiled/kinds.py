@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ttastats.base.errors import TtastatsError
 from ttastats.output.plots import theme
-from ttastats.output.plots.plot import NothingToDrawError, Plot, plots_or_none
+from ttastats.output.plots.plot import Plot, plots_or_none, refuse_if
 from ttastats.output.plots.profiled import bars, batch_sizes, roofline, work
 from ttastats.output.plots.profiled.shared import Profiles
 
@@ -57,10 +57,8 @@ def plots_of_kind(kind: str, profiles: Profiles) -> tuple[Plot, ...]:
         raise TtastatsError(
             f"unknown plot kind for profiles {kind!r}", remedy=f"Choose from: {', '.join(KINDS)}."
         )
-    if len(profiles) > MOST:
-        raise NothingToDrawError(
-            f"{len(profiles)} profiles in one plot", remedy=f"Give at most {MOST}."
-        )
+    most = f"Give at most {MOST}."
+    refuse_if(len(profiles) > MOST, f"{len(profiles)} profiles in one plot", most)
     return KINDS[kind](profiles)
 
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from ttastats.base import units
 from ttastats.output.plots import axes, charts
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import Plot, refuse_if
 from ttastats.output.plots.profiled import shared
 from ttastats.output.plots.profiled.shared import Profiles
 from ttastats.traces import answers
@@ -26,8 +26,7 @@ def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
     )
     # An operator that took no time has no place.
     points = points.filter(pl.col("intensity").is_finite(), pl.col("flops_per_second").is_finite())
-    if points.is_empty():
-        raise NothingToDrawError("bytes of operators are not known")
+    refuse_if(points.is_empty(), "bytes of operators are not known")
     roofs = _roof_lines(profiles, points)
     without = float(every.filter(pl.col("intensity").is_null())["seconds"].sum())
     without /= float(every["seconds"].sum())

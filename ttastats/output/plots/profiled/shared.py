@@ -10,7 +10,7 @@ import polars as pl
 from ttastats.base import units
 from ttastats.output.plots import charts
 from ttastats.output.plots.names import number_duplicates
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import NothingToDrawError, Plot, refuse_if
 from ttastats.traces import answers
 
 #: The rows of profiles by their names.
@@ -40,11 +40,11 @@ def operators_with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
         No profile knows FLOPs of an operator.
     """
     found = operator_rates(profiles, *more)
-    if not found["flops_per_second"].sum():
-        raise NothingToDrawError(
-            "FLOPs are unknown: the traces contain no input shapes",
-            remedy="Record them with torch.profiler.profile(record_shapes=True).",
-        )
+    refuse_if(
+        not found["flops_per_second"].sum(),
+        "FLOPs are unknown: the traces contain no input shapes",
+        "Record them with torch.profiler.profile(record_shapes=True).",
+    )
     return found
 
 
