@@ -136,16 +136,6 @@ def x_channel(axis: axes.TimeAxis, name: str = "at") -> Channel:
     return position_channel(name, axis.title, axis.scale, {"grid": False, **axis.axis})
 
 
-def y_channel(name: str, metric: str, scale: Mapping[str, Any], **axis: Any) -> Channel:
-    """Return the vertical encoding of the values of a metric.
-
-    Vega-Lite writes the title of a field into expressions, where the name of a metric could end a
-    string; it shows that of an axis as it is. Layers share an axis if all have the same title.
-    """
-    # Vega takes `toString` for what every object has. It trims what it draws.
-    return position_channel(name, "value", scale, {"title": f"{metric} ", **axis})
-
-
 def ratio_channel(
     name: str, title: str, ratios: Iterable[float], ends: Iterable[float | None] = (), *,
     margin: float = 0.0,
@@ -194,6 +184,12 @@ def point_layer(base: View, size: float, **look: Any) -> View:
     return base.mark("point", filled=True, opacity=1, size=size, **look)
 
 
+def cross_layer(base: View, size: float, **look: Any) -> View:
+    """Return a cross for each row of a run that failed."""
+    failed = base.where("!datum.reached")
+    return failed.mark("point", shape=theme.FAILED_SHAPE, size=size, opacity=1, **look)
+
+
 def label_layer(base: View, name: str, **look: Any) -> View:
     """Return text beside each row."""
     return base.mark("text", **look).encode(text=f"{name}:N")
@@ -203,18 +199,6 @@ def reference_layer(base: View, channel: Literal["x", "y"], title: str) -> View:
     """Return the line at 1, no change, on an axis."""
     at = field_channel("unity:Q", title=title)
     return base.computing(unity="1").mark("rule", style="one").encode(**{channel: at})
-
-
-def band_layers(
-    base: View, metric: str, scale: Mapping[str, Any], **opacities: float
-) -> list[View]:
-    """Return the bands between quantiles, each named by its lower end."""
-    return [
-        base.mark("area", opacity=opacity, clip=True).encode(
-            y=y_channel(low, metric, scale), y2={"low": "high", "lower": "upper"}[low]
-        )
-        for low, opacity in opacities.items()
-    ]
 
 
 # Words and the plot as a whole.

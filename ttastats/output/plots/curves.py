@@ -9,6 +9,12 @@ from msgspec import Struct
 
 from ttastats.output.plots.material import MOST_POINTS, Panel
 
+#: Words of metrics that are not written as they are spelled.
+_WRITTEN = {
+    "auc": "AUC", "bleu": "BLEU", "ca": "Cα", "clip": "CLIP", "f1": "F1", "fid": "FID",
+    "iou": "IoU", "lddt": "lDDT", "lm": "LM",
+    "lr": "learning rate", "map": "mAP", "top1": "top-1", "top5": "top-5",
+}  # fmt: skip
 #: Spans of time or epochs in which evaluations are drawn together.
 SPANS = 48
 #: Fewer runs show no spread, and bands over more bands than these cannot be told apart.
@@ -22,6 +28,11 @@ class DrawnMetric(Struct, frozen=True):
     higher_is_better: bool | None
     target: float | None
 
+    @property
+    def words(self) -> str:
+        """Return the name of the metric as in a sentence."""
+        return " ".join(_WRITTEN.get(word, word) for word in self.name.split("_"))
+
 
 def drawn_metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> tuple[DrawnMetric, ...]:
     """Return the metric of that name, or those with a target, or the first."""
@@ -29,11 +40,8 @@ def drawn_metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> tuple[D
         rows.group_by("metric")
         .agg(
             pl.col("higher_is_better").first(),
-            pl.col("target_value")
-            .filter(pl.col("target_value").is_finite())
-            .unique()
-            .alias("targets"),
-            pl.len().alias("n"),
+            targets=pl.col("target_value").filter(pl.col("target_value").is_finite()).unique(),
+            n=pl.len(),
         )
         .sort("n", "metric", descending=[True, False])
         .collect()
@@ -63,16 +71,12 @@ def curve_table(
 
     Of each run the first, the last, the best and evenly spaced evaluations between are kept.
     """
+    numbers = pl.col(*dict.fromkeys(("seconds", "epoch", over, "value")))
     values = (
         rows.filter(pl.col("metric") == metric.name)
         # What is drawn later lies above: the fastest, which have a colour, last.
         .sort("run", "seconds", "eval_index", descending=[True, False, False])
-        .select(
-            "run",
-            pl.col(*dict.fromkeys(("seconds", "epoch", over, "value")))
-            .cast(pl.Float64)
-            .round_sig_figs(6),
-        )
+        .select("run", numbers.cast(pl.Float64).round_sig_figs(6))
         .collect()
     )
     if values.height <= MOST_POINTS:
@@ -127,9 +131,7 @@ def quantiles_by_epoch(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric) ->
         .agg(value.sort_by("eval_index").last())
         .group_by("order", "series", "colour", "epoch")
         # The last digits of a deviation depend on how the rows were spread over threads.
-        .agg(
-            pl.len().alias("n"), *_quantile_columns(0.0), value.std().round_sig_figs(6).alias("std")
-        )
+        .agg(pl.len().alias("n"), *_quantile_columns(0.0), std=value.std().round_sig_figs(6))
         .filter(pl.col("n") >= _FEWEST)
         .filter(pl.len().over("order") >= 2)
         .sort("order", "epoch")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from ttastats.base import units
 from ttastats.output.plots import axes, charts, curves, theme
 from ttastats.output.plots.curves import DrawnMetric
 from ttastats.output.plots.material import Material, Panel
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import Plot, expect_plots, refuse_if
 
 TIME, EPOCHS = "quality-time", "quality-epochs"
 #: Kinds that draw any metric of the table, those of training too.
@@ -29,22 +30,16 @@ _OVER = {
 _COLUMN = {"seconds": "seconds", "steps": "step", "samples": "samples", "evaluations": "evaluation"}
 #: Shares of the best quality below this are where training starts, not where runs differ.
 _START = 0.05
-#: Words of metrics that are not written as they are spelled.
-_WRITTEN = {
-    "auc": "AUC", "bleu": "BLEU", "ca": "Cα", "clip": "CLIP", "f1": "F1", "fid": "FID",
-    "iou": "IoU", "lddt": "lDDT", "lm": "LM",
-    "lr": "learning rate", "map": "mAP", "top1": "top-1", "top5": "top-5",
-}  # fmt: skip
 
 
 def over_time(material: Material) -> tuple[Plot, ...]:
     """Return one plot per benchmark and metric, over time, steps or samples."""
     axis = material.axis
-    if axis.name not in _COLUMN:
-        raise NothingToDrawError(
-            f"quality cannot be plotted over {axis.noun}",
-            remedy=f"Use {EPOCHS} for epochs, or --in seconds or --in steps.",
-        )
+    refuse_if(
+        axis.name not in _COLUMN,
+        f"quality cannot be plotted over {axis.noun}",
+        f"Use {EPOCHS} for epochs, or --in seconds or --in steps.",
+    )
     return _quality_plots(material, TIME, _COLUMN[axis.name])
 
 
@@ -54,59 +49,77 @@ def over_epochs(material: Material) -> tuple[Plot, ...]:
 
 
 def _quality_plots(material: Material, kind: str, over: str) -> tuple[Plot, ...]:
-    plots = []
+    drawn = []
     for panel in material.panels:
         wanted = pl.col("metric") == material.metric
         rows = panel.logged(wanted) if material.metric else panel.evaluations
         draw = _plot_series_together if panel.too_many else _plot_each_run
-        for metric in curves.drawn_metrics(panel, rows, material.metric):
-            plot = draw(kind, panel, rows, metric, over)
-            plots += [] if plot is None else [plot]
-    if not plots:
-        of = f" of {material.metric}" if material.metric else ""
-        none = f"no run has two values{of}" if of else "no run was evaluated"
-        what = none if over == "seconds" else f"no run logs its {_OVER[over]}{of}"
-        other = "`plot quality-time` plots it over time, or over steps or samples with --in."
-        raise NothingToDrawError(
-            what, remedy=other if kind == EPOCHS else "`ttastats runs FILE` lists the runs."
-        )
-    return tuple(plots)
-
-
-def _quality_plot(
-    kind: str, panel: Panel, metric: DrawnMetric, over: str, caption: Sequence[str], layers: Any,
-    data: dict[str, pl.DataFrame],
-) -> Plot:  # fmt: skip
-    """Return the plot of some layers with the target line and its label."""
-    title = f"{charts.sentence_case(metric_words(metric))} over {_OVER[over]}: {panel.title}"
-    drawn, scale = layers
-    if metric.target is not None:
-        better = "; lower is better" if metric.higher_is_better is False else ""
-        dotted = f"The dotted line is the target, {metric.target:g}{better}."
-        caption = (*caption, dotted)
-        name = f"target: {panel.name} {metric.name}"
-        row = {"benchmark": panel.benchmark, "metric": metric.name, "target": metric.target}
-        data = data | {name: pl.DataFrame([row])}
-        drawn = (*drawn, *_target_layers(name, metric, scale))
-    return charts.make_plot(kind, panel, title, caption, drawn, data, height=_HEIGHT)
-
-
-def _target_layers(
-    name: str, metric: DrawnMetric, scale: dict[str, Any]
-) -> tuple[charts.View, ...]:
-    base = charts.table_view(name).encode(y=charts.y_channel("target", metric_words(metric), scale))
-    # Where lower is better the curves lie above the line, and the words below it.
-    above = 8 if metric.higher_is_better is False else -6
-    label = base.mark("text", style="target-label", align="left", dx=3, dy=above).encode(
-        x={"value": 0},
-        text={"value": f"target {metric.target:g}"},
+        metrics = curves.drawn_metrics(panel, rows, material.metric)
+        drawn += [draw(kind, panel, rows, metric, over) for metric in metrics]
+    of = f" of {material.metric}" if material.metric else ""
+    none = f"no run has two values{of}" if of else "no run was evaluated"
+    what = none if over == "seconds" else f"no run logs its {_OVER[over]}{of}"
+    other = "`plot quality-time` plots it over time, or over steps or samples with --in."
+    return expect_plots(
+        filter(None, drawn),
+        what,
+        other if kind == EPOCHS else "`ttastats runs FILE` lists the runs.",
     )
-    return base.mark("rule", style="target"), label
 
 
-def metric_words(metric: DrawnMetric) -> str:
-    """Return the name of a metric as in a sentence."""
-    return " ".join(_WRITTEN.get(word, word) for word in metric.name.split("_"))
+class Curves(Struct, frozen=True):
+    """What all layers of a plot share: the metric of a panel over a column, on two axes."""
+
+    kind: str
+    panel: Panel
+    metric: DrawnMetric
+    over: str
+    axis: axes.TimeAxis
+    scale: dict[str, Any]
+
+    def y(self, name: str, **axis: Any) -> charts.Channel:
+        """Return the vertical encoding of values of the metric.
+
+        Vega-Lite writes the title of a field into expressions, where the name of a metric could end
+        a string; it shows that of an axis as it is. Layers share an axis if all have one title.
+        """
+        # Vega takes `toString` for what every object has. It trims what it draws.
+        title = {"title": f"{self.metric.words} "}
+        return charts.position_channel(name, "value", self.scale, title | axis)
+
+    def visible(self, lowest: str, highest: str, first: str) -> str:
+        """Return the expression that selects points, or whole runs, inside the axes."""
+        low, high = self.scale["domain"]
+        inside = f"datum['{lowest}'] >= {low} && datum['{highest}'] <= {high}"
+        start, _ = self.axis.scale.get("domain", (None, None))
+        return inside if start is None else f"{inside} && datum['{first}'] >= {start}"
+
+    def bands(self, base: charts.View, **opacities: float) -> Iterator[charts.View]:
+        """Yield the bands between quantiles, each named by its lower end."""
+        for low, opacity in opacities.items():
+            y2 = {"low": "high", "lower": "upper"}[low]
+            yield base.mark("area", opacity=opacity, clip=True).encode(y=self.y(low), y2=y2)
+
+    def plot(
+        self, caption: Sequence[str], layers: Sequence[charts.View], data: dict[str, pl.DataFrame]
+    ) -> Plot:
+        """Return the plot of some layers with the target line and its label."""
+        panel, metric = self.panel, self.metric
+        title = f"{charts.sentence_case(metric.words)} over {_OVER[self.over]}: {panel.title}"
+        if metric.target is not None:
+            lower = metric.higher_is_better is False
+            better = "; lower is better" if lower else ""
+            caption = (*caption, f"The dotted line is the target, {metric.target:g}{better}.")
+            name = f"target: {panel.name} {metric.name}"
+            row = {"benchmark": panel.benchmark, "metric": metric.name, "target": metric.target}
+            data = data | {name: pl.DataFrame([row])}
+            base = charts.table_view(name).encode(y=self.y("target"))
+            # Where lower is better the curves lie above the line, and the words below it.
+            look = {"style": "target-label", "align": "left", "dx": 3, "dy": 8 if lower else -6}
+            words = {"x": {"value": 0}, "text": {"value": f"target {metric.target:g}"}}
+            label = base.mark("text", **look).encode(**words)
+            layers = (*layers, base.mark("rule", style="target"), label)
+        return charts.make_plot(self.kind, panel, title, caption, layers, data, height=_HEIGHT)
 
 
 def _plot_each_run(
@@ -119,7 +132,7 @@ def _plot_each_run(
     # The columns a reader chooses rows by are few different words.
     filters = panel.runs.select("run", pl.col("benchmark", "system", "entry"))
     lines = lines.join(filters, on="run", how="left", maintain_order="left")
-    axis = _progress_axis(drawn, over)
+    of = Curves(kind, panel, metric, over, _progress_axis(drawn, over), _value_scale(metric, drawn))
     bands = curves.quantiles_by_epoch(panel, rows, metric) if over == "epoch" else pl.DataFrame()
     unseen = panel.runs.height - drawn.get_column("run").n_unique()
     # A run's end belongs among the values if its target is of this metric.
@@ -129,24 +142,21 @@ def _plot_each_run(
         panel.counts_text,
         thinned,
         panel.highlighted_text,
-        f"Not shown: {units.plural(unseen, 'run')} without {metric_words(metric)}."
-        if unseen
-        else "",
+        f"Not shown: {units.plural(unseen, 'run')} without {metric.words}." if unseen else "",
         *_mark_texts(panel, over, with_ends=with_ends),
-        _outside_text(metric, drawn, axis, over),
+        _outside_text(of, drawn),
         _band_text(bands),
     )
     names = [f"quality: {panel.name} {metric.name}", charts.runs_table_name(panel)]
     data = {names[0]: lines, names[1]: charts.table_of_runs(panel)}
-    spread = f"spread: {panel.name} {metric.name}"
-    scale = value_scale(metric, drawn)
-    data |= {} if bands.is_empty() else {spread: bands}
-    layers = _run_lines(panel, metric, names, axis, over, scale, thin=not bands.is_empty())
+    layers = _run_lines(of, names, thin=not bands.is_empty())
     if not bands.is_empty():
-        layers += _median_layers(panel, metric, spread, charts.x_channel(axis, over), scale)
+        spread = f"spread: {panel.name} {metric.name}"
+        data[spread] = bands
+        layers += _median_layers(of, spread)
     if with_ends:
-        layers += _end_marks(panel, metric, names[1], axis, over, scale)
-    return _quality_plot(kind, panel, metric, over, caption, (layers, scale), data)
+        layers += _end_marks(of, names[1])
+    return of.plot(caption, layers, data)
 
 
 def _mark_texts(panel: Panel, over: str, *, with_ends: bool) -> tuple[str, str]:
@@ -168,26 +178,29 @@ def _band_text(bands: pl.DataFrame) -> str:
     if bands.is_empty():
         return ""
     counts = bands.get_column("n").sort()
-    least, most = int(counts[0]), int(counts[-1])
-    of = f"{least} to {most}" if least != most else f"{most}"
+    of = _span_text(f"{counts[0]}", f"{counts[-1]}")
     return (
         f"Thick is the median of the {of} runs evaluated after an epoch, its band their middle "
         "half. Runs end when they reach the target, so later epochs show those that had not."
     )
 
 
-def _progress_axis(drawn: pl.DataFrame, over: str) -> axes.TimeAxis:
-    if over == "seconds":
-        ends = drawn.group_by("run").agg(pl.col(over).max()).get_column(over)
-        low, high = float(ends.min() or 1.0), float(ends.max() or 1.0)  # type: ignore[arg-type]
-        if high / low <= axes.LOG_FROM:
-            return axes.time_axis([high], "time", from_zero=True)
-        # The first evaluations of the fastest runs would stretch the axis for little.
-        return axes.time_axis([low / 6, high], "time")
-    return axes.TimeAxis(_OVER[over], 1.0, {"zero": False, "nice": True}, {"tickCount": 6})
+def _span_text(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"
 
 
-def value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
+def _progress_axis(drawn: pl.DataFrame, over: str, of: str = "run") -> axes.TimeAxis:
+    if over != "seconds":
+        return axes.TimeAxis(_OVER[over], 1.0, {"zero": False, "nice": True}, {"tickCount": 6})
+    ends = drawn.group_by(of).agg(pl.col(over).max()).get_column(over)
+    low, high = float(ends.min() or 1.0), float(ends.max() or 1.0)  # type: ignore[arg-type]
+    if high / low <= axes.LOG_FROM:
+        return axes.time_axis([high], "time", from_zero=True)
+    # The first evaluations of the fastest runs would stretch the axis for little.
+    return axes.time_axis([low / 6, high], "time")
+
+
+def _value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
     """Return the scale of quality values without the far start of training."""
     value = drawn.get_column("value")
     low, high = (float(x) for x in (value.quantile(_START), value.quantile(1 - _START)))  # type: ignore[arg-type]
@@ -202,134 +215,98 @@ def value_scale(metric: DrawnMetric, drawn: pl.DataFrame) -> dict[str, Any]:
     return {"domain": domain, "nice": False, "zero": False, "clamp": False}
 
 
-def _visible_filter(
-    lowest: str, highest: str, first: str, axis: axes.TimeAxis, scale: dict[str, Any]
-) -> str:
-    """Return the expression that selects points, or whole runs, inside the axes."""
-    low, high = scale["domain"]
-    inside = f"datum['{lowest}'] >= {low} && datum['{highest}'] <= {high}"
-    start, _ = axis.scale.get("domain", (None, None))
-    return inside if start is None else f"{inside} && datum['{first}'] >= {start}"
-
-
-def _outside_text(metric: DrawnMetric, drawn: pl.DataFrame, axis: axes.TimeAxis, over: str) -> str:
+def _outside_text(of: Curves, drawn: pl.DataFrame) -> str:
     """Return how many values lie outside the frame, and how far."""
-    low, high = value_scale(metric, drawn)["domain"]
-    value, start = pl.col("value"), axis.scale.get("domain", (0.0, 0.0))[0] * axis.divisor
-    beyond = drawn.filter((value < low) | (value > high) | (pl.col(over) < start))
+    low, high = of.scale["domain"]
+    value, start = pl.col("value"), of.axis.scale.get("domain", (0.0, 0.0))[0] * of.axis.divisor
+    beyond = drawn.filter((value < low) | (value > high) | (pl.col(of.over) < start))
     if beyond.is_empty():
         return ""
     values = beyond.get_column("value").sort()
-    least, most = f"{values[0]:.4g}", f"{values[-1]:.4g}"
-    span = least if least == most else f"{least} to {most}"
+    span = _span_text(f"{values[0]:.4g}", f"{values[-1]:.4g}")
     runs = units.plural(beyond.get_column("run").n_unique(), "run")
     what = units.plural(beyond.height, "value")
     return f"Lines are clipped at the frame; outside it: {what} of {runs} ({span})."
 
 
-def _run_lines(
-    panel: Panel,
-    metric: DrawnMetric,
-    names: Sequence[str],
-    axis: axes.TimeAxis,
-    over: str,
-    scale: dict[str, Any],
-    *,
-    thin: bool,
-) -> tuple[charts.View, ...]:
+def _run_lines(of: Curves, names: Sequence[str], *, thin: bool) -> tuple[charts.View, ...]:
     """Return a line for each run, dashed where it failed; `thin` ones lie below others."""
-    color, *_ = charts.series_channels(panel.coloured_labels)
+    color, *_ = charts.series_channels(of.panel.coloured_labels)
     fields = ["colour", "order", "series", "entry", "source", "seed", "reached"]
     fields += ["observed_seconds", "epochs", "value_final"]
     known = {"data": {"name": names[1]}, "key": "run", "fields": fields}
     ends = (("min", "value", "lowest"), ("max", "value", "highest"), ("min", "at", "first"))
     joined = [{"op": op, "field": name, "as": end} for op, name, end in ends]
+    dashes = {"domain": [True, False], "range": [[1, 0], theme.FAILED_DASH]}
     runs = (
-        charts.table_view(names[0], f"datum['{over}'] != null && datum['{over}'] > 0")
+        charts.table_view(names[0], f"datum['{of.over}'] != null && datum['{of.over}'] > 0")
         .transform({"lookup": "run", "from": known})
-        .computing(at=axis.field_expression(over), **charts.run_descriptions(panel))
+        .computing(at=of.axis.field_expression(of.over), **charts.run_descriptions(of.panel))
         .transform({"joinaggregate": joined, "groupby": ["run"]})
         .encode(
-            x=charts.x_channel(axis),
-            y=charts.y_channel("value", metric_words(metric), scale, tickCount=5),
+            x=charts.x_channel(of.axis),
+            y=of.y("value", tickCount=5),
             color=color,
             detail="run:N",
-            strokeDash=charts.field_channel(
-                "reached:N",
-                scale={"domain": [True, False], "range": [[1, 0], theme.FAILED_DASH]},
-                legend=None,
-            ),
+            strokeDash=charts.field_channel("reached:N", scale=dashes, legend=None),
             order="at:Q",
             tooltip=charts.run_tooltip(),
         )
     )
-    thin = thin or panel.runs.height > _MANY
-    look: dict[str, Any] = {
-        "strokeWidth": 0.8 if thin else 1.2,
-        "strokeOpacity": 0.45 if thin else 0.7,
-    }
+    thin = thin or of.panel.runs.height > _MANY
+    look = {"strokeWidth": 0.8 if thin else 1.2, "strokeOpacity": 0.45 if thin else 0.7}
     # To clip a line costs as much as ten to draw: only those that leave the frame are.
-    within = _visible_filter("lowest", "highest", "first", axis, scale)
+    within = of.visible("lowest", "highest", "first")
     clipped = runs.where(f"!({within})").mark("line", clip=True, **look)
     return clipped, runs.where(within).mark("line", **look)
 
 
-def _median_layers(
-    panel: Panel, metric: DrawnMetric, name: str, x: Any, scale: dict[str, Any]
-) -> tuple[charts.View, ...]:
+def _median_layers(of: Curves, name: str) -> tuple[charts.View, ...]:
     """Return the layers of band, line and points of medians."""
-    color, shape, _ = charts.series_channels(panel.coloured_labels)
+    color, shape, _ = charts.series_channels(of.panel.coloured_labels)
     tooltip = charts.tooltip_channels(
         ("series:N", "runs of"), ("epoch:Q", "", ".4~g"), ("n:Q", "runs"),
         ("low:Q", "lowest", ".5~g"), ("lower:Q", "25%", ".5~g"), ("median:Q", "median", ".5~g"),
         ("upper:Q", "75%", ".5~g"), ("high:Q", "highest", ".5~g"),
         ("std:Q", "standard deviation", ".5~g"),
     )  # fmt: skip
+    x = charts.x_channel(of.axis, of.over)
     base = charts.table_view(name).encode(x=x, color=color, detail="series:N", tooltip=tooltip)
-    medians = base.encode(y=charts.y_channel("median", metric_words(metric), scale))
+    medians = base.encode(y=of.y("median"))
     return (
-        *charts.band_layers(base, metric_words(metric), scale, lower=0.25),
+        *of.bands(base, lower=0.25),
         medians.mark("line", strokeWidth=2.2, clip=True),
         charts.point_layer(medians.encode(shape=shape), 26, clip=True),
     )
 
 
-def _end_marks(
-    panel: Panel,
-    metric: DrawnMetric,
-    name: str,
-    axis: axes.TimeAxis,
-    over: str,
-    scale: dict[str, Any],
-) -> tuple[charts.View, ...]:
+def _end_marks(of: Curves, name: str) -> tuple[charts.View, ...]:
     """Return the marks at the ends of runs, or crosses where they failed."""
-    color, shape, _ = charts.series_channels(panel.coloured_labels)
-    field = "epochs" if over == "epoch" else "observed_seconds"
+    color, shape, _ = charts.series_channels(of.panel.coloured_labels)
+    field = "epochs" if of.over == "epoch" else "observed_seconds"
     known = f"datum['{field}'] != null && datum.value_final != null"
+    at = of.axis.field_expression(field)
     ends = (
-        charts.table_view(
-            name, known, at=axis.field_expression(field), **charts.run_descriptions(panel)
-        )
-        .where(_visible_filter("value_final", "value_final", "at", axis, scale))
+        charts.table_view(name, known, at=at, **charts.run_descriptions(of.panel))
+        .where(of.visible("value_final", "value_final", "at"))
         .encode(
-            x=charts.x_channel(axis),
-            y=charts.y_channel("value_final", metric_words(metric), scale),
+            x=charts.x_channel(of.axis),
+            y=of.y("value_final"),
             color=color,
             order=charts.field_channel("order:Q", sort="descending"),
             tooltip=charts.run_tooltip(),
         )
     )
     reached = ends.where("datum.reached").encode(shape=shape)
-    failed = ends.where("!datum.reached")
-    size = 22 if panel.runs.height > _MANY else 34
-    crosses = failed.mark("point", shape=theme.FAILED_SHAPE, size=40, strokeWidth=1.6, opacity=1)
+    size = 22 if of.panel.runs.height > _MANY else 34
+    crosses = charts.cross_layer(ends, 40, strokeWidth=1.6)
     return charts.point_layer(reached, size, fillOpacity=0.8), crosses
 
 
 def _plot_series_together(
     kind: str, panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str
 ) -> Plot | None:
-    """Return a plot of the runs of each coloured series together."""
+    """Return a plot of the runs of each coloured series together: bands and medians."""
     coloured = rows.filter(pl.col("order") < theme.HIGHLIGHTS)
     times = panel.runs.get_column("observed_seconds")
     times = times.filter(times > 0).sort()
@@ -348,20 +325,10 @@ def _plot_series_together(
         f"in each of up to {curves.SPANS} intervals; the bands contain 50% and 90% of them.",
         f"{rest} more are not drawn." if rest else "",
     )
-    axis = _progress_axis(
-        bands.select(pl.col("series").alias("run"), pl.col("at").alias(over)), over
-    )
-    layers = _band_layers(shown, metric, name, axis, bands)
-    return _quality_plot(kind, panel, metric, over, caption, layers, {name: bands})
-
-
-def _band_layers(
-    labels: Sequence[str], metric: DrawnMetric, name: str, axis: axes.TimeAxis, bands: pl.DataFrame
-) -> tuple[tuple[charts.View, ...], dict[str, Any]]:
-    """Return the bands and medians of many runs, and the scale of their values."""
-    color, _, dash = charts.series_channels(labels)
+    axis = _progress_axis(bands.rename({"at": over}), over, "series")
     values = pl.concat([bands.select(value="low"), bands.select(value="high")])
-    scale = value_scale(metric, values)
+    of = Curves(kind, panel, metric, over, axis, _value_scale(metric, values))
+    color, _, dash = charts.series_channels(shown)
     tooltip = charts.tooltip_channels(
         ("series:N", "runs of"), ("median:Q", "", ".5~g"), ("low:Q", "5%", ".5~g"),
         ("high:Q", "95%", ".5~g"), ("n:Q", "values"),
@@ -370,7 +337,6 @@ def _band_layers(
         x=charts.x_channel(axis, "at_"), color=color, tooltip=tooltip
     )
     medians = base.mark("line", strokeWidth=1.6, clip=True).encode(
-        y=charts.y_channel("median", metric_words(metric), scale), strokeDash=dash
+        y=of.y("median"), strokeDash=dash
     )
-    areas = charts.band_layers(base, metric_words(metric), scale, low=0.15, lower=0.25)
-    return (*areas, medians), scale
+    return of.plot(caption, (*of.bands(base, low=0.15, lower=0.25), medians), {name: bands})

@@ -67,7 +67,7 @@ def _target_plot(
         "target:Q",
         title="quality target",
         scale={"zero": False, "padding": 12},
-        # As in `charts.y_channel`, the name of a metric is the title of an axis, not of a field.
+        # As in `quality.Curves.y`, the name of a metric is the title of an axis, not of a field.
         axis={"title": f"quality target ({metric})", "grid": False, "tickCount": 8},
     )
     layers = chart(name, x, shown, of)

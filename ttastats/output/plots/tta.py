@@ -207,10 +207,9 @@ def _tta_chart(
         color=color,
         tooltip=charts.run_tooltip(),
     )
-    failed = each.where("!datum.reached")
     runs: tuple[charts.View, ...] = (
         charts.point_layer(each.where("datum.reached"), 26, fillOpacity=0.65),
-        failed.mark("point", shape=theme.FAILED_SHAPE, size=26, strokeWidth=1.4, opacity=1),
+        charts.cross_layer(each, 26, strokeWidth=1.4),
     )
     if sizes:
         runs = (*runs, charts.table_view(sizes).mark("point", opacity=0).encode(y=rows))
