@@ -136,6 +136,11 @@ def x_channel(axis: axes.TimeAxis, name: str = "at") -> Channel:
     return position_channel(name, axis.title, axis.scale, {"grid": False, **axis.axis})
 
 
+def amount_channel(axis: axes.TimeAxis, name: str = "at") -> Channel:
+    """Return the vertical encoding of a field in the unit of the axis."""
+    return position_channel(name, axis.title, axis.scale, axis.axis)
+
+
 def ratio_channel(
     name: str, title: str, ratios: Iterable[float], ends: Iterable[float | None] = (), *,
     margin: float = 0.0,

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 from msgspec.structs import replace
 
 from ttastats.answers import targets as targets_report
 from ttastats.base.errors import TtastatsError
-from ttastats.outcomes.axis import Axis
 from ttastats.output.plots import axes, charts, theme
 from ttastats.output.plots.material import MOST_RUNS, Material, Panel, side_labels
 from ttastats.output.plots.plot import NothingToDrawError, Plot, refuse_if
 
 KIND = "targets"
 _HEIGHT = 190.0
-#: Makes a chart of a table by its name, over targets, of what runs count.
-Layers = Callable[[str, charts.Channel, pl.DataFrame, Axis], charts.Drawn]
 
 
 def target_plots(material: Material) -> tuple[Plot, ...]:
@@ -50,130 +46,121 @@ def target_plots(material: Material) -> tuple[Plot, ...]:
     return tuple(draw(part, suited[part.get_column("benchmark")[0]], labels) for part in wide)
 
 
-def _target_plot(
-    rows: pl.DataFrame, panel: Panel, title: str, text: str, shown: pl.DataFrame, chart: Layers
-) -> Plot:
-    """Return the plot of a chart over quality targets."""
-    of, name = panel.axis, f"targets: {panel.name}"
-    what, ends = ("TTA", "is") if of.is_time else (charts.sentence_case(of.to_target), "end at")
-    official = rows.filter("official").get_column("target").to_list()
-    caption = (
-        panel.counts_text,
-        f"{text} {what} here {ends} the first evaluation that meets the target.",
-        f"The dotted line is the official target, {official[0]:g}." if official else "",
-    )
-    metric = rows.get_column("metric")[0].replace("_", " ")
-    x = charts.field_channel(
-        "target:Q",
-        title="quality target",
-        scale={"zero": False, "padding": 12},
-        # As in `quality.Curves.y`, the name of a metric is the title of an axis, not of a field.
-        axis={"title": f"quality target ({metric})", "grid": False, "tickCount": 8},
-    )
-    layers = chart(name, x, shown, of)
-    return charts.make_plot(KIND, panel, title, caption, layers, {name: shown}, height=_HEIGHT)
-
-
 def _speedup_plot(rows: pl.DataFrame, panel: Panel, labels: Sequence[str]) -> Plot:
     of = panel.axis
-    reached = pl.format("A {}/{}, B {}/{}", "reached_a", "n_a", "reached_b", "n_b")
+    ratio = "speedup A/B" if of.is_time else of.ratio
+    looks = {
+        f"B {of.less}": (theme.COLOURS[2], "triangle-up"),
+        f"B {of.more}": (theme.COLOURS[1], "triangle-down"),
+        "as fast" if of.is_time else "as much": (theme.COLOURS[0], "square"),
+        "undecided": (theme.GREY, "circle"),
+        "no verdict": (theme.GREY, "diamond"),
+    }
+    verdicts = ("faster", "slower", "same", "undecided", "unavailable")
     shown = rows.select(
         "benchmark", "target", "official", "speedup", "speedup_low", "speedup_high", "p_adjusted",
-        reached=reached, verdict=pl.col("verdict").replace(_verdict_words(of)),
+        reached=pl.format("A {}/{}, B {}/{}", "reached_a", "n_a", "reached_b", "n_b"),
+        verdict=pl.col("verdict").replace(dict(zip(verdicts, looks, strict=True))),
     )  # fmt: skip
-    ratio = "speedup A/B" if of.is_time else of.ratio
-    text = (
-        f"{labels[0]}, {labels[1]}. {charts.sentence_case(ratio)} in {of.expected} to each target, "
-        f"with a 95% interval per target; above 1, B {of.does(of.better)}."
+    present = [word for word in looks if word in set(shown["verdict"])]
+    color, shape = (
+        charts.field_channel(
+            "verdict:N",
+            scale={"domain": present, "range": [looks[word][part] for word in present]},
+            legend={"title": None},
+        )
+        for part in (0, 1)
     )
-    title = f"{charts.sentence_case(of.ratio)} at other quality targets: {panel.title}"
-    return _target_plot(rows, panel, title, text, shown, _speedup_chart)
-
-
-def _verdict_words(of: Axis) -> dict[str, str]:
-    """Return the verdicts as in a legend."""
-    same = "as fast" if of.is_time else "as much"
-    none = {"unavailable": "no verdict"}
-    return {"faster": f"B {of.less}", "slower": f"B {of.more}", "same": same} | none
-
-
-def _speedup_chart(name: str, x: charts.Channel, shown: pl.DataFrame, of: Axis) -> charts.Drawn:
-    ratios, ends = shown["speedup"].drop_nulls(), [*shown["speedup_low"], *shown["speedup_high"]]
-    ratio = "speedup A/B" if of.is_time else of.ratio
-    words = _verdict_words(of)
-    looks = {
-        words["faster"]: (theme.COLOURS[2], "triangle-up"),
-        words["slower"]: (theme.COLOURS[1], "triangle-down"),
-        words["same"]: (theme.COLOURS[0], "square"),
-        "undecided": (theme.GREY, "circle"),
-        words["unavailable"]: (theme.GREY, "diamond"),
-    }
-    present = [word for word in looks if word in set(shown.get_column("verdict"))]
-    colours, shapes = (
-        {"domain": present, "range": [looks[word][part] for word in present]} for part in (0, 1)
-    )
-    color = charts.field_channel("verdict:N", scale=colours, legend={"title": None})
-    shape = charts.field_channel("verdict:N", scale=shapes, legend={"title": None})
     tooltip = charts.tooltip_channels(
         ("target:Q", "", ".5~g"), ("speedup:Q", "", ".4~r"), ("speedup_low:Q", "95% from", ".4~r"),
         ("speedup_high:Q", "to", ".4~r"), ("p_adjusted:Q", "p", ".2~g"), "verdict:N",
         "reached:N",
     )  # fmt: skip
-    data = charts.table_view(name, "datum.speedup != null")
-    base = data.encode(x=x, y=charts.ratio_channel("speedup", ratio, ratios, ends))
-    line = base.mark("line", strokeWidth=1, strokeOpacity=0.8).encode(color={"value": theme.GREY})
+    ratios, ends = shown["speedup"].drop_nulls(), ("speedup_low", "speedup_high")
+    limits = [end for name in ends for end in shown[name]]
+    data = charts.table_view(_name(panel), "datum.speedup != null")
+    base = data.encode(
+        x=_target_channel(rows), y=charts.ratio_channel("speedup", ratio, ratios, limits)
+    )
     marks = base.encode(color=color, tooltip=tooltip)
-    ends_of_intervals = ("speedup_low", "speedup_high")
-    return (
+    layers = (
         charts.reference_layer(data, "y", ratio),
-        _official_target_layer(data, x),
-        line,
-        charts.interval_layer(marks, "y", ends_of_intervals, ratio, strokeWidth=1.5),
+        _official_target_layer(data, rows),
+        base.mark("line", strokeWidth=1, strokeOpacity=0.8).encode(color={"value": theme.GREY}),
+        charts.interval_layer(marks, "y", ends, ratio, strokeWidth=1.5),
         charts.point_layer(marks.encode(shape=shape), 55),
     )
-
-
-def _official_target_layer(data: charts.View, x: charts.Channel) -> Any:
-    return data.where("datum.official").mark("rule", style="target").encode(x=x)
+    text = (
+        f"{labels[0]}, {labels[1]}. {charts.sentence_case(ratio)} in {of.expected} to each target, "
+        f"with a 95% interval per target; above 1, B {of.does(of.better)}."
+    )
+    title = f"{charts.sentence_case(of.ratio)} at other quality targets"
+    return _target_plot(rows, panel, title, text, shown, layers)
 
 
 def _time_plot(rows: pl.DataFrame, panel: Panel, _: Sequence[str]) -> Plot:
-    shown = rows.select(
-        "benchmark",
-        "target",
-        "official",
-        ert_seconds="ert_a_seconds",
-        n="n_a",
-        reached="reached_a",
-        fraction=pl.format("{}/{}", "reached_a", "n_a"),
-    )
     of = panel.axis
-    text = (
-        f"{charts.sentence_case(of.expected)} to a success (ERT): a run that misses the target "
-        f"counts with all its {of.noun}. Numbers are the runs that reached the target, where some "
-        "did not."
-    )
-    title = f"{charts.sentence_case(of.expected)} to other quality targets: {panel.title}"
-    return _target_plot(rows, panel, title, text, shown, _time_chart)
-
-
-def _time_chart(name: str, x: charts.Channel, shown: pl.DataFrame, of: Axis) -> charts.Drawn:
-    times = shown.get_column("ert_seconds").drop_nulls()
+    shown = rows.select(
+        "benchmark", "target", "official", ert_seconds="ert_a_seconds", n="n_a",
+        reached="reached_a", fraction=pl.format("{}/{}", "reached_a", "n_a"),
+    )  # fmt: skip
+    times = shown["ert_seconds"].drop_nulls()
     axis = axes.amount_axis(times.filter(times.is_finite()), of, of.expected)
     tooltip = charts.tooltip_channels(
         ("target:Q", "", ".5~g"), ("said:N", of.expected), ("fraction:N", "reached"),
     )  # fmt: skip
     data = charts.table_view(
-        name,
+        _name(panel),
         "datum.ert_seconds != null",
         at=axis.field_expression("ert_seconds"),
         said=axes.amount_expression("datum.ert_seconds", of),
     )
-    base = data.encode(x=x, y=charts.position_channel("at", axis.title, axis.scale, axis.axis))
+    base = data.encode(x=_target_channel(rows), y=charts.amount_channel(axis))
     blue = base.encode(color={"value": theme.COLOURS[0]})
-    return (
-        _official_target_layer(data, x),
+    layers = (
+        _official_target_layer(data, rows),
         blue.mark("line", strokeWidth=1.5),
         charts.point_layer(blue.encode(tooltip=tooltip), 45),
         charts.label_layer(base.where("datum.reached < datum.n"), "fraction", dy=-10),
     )
+    text = (
+        f"{charts.sentence_case(of.expected)} to a success (ERT): a run that misses the target "
+        f"counts with all its {of.noun}. Numbers are the runs that reached the target, where some "
+        "did not."
+    )
+    title = f"{charts.sentence_case(of.expected)} to other quality targets"
+    return _target_plot(rows, panel, title, text, shown, layers)
+
+
+def _name(panel: Panel) -> str:
+    return f"targets: {panel.name}"
+
+
+def _target_channel(rows: pl.DataFrame) -> charts.Channel:
+    metric = rows["metric"][0].replace("_", " ")
+    # As in `quality.Curves.y`, the name of a metric is the title of an axis, not of a field.
+    axis = {"title": f"quality target ({metric})", "grid": False, "tickCount": 8}
+    scale = {"zero": False, "padding": 12}
+    return charts.position_channel("target", "quality target", scale, axis)
+
+
+def _official_target_layer(data: charts.View, rows: pl.DataFrame) -> charts.View:
+    rule = data.where("datum.official").mark("rule", style="target")
+    return rule.encode(x=_target_channel(rows))
+
+
+def _target_plot(
+    rows: pl.DataFrame, panel: Panel, title: str, text: str, shown: pl.DataFrame,
+    layers: charts.Drawn,
+) -> Plot:  # fmt: skip
+    """Return the plot of some layers over quality targets."""
+    of = panel.axis
+    what, ends = ("TTA", "is") if of.is_time else (charts.sentence_case(of.to_target), "end at")
+    official = rows.filter("official")["target"].to_list()
+    caption = (
+        panel.counts_text,
+        f"{text} {what} here {ends} the first evaluation that meets the target.",
+        f"The dotted line is the official target, {official[0]:g}." if official else "",
+    )
+    title, data = f"{title}: {panel.title}", {_name(panel): shown}
+    return charts.make_plot(KIND, panel, title, caption, layers, data, height=_HEIGHT)
