@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from ttastats.base import units
@@ -75,17 +73,12 @@ def _named_entries(panel: Panel) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def leaderboard(panel: Panel, measure: str) -> pl.DataFrame:
-    """Return the entries by rank in time or `cost`; ties share a rank."""
+def _leaderboard_plot(panel: Panel, measure: str, of: Axis) -> Plot:
+    """Return the plot of the entries by rank in time or `cost`; ties share a rank."""
     ranked = _named_entries(panel).drop_nulls(measure).sort(measure, "entry")
     ranked = ranked.with_columns(rank=pl.col(measure).rank("min").cast(pl.Int32))
-    return ranked.with_columns(row=pl.format("{}. {}", "rank", "series")).unique(
-        "row", keep="first", maintain_order=True
-    )
-
-
-def _leaderboard_plot(panel: Panel, measure: str, of: Axis) -> Plot:
-    ranked = leaderboard(panel, measure)
+    named = ranked.with_columns(row=pl.format("{}. {}", "rank", "series"))
+    ranked = named.unique("row", keep="first", maintain_order=True)
     shown = ranked.head(_MOST)
     name = f"leaderboard by {of.noun}: {panel.name}"
     unpriced = panel.runs.height - ranked.height if measure == "cost" else 0
@@ -96,15 +89,7 @@ def _leaderboard_plot(panel: Panel, measure: str, of: Axis) -> Plot:
         "Cost is time-to-accuracy times the price of the hardware." if measure == "cost" else "",
         "Each entry is a single run, so the order of close entries may be due to chance.",
     )
-    return charts.make_plot(
-        KIND, panel, f"Leaderboard by {of.noun}: {panel.title}", caption,
-        _leaderboard_chart(name, shown, measure, of), {name: shown.drop("started_at")},
-        height=shown.height * _STEP, described=f"First: {shown.get_column('entry')[0]}.",
-    )  # fmt: skip
-
-
-def _leaderboard_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -> charts.Drawn:
-    amounts = sorted(shown.get_column(measure))
+    amounts = shown[measure].to_list()
     # One beyond them, so that words fit right of the last mark.
     amounts.append(amounts[-1] * (amounts[-1] / amounts[0]) ** 0.4)
     axis = axes.amount_axis(amounts, of, of.to_target, log_from=5)
@@ -117,7 +102,12 @@ def _leaderboard_chart(name: str, shown: pl.DataFrame, measure: str, of: Axis) -
         x=charts.x_channel(axis), y=charts.row_channel("row", grid=True)
     )
     blue = base.encode(color={"value": theme.COLOURS[0]}, tooltip=tooltip)
-    return (charts.point_layer(blue, 45), charts.label_layer(base, "words", align="left", dx=7))
+    layers = charts.point_layer(blue, 45), charts.label_layer(base, "words", align="left", dx=7)
+    return charts.make_plot(
+        KIND, panel, f"Leaderboard by {of.noun}: {panel.title}", caption, layers,
+        {name: shown.drop("started_at")}, height=shown.height * _STEP,
+        described=f"First: {shown['entry'][0]}.",
+    )  # fmt: skip
 
 
 def _entries_by_date(panel: Panel) -> pl.DataFrame:
@@ -158,11 +148,6 @@ def _record_plot(panel: Panel, dated: pl.DataFrame) -> Plot:
     )  # fmt: skip
 
 
-def _text_side(left: str | int, right: str | int) -> Any:
-    """Return the encoding of a text's side: left of marks far on the right."""
-    return {"expr": f"scale('x', datum.started_at) > 0.8 * width ? {left} : {right}"}
-
-
 def _record_chart(name: str, dated: pl.DataFrame) -> charts.Drawn:
     axis = axes.time_axis(dated.get_column("tta_seconds"), "time-to-accuracy", log_from=5)
     days = dated.get_column("started_at")
@@ -177,10 +162,6 @@ def _record_chart(name: str, dated: pl.DataFrame) -> charts.Drawn:
         scale={"type": "utc", "domain": span, "nice": False},
         axis={"grid": False, "tickCount": 6, "format": "%b %Y"},
     )
-    y, best = (
-        charts.position_channel(field, axis.title, axis.scale, axis.axis)
-        for field in ("at", "best")
-    )
     tooltip = charts.tooltip_channels(
         "entry:N", "submitter:N", "hardware:N", ("words:N", "TTA"),
         ("started_at:T", "date", "%Y-%m-%d"),
@@ -191,22 +172,17 @@ def _record_chart(name: str, dated: pl.DataFrame) -> charts.Drawn:
         at=axis.field_expression("tta_seconds"),
         best=axis.field_expression("best_seconds"),
         words=axes.duration_expression("datum.tta_seconds"),
-    ).encode(x=x, y=y)
-    line = base.mark("line", interpolate="step-after", strokeWidth=1.8).encode(y=best, color=blue)
-    others = (
-        base.where("!datum.record")
-        .mark("point", size=30, opacity=0.9, filled=False)
-        .encode(color=grey, tooltip=tooltip)
-    )
+    ).encode(x=x, y=charts.amount_channel(axis))
+    line = base.encode(y=charts.amount_channel(axis, "best"), color=blue)
+    others = base.where("!datum.record").encode(color=grey, tooltip=tooltip)
     held = base.where("datum.record")
-    beside = {
-        "align": _text_side("'right'", "'left'"),
-        "dx": _text_side(-7, 6),
-        "dy": _text_side(1, -7),
-    }
+    # Text stands left of marks far on the right.
+    far = "scale('x', datum.started_at) > 0.8 * width"
+    sides = {"align": ("'right'", "'left'"), "dx": (-7, 6), "dy": (1, -7)}
+    beside = {name: {"expr": f"{far} ? {left} : {right}"} for name, (left, right) in sides.items()}
     return (
-        line,
-        others,
+        line.mark("line", interpolate="step-after", strokeWidth=1.8),
+        others.mark("point", size=30, opacity=0.9, filled=False),
         charts.point_layer(held.encode(color=blue, tooltip=tooltip), 60),
         charts.label_layer(held.where("datum.said"), "words", **beside),
     )

@@ -42,7 +42,6 @@ class Series(Struct, frozen=True):
     """
 
     label: str
-    keys: Mapping[str, Any]
     n: int
     reached: int
     tta_mean_seconds: float | None
@@ -69,7 +68,6 @@ class Panel:
     hidden_runs: int
     sides: tuple[Side, ...]
     what: str
-    targets: tuple[UserTarget, ...] = ()
 
     @property
     def axis(self) -> Axis:
@@ -80,6 +78,11 @@ class Panel:
     def at_budget(self) -> bool:
         """Return whether runs are judged by their quality at a budget."""
         return self.sides[0].at_budget
+
+    @property
+    def targets(self) -> tuple[UserTarget, ...]:
+        """Return the targets that the user set."""
+        return self.sides[0].targets
 
     @property
     def benchmark(self) -> str | None:
@@ -240,11 +243,7 @@ def make_material(
     if several:  # what only one side has cannot be compared
         panels = [panel for panel in panels if len(panel.series) > 1] or panels
     titles = _panel_titles([panel.keys for panel in panels])
-    targets = sides[0].targets
-    titled = (
-        replace(panel, title=title, targets=targets)
-        for panel, title in zip(panels, titles, strict=True)
-    )
+    titled = map(lambda panel, title: replace(panel, title=title), panels, titles)
     return Material(tuple(sides), by, options, tuple(titled), pool)
 
 
@@ -315,7 +314,7 @@ def _make_panel(
         title="",
         runs=drawn,
         series=tuple(
-            _make_series(part, series_keys, level, mixed=several)
+            _make_series(part, level, mixed=several)
             for part, several in zip(parts, mixed, strict=True)
         ),
         hidden=ranked.height - shown.height,
@@ -353,9 +352,7 @@ def side_labels(sides: Sequence[Side]) -> list[str]:
     return [f"{chr(ord('A') + n)}: {short[label]}" for n, label in enumerate(shown)]
 
 
-def _make_series(
-    runs: pl.DataFrame, series_keys: Sequence[str], level: float, *, mixed: bool
-) -> Series:
+def _make_series(runs: pl.DataFrame, level: float, *, mixed: bool) -> Series:
     """Return a series of runs; `mixed` if they may be of several setups."""
     reached = runs.get_column("reached")
     timed = reached & (runs.get_column("tta_seconds") > 0)
@@ -364,6 +361,5 @@ def _make_series(
         confidence=level,
         setups=setup_names(runs.filter(timed)).to_numpy() if mixed else None,
     )
-    keys = {key: runs.get_column(key)[0] for key in series_keys}
     label = str(runs.get_column("series")[0])
-    return Series(label, keys, runs.height, int(reached.sum()), mean.estimate, mean.low, mean.high)
+    return Series(label, runs.height, int(reached.sum()), mean.estimate, mean.low, mean.high)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 
 from ttastats.base import percentages, units
 from ttastats.output.plots import axes, charts, theme
@@ -43,7 +44,7 @@ def tta_plots(material: Material) -> tuple[Plot, ...]:
 def _tta_plot(panel: Panel, timed: pl.DataFrame, level: str) -> Plot:
     dots, thinned = _thin_runs(timed)
     dots = dots.with_columns(offset=_dot_offsets(dots))
-    means = mean_table(panel)
+    means = _mean_table(panel)
     # The axis holds the ends of the intervals: a low one not far below its mean.
     low = pl.max_horizontal("low", pl.col("mean") / _FARTHEST)
     ends = means.filter(pl.col("reached_runs") > 1).select(low.alias("low"), "high").drop_nulls()
@@ -114,35 +115,23 @@ _BOLD: dict[str, Any] = {
 }
 
 
-def mean_table(panel: Panel) -> pl.DataFrame:
-    """Return mean and interval of each series in which a run reached the target."""
-    owners = panel.series_owners.rows_by_key("order", named=True, unique=True)
-    rows = [
-        {
-            "benchmark": panel.benchmark,
-            "system": owners[n]["system"],
-            "entry": owners[n]["entry"],
-            "series": one.label,
-            "order": n,
-            "mean": one.tta_mean_seconds,
-            "low": one.tta_low,
-            "high": one.tta_high,
-            "n": one.n,
-            "reached_runs": one.reached,
-        }
-        for n, one in enumerate(panel.series)
-        if one.tta_mean_seconds is not None
-    ]
-    return pl.DataFrame(rows, schema=_MEANS)
-
-
+#: The columns of means, those of `Series` after the first.
 _MEANS = pl.Schema(
     {
-        "benchmark": pl.String(), "system": pl.String(), "entry": pl.String(),
-        "series": pl.String(), "order": pl.Int32(), "mean": pl.Float64(), "low": pl.Float64(),
-        "high": pl.Float64(), "n": pl.Int64(), "reached_runs": pl.Int64(),
+        "order": pl.Int32(), "series": pl.String(), "n": pl.Int64(), "reached_runs": pl.Int64(),
+        "mean": pl.Float64(), "low": pl.Float64(), "high": pl.Float64(),
     }
 )  # fmt: skip
+
+
+def _mean_table(panel: Panel) -> pl.DataFrame:
+    """Return mean and interval of each series in which a run reached the target."""
+    rows = [(order, *structs.astuple(one)) for order, one in enumerate(panel.series)]
+    means = pl.DataFrame(rows, _MEANS, orient="row").drop_nulls("mean")
+    return means.join(panel.series_owners, on="order", maintain_order="left").select(
+        pl.lit(panel.benchmark, pl.String).alias("benchmark"), "system", "entry", "series", "order",
+        "mean", "low", "high", "n", "reached_runs",
+    )  # fmt: skip
 
 
 def _thin_runs(timed: pl.DataFrame) -> tuple[pl.DataFrame, str]:
