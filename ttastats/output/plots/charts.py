@@ -200,6 +200,12 @@ def label_layer(base: View, name: str, **look: Any) -> View:
     return base.mark("text", **look).encode(text=f"{name}:N")
 
 
+def end_label_layer(base: View, y: Channel, name: str) -> View:
+    """Return lines of text at the right end of each row."""
+    ends = base.encode(x={"value": "width"}, y=y)
+    return label_layer(ends, name, align="right", baseline="middle", lineBreak=names.LINE)
+
+
 def reference_layer(base: View, channel: Literal["x", "y"], title: str) -> View:
     """Return the line at 1, no change, on an axis."""
     at = field_channel("unity:Q", title=title)

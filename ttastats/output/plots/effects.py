@@ -87,9 +87,8 @@ def _part_panels(report: Report, material: Material) -> Iterator[Plot]:
                 "a setting, or of a doubling; 1 is no effect. Those on epochs and on time per "
                 f"epoch multiply to that on the time. {report.sentence}",
             )  # fmt: skip
-            title = charts.sentence_case(f"{part} by setting") + (
-                f": {benchmark}" if benchmark else ""
-            )
+            title = charts.sentence_case(f"{part} by setting")
+            title += f": {benchmark}" if benchmark else ""
             yield charts.make_plot(
                 KIND, benchmark, title, caption, _effect_chart(name, table, part, level),
                 {name: table}, height=max(2, shown.height) * _STEP,
@@ -119,8 +118,5 @@ def _effect_chart(name: str, table: pl.DataFrame, part: str, level: str) -> char
         charts.reference_layer(rows, "x", title),
         charts.interval_layer(base, "x", ("ratio_low", "ratio_high"), title),
         charts.point_layer(base, 50),
-        charts.label_layer(
-            rows.encode(x={"value": "width"}, y=y),
-            "words", align="right", baseline="middle", lineBreak=names.LINE,
-        ),
-    )  # fmt: skip
+        charts.end_label_layer(rows, y, "words"),
+    )

@@ -53,9 +53,8 @@ def speedup_plots(material: Material) -> tuple[Plot, ...]:
     sides = side_labels(material.sides)
     level = percentages.percent_text(material.options.confidence)
     of = material.axis
-    title = charts.sentence_case(of.ratio if of.is_time else f"{of.noun} ratio") + (
-        f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
-    )
+    title = charts.sentence_case(of.ratio if of.is_time else f"{of.noun} ratio")
+    title += f" of {sides[1]} over {sides[0]}" if len(sides) == 2 else f" over {sides[0]}"
     counts = [f"{row.benchmark} {_reached_text(row)}" for row in rows]
     n = f"n: {units.join_names(counts, 8)}."
     caption = choice, _direction_text(of, level), _estimand_text(rows, of), n
@@ -64,17 +63,12 @@ def speedup_plots(material: Material) -> tuple[Plot, ...]:
         f"{row['row'].replace(names.LINE, ' · ')} {row['ratio']:.3g}, {row['verdict']}."
         for row in whole.iter_rows(named=True)
     )
-    names_ = shown.get_column("benchmark")
+    only = shown["benchmark"][0] if shown["benchmark"].n_unique() == 1 else None
+    chart, height = _speedup_chart(shown, level, of), max(1.4, shown["order"].n_unique()) * _STEP
+    data = {"speedups": shown}
     return (
         charts.make_plot(
-            KIND,
-            names_[0] if names_.n_unique() == 1 else None,
-            title,
-            caption,
-            _speedup_chart(shown, level, of),
-            {"speedups": shown},
-            height=max(1.4, shown.get_column("order").n_unique()) * _STEP,
-            described=described,
+            KIND, only, title, caption, chart, data, height=height, described=described
         ),
     )
 
@@ -104,36 +98,25 @@ def _direction_text(of: Axis, level: str) -> str:
 def _speedup_table(rows: Sequence[TimesRow], by: Sequence[str], material: Material) -> pl.DataFrame:
     """Return a row per benchmark and part, with the numbers of `compare`."""
     keys = shown_keys(rows, by) or ("benchmark",)
-    several = len(material.sides) > 2
     labels = dict(
         zip((side.label for side in material.sides), side_labels(material.sides), strict=True)
     )
     models = shortening.hardware_models(row.get("hardware") for row in rows if row.get("hardware"))
     table = []
     for number, row in enumerate(rows):
-        values = [row.get(key) for key in keys]
-        first, *rest = (models.get(value, value) for value in values)
-        lines = [names.key_label([first]), *([names.key_label(rest)] if rest else [])]
-        name = names.LINE.join([*lines, *([labels[row.b]] if several else [])])
-        verdict = _verdict_text(row)
+        first, *rest = (models.get(value, value) for value in map(row.get, keys))
+        lines = [names.key_label(values) for values in ([first], rest) if values]
+        lines += [labels[row.b]] if len(labels) > 2 else []
+        whole = {"benchmark": row.benchmark, "row": names.LINE.join(lines), "order": number}
+        whole |= {"p_adjusted": row.p_adjusted, "verdict": _verdict_text(row)}
+        whole |= {"reached": _reached_text(row)}
         table += [
-            {
-                "benchmark": row.benchmark,
-                "row": name,
-                "order": number,
-                "part": part,
-                "place": place,
-                "ratio": row.get(value),
-                "low": row.get(f"{stem}_low"),
-                "high": row.get(f"{stem}_high"),
-                "p_adjusted": row.p_adjusted,
-                "verdict": verdict,
-                "reached": _reached_text(row),
-            }
+            whole
+            | {"part": part, "place": place, "ratio": row.get(value)}
+            | {end: row.get(f"{stem}_{end}") for end in ("low", "high")}
             for place, (part, value, stem) in enumerate(_part_names(material.axis))
-            if row.get(value) is not None
         ]
-    return pl.DataFrame(table, schema=_COLUMNS)
+    return pl.DataFrame(table, schema=_COLUMNS).drop_nulls("ratio")
 
 
 def _verdict_text(row: TimesRow) -> str:
@@ -150,17 +133,17 @@ def _reached_text(row: TimesRow) -> str:
 
 def _estimand_text(rows: Sequence[TimesRow], of: Axis) -> str:
     failed = [str(row.benchmark) for row in rows if row.estimand == "ert"]
-    text = ""
-    if failed:
-        text = (
-            f"Where runs failed ({units.join_names(failed)}), the {of.ratio} is the ratio of "
-            f"expected {'times' if of.is_time else of.noun} to a success; its parts use only the "
-            "runs that reached the target."
-        )
-    for condition, meaning in CONDITIONS.items():
-        if any(condition in row.conditions for row in rows):
-            text += f" {MARKS[condition]} holds only if {meaning}."
-    return text.strip()
+    text = (
+        f"Where runs failed ({units.join_names(failed)}), the {of.ratio} is the ratio of "
+        f"expected {'times' if of.is_time else of.noun} to a success; its parts use only the "
+        "runs that reached the target."
+    )
+    conditional = (
+        f"{MARKS[condition]} holds only if {meaning}."
+        for condition, meaning in CONDITIONS.items()
+        if any(condition in row.conditions for row in rows)
+    )
+    return " ".join([*([text] if failed else []), *conditional])
 
 
 def _limit_range(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
@@ -183,11 +166,11 @@ def _speedup_chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
         "row", grid=False, labelOffset=-5.5 * lines, labelExpr=f"split(datum.label, '{names.LINE}')"
     )
     y["scale"] = {"paddingInner": 0.25, "paddingOuter": 0.1}
-    color = charts.field_channel(
-        "part:N", scale={"domain": parts, "range": list(theme.COLOURS[:3])},
-        legend={"title": None},
-    )  # fmt: skip
-    shape = charts.field_channel("part:N", scale={"domain": parts, "range": list(theme.SHAPES[:3])})
+    color, shape = (
+        charts.field_channel("part:N", scale={"domain": parts, "range": list(looks[:3])})
+        for looks in (theme.COLOURS, theme.SHAPES)
+    )
+    color["legend"] = {"title": None}
     tooltip = charts.tooltip_channels(
         "benchmark:N", "part:N", ("ratio:Q", "", ".4~r"),
         ("interval:N", f"{level} interval"), "verdict:N",
@@ -197,9 +180,9 @@ def _speedup_chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
         "datum.low == null ? '' : '[' + format(datum.low, '.3f') + ', ' + "
         "format(datum.high, '.3f') + ']'"
     )
-    line = names.LINE
-    words = f"format(datum.ratio, '.3f') + '{line}' + ({interval}) + '{line}' + datum.verdict"
-    at_the_end = {"value": "width"}
+    words = f" + '{names.LINE}' + ".join(
+        ("format(datum.ratio, '.3f')", f"({interval})", "datum.verdict")
+    )
     rows = charts.table_view("speedups", interval=interval, words=words, unity="1")
     base = rows.encode(
         x=charts.ratio_channel("ratio", title, table["ratio"], ends, margin=_NUMBERS),
@@ -211,11 +194,5 @@ def _speedup_chart(table: pl.DataFrame, level: str, of: Axis) -> charts.Drawn:
         charts.reference_layer(charts.table_view("speedups"), "x", title),
         charts.interval_layer(base.encode(color=color), "x", ("low", "high"), title),
         charts.point_layer(base.encode(color=color, shape=shape), 55),
-        charts.label_layer(
-            rows.where("datum.place == 0").encode(x=at_the_end, y=y),
-            "words",
-            align="right",
-            baseline="middle",
-            lineBreak=line,
-        ),
+        charts.end_label_layer(rows.where("datum.place == 0"), y, "words"),
     )

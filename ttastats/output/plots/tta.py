@@ -75,7 +75,7 @@ def _tta_plot(panel: Panel, timed: pl.DataFrame, level: str) -> Plot:
     dots, means = (table.join(places, on="order", how="left", maintain_order="left")
                    for table in (dots, means))  # fmt: skip
     of_sizes = f"sizes: {panel.name}" if sizes.height else ""
-    chart = _tta_chart(panel, axis, names, means, level, of_sizes)
+    chart = _tta_chart(panel, axis, names, of_sizes, level, mean=means.height > 0)
     headings = sizes.get_column("series").n_unique() if of_sizes else 0
     height = max(3, len(panel.series) + headings) * _STEP
     title = f"{charts.sentence_case(of.to_target)}: {panel.title}"
@@ -110,9 +110,6 @@ def _size_headings(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 #: Headings among the names of the rows.
 _HEADING = r"test(/^([\d,]+ accelerators?|several sizes|size unknown)$/, datum.label)"
-_BOLD: dict[str, Any] = {
-    "labelFontWeight": {"condition": {"test": _HEADING, "value": 600}, "value": 400}
-}
 
 
 #: The columns of means, those of `Series` after the first.
@@ -146,10 +143,8 @@ def _thin_runs(timed: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 
 def _dot_offsets(dots: pl.DataFrame) -> pl.Series:
     """Return the vertical offset of each dot in its row, -0.5 to 0.5."""
-    offsets = np.zeros(dots.height)
-    times = dots.get_column("observed_seconds").log().to_numpy()
-    span = float(np.ptp(times)) or 1.0
-    order = dots.get_column("order").to_numpy()
+    times, order = dots["observed_seconds"].log().to_numpy(), dots["order"].to_numpy()
+    offsets, span = np.zeros(dots.height), float(np.ptp(times)) or 1.0
     for row in np.unique(order):
         here = np.flatnonzero(order == row)
         offsets[here] = _stack_dots(times[here] / span)
@@ -172,14 +167,10 @@ def _stack_dots(places: Any) -> Any:
 
 
 def _tta_chart(
-    panel: Panel,
-    axis: axes.TimeAxis,
-    names: Sequence[str],
-    means: pl.DataFrame,
-    level: str,
-    sizes: str,
+    panel: Panel, axis: axes.TimeAxis, names: Sequence[str], sizes: str, level: str, *, mean: bool
 ) -> charts.Drawn:
-    rows = charts.row_channel("series", grid=True, **_BOLD)
+    bold = {"condition": {"test": _HEADING, "value": 600}, "value": 400}
+    rows = charts.row_channel("series", grid=True, labelFontWeight=bold)
     rows["sort"] = {"field": "place", "op": "min"}
     places = {"x": charts.x_channel(axis), "y": rows}
     across = {"domain": [-0.5, 0.5]}
@@ -202,7 +193,7 @@ def _tta_chart(
     )
     if sizes:
         runs = (*runs, charts.table_view(sizes).mark("point", opacity=0).encode(y=rows))
-    if means.is_empty():
+    if not mean:
         return runs
     of = panel.axis
     low, high = axes.amount_expression("datum.low", of), axes.amount_expression("datum.high", of)
@@ -211,7 +202,7 @@ def _tta_chart(
         ("reached_runs:Q", "reached"), ("n:Q", "of"),
     )  # fmt: skip
     # The mean of one run is that run.
-    mean = charts.table_view(
+    means = charts.table_view(
         names[1],
         "datum.reached_runs > 1",
         at=axis.field_expression("mean"),
@@ -222,6 +213,6 @@ def _tta_chart(
         interval=f"datum.low == null ? 'needs 2 runs' : ({low}) + ' to ' + ({high})",
     ).encode(**places, yOffset=charts.field_channel("lane:Q", scale=across), tooltip=tooltip)
     ends, known = ("from_", "to"), "datum.low != null"
-    interval = charts.interval_layer(mean, "x", ends, axis.title, where=known, style="mean")
-    bar = mean.mark("point", style="mean", shape=theme.MEAN_SHAPE, size=36, filled=False)
+    interval = charts.interval_layer(means, "x", ends, axis.title, where=known, style="mean")
+    bar = means.mark("point", style="mean", shape=theme.MEAN_SHAPE, size=36, filled=False)
     return (interval, bar, *runs)
