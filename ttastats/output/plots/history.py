@@ -53,23 +53,21 @@ def _setup_plots(keys: dict[str, Any], history: History) -> Iterator[Plot]:
 
 def _part_rows(history: History, part: Part) -> Iterator[dict[str, Any]]:
     """Yield the nights, segments and changes of a part; times relative to the first segment."""
-    end = len(history.nights)
-    first = part.mean(*part.segments(end)[0])
+    segments, share = part.segments(len(history.nights)), part.name == FAILURES
+    first = 1.0 if share else part.mean(*segments[0]) or 1.0
     for place, value in zip(part.places, part.values, strict=True):
         night = history.nights[place]
-        share = part.name == FAILURES
         yield {
             "what": "night", "part": part.name, "at": place + 1.0,
-            "value": float(value) if share else math.exp(value) / (first or 1.0),
+            "value": (float(value) if share else math.exp(value)) / first,
             "name": night.name, "commits": ", ".join(night.commits),
             "reached": f"{night.reached}/{night.n}",
         }  # fmt: skip
-    for start, stop in part.segments(end):
+    for start, stop in segments:
         level = part.mean(start, stop)
         if level is not None:
-            value = level if part.name == FAILURES else level / (first or 1.0)
             yield {"what": "segment", "part": part.name, "at": start + 0.6, "to": stop + 0.4,
-                   "value": value}  # fmt: skip
+                   "value": level / first}  # fmt: skip
     for border in part.borders:
         name = f"{history.nights[border.first - 1].name} to {history.nights[border.last].name}"
         yield {"what": "change", "part": part.name, "at": border.first + 0.5,
@@ -86,13 +84,11 @@ _COLUMNS = {
 
 def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part]) -> Plot:
     of = {name: keys.get(name) for name in ("benchmark", "entry")}
-    table = pl.DataFrame(
-        [of | row for part in parts for row in _part_rows(history, part)], _COLUMNS
-    )
+    rows = [of | row for part in parts for row in _part_rows(history, part)]
+    table = pl.DataFrame(rows, _COLUMNS)
     shares = parts[0].name == FAILURES
-    setup = names.key_label(
-        [value for value in keys.values() if value is not None] or ["these runs"]
-    )
+    known = [value for value in keys.values() if value is not None]
+    setup = names.key_label(known or ["these runs"])
     changed = [f"{part.name} {history_report.size_of(part, border)}"
                for part in parts for border in part.borders]  # fmt: skip
     runs = sum(night.n for night in history.nights)
@@ -105,8 +101,7 @@ def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part])
         "Lines are the means of segments; a change lies between the nights of its band (95%).",
         f"Changes: {units.join_names(changed)}." if changed else "No change.",
     )  # fmt: skip
-    known = " ".join(str(value) for value in keys.values() if value is not None)
-    name = f"history of {'failures' if shares else 'times'}: {known}"
+    name = f"history of {'failures' if shares else 'times'}: {' '.join(map(str, known))}"
     title = f"{'Failures' if shares else 'Times'} by night: {setup}"
     return charts.make_plot(
         KIND, of["benchmark"], title, caption, _history_chart(name, table, parts, shares=shares),

@@ -24,10 +24,12 @@ class NothingToDrawError(TtastatsError):
     """These runs have no such plot; the error says why. A page leaves the plot out."""
 
 
-def refuse_if(holds: object, what: str, remedy: str | None = None) -> None:
+def refuse_if(
+    holds: object, what: str, remedy: str | None = None, *, where: str | None = None
+) -> None:
     """Raise a NothingToDrawError if a condition holds."""
     if holds:
-        raise NothingToDrawError(what, remedy=remedy)
+        raise NothingToDrawError(what, where=where, remedy=remedy)
 
 
 class Plot(Struct, frozen=True, eq=False):

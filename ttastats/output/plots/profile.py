@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -52,7 +51,23 @@ def performance_profile_plots(material: Material) -> tuple[Plot, ...]:
         f"{left} more, with lower scores, are not shown." if left else "",
         "Systems of other sizes are no rivals: `--where accelerators=...` chooses them.",
     )
-    chart = _profile_chart(shown, material.axis.expected)
+    color, _, dash = charts.series_channels(shown, "series")
+    ticks = {"values": [1, 1.25, 1.5, 2, 2.5, 3, 4], "grid": False, "format": "~g"}
+    scale = {"type": "log", "domain": [1, TAU_MAX], "nice": False}
+    across = f"factor of the best {material.axis.expected} (log scale)"
+    shares = {"format": ".0%", "tickCount": 5}
+    tooltip = charts.tooltip_channels(
+        ("series:N", "of"), ("tau:Q", "within a factor of", ".3~r"),
+        ("share:Q", "of the benchmarks", ".0%"),
+    )  # fmt: skip
+    line = charts.table_view("profile").encode(
+        x=charts.position_channel("tau", across, scale, ticks),
+        y=charts.position_channel("share", "share of benchmarks", {"domain": [0, 1]}, shares),
+        color=color,
+        strokeDash=dash,
+        tooltip=tooltip,
+    )
+    chart = line.mark("line", interpolate="step-after", strokeWidth=1.8, strokeOpacity=0.9)
     data = {"profile": table.filter(pl.col("series").is_in(shown))}
     return (
         charts.make_plot(
@@ -88,34 +103,8 @@ def _profile_lines(times: Times) -> tuple[pl.DataFrame, dict[str, float]]:
     taus = np.unique(np.concatenate([[1.0], rises, [TAU_MAX]]))
     profile: PerformanceProfile = performance_profile(matrix, taus, tau_max=TAU_MAX)
     order = np.argsort(-profile.scores, kind="stable")
-    parts = [
-        pl.DataFrame(
-            {"tau": taus, "share": profile.shares[index], "series": [systems[index]] * taus.size}
-        )
-        for index in order
-    ]
-    table = pl.concat(parts).with_columns(system=pl.col("series"))
-    return table, {systems[index]: float(profile.scores[index]) for index in order}
-
-
-def _profile_chart(labels: list[str], expected: str) -> Any:
-    color, _, dash = charts.series_channels(labels, "series")
-    ticks = {"values": [1, 1.25, 1.5, 2, 2.5, 3, 4], "grid": False, "format": "~g"}
-    scale = {"type": "log", "domain": [1, TAU_MAX], "nice": False}
-    across = f"factor of the best {expected} (log scale)"
-    shares = {"format": ".0%", "tickCount": 5}
-    return (
-        charts.table_view("profile")
-        .mark("line", interpolate="step-after", strokeWidth=1.8, strokeOpacity=0.9)
-        .encode(
-            x=charts.position_channel("tau", across, scale, ticks),
-            y=charts.position_channel("share", "share of benchmarks", {"domain": [0, 1]}, shares),
-            color=color,
-            strokeDash=dash,
-            tooltip=charts.tooltip_channels(
-                ("series:N", "of"),
-                ("tau:Q", "within a factor of", ".3~r"),
-                ("share:Q", "of the benchmarks", ".0%"),
-            ),
-        )
+    table = pl.DataFrame(
+        {"tau": taus, "share": profile.shares[index], "series": systems[index]} for index in order
     )
+    table = table.explode("tau", "share").with_columns(system=pl.col("series"))
+    return table, {systems[index]: float(profile.scores[index]) for index in order}

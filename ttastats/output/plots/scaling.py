@@ -46,9 +46,10 @@ def _scaling_table(rows: pl.DataFrame) -> pl.DataFrame:
         common.select(
             *shared,
             pl.lit(measure).alias("measure"),
-            pl.col(name).cast(pl.Float64).alias("speedup"),
-            pl.col(f"{name}_low").cast(pl.Float64).alias("low"),
-            pl.col(f"{name}_high").cast(pl.Float64).alias("high"),
+            *(
+                pl.col(f"{name}{end}").cast(pl.Float64).alias(number)
+                for number, end in (("speedup", ""), ("low", "_low"), ("high", "_high"))
+            ),
         )
         for measure, name in measures.items()
     ]
@@ -116,11 +117,9 @@ def _scaling_chart(
         "y": charts.ratio_channel("speedup", "speedup", top, table["low"]),
     }
     both = table.get_column("measure").n_unique() > 1
-    dash = charts.field_channel(
-        "measure:N",
-        scale={"domain": ["time-to-accuracy", "throughput"], "range": [[1, 0], [2, 3]]},
-        legend={"title": None} if both else None,
-    )
+    dashes = {"domain": ["time-to-accuracy", "throughput"], "range": [[1, 0], [2, 3]]}
+    legend = {"title": None} if both else None
+    dash = charts.field_channel("measure:N", scale=dashes, legend=legend)
     tooltip = charts.tooltip_channels(
         "entry:N", "accelerators:Q", "measure:N", ("speedup:Q", "", ".3~r"),
         ("low:Q", "95% from", ".3~r"), ("high:Q", "to", ".3~r"), ("base_entry:N", "over"),
@@ -128,16 +127,16 @@ def _scaling_chart(
     )  # fmt: skip
     ideal = charts.table_view(names_[1]).mark("line", style="ideal").encode(**places)
     base = charts.table_view(names_[0]).encode(**places, color=color)
-    lines = (
-        base.where("datum.best")
-        .mark("line", strokeWidth=1.5)
-        .encode(strokeDash=dash, detail="curve:N")
-    )
+    best = base.where("datum.best").encode(strokeDash=dash, detail="curve:N")
     look, grown = {"strokeOpacity": 0.7, "strokeWidth": 1}, "datum.growth > 1"
     whisker = charts.interval_layer(base, "y", ("low", "high"), "speedup", where=grown, **look)
     marks = base.encode(shape=shape, tooltip=tooltip)
-    hollow = marks.where("datum.measure == 'throughput'").mark(
-        "point", filled=False, size=32, opacity=1
-    )
+    hollow = marks.where("datum.measure == 'throughput'")
     filled = marks.where("datum.measure != 'throughput'")
-    return (ideal, lines, whisker, hollow, charts.point_layer(filled, 40, fillOpacity=0.85))
+    return (
+        ideal,
+        best.mark("line", strokeWidth=1.5),
+        whisker,
+        hollow.mark("point", filled=False, size=32, opacity=1),
+        charts.point_layer(filled, 40, fillOpacity=0.85),
+    )

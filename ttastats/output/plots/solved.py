@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ttastats.output.plots import axes, charts
 from ttastats.output.plots.material import Material, Panel
 from ttastats.output.plots.names import NAME
 from ttastats.output.plots.plot import Plot, expect_plots
-from ttastats.stats.results import Floats
 
 KIND = "solved"
 #: Fewer runs make no distribution.
@@ -49,33 +47,21 @@ def solved_table(panel: Panel) -> pl.DataFrame:
     is a success although a fifth of the runs failed.
     """
     series = [
-        (
-            *(runs[name][0] for name in ("order", "series", "colour")),
-            runs.height,
-            *_reached_steps(runs),
+        _reached_steps(runs).select(
+            "seconds", "done", (pl.col("done") / runs.height).alias("share"),
+            *(pl.lit(runs[name][0]).alias(name) for name in ("order", "series", "colour")),
+            pl.lit(runs.height).alias("n"),
         )
         for runs in panel.runs.partition_by("order", maintain_order=True)
         if runs.height >= FEWEST
-    ]
+    ]  # fmt: skip
     # What is drawn later lies above: the fastest, which have a colour, last.
-    steps = pl.DataFrame(series[::-1], _SERIES, orient="row").explode("seconds", "done")
-    share = (pl.col("done") / pl.col("n")).alias("share")
-    return (
-        steps.select("seconds", "done", share, "order", "series", "colour", "n")
-        .join(panel.series_owners, on="order", how="left", maintain_order="left")
-        .with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
-    )
+    steps = pl.concat(series[::-1])
+    owned = steps.join(panel.series_owners, on="order", how="left", maintain_order="left")
+    return owned.with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
 
 
-_SERIES = pl.Schema(
-    {
-        "order": pl.Int32(), "series": pl.String(), "colour": pl.String(), "n": pl.Int32(),
-        "seconds": pl.List(pl.Float64()), "done": pl.List(pl.Int64()),
-    }
-)  # fmt: skip
-
-
-def _reached_steps(runs: pl.DataFrame) -> tuple[Floats, NDArray[np.int64]]:
+def _reached_steps(runs: pl.DataFrame) -> pl.DataFrame:
     """Return when runs of a series reached their target, and how many had by then."""
     times = np.sort(runs["tta_seconds"].filter(runs["reached"]).to_numpy())
     places = np.arange(1, times.size + 1)
@@ -84,9 +70,11 @@ def _reached_steps(runs: pl.DataFrame) -> tuple[Floats, NDArray[np.int64]]:
         times, places = times[kept], places[kept]
     longest = runs.get_column("observed_seconds").max()
     end = float(longest) if isinstance(longest, float) else float(times[-1]) if times.size else 0.0
-    if not times.size:
-        return np.array([end / 100, end]), np.array([0, 0])
-    return np.concatenate([times[:1], times, [end]]), np.concatenate([[0], places, places[-1:]])
+    seconds, done = [end / 100, end], [0, 0]
+    if times.size:
+        seconds, done = [times[0], *times, end], [0, *places, places[-1]]
+    types = {"seconds": pl.Float64, "done": pl.Int64}
+    return pl.DataFrame({"seconds": seconds, "done": done}, types)
 
 
 def _solved_plot(panel: Panel) -> Plot:
@@ -142,12 +130,10 @@ def _step_chart(
         "x": charts.x_channel(axis), "y": charts.position_channel("share", title, scale, shares),
         "color": color,
     }  # fmt: skip
-    time, runs = (
-        axes.amount_expression("datum.seconds", panel.axis),
-        "datum.done + ' of ' + datum.n",
-    )
+    time = axes.amount_expression("datum.seconds", panel.axis)
+    at, runs = axis.field_expression("seconds"), "datum.done + ' of ' + datum.n"
     lines = (
-        charts.table_view(names[0], at=axis.field_expression("seconds"), time=time, runs=runs)
+        charts.table_view(names[0], at=at, time=time, runs=runs)
         .mark("line", interpolate="step-after", strokeWidth=1.5, strokeOpacity=0.9)
         .encode(
             **places,
@@ -158,22 +144,20 @@ def _step_chart(
             ),
         )
     )
-    base = charts.table_view(names[1], at=axis.field_expression("seconds")).encode(
-        x=places["x"], y=places["y"]
-    )
-    joins = (
-        base.encode(color=color).mark("rule", strokeWidth=0.7, strokeOpacity=0.8).encode(y2="level")
-    )
-    text = base.encode(y=charts.field_channel("level:Q", title=title, scale=scale))
+    ends = charts.table_view(names[1], at=at)
+    joins = ends.mark("rule", strokeWidth=0.7, strokeOpacity=0.8).encode(**places, y2="level")
+    level = charts.field_channel("level:Q", title=title, scale=scale)
+    text = ends.encode(x=places["x"], y=level)
     # Names have so many pixels, of the place where their line ends.
-    room = {"expr": "width - scale('x', datum.at)"}
-    begins = charts.label_layer(
-        text.where("datum.left"), NAME,
-        align="left", dx=4, baseline="middle", limit=room,
+    rooms = (
+        ("datum.left", "left", 4, "width - scale('x', datum.at)"),
+        ("!datum.left", "right", -4, f"scale('x', datum.at) + {_BESIDE}"),
+    )
+    labels = (
+        charts.label_layer(
+            text.where(which), NAME,
+            align=side, dx=dx, baseline="middle", limit={"expr": room},
+        )
+        for which, side, dx, room in rooms
     )  # fmt: skip
-    room = {"expr": f"scale('x', datum.at) + {_BESIDE}"}
-    ends = charts.label_layer(
-        text.where("!datum.left"), NAME,
-        align="right", dx=-4, baseline="middle", limit=room,
-    )  # fmt: skip
-    return (joins, lines, begins, ends)
+    return (joins, lines, *labels)

@@ -85,37 +85,33 @@ def _variance_plot(benchmark: str | None, table: pl.DataFrame) -> Plot:
         "correlated. Lines are 95% intervals, shown from 10 runs on and left out where they would "
         "hold nearly every share or a run is unlike the others.",
     )
-    name = f"variance: {benchmark}"
-    return charts.make_plot(
-        KIND, benchmark, title, caption, _variance_chart(name, shown), {name: shown},
-        height=max(3, shown.height) * _STEP, described=f"{units.plural(shown.height, 'group')}.",
-    )  # fmt: skip
-
-
-def _variance_chart(name: str, table: pl.DataFrame) -> charts.Drawn:
-    shares = table.get_column("share_epochs").to_list()
-    low = max(-0.5, min(0.0, *table.get_column("share_epochs_low").drop_nulls(), *shares))
-    high = min(1.5, max(1.0, *table.get_column("share_epochs_high").drop_nulls(), *shares))
+    shares = shown["share_epochs"].to_list()
+    low = max(-0.5, min(0.0, *shown["share_epochs_low"].drop_nulls(), *shares))
+    high = min(1.5, max(1.0, *shown["share_epochs_high"].drop_nulls(), *shares))
     # Every share is in sight; an interval may go on beyond the frame.
     low, high = min(low, *shares), max(high, *shares)
     step = 0.25 if high - low < 1.2 else 0.5 if high - low < 3 else 1.0
     values = [step * n for n in range(-4, 41) if low <= step * n <= high]
-    title = "share of the variance due to epochs; the rest is due to time per epoch"
+    across = "share of the variance due to epochs; the rest is due to time per epoch"
     scale = {"domain": [low - 0.03, high + 0.05], "nice": False}
     tooltip = charts.tooltip_channels(
         "benchmark:N", "entry:N", ("share_epochs:Q", "epochs", ".1%"),
         ("share_epoch_time:Q", "time per epoch", ".1%"), ("cv_ratio:Q", "CV ratio", ".3~g"),
         ("with_epochs:Q", "runs"),
     )  # fmt: skip
+    name, ticks = f"variance: {benchmark}", {"format": ".0%", "values": values}
     base = charts.table_view(name).encode(
-        x=charts.position_channel(
-            "share_epochs", title, scale, {"format": ".0%", "values": values}
-        ),
+        x=charts.position_channel("share_epochs", across, scale, ticks),
         y=charts.row_channel("row", grid=True),
         color={"value": theme.COLOURS[0]},
         tooltip=tooltip,
     )
-    return (
-        charts.interval_layer(base, "x", ("share_epochs_low", "share_epochs_high"), title),
+    ends = ("share_epochs_low", "share_epochs_high")
+    layers = (
+        charts.interval_layer(base, "x", ends, across),
         charts.point_layer(base, 50, clip=True),
     )
+    return charts.make_plot(
+        KIND, benchmark, title, caption, layers, {name: shown},
+        height=max(3, shown.height) * _STEP, described=f"{units.plural(shown.height, 'group')}.",
+    )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import polars as pl
 
@@ -38,9 +37,7 @@ def step_plots(profiles: Profiles) -> tuple[Plot, ...]:
         if row.name in report.TITLES and row.seconds
     )
     refuse_if(parts.is_empty(), "the length of steps is not known")
-    sums = parts.group_by("bar", maintain_order=True).agg(
-        pl.col("seconds").sum(), pl.col("n").first()
-    )
+    sums = parts.group_by("bar", maintain_order=True).agg(pl.sum("seconds"), pl.first("n"))
     means = [f"{bar} {units.seconds(whole)} ({units.plural(n, 'step')})"
              for bar, whole, n in sums.iter_rows()]  # fmt: skip
     caption = (
@@ -63,7 +60,7 @@ def memory_plots(profiles: Profiles) -> tuple[Plot, ...]:
     )
     whole = pl.col("memory_bytes").sum().over("bar")
     parts = parts.with_columns(share=pl.col("memory_bytes") / whole)
-    sums = parts.group_by("bar", maintain_order=True).agg(pl.col("memory_bytes").sum())
+    sums = parts.group_by("bar", maintain_order=True).agg(pl.sum("memory_bytes"))
     sizes = [f"{name} {units.with_prefix(size, 'B')}" for name, size in sums.iter_rows()]
     caption = (
         f"Peak memory of a step: {units.join_names(sizes)}.",
@@ -86,16 +83,10 @@ def worker_plots(profiles: Profiles) -> tuple[Plot, ...]:
     ]
     alone = pl.col("of").n_unique().over("profile") == 1
     named = pl.format("{}, {} workers", "profile", "of")
-    parts = (
-        pl.concat(measured)
-        .join(steps, on=["profile", "of"])
-        .select(
-            pl.when(alone).then("profile").otherwise(named).alias("bar"),
-            "part",
-            "seconds",
-            (pl.col("seconds") / pl.col("workers_step_seconds")).alias("share"),
-        )
-    )
+    parts = pl.concat(measured).join(steps, on=["profile", "of"]).select(
+        pl.when(alone).then("profile").otherwise(named).alias("bar"), "part", "seconds",
+        share=pl.col("seconds") / pl.col("workers_step_seconds"),
+    )  # fmt: skip
     caption = (
         "Shares of the wall-clock time of a step. In flight: from the start of an all-reduce to "
         "its end, including the wait for the slower worker; exposed: time beyond a step without "
@@ -130,22 +121,16 @@ def _bar_plot(
     """
     parts, names = list(colours), table["bar"].unique(maintain_order=True).to_list()
     scale = {"domain": parts, "range": list(colours.values())}
-    beside: dict[str, Any] = (
-        {} if stacked else {"yOffset": charts.field_channel("part:N", sort=parts)}
+    legend = {"title": None, "columns": 3}
+    bars = charts.table_view(kind, place=f"indexof({json.dumps(parts)}, datum.part)").encode(
+        x=x | {"stack": "zero" if stacked else None},
+        y=charts.field_channel("bar:N", title=None, sort=None, scale={"domain": names}),
+        color=charts.field_channel("part:N", scale=scale, sort=None, legend=legend),
+        order="place:Q",
+        tooltip=charts.tooltip_channels(("bar:N", "profile"), *tooltip, ("share:Q", "", ".1%")),
     )
-    chart = (
-        charts.table_view(kind, place=f"indexof({json.dumps(parts)}, datum.part)")
-        .mark("bar", size=_BAR * (0.7 if stacked else 0.25))
-        .encode(
-            x=x | {"stack": "zero" if stacked else None},
-            y=charts.field_channel("bar:N", title=None, sort=None, scale={"domain": names}),
-            color=charts.field_channel(
-                "part:N", scale=scale, sort=None, legend={"title": None, "columns": 3}
-            ),
-            order="place:Q",
-            tooltip=charts.tooltip_channels(("bar:N", "profile"), *tooltip, ("share:Q", "", ".1%")),
-            **beside,
-        )
-    )
+    if not stacked:
+        bars = bars.encode(yOffset=charts.field_channel("part:N", sort=parts))
+    chart = bars.mark("bar", size=_BAR * (0.7 if stacked else 0.25))
     height = _BAR * len(names) + 60
     return (shared.make_plot(kind, profiles, title, caption, chart, {kind: table}, height=height),)

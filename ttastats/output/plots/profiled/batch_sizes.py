@@ -28,14 +28,10 @@ _DRAWN = (
 def batch_size_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """Return plots of throughput, FLOP/s share and core utilization by batch size."""
     table = _batch_size_table(profiles)
-    rates = table.group_by("profile", maintain_order=True)
-    points = {
-        name: answers.saturation_point(
-            dict(sizes.select("batch_size", "samples_per_second").rows())
-        )
-        for (name,), sizes in rates
-    }
-    large = [f"{name} {'none' if size is None else f'{size:,}'}" for name, size in points.items()]
+    large = []
+    for (name,), sizes in table.group_by("profile", maintain_order=True):
+        size = answers.saturation_point(dict(sizes["batch_size", "samples_per_second"].rows()))
+        large.append(f"{name} {'none' if size is None else f'{size:,}'}")
     rule = f"doubling the batch gives less than {units.percent(answers.GAIN)} more throughput"
     saturated = f"Large enough (where {rule}): {units.join_names(large)}."
     return tuple(
@@ -56,29 +52,20 @@ def batch_size_plots(profiles: Profiles) -> tuple[Plot, ...]:
 def _batch_size_table(profiles: Profiles) -> pl.DataFrame:
     """Return one row for each profile and batch size."""
     rates = shared.measure_values(profiles, "batch_samples_per_second", _HOW)
-    flops, busy = (
-        shared.measure_values_or_none(profiles, measure)
-        for measure in ("batch_step_flops", "batch_cpu_utilization")
-    )
-    tops = pl.DataFrame(
-        [
-            {"profile": name, "peak": top}
-            for name, (top, _) in shared.measured_peaks(profiles).items()
-        ],
-        schema={"profile": pl.String, "peak": pl.Float64},
-    )
-    joined = rates.join(tops, on="profile")
-    for more in (flops, busy):
-        joined = joined.join(more, on=["profile", "of"], how="left")
+    for measure in ("batch_step_flops", "batch_cpu_utilization"):
+        more = shared.measure_values_or_none(profiles, measure)
+        rates = rates.join(more, on=["profile", "of"], how="left")
+    peaks = {name: top for name, (top, _) in shared.measured_peaks(profiles).items()}
+    peak = pl.col("profile").replace_strict(peaks, return_dtype=pl.Float64)
     size = pl.col("of").cast(pl.Int64)
     rate = pl.col("batch_samples_per_second")
     achieved = pl.col("batch_step_flops") / size * rate
-    return joined.select(
+    return rates.select(
         "profile",
-        size.alias("batch_size"),
-        rate.alias("samples_per_second"),
-        (achieved / pl.col("peak")).alias("utilization"),
-        pl.col("batch_cpu_utilization").alias("cpu_utilization"),
+        batch_size=size,
+        samples_per_second=rate,
+        utilization=achieved / peak,
+        cpu_utilization="batch_cpu_utilization",
     ).sort("profile", "batch_size")
 
 

@@ -58,24 +58,22 @@ def _axis_ranges(points: pl.DataFrame) -> list[tuple[float, float]]:
 
 def _whole_steps(profiles: Profiles, every: pl.DataFrame) -> pl.DataFrame:
     """Return each step as a single operator, with all its waiting."""
-    sums = every.group_by("profile", maintain_order=True).agg(
-        pl.col("calls", "seconds", "flops", "bytes").sum()
-    )
     steps = {name: answers.mean_of_known(answers.step_table(own)["step_seconds"])
              for name, own in profiles.items()}  # fmt: skip
     known = pl.col("profile").replace_strict(steps, return_dtype=pl.Float64)
-    return sums.select(
-        "profile",
-        pl.lit("the whole step").alias("operator"),
-        pl.lit("").alias("category"),
-        "calls",
-        pl.coalesce(known, "seconds").alias("seconds"),
-        pl.lit(1.0).alias("share"),
-        (pl.col("flops") / pl.coalesce(known, "seconds")).alias("flops_per_second"),
-        (pl.col("flops") / pl.col("bytes")).alias("intensity"),
-        "bytes",
-        "flops",
-    ).cast(every.schema)
+    sums = (
+        every.group_by("profile", maintain_order=True)
+        .agg(pl.col("calls", "seconds", "flops", "bytes").sum())
+        .with_columns(
+            operator=pl.lit("the whole step"),
+            category=pl.lit(""),
+            seconds=pl.coalesce(known, "seconds"),
+            share=pl.lit(1.0),
+            intensity=pl.col("flops") / pl.col("bytes"),
+        )
+    )
+    rate = (pl.col("flops") / pl.col("seconds")).alias("flops_per_second")
+    return sums.with_columns(rate).select(every.columns).cast(every.schema)
 
 
 def _roof_lines(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
@@ -85,11 +83,10 @@ def _roof_lines(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
     for name, (flops, copied) in shared.measured_peaks(profiles).items():
         if flops and copied:
             ridge = flops / copied
-            for x in (min(low, ridge / 2), ridge, max(high, ridge * 2)):
-                rate = min(flops, copied * x)
-                rows.append({"profile": name, "intensity": x, "flops_per_second": rate})
+            corners = (min(low, ridge / 2), ridge, max(high, ridge * 2))
+            rows += [(name, x, min(flops, copied * x)) for x in corners]
     schema = {"profile": pl.String, "intensity": pl.Float64, "flops_per_second": pl.Float64}
-    return pl.DataFrame(rows, schema=schema)
+    return pl.DataFrame(rows, schema, orient="row")
 
 
 def _roofline_chart(
@@ -113,16 +110,11 @@ def _roofline_chart(
         "profile:N", "operator:N", ("category:N", "kind of work"), ("share:Q", "share", ".1%"),
         ("flops_per_second:Q", "FLOP/s", ".3s"), ("intensity:Q", "FLOPs per byte", ".3~r"),
     )  # fmt: skip
-    size = charts.field_channel(
-        "share:Q", scale={"domain": [0, 1], "range": [12, 500]}, legend=None
-    )
+    areas = {"domain": [0, 1], "range": [12, 500]}
+    size = charts.field_channel("share:Q", scale=areas, legend=None)
     base = charts.table_view(_OPERATORS).encode(**places, tooltip=tooltip)
     whole = "datum.operator == 'the whole step'"
-    marks = (
-        base.where(f"!({whole})")
-        .mark("point", filled=True, opacity=0.75)
-        .encode(shape=shape, size=size)
-    )
+    marks = base.where(f"!({whole})").encode(shape=shape, size=size)
     steps = base.where(whole).mark("point", shape="diamond", size=90, strokeWidth=2, filled=False)
     roof = charts.table_view(_ROOF).mark("line", strokeWidth=1.2).encode(**places)
-    return (roof, marks, steps)
+    return (roof, marks.mark("point", filled=True, opacity=0.75), steps)

@@ -10,7 +10,7 @@ import polars as pl
 from ttastats.base import units
 from ttastats.output.plots import charts
 from ttastats.output.plots.names import number_duplicates
-from ttastats.output.plots.plot import NothingToDrawError, Plot, refuse_if
+from ttastats.output.plots.plot import Plot, refuse_if
 from ttastats.traces import answers
 
 #: The rows of profiles by their names.
@@ -54,17 +54,11 @@ def operator_rates(profiles: Profiles, *more: str) -> pl.DataFrame:
         answers.operator_table(own)
         .filter(pl.col("seconds") > 0)
         .select(
-            pl.lit(name).alias("profile"),
-            "operator",
-            "category",
-            "calls",
-            "seconds",
-            "share",
-            pl.col("flops_per_second").fill_null(0.0),
-            *more,
+            pl.lit(name).alias("profile"), "operator", "category", "calls", "seconds", "share",
+            pl.col("flops_per_second").fill_null(0.0), *more,
         )
         for name, own in profiles.items()
-    ]
+    ]  # fmt: skip
     return pl.concat(frames, how="vertical_relaxed")
 
 
@@ -77,8 +71,7 @@ def measure_values(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
         No profile has any; `how` it is recorded is said.
     """
     found = measure_values_or_none(profiles, measure)
-    if found.is_empty():
-        raise NothingToDrawError("was not measured", where=measure, remedy=how)
+    refuse_if(found.is_empty(), "was not measured", how, where=measure)
     return found
 
 

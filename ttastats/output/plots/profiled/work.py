@@ -9,7 +9,7 @@ import polars as pl
 
 from ttastats.base import units
 from ttastats.output.plots import charts
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import Plot, plots_or_none
 from ttastats.output.plots.profiled import shared
 from ttastats.output.plots.profiled.shared import Profiles
 from ttastats.traces import answers, categories
@@ -31,15 +31,10 @@ def work_plots(profiles: Profiles) -> tuple[Plot, ...]:
     """
     lines = _with_compute_only(profiles)
     on_device = shared.operator_rates(lines, "tensor_core_share").drop_nulls("tensor_core_share")
-    drawn = []
-    if on_device["tensor_core_share"].sum():
-        drawn.append(_tensor_core_plot(profiles, lines, on_device))
-    try:
-        return (_rate_plot(profiles, lines), *drawn)
-    except NothingToDrawError:
-        if not drawn:
-            raise
-    return tuple(drawn)
+    if not on_device["tensor_core_share"].sum():
+        return (_rate_plot(profiles, lines),)
+    rates = plots_or_none(lambda lines: (_rate_plot(profiles, lines),), lines)
+    return (*rates, _tensor_core_plot(profiles, lines, on_device))
 
 
 def _with_compute_only(profiles: Profiles) -> Profiles:
