@@ -75,12 +75,9 @@ _NARROW_THIN = replace(
 
 
 def figure_svg(
-    rows: Sequence[FigureRow],
-    sides: tuple[str, str],
-    axis: Axis,
-    confidence: float,
+    rows: Sequence[FigureRow], sides: tuple[str, str], axis: Axis, confidence: float,
     links: Mapping[str | None, str],
-) -> str:
+) -> str:  # fmt: skip
     """Return the figure of a comparison as SVG in a wide and a narrow layout.
 
     `links` are the addresses of what else there is of a benchmark.
@@ -131,7 +128,7 @@ def _draw_layout(
 
 
 def _ratio_scale(rows: Sequence[FigureRow]) -> Scale:
-    ends = [end for row in rows for end in (row.low, row.high) if end]
+    ends = [end for row in rows for end in (row.low, row.high)]
     ratios = [row.ratio for row in rows if row.ratio]
     ratios += [row.parts[0][1] for row in rows if row.parts]
     axis = axes.ratio_axis(ratios, ends)
@@ -155,7 +152,7 @@ def _tick_labels(on: Scale, place: Place, y: float) -> Iterator[str]:
         if all(abs(x - other) >= _ROOM for other in taken):
             taken.append(x)
             anchor = "start" if x < place.x + 14 else "end" if x > place.end - 14 else "middle"
-            yield _svg_text(x, y, words, "t", anchor)
+            yield _svg_text(Place(x, y), words, "t", anchor)
 
 
 def _grid_lines(on: Scale, place: Place, top: float, height: float) -> str:
@@ -168,45 +165,40 @@ def _legend_marks(
     sides: tuple[str, str], rows: Sequence[FigureRow], layout: RowLayout
 ) -> Iterator[str]:
     """Yield the legend of the marks of both sides."""
-    marks = [("A", sides[0], "a"), ("B", sides[1], "b")]
     x, y = layout.a.x, 13.0
-    for letter, name, kind in marks:
-        words = f"{letter} {cut_middle(escape_invisible(name), layout.letters[2])}"
+    for kind, name in zip("ab", sides, strict=True):
+        words = f"{kind.upper()} {cut_middle(escape_invisible(name), layout.letters[2])}"
         yield f'<path class="{kind}" d="M{x + 4:g} {y - 4:g}h.01"/>'
-        yield _svg_text(x + 14, y, words, "l")
+        yield _svg_text(Place(x + 14, y), words, "l")
         x, y = (x + 40 + 7.8 * len(words), y) if layout.name == "wide" else (x, y + layout.line)
     if any(row.a.failed or row.b.failed for row in rows):
         x, y = (x, y) if layout.name == "wide" else (layout.width - 100, 13.0)
         yield f'<path class="x" d="{_cross(x + 4, y - 4)}"/>'
-        yield _svg_text(x + 14, y, "did not reach", "l")
+        yield _svg_text(Place(x + 14, y), "did not reach", "l")
 
 
 def _column_titles(titles: tuple[str, str], layout: RowLayout) -> Iterator[str]:
     """Yield the titles of the columns of times and of speedups."""
-    first, second = titles
     if layout.name == "wide":
-        y = 2 * layout.line - 6
-        yield _svg_text(layout.a.x, y, first, "t")
-        yield _svg_text(layout.ratio.x, y, second, "t")
-        yield _svg_text(layout.verdict.x, y, "verdict", "t")
+        columns = zip((layout.a, layout.ratio, layout.verdict), (*titles, "verdict"), strict=True)
+        for place, title in columns:
+            yield _svg_text(Place(place.x, 2 * layout.line - 6), title, "t")
     else:
-        yield _svg_text(0, 3 * layout.line - 3, first, "t")
-        yield _svg_text(0, 4 * layout.line - 4, second, "t")
+        yield _svg_text(Place(0, 3 * layout.line - 3), titles[0], "t")
+        yield _svg_text(Place(0, 4 * layout.line - 4), titles[1], "t")
 
 
 def _short_names(rows: Sequence[FigureRow], layout: RowLayout) -> list[tuple[str, str]]:
     """Return the name and the setup of each row, shortened but distinct."""
+    whole = [(row.name, row.setup) for row in rows]
     if layout.setup is None:
-        whole = [escape_invisible(f"{row.name} {row.setup}".strip()) for row in rows]
-        return [(name, "") for name in _cut_names(whole, layout.letters[0])]
-    names = _cut_names([escape_invisible(row.name) for row in rows], layout.letters[0])
-    setups = _cut_names([escape_invisible(row.setup) for row in rows], layout.letters[1])
-    return list(zip(names, setups, strict=True))
-
-
-def _cut_names(names: Sequence[str], letters: int) -> list[str]:
-    short = shorten_names(names, letters) or {name: cut_middle(name, letters) for name in names}
-    return [short[name] for name in names]
+        whole = [(f"{name} {setup}".strip(), "") for name, setup in whole]
+    columns = []
+    for texts, letters in zip(zip(*whole, strict=True), layout.letters, strict=False):
+        names = [escape_invisible(text) for text in texts]
+        short = shorten_names(names, letters) or {name: cut_middle(name, letters) for name in names}
+        columns.append([short[name] for name in names])
+    return list(zip(*columns, strict=True))
 
 
 def _row_marks(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator[str]:
@@ -217,7 +209,12 @@ def _row_marks(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator
         top, height = layout.a.y - 10, layout.b.y - layout.a.y + 20
         low, span = layout.ratio.y - 8, (layout.bars or layout.ratio).y - layout.ratio.y + 16
     yield f'<path class="g" d="M0 0h{layout.width:g}"/>'
-    yield from _row_labels(row, name, layout, frame.links)
+    whole = f"<title>{_escaped(f'{row.name} {row.setup}'.strip())}</title>"
+    whole += _svg_text(layout.names, name[0], "n" if layout.setup else "m")
+    link = frame.links.get(row.benchmark)
+    yield f'<a href="{escape(link)}">{whole}</a>' if link else f"<g>{whole}</g>"
+    if layout.setup and name[1]:
+        yield _svg_text(layout.setup, name[1], "t")
     yield _grid_lines(times, layout.a, top, height)
     yield _grid_lines(ratios, layout.ratio, low, span)
     if layout.row_ticks:
@@ -227,18 +224,6 @@ def _row_marks(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator
         yield from _run_marks(runs, kind, replace(layout.a, y=y), frame)
     yield from _speedup_marks(row, ratios, layout)
     yield from _verdict_marks(row, layout)
-
-
-def _row_labels(
-    row: FigureRow, name: tuple[str, str], layout: RowLayout, links: Mapping[str | None, str]
-) -> Iterator[str]:
-    whole = f"<title>{_escaped(f'{row.name} {row.setup}'.strip())}</title>"
-    kind = "n" if layout.setup else "m"
-    words = _svg_text(layout.names.x, layout.names.y, name[0], kind)
-    link = links.get(row.benchmark)
-    yield f'<a href="{escape(link)}">{whole}{words}</a>' if link else f"<g>{whole}{words}</g>"
-    if layout.setup and name[1]:
-        yield _svg_text(layout.setup.x, layout.setup.y, name[1], "t")
 
 
 #: Runs of one place stand below each other.
@@ -263,7 +248,7 @@ def _run_marks(runs: Runs, kind: str, place: Place, frame: _Frame) -> Iterator[s
         words = units.amount(runs.mean, frame.unit)
         if frame.unit not in {"seconds", "dollars", "joules"}:  # the axis says what is counted
             words = words.split(" ")[0]
-        yield _svg_text(max(marks) + 9, place.y + 4, words, f"l on-{kind}")
+        yield _svg_text(Place(max(marks) + 9, place.y + 4), words, f"l on-{kind}")
 
 
 def _cross(x: float, y: float) -> str:
@@ -272,7 +257,7 @@ def _cross(x: float, y: float) -> str:
 
 def _speedup_marks(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
     if row.ratio is None:
-        yield _svg_text(layout.words.x, layout.words.y, "–", "t")
+        yield _svg_text(layout.words, "–", "t")
         return
     place, tone = layout.ratio, "dim" if row.carried else row.tone
     words = units.factor(row.ratio)
@@ -284,14 +269,14 @@ def _speedup_marks(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator
         x = _x_position(ratios, row.ratio, place)
         yield f'<path class="pt {tone}" d="M{x:.1f} {place.y:g}h.01"/>'
     beside = f'<tspan class="t">  {_escaped(row.p)}</tspan>' if layout.name == "wide" else ""
-    yield _svg_text(layout.words.x, layout.words.y, words, "v", more=beside)
+    yield _svg_text(layout.words, words, "v", more=beside)
     if layout.p:
-        yield _svg_text(layout.p.x, layout.p.y, row.p, "t")
+        yield _svg_text(layout.p, row.p, "t")
     if row.parts and layout.bars:
         yield from _part_bars(row, ratios, replace(place, y=layout.bars.y), layout.parts is None)
     if row.parts and layout.parts:
         words = " · ".join(f"{name} {units.factor(ratio)}" for name, ratio in row.parts)
-        yield _svg_text(layout.parts.x, layout.parts.y, words, "t")
+        yield _svg_text(layout.parts, words, "t")
 
 
 def _part_bars(row: FigureRow, ratios: Scale, place: Place, thin: bool) -> Iterator[str]:
@@ -309,24 +294,22 @@ def _part_bars(row: FigureRow, ratios: Scale, place: Place, thin: bool) -> Itera
 
 def _verdict_marks(row: FigureRow, layout: RowLayout) -> Iterator[str]:
     anchor = "end" if layout.name == "narrow" else "start"
-    x, y = layout.verdict.x, layout.verdict.y
+    place = layout.verdict
     if row.carried:
         width = 8.0 * len(row.carried) + 14
-        left = x - width if anchor == "end" else x
+        left = place.x - width if anchor == "end" else place.x
         size = f'width="{width:g}" height="19" rx="9"'
-        yield f'<rect class="chip" x="{left:g}" y="{y - 14:g}" {size}/>'
-        yield _svg_text(left + width / 2, y, row.carried, "bad", "middle")
+        yield f'<rect class="chip" x="{left:g}" y="{place.y - 14:g}" {size}/>'
+        yield _svg_text(Place(left + width / 2, place.y), row.carried, "bad", "middle")
     else:
-        yield _svg_text(x, y, row.verdict, f"w {row.tone}", anchor)
+        yield _svg_text(place, row.verdict, f"w {row.tone}", anchor)
     if layout.count:
-        yield _svg_text(layout.count.x, layout.count.y, row.count, "t", anchor)
+        yield _svg_text(layout.count, row.count, "t", anchor)
 
 
-def _svg_text(
-    x: float, y: float, words: str, kind: str, anchor: str = "start", *, more: str = ""
-) -> str:
+def _svg_text(at: Place, words: str, kind: str, anchor: str = "start", *, more: str = "") -> str:
     end = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text x="{x:g}" y="{y:g}" class="{kind}"{end}>{_escaped(words)}{more}</text>'
+    return f'<text x="{at.x:g}" y="{at.y:g}" class="{kind}"{end}>{_escaped(words)}{more}</text>'
 
 
 def _escaped(text: str) -> str:

@@ -28,49 +28,42 @@ class Look(Struct, frozen=True):
     log: str = ""
 
 
-class _Told(Struct, frozen=True):
-    """How findings of a code are told: on which plot, of one and of several, each by itself."""
-
-    plot: str
-    one: str
-    more: str
-    each: bool = False
-
-
+#: Of findings of a code the plot that shows them, and how one and how several are told.
 _CODES = {
-    "stall": _Told(quality.TIME, "run stood still.", "runs stood still.", each=True),
-    "epoch_time_outlier": _Told(
+    "stall": (quality.TIME, "run stood still.", "runs stood still."),
+    "epoch_time_outlier": (
         quality.TIME,
         "run was far slower or faster than others of its entry.",
         "runs were far slower or faster than others of their entry.",
-        each=True,
     ),
-    "epochs_outlier": _Told(
+    "epochs_outlier": (
         quality.EPOCHS,
         "run needed far more or fewer epochs than others of its entry.",
         "runs needed far more or fewer epochs than others of their entry.",
     ),
-    "constant_epochs": _Told(
+    "constant_epochs": (
         quality.EPOCHS,
         "entry has runs that all took the same number of epochs, so the variation is unknown.",
         "entries have runs that all took the same number of epochs, so the variation is unknown.",
     ),
-    "duplicate_run": _Told(
+    "duplicate_run": (
         tta.KIND,
         "run is a duplicate of another and counts once.",
         "runs are duplicates of others and count once.",
     ),
-    "no_evaluation": _Told(
+    "no_evaluation": (
         tta.KIND,
         "run logged no evaluation and counts as failed.",
         "runs logged no evaluation and count as failed.",
     ),
-    "run_count": _Told(
+    "run_count": (
         tta.KIND,
         "result has more or fewer runs than the rules require.",
         "results have more or fewer runs than the rules require.",
     ),
 }
+#: Those that are told one by one.
+_EACH = ("stall", "epoch_time_outlier")
 
 
 def find_looks(sides: Sequence[Side]) -> tuple[Look, ...]:
@@ -84,15 +77,15 @@ def find_looks(sides: Sequence[Side]) -> tuple[Look, ...]:
 
 
 def _looks_of(findings: Sequence[ProblemRow]) -> Iterator[Look]:
-    for code, words in _CODES.items():
+    for code, (plot, one, several) in _CODES.items():
         mine = [problem for problem in findings if problem.code == code]
-        named = mine[:_NAMED] if words.each else []
+        named = mine[:_NAMED] if code in _EACH else []
         for problem in named:
             log = names.short_path(problem.source or "")
             message, _, _ = problem.message.partition(" (modified")
-            yield Look(f"{log}: {message}.", problem.benchmark, words.plot, log)
+            yield Look(f"{log}: {message}.", problem.benchmark, plot, log)
         more = " more" if named else ""
         others = Counter(problem.benchmark for problem in mine[len(named) :])
         for benchmark, number in others.items():
-            text = f"{units.count(number)}{more} {words.one if number == 1 else words.more}"
-            yield Look(text, benchmark, words.plot)
+            text = f"{units.count(number)}{more} {one if number == 1 else several}"
+            yield Look(text, benchmark, plot)
