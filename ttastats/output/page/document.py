@@ -58,19 +58,21 @@ class Page(Struct, frozen=True):
 
 def make_page(content: Content) -> Page:
     """Return the page with some content."""
-    style, program, drawing = (
-        embedded.package_file("page.css"),
-        embedded.page_script(),
-        renderer.vega_script(),
-    )
+    style, program = embedded.package_file("page.css"), embedded.page_script()
+    drawing = renderer.vega_script()
     sections = _benchmark_sections(content)
-    rows = content.answer.rows if content.answer else ()
+    rows, drawn = (), ""
+    if answer := content.answer:
+        rows, (a, *others) = answer.rows, answer.sides
+        b = others[0] if len(others) == 1 else f"each of {len(others)} others"
+        links = {one.benchmark: f"#{one.name}" for one in sections}
+        drawn = figure.figure_svg(rows, (a, b), answer.axis, answer.confidence, links)
     html = as_html.fill_html(
         "output/page/parts/page.html",
         content=content,
         sections=sections,
-        figure=_figure_html(content, sections),
-        answer=content.answer,
+        figure=drawn,
+        answer=answer,
         leagues=league.league_tables(content.leagues, content.choices),
         looks=list(_linked_looks(content.looks, sections)),
         # How many rows have which verdict, where each has but a line.
@@ -156,32 +158,15 @@ def _linked_looks(looks: Sequence[Look], sections: Sequence[Section]) -> Iterato
         yield look, place if section else ""
 
 
-def _figure_html(content: Content, sections: Sequence[Section]) -> str:
-    """Return the figure of a comparison as HTML; empty if there is none."""
-    answer = content.answer
-    if answer is None:
-        return ""
-    a, *others = answer.sides
-    b = others[0] if len(others) == 1 else f"each of {len(others)} others"
-    links = {one.benchmark: f"#{one.name}" for one in sections}
-    return figure.figure_svg(answer.rows, (a, b), answer.axis, answer.confidence, links)
-
-
 def _page_data(content: Content) -> str:
     """Return the choices and themes that the page's script reads at the start, as JSON."""
-    choices = escape_frame(content.choices)
+    shown = escape_frame(content.choices)
+    choices = {"height": shown.height, "columns": shown.to_dict(as_series=False)}
     themes = {
         name: theme.theme_config(dark=name == "dark", font_size=12.0) | {"font": _FONT}
         for name in ("light", "dark")
     }
-    columns = choices.to_dict(as_series=False)
-    return script_json(
-        {
-            "filters": choices.columns[:-1],
-            "choices": {"height": choices.height, "columns": columns},
-            "themes": themes,
-        }
-    )
+    return script_json({"filters": shown.columns[:-1], "choices": choices, "themes": themes})
 
 
 def _plots_data(plots: Sequence[Plot]) -> str:

@@ -56,7 +56,7 @@ class View(Struct, frozen=True):
 
 
 #: One view, or several that are drawn over each other, the last on top.
-Drawn = View | Sequence[View]
+Drawn = Sequence[View]
 
 
 def field_channel(name: str, **more: Any) -> Channel:
@@ -275,14 +275,10 @@ def make_plot(
     """
     text = " ".join(sentence.strip() for sentence in caption if sentence.strip())
     runs, benchmark = (of.counts_text, of.benchmark) if isinstance(of, Panel) else ("", of)
-    drawn = [chart.specification] if isinstance(chart, View) else [v.specification for v in chart]
-    specification = dict(drawn[0]) if isinstance(chart, View) else {"layer": drawn}
-    if not isinstance(chart, View) and all(each["data"] == drawn[0]["data"] for each in drawn):
-        specification["data"] = drawn[0]["data"]
-        specification["layer"] = [
-            {name: part for name, part in each.items() if name != "data"} for each in drawn
-        ]
-    specification |= {
+    drawn = [view.specification for view in chart]
+    shared = {"data": drawn[0]["data"]} if all(x["data"] == drawn[0]["data"] for x in drawn) else {}
+    layers = [{name: part for name, part in x.items() if name not in shared} for x in drawn]
+    specification = (shared | {"layer": layers} if len(drawn) > 1 else drawn[0]) | {
         "width": theme.PAGE,
         "$schema": _SCHEMA,
         "height": height,

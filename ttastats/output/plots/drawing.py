@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from ttastats.base import atomic
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.json_safe import script_json
 from ttastats.base.stores import Place
 from ttastats.output.plots import fonts, renderer, theme
@@ -79,11 +79,9 @@ def _stack(plots: Sequence[Plot], look: Style) -> str:
     """Return plots below each other in one SVG, sizes in pixels."""
     placed, top, widest = [], 0.0, 0.0
     for n, plot in enumerate(plots):
-        laid_out = renderer.call_renderer(
-            "vegalite_to_svg", sized_specification(plot, look)
-        ).decode()
+        laid_out = renderer.call_renderer("vegalite_to_svg", sized_specification(plot, look))
         # Every clip and gradient gets a name that no other plot of the file has.
-        drawn = _NAME.sub(rf"\g<1>p{n}-", laid_out)
+        drawn = _NAME.sub(rf"\g<1>p{n}-", laid_out.decode())
         # What programs that read aloud look for.
         texts = f"<title>{escape(plot.title)}</title><desc>{escape(plot.caption)}</desc>"
         described = drawn.replace(">", f' role="img">{texts}', 1)
@@ -164,38 +162,38 @@ def _short_names(
         if isinstance(row[field], str)
     )
     limit = _NAMES * width
-    if all(fonts.text_width(line, size) <= limit for name in names for line in name.split(LINE)):
+
+    def fits(line: str) -> bool:
+        return fonts.text_width(line, size) <= limit
+
+    if all(fits(line) for name in names for line in name.split(LINE)):
         return {}
-    return wrapped_names(
-        names, lambda name: fonts.text_width(name, size) <= limit, int(limit / (size * 0.4))
-    )
+    return wrapped_names(names, fits, int(limit / (size * 0.4)))
 
 
 def _with_short_names(
     specification: dict[str, Any], rows: str, short: dict[str, str]
 ) -> dict[str, Any]:
     """Return a specification with short names in its tables and row order."""
-    datasets = {
-        name: [
-            row
-            | {field: short.get(row[field], row[field]) for field in (rows, NAME) if field in row}
-            for row in table
-        ]
-        for name, table in specification["datasets"].items()
-    }
+
+    def shortened(row: dict[str, Any]) -> dict[str, Any]:
+        names = {field: row[field] for field in (rows, NAME) if field in row}
+        return row | {field: short.get(name, name) for field, name in names.items()}
+
+    tables = specification["datasets"]
+    datasets = {name: [*map(shortened, table)] for name, table in tables.items()}
     layers = [_rename_order(view, short) for view in specification.get("layer", ())]
     more = {"layer": layers} if layers else {}
     return _rename_order(specification, short) | more | {"datasets": datasets}
 
 
 def _rename_order(view: dict[str, Any], short: dict[str, str]) -> dict[str, Any]:
-    encoding = view.get("encoding", {})
-    scale = encoding.get("y", {}).get("scale", {})
-    if encoding.get("y", {}).get("type") != "nominal" or "domain" not in scale:
+    y = view.get("encoding", {}).get("y", {})
+    if y.get("type") != "nominal" or "domain" not in y.get("scale", {}):
         return view
-    domain = [short.get(name, name) for name in scale["domain"]]
-    y = encoding["y"] | {"scale": scale | {"domain": domain}}
-    return view | {"encoding": encoding | {"y": y}}
+    domain = [short.get(name, name) for name in y["scale"]["domain"]]
+    y = y | {"scale": y["scale"] | {"domain": domain}}
+    return view | {"encoding": view["encoding"] | {"y": y}}
 
 
 def _with_fitting_legends(view: dict[str, Any], width: float, size: float) -> dict[str, Any]:
@@ -239,12 +237,9 @@ def expect_drawable(output: Path, inputs: Sequence[Place] = ()) -> None:
     TtastatsError
         The name ends in no known format, or the place is an input or no place for a file.
     """
-    if output.suffix.lower() not in _FORMATS:
-        raise TtastatsError(
-            "has no supported plot format",
-            where=str(output),
-            remedy=f"Use one of these extensions: {', '.join(_FORMATS)}.",
-        )
+    unknown, known = output.suffix.lower() not in _FORMATS, ", ".join(_FORMATS)
+    remedy = f"Use one of these extensions: {known}."
+    raise_if(unknown, "has no supported plot format", str(output), remedy)
     atomic.expect_no_input(output, inputs)
     atomic.expect_file_place(output)
 

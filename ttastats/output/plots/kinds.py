@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note
 from ttastats.output.plots import (
     effects,
@@ -103,18 +103,13 @@ def drawer_of(kind: str, metric: str = "", on: Sequence[str] = ()) -> Draw:
     TtastatsError
         There is no such kind, it draws no metric but that of the target, or no settings.
     """
-    if kind not in KINDS:
-        raise TtastatsError(
-            f"unknown plot kind {kind!r}", remedy=f"Choose from: {', '.join(KINDS)}."
-        )
-    if metric and kind not in quality.OF_ANY_METRIC:
-        raise TtastatsError(
-            f"plot {kind} does not support --metric",
-            where="--metric",
-            remedy=f"Supported by: {', '.join(quality.OF_ANY_METRIC)}.",
-        )
-    none = f"plot {kind} does not support --on"
-    raise_if(bool(on) and kind != effects.KIND, none, "--on", f"Supported by: {effects.KIND}.")
+    unknown = f"unknown plot kind {kind!r}"
+    raise_if(kind not in KINDS, unknown, None, f"Choose from: {', '.join(KINDS)}.")
+    for option, value, kinds in (
+        ("--metric", metric, quality.OF_ANY_METRIC), ("--on", on, (effects.KIND,)),
+    ):  # fmt: skip
+        none = f"plot {kind} does not support {option}"
+        raise_if(value and kind not in kinds, none, option, f"Supported by: {', '.join(kinds)}.")
     return KINDS[kind]
 
 

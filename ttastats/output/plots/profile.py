@@ -67,11 +67,11 @@ def performance_profile_plots(material: Material) -> tuple[Plot, ...]:
         strokeDash=dash,
         tooltip=tooltip,
     )
-    chart = line.mark("line", interpolate="step-after", strokeWidth=1.8, strokeOpacity=0.9)
+    line = line.mark("line", interpolate="step-after", strokeWidth=1.8, strokeOpacity=0.9)
     data = {"profile": table.filter(pl.col("series").is_in(shown))}
     return (
         charts.make_plot(
-            KIND, None, title, caption, chart, data, height=_HEIGHT, described=f"{best}."
+            KIND, None, title, caption, [line], data, height=_HEIGHT, described=f"{best}."
         ),
     )  # fmt: skip
 

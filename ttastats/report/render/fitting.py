@@ -55,16 +55,15 @@ def fit_columns(table: Table, width: int | None) -> Layout:
         widths = _column_widths(table, shown, width, _NAME)
         short = _short_names(table, shown, widths)
         if widths is not None and short is not None:
-            hidden = _hidden_columns(table, body, shown)
-            return Layout(heads, shown, hidden, widths, short, below)
-    # A very narrow screen shows names alone, and all else below them.
-    shown = tuple(p for p in body if table.columns[p].names) or body[:1]
-    widths = _column_widths(table, shown, width, _SHORTEST_NAME)
-    short = _short_names(table, shown, widths)
-    if widths is None or short is None:  # then the screen must break the names
-        widths, short = _natural_widths(table, shown), {}
-    hidden = _hidden_columns(table, body, shown)
-    return Layout(heads, shown, hidden, widths, short, below=True)
+            break
+    else:  # a very narrow screen shows names alone, and all else below them
+        shown, below = tuple(p for p in body if table.columns[p].names) or body[:1], True
+        widths = _column_widths(table, shown, width, _SHORTEST_NAME)
+        short = _short_names(table, shown, widths)
+        if widths is None or short is None:  # then the screen must break the names
+            widths, short = _natural_widths(table, shown), {}
+    hidden = tuple(p for p in body if p not in shown and not table.columns[p].drawn)
+    return Layout(heads, shown, hidden, widths, short, below)
 
 
 def _head_columns(table: Table) -> tuple[int, ...]:
@@ -77,10 +76,6 @@ def _head_columns(table: Table) -> tuple[int, ...]:
         if sections and len(table.rows) >= _SHARING * sections:
             return tuple(range(depth))
     return ()
-
-
-def _hidden_columns(table: Table, body: Sequence[int], shown: Sequence[int]) -> tuple[int, ...]:
-    return tuple(p for p in body if p not in shown and not table.columns[p].drawn)
 
 
 def _column_widths(

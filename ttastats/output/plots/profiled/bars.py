@@ -131,6 +131,6 @@ def _bar_plot(
     )
     if not stacked:
         bars = bars.encode(yOffset=charts.field_channel("part:N", sort=parts))
-    chart = bars.mark("bar", size=_BAR * (0.7 if stacked else 0.25))
+    chart = [bars.mark("bar", size=_BAR * (0.7 if stacked else 0.25))]
     height = _BAR * len(names) + 60
     return (shared.make_plot(kind, profiles, title, caption, chart, {kind: table}, height=height),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
 from ttastats.output.plots import theme
 from ttastats.output.plots.plot import Plot, plots_or_none, refuse_if
 from ttastats.output.plots.profiled import bars, batch_sizes, roofline, work
@@ -53,10 +53,8 @@ def plots_of_kind(kind: str, profiles: Profiles) -> tuple[Plot, ...]:
     TtastatsError
         There is no such kind, there are too many profiles, or they have no such plot.
     """
-    if kind not in KINDS:
-        raise TtastatsError(
-            f"unknown plot kind for profiles {kind!r}", remedy=f"Choose from: {', '.join(KINDS)}."
-        )
+    unknown = f"unknown plot kind for profiles {kind!r}"
+    raise_if(kind not in KINDS, unknown, None, f"Choose from: {', '.join(KINDS)}.")
     most = f"Give at most {MOST}."
     refuse_if(len(profiles) > MOST, f"{len(profiles)} profiles in one plot", most)
     return KINDS[kind](profiles)
