@@ -129,25 +129,22 @@ class Gate(Struct, frozen=True):
     @property
     def failures(self) -> tuple[Finding, ...]:
         """Return the findings that fail the job."""
-        return self._with_outcome("failed")
+        return tuple(finding for finding in self.findings if finding.outcome == "failed")
 
     @property
     def undecided(self) -> tuple[Finding, ...]:
         """Return the findings that passed without being shown."""
-        return self._with_outcome("undecided")
+        return tuple(finding for finding in self.findings if finding.outcome == "undecided")
 
     @property
     def conditional(self) -> tuple[Finding, ...]:
         """Return the findings that passed under a condition the runs cannot show."""
-        return self._with_outcome("passed")
+        return tuple(finding for finding in self.findings if finding.outcome == "passed")
 
     @property
     def passed(self) -> bool:
         """Return whether the job passes."""
         return not self.failures
-
-    def _with_outcome(self, outcome: Outcome) -> tuple[Finding, ...]:
-        return tuple(finding for finding in self.findings if finding.outcome == outcome)
 
 
 class Conclusion(Struct, frozen=True):

@@ -78,14 +78,13 @@ _SHOWN: dict[str, Unit] = {
 
 def number_fields(kind: type[Row], *names: str, rank: int = 0) -> list[Field[Any]]:
     """Return the fields of several numbers of a row, as the metadata of their keys describe."""
-    shown = []
-    for name in names:
+
+    def described(name: str) -> Field[Any]:
         about = key_descriptions(kind)[name]
         title, unit = about.title or name, _SHOWN.get(about.unit, "count")
-        shown.append(
-            number_field(title, name, unit, interval=about.interval, std=about.std, rank=rank)
-        )
-    return shown
+        return number_field(title, name, unit, interval=about.interval, std=about.std, rank=rank)
+
+    return [described(name) for name in names]
 
 
 def field_of_part(field: Field[Any], part: Callable[[Any], Row]) -> Field[Any]:
@@ -118,6 +117,5 @@ def known_keys(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
 
 def reached_field(rank: int = 0) -> Field[Any]:
     """Return the field of how many runs reached the target."""
-    return Field(
-        Column("reached", "right", rank=rank), lambda r: Reached(r.get("reached"), r.get("n"))
-    )
+    column = Column("reached", "right", rank=rank)
+    return Field(column, lambda row: Reached(row.get("reached"), row.get("n")))

@@ -26,12 +26,10 @@ def entry_files(rows: Sequence[Row]) -> dict[PurePosixPath, str]:
     stem = safe_file_name(run["entry"])
     started = run["started_at"]
     fields = {
-        "author": run["submitter"],
-        "framework": run["framework"],
-        "hardware": run["hardware"],
+        "author": run["submitter"], "framework": run["framework"], "hardware": run["hardware"],
         "costPerHour": run["cost_per_hour"],
         "timestamp": None if started is None else f"{started:%Y-%m-%d}",
-    }
+    }  # fmt: skip
     texts = {place / f"{stem}.json": dawnbench.description_json(fields | parse_extra(run["extra"]))}
     if run["metric"] is not None:
         texts[place / f"{stem}.tsv"] = _curve_table(rows)

@@ -115,10 +115,8 @@ def _counts_text(row: TimesRow) -> str:
 
 
 def _runs_of_side(outcomes: Outcomes, mean: float | None) -> Runs:
-    times, reached = outcomes.times, outcomes.reached
-    return Runs(
-        tuple(times[reached].tolist()), tuple(times[~reached].tolist()), _known_number(mean)
-    )
+    some = (outcomes.times[which].tolist() for which in (outcomes.reached, ~outcomes.reached))
+    return Runs(*map(tuple, some), _known_number(mean))
 
 
 def _known_number(number: float | None) -> float | None:

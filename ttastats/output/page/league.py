@@ -93,26 +93,21 @@ def league_tables(found: Sequence[League], choices: pl.DataFrame) -> list[Table]
 
 def _round_numbers(one: League) -> list[int]:
     """Return the numbers in the round of a league: 5 and 1 of `v5.1`."""
-    return [
-        int(number) for number in re.findall(r"\d+", one.entries[0].row.keys.get("round") or "")
-    ]
+    name = one.entries[0].row.keys.get("round") or ""
+    return [int(number) for number in re.findall(r"\d+", name)]
 
 
 def _league_table(
     one: League, places: Mapping[tuple[Any, ...], int], by: Sequence[str], *, is_first: bool
 ) -> Table:
     axis = AXES[one.entries[0].row.axis]
-    amounts: list[float] = []
-    for entry in _without_outliers(one.entries):
-        times = entry.side.outcomes.times.tolist()
-        amounts += times
-        amounts += [end for end in (entry.low, entry.high) if end and end > min(times) / 4]
-    ticks = scale.log_scale(amounts, axis.unit)
+    ticks = _entry_scale(one.entries, axis)
     lanes = one.lanes()
     whole = [names.key_label([entry.label]) for entry in one.entries]
     short = shorten_names(whole, _LONGEST) or {}
-    counts = [_count_text(entry.side) for entry in one.entries]
-    complete = Counter(_count_text(entry.side) for entry in one.entries if entry.side.all_reached)
+    sides = [entry.side for entry in one.entries]
+    counts = [*map(_count_text, sides)]
+    complete = Counter(_count_text(side) for side in sides if side.all_reached)
     # How many runs most entries have, all of which reached.
     usual = complete.most_common(1)[0][0] if complete else ""
     each = "" if set(counts) == {usual} else " unless stated otherwise"
@@ -152,19 +147,29 @@ def _count_text(side: SideNumbers) -> str:
     return f"{side.n_reached}/{side.n} reached"
 
 
-def _without_outliers(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries that fit on an axis readable for the others."""
+def _entry_scale(entries: Sequence[Entry], axis: Axis) -> Scale:
+    """Return the axis of the entries; those that would make it unreadable go on beyond it."""
     means = [entry.mean for entry in entries if entry.mean is not None]
     most = _FAR * median(means) if means else math.inf
-    return [entry for entry in entries if entry.mean is None or entry.mean <= most]
+    amounts: list[float] = []
+    for entry in entries:
+        if entry.mean is None or entry.mean <= most:
+            times = entry.side.outcomes.times.tolist()
+            ends = (end for end in (entry.low, entry.high) if end and end > min(times) / 4)
+            amounts += [*times, *ends]
+    return scale.log_scale(amounts, axis.unit)
 
 
 def _league_row(
     entry: Entry, rank: Rank, brackets: tuple[str, ...], name: str, ticks: Scale, axis: Axis,
     of: str, usual: str,
 ) -> Row:  # fmt: skip
-    side, unit = entry.side, axis.unit
-    hours = entry.accelerator_seconds
+    hours, interval = entry.accelerator_seconds, ""
+    mean = "–" if entry.mean is None else units.amount(entry.mean, axis.unit)
+    if entry.mean is not None and entry.low is not None and entry.high is not None:
+        # The ends are in the unit of the mean if they share it.
+        ends = [units.amount(max(end, 0.0), axis.unit) for end in (entry.low, entry.high)]
+        interval = "[{}, {}]".format(*units.without_unit(ends, mean))
     return Row(
         rank=rank.rank,
         open_to="" if rank.first == rank.last else f"may be {rank.first} to {rank.last}",
@@ -172,21 +177,13 @@ def _league_row(
         name=name,
         whole=entry.label,
         hardware=league.hardware(entry),
-        count="" if _count_text(side) == usual else _count_text(side),
+        count="" if _count_text(entry.side) == usual else _count_text(entry.side),
         strip=_strip_svg(entry, ticks),
-        mean="–" if entry.mean is None else units.amount(entry.mean, unit),
-        interval=_interval_text(entry, unit),
+        mean=mean,
+        interval=interval,
         hours="" if hours is None else units.significant(hours / 3600),
         of=of,
     )
-
-
-def _interval_text(entry: Entry, unit: units.Amount) -> str:
-    """Return the ends of an interval, in the unit of its mean if both share it."""
-    if entry.mean is None or entry.low is None or entry.high is None:
-        return ""
-    ends = [units.amount(max(end, 0.0), unit) for end in (entry.low, entry.high)]
-    return "[{}, {}]".format(*units.without_unit(ends, units.amount(entry.mean, unit)))
 
 
 def _strip_svg(entry: Entry, ticks: Scale) -> str:

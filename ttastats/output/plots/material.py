@@ -109,25 +109,20 @@ class Panel:
 
         What is drawn of a whole series can be filtered by these.
         """
-        only = [
-            pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()).alias(name)
-            for name in ("system", "entry")
-        ]
-        return self.runs.group_by("order", maintain_order=True).agg(*only).sort("order")
+        each = pl.col("system", "entry")
+        only = pl.when(each.n_unique() == 1).then(each.first())
+        return self.runs.group_by("order", maintain_order=True).agg(only).sort("order")
 
     @property
     def counts_text(self) -> str:
         """Return n in words: `70 runs of 14 entries: 68 reached the target, 2 failed.`"""
         n, reached = self.runs.height, int(self.runs.get_column("reached").sum())
-        does, does_not = "reached the target", "failed"
-        if self.at_budget:
-            does, does_not = "with a value", "without"
+        budget = ("with a value", "without")
+        does, does_not = budget if self.at_budget else ("reached the target", "failed")
         failed = f", {n - reached:,} {does_not}" if n > reached else ""
         one, several = self._nouns
-        left = ""
-        if self.hidden:
-            runs = units.plural(self.hidden_runs, "run")
-            left = f" {self.hidden:,} slower {several} ({runs}) are not shown."
+        runs = units.plural(self.hidden_runs, "run")
+        left = f" {self.hidden:,} slower {several} ({runs}) are not shown." if self.hidden else ""
         of = units.plural(len(self.series), one, several)
         return f"{units.plural(n, 'run')} of {of}: {reached:,} {does}{failed}.{left}"
 
@@ -228,14 +223,13 @@ def make_material(
     several = len(sides) > 1
     by = tuple(by) or (() if several else ENTRY)
     options = options or Options()
-    groups: list[tuple[dict[str, Any], pl.DataFrame]]
     if several:
         groups = _runs_by_panel(sides, by, pool=pool)
     else:
         numbered = standing(sides[0].runs).with_columns(side=pl.lit(0, pl.Int32))
         ordered = numbered.sort(BENCHMARK, nulls_last=True, maintain_order=True)
-        by_benchmark = ordered.group_by(BENCHMARK, maintain_order=True)
-        groups = [(dict(zip(BENCHMARK, keys, strict=True)), runs) for keys, runs in by_benchmark]
+        parts = ordered.partition_by(BENCHMARK, maintain_order=True)
+        groups = [(part.select(BENCHMARK).row(0, named=True), part) for part in parts]
     series_keys = ("side",) if several else tuple(key for key in by if key not in BENCHMARK)
     panels = [
         _make_panel(keys, runs, series_keys, sides, options.confidence) for keys, runs in groups
