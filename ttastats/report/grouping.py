@@ -89,9 +89,8 @@ def group_report(
     keys = fields.key_fields(shown_keys(rows, by) if names is None else names)
     table = fields.make_table(rows, [*keys, *shown], title, details)
     every = (*group_notes(runs, by), *notes)
-    report = Report(
-        command, tuple(rows), (table,), every, sentence=sentence, by=row_keys(by, ENTRY)
-    )
+    keyed = row_keys(by, ENTRY)
+    report = Report(command, tuple(rows), (table,), every, sentence=sentence, by=keyed)
     return with_left_out(report, runs, by)
 
 
@@ -220,15 +219,11 @@ def left_out_notes(runs: pl.DataFrame, by: Sequence[str]) -> Iterator[Note]:
     if axis.of(runs).name not in {"seconds", "training-seconds"} or "extra" not in runs.columns:
         return
     recorded = counting.filter(pl.col("extra").str.contains("waiting_seconds", literal=True))
-    waited, cpu = (
-        float(
-            recorded["extra"]
-            .str.json_path_match(f"$.run_totals.{name}")
-            .cast(pl.Float64, strict=False)
-            .sum()
-        )
+    totals = (
+        recorded["extra"].str.json_path_match(f"$.run_totals.{name}")
         for name in ("waiting_seconds", "cpu_seconds_all_workers")
     )
+    waited, cpu = (float(total.cast(pl.Float64, strict=False).sum()) for total in totals)
     if waited > _CONTENDED * cpu:
         yield note("contended", waited=waited, cpu=cpu)
 
@@ -245,10 +240,8 @@ def _group_list(
     if all(count < 2 for count in counts.values()):
         return ""
     tells = [n for n, name in enumerate(by) if name not in {"suite", "round"} or counts[name] > 1]
-    names = []
-    for key in keys:
-        values = [labels[key[n]] if labels and not n else key[n] for n in tells]
-        names.append(" ".join(str(value) for value in values if value is not None) or "unknown")
+    told = ([labels[key[n]] if labels and not n else key[n] for n in tells] for key in keys)
+    names = [" ".join(str(x) for x in each if x is not None) or "unknown" for each in told]
     return f" ({units.join_names(names, _MIXED)})"
 
 
@@ -262,16 +255,14 @@ def failed_notes(runs: pl.DataFrame) -> Iterator[Note]:
     if failed.is_empty():
         return
     aimless = (pl.col("run_status") == "unknown") & pl.col("target_value").is_null()
-    how = (
-        pl.when(pl.col("run_status") == "exception")
-        .then(pl.lit("an exception"))
-        .when(pl.col("evaluations").is_null())
-        .then(pl.lit("no evaluation logged"))
-        .when(aimless)
-        .then(pl.lit("no target known"))
-        .otherwise(pl.col("run_status").replace(_ENDED))
-    )
-    counts = failed.select(how.alias("how")).group_by("how").len().sort("how")
+    cases = {
+        "an exception": pl.col("run_status") == "exception",
+        "no evaluation logged": pl.col("evaluations").is_null(),
+        "no target known": aimless,
+    }
+    known = (pl.when(case).then(pl.lit(words)) for words, case in cases.items())
+    how = pl.coalesce(*known, pl.col("run_status").replace(_ENDED)).alias("how")
+    counts = failed.select(how).group_by("how").len().sort("how")
     reasons = ", ".join(f"{number} {reason}" for reason, number in counts.iter_rows())
     expected = axis.of(runs).expected
     yield note(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Sequence
 
 import polars as pl
@@ -167,10 +166,7 @@ def _limit_table(table: Table, report: Report, most: int) -> Table:
     # A summary is one table, row by row that for programs.
     names = [row.get("benchmark") for row in report.records]
     share = max(1, most // len(set(names)))
-    seen: Counter[str | None] = Counter()
-    kept = []
-    for name, row in zip(names, table.rows, strict=True):
-        seen[name] += 1
-        if seen[name] <= share:
-            kept.append(row)
+    place = pl.int_range(pl.len()).over("name")
+    places = pl.DataFrame({"name": names}, {"name": pl.String}).select(place).to_series()
+    kept = (row for row, place in zip(table.rows, places, strict=True) if place < share)
     return replace(table, rows=tuple(kept))

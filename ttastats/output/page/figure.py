@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from ttastats.base import percentages, units
 from ttastats.base.units import Amount
 from ttastats.outcomes.axis import Axis
-from ttastats.output.page import figure_rows, scale
+from ttastats.output.page import figure_rows
 from ttastats.output.page.figure_rows import FigureRow, Runs
-from ttastats.output.page.scale import Scale
 from ttastats.output.plots import axes
+from ttastats.output.plots.axes import Scale
 from ttastats.report.render.harmless import escape_invisible
 from ttastats.report.render.shortening import cut_middle, shorten_names
 
@@ -86,7 +86,7 @@ def figure_svg(
     layouts = (_WIDE_THIN, _NARROW_THIN) if thin else (_WIDE, _NARROW)
     times = [time for row in rows for runs in (row.a, row.b) for time in runs.all_times]
     level = percentages.percent_text(confidence)
-    both = scale.log_scale(times, axis.unit), _ratio_scale(rows)
+    both = axes.tick_scale(times, axis.unit), _ratio_scale(rows)
     frames = (_Frame(layout, *both, axis.unit, links) for layout in layouts)
     return "\n".join(_draw_layout(rows, sides, axis, level, frame) for frame in frames)
 

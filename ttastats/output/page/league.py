@@ -16,9 +16,8 @@ from ttastats.answers import league
 from ttastats.answers.league import Entry, League, Rank
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import AXES, Axis
-from ttastats.output.page import scale
-from ttastats.output.page.scale import Scale
-from ttastats.output.plots import names
+from ttastats.output.plots import axes, names
+from ttastats.output.plots.axes import Scale
 from ttastats.report.render.shortening import shorten_names
 from ttastats.sides.numbers import SideNumbers
 
@@ -157,7 +156,7 @@ def _entry_scale(entries: Sequence[Entry], axis: Axis) -> Scale:
             times = entry.side.outcomes.times.tolist()
             ends = (end for end in (entry.low, entry.high) if end and end > min(times) / 4)
             amounts += [*times, *ends]
-    return scale.log_scale(amounts, axis.unit)
+    return axes.tick_scale(amounts, axis.unit)
 
 
 def _league_row(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from ttastats.base import units
+from ttastats.base.units import Amount
 from ttastats.outcomes.axis import Axis
 
 #: Beyond this ratio of the largest to the smallest time, an axis is logarithmic.
@@ -50,7 +52,7 @@ def time_axis(
     """Return the axis for times in seconds, logarithmic if they span a wide range."""
     low, high = _positive_range(times)
     if high / low > log_from:
-        return TimeAxis(what + _LOG, 1.0, _log_scale(low, high), _log_ticks(low, high))
+        return TimeAxis(what + _LOG, 1.0, _log_domain(low, high), _log_ticks(low, high))
     divisor, unit = next((d, u) for u, d, most in _UNITS if high <= most)
     scale = {"zero": True, "nice": True} if from_zero else _linear_scale(low, high, divisor)
     return TimeAxis(f"{what} ({unit})", divisor, scale, {"tickCount": 6})
@@ -72,7 +74,7 @@ def amount_axis(
         "labelExpr": amount_expression("datum.value", of, named=False),
     }
     if high / low > log_from:
-        scale = _log_scale(low, high)
+        scale = _log_domain(low, high)
         return TimeAxis(what + _LOG, 1.0, scale, axis | {"values": round_ticks(*scale["domain"])})
     return TimeAxis(what, 1.0, _linear_scale(low, high, 1.0), axis)
 
@@ -105,7 +107,7 @@ def _linear_scale(low: float, high: float, divisor: float) -> dict[str, Any]:
     return {"domain": domain, "nice": False, "zero": False}
 
 
-def _log_scale(low: float, high: float) -> dict[str, Any]:
+def _log_domain(low: float, high: float) -> dict[str, Any]:
     room = (high / low) ** 0.04
     return {"type": "log", "domain": [low / room, high * room], "nice": False}
 
@@ -123,7 +125,45 @@ def _log_ticks(low: float, high: float) -> dict[str, Any]:
     return {"values": values, "labelExpr": duration_expression("datum.value", "g")}
 
 
-def round_times(low: float, high: float) -> list[float]:
+class Scale(Struct, frozen=True):
+    """A logarithmic axis: its ends, and where it has ticks of which words."""
+
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+
+    def position(self, value: float) -> float:
+        """Return the position of a value on the axis, from 0 to 1, clipped at the ends."""
+        if value <= 0:
+            return 0.0
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return min(1.0, max(0.0, share))
+
+
+def tick_scale(amounts: Sequence[float], unit: Amount) -> Scale:
+    """Return the axis for some amounts, with a margin at both ends."""
+    known = [amount for amount in amounts if amount > 0]
+    low, high = min(known, default=1.0), max(known, default=1.0)
+    room = max(1.02, (high / low) ** 0.04)
+    low, high = low / room, high * room
+    values = _round_times(low, high) if unit == "seconds" else round_ticks(low, high)
+    return Scale(low, high, tuple((value, _tick_text(value, unit)) for value in values))
+
+
+def _tick_text(value: float, unit: Amount) -> str:
+    if unit != "seconds":
+        return f"${value:g}" if unit == "dollars" else units.significant(value, 1)
+    size, name = (1.0, "s") if value >= 1 else (1e-3, "ms")
+    for larger, of in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        number = value / larger
+        # One decimal says it: 90 seconds are 1.5 minutes, 70 stay seconds.
+        if number >= 1 and abs(number - round(number, 1)) < 1e-9 * number:
+            size, name = larger, of
+            break
+    return f"{value / size:g} {name}"
+
+
+def _round_times(low: float, high: float) -> list[float]:
     """Return round seconds between two ends; where they are few, even steps of a unit."""
     values = [value for value in _ROUND if low <= value <= high]
     if len(values) >= _FEWEST_TICKS:

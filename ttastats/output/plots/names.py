@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from ttastats.report.render.harmless import escape_invisible
@@ -35,8 +36,9 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     """
     parts = [name.split("/") for name in names]
     parts = [[part for part in each if part not in _NOISE] or each for each in parts]
-    shared = _common_folder_count(parts)
-    bare = ["/".join(each[shared:]) for each in parts]
+    folders = zip(*(each[:-1] for each in parts), strict=False)
+    shared = [*takewhile(lambda some: len(set(some)) == 1, folders)] if len(parts) > 1 else []
+    bare = ["/".join(each[len(shared) :]) for each in parts]
     for width in (_LONGEST, _LONGEST + 8, _LONGEST + 16):
         cut = {name: cut_middle(name, width) for name in bare}
         if len(set(cut.values())) == len(cut):
@@ -60,18 +62,6 @@ def wrapped_names(names: Iterable[str], fits: Callable[[str], bool], most: int) 
     cut = {piece: cut_middle(piece, 3) for piece in long} | cut
     shown = number_duplicates(LINE.join(cut[piece] for piece in each) for each in pieces.values())
     return dict(zip(pieces, shown, strict=True))
-
-
-def _common_folder_count(names: Sequence[list[str]]) -> int:
-    """Return how many leading folders all names share."""
-    if len(names) < 2:
-        return 0
-    most = min(len(parts) for parts in names) - 1
-    first = names[0]
-    return next(
-        (depth for depth in range(most) if any(parts[depth] != first[depth] for parts in names)),
-        most,
-    )
 
 
 def number_duplicates(names: Iterable[str]) -> list[str]:

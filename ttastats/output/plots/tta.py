@@ -95,12 +95,8 @@ def _size_headings(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
         return pl.DataFrame(), series.select("order", place=pl.col("order").cast(pl.Float64))
     ordered = series.sort("size", "order", nulls_last=True).with_row_index("place")
     places = ordered.select("order", pl.col("place").cast(pl.Float64))
-    names = [
-        "size unknown" if size is None
-        else "several sizes" if size == _MIXED
-        else units.plural(size, "accelerator")
-        for size in ordered.get_column("size")
-    ]  # fmt: skip
+    words = {None: "size unknown", _MIXED: "several sizes"}
+    names = [words.get(n) or units.plural(n, "accelerator") for n in ordered["size"]]
     headings = ordered.select(
         "order", place=pl.col("place").min().over("size") - 0.5,
         benchmark=pl.lit(panel.benchmark, pl.String), series=pl.Series(names, dtype=pl.String),

@@ -6,6 +6,7 @@ import io
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 
 from msgspec.structs import replace
 from rich.cells import cell_len
@@ -166,18 +167,13 @@ def _screen_table(table: Table, width: int) -> Table:
         for place, column in enumerate(table.columns)
         if column.models
     }
+
+    def shortened(place: int, cell: Cell) -> Cell:
+        text = words.cell_text(cell)
+        return Text(short[place].get(text, text)) if place in short else cell
+
     lines = [
-        replace(
-            row,
-            cells=tuple(
-                Text(short[place].get(words.cell_text(cell), words.cell_text(cell)))
-                if place in short
-                else cell
-                for place, cell in enumerate(row.cells)
-            ),
-            more=(),
-        )
-        for row in listed
+        replace(row, cells=tuple(map(shortened, count(), row.cells)), more=()) for row in listed
     ]
     if aside := [row.aside for row in rows if row not in listed]:
         text = f"{len(aside)} more: {', '.join(dict.fromkeys(aside))} (-v lists them)"
@@ -226,13 +222,9 @@ def _narrow_table(table: Table) -> Table:
             return replace(cell, text=_ALL_REACHED.sub(r"\1", cell.text))
         return cell
 
-    return replace(
-        table,
-        columns=tuple(replace(each, title=each.narrow or each.title) for each in table.columns),
-        rows=tuple(
-            replace(row, cells=tuple(map(shown, table.columns, row.cells))) for row in table.rows
-        ),
-    )
+    columns = (replace(each, title=each.narrow or each.title) for each in table.columns)
+    rows = (replace(row, cells=tuple(map(shown, table.columns, row.cells))) for row in table.rows)
+    return replace(table, columns=tuple(columns), rows=tuple(rows))
 
 
 def _with_style(lines: Iterable[Line], style: str) -> Iterator[Line]:
