@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -72,15 +71,12 @@ def sort_rows(report: Report, *, sort: str = "", top: int = 0) -> Report:
     order = _sort_order(report.rows, sort) if sort else list(range(len(report.rows)))
     notes = report.notes
     if top:
-        seen: Counter[Any] = Counter()
-        shown = []
+        of_each: dict[Any, list[int]] = {}
         for number in order:
-            place = _benchmark_key(report.rows[number])
-            seen[place] += 1
-            if seen[place] <= top:
-                shown.append(number)
-        order = shown
-        more = {place: number - top for place, number in seen.items() if number > top}
+            of_each.setdefault(_benchmark_key(report.rows[number]), []).append(number)
+        more = {place: len(each) - top for place, each in of_each.items() if len(each) > top}
+        shown = {number for each in of_each.values() for number in each[:top]}
+        order = [number for number in order if number in shown]
         if more:
             names = [place[-1][1] or "unknown benchmark" for place in more]
             if len(set(names)) < len(names):  # suite and round tell them apart

@@ -61,9 +61,10 @@ def make_page(content: Content) -> Page:
     style, program = embedded.package_file("page.css"), embedded.page_script()
     drawing = renderer.vega_script()
     sections = _benchmark_sections(content)
-    rows, drawn = (), ""
-    if answer := content.answer:
-        rows, (a, *others) = answer.rows, answer.sides
+    answer, drawn = content.answer, ""
+    rows = answer.rows if answer else ()
+    if answer:
+        a, *others = answer.sides
         b = others[0] if len(others) == 1 else f"each of {len(others)} others"
         links = {one.benchmark: f"#{one.name}" for one in sections}
         drawn = figure.figure_svg(rows, (a, b), answer.axis, answer.confidence, links)

@@ -51,8 +51,7 @@ def available_choices(
     sides: Sequence[tuple[str, pl.DataFrame]], by: Sequence[str] = FILTERS
 ) -> pl.DataFrame:
     """Return the combinations of benchmark, system and entry, with their numbers of runs."""
-    counted = all_runs(sides).group_by(by).agg(pl.len().alias("runs"))
-    return counted.sort(by, nulls_last=True)
+    return all_runs(sides).group_by(by).len(name="runs").sort(by, nulls_last=True)
 
 
 def all_runs(sides: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:

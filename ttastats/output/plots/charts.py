@@ -29,8 +29,8 @@ class View(Struct, frozen=True):
 
     def transform(self, *steps: dict[str, Any]) -> View:
         """Return the view with more transforms of its rows."""
-        steps = (*self.specification.get("transform", ()), *steps)
-        return View(self.specification | {"transform": [*steps]})
+        whole = [*self.specification.get("transform", ()), *steps]
+        return View(self.specification | {"transform": whole}) if steps else self
 
     def where(self, expression: str) -> View:
         """Return the view without the rows that do not fulfil an expression."""
@@ -46,13 +46,10 @@ class View(Struct, frozen=True):
 
     def encode(self, **channels: Any) -> View:
         """Return the view with encodings, each a dictionary, tooltips, or the name of a field."""
-        encoding = {
-            name: field_channel(how) if isinstance(how, str) else how
-            for name, how in channels.items()
-        }
-        return View(
-            self.specification | {"encoding": self.specification.get("encoding", {}) | encoding}
-        )
+        encoding = dict(self.specification.get("encoding", {}))
+        for name, how in channels.items():
+            encoding[name] = field_channel(how) if isinstance(how, str) else how
+        return View(self.specification | {"encoding": encoding})
 
 
 #: One view, or several that are drawn over each other, the last on top.
@@ -85,8 +82,7 @@ def table_view(name: str, where: str = "", **computed: str) -> View:
     Further fields are `computed` by the expressions of their names.
     """
     view = View({"data": {"name": name}})
-    view = view.where(where) if where else view
-    return view.computing(**computed) if computed else view
+    return (view.where(where) if where else view).computing(**computed)
 
 
 # A series has the same colour, shape and dash in every plot.

@@ -60,8 +60,8 @@ def drawn_metrics(panel: Panel, rows: pl.LazyFrame, metric: str = "") -> tuple[D
         return tuple(each for each in known if each.name == metric)
     if targets and panel.targets:
         return tuple(each for each in known if each.name in targets)
-    aimed = zip(known, logged.get_column("targets"), strict=True)
-    return tuple(each for each, values in aimed if len(values)) or tuple(known[:1])
+    aimed = zip(known, logged["targets"].list.len(), strict=True)
+    return tuple(each for each, several in aimed if several) or tuple(known[:1])
 
 
 def curve_table(

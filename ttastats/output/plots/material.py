@@ -221,8 +221,7 @@ def make_material(
         The sides have nothing in common.
     """
     several = len(sides) > 1
-    by = tuple(by) or (() if several else ENTRY)
-    options = options or Options()
+    by, options = tuple(by) or (() if several else ENTRY), options or Options()
     if several:
         groups = _runs_by_panel(sides, by, pool=pool)
     else:

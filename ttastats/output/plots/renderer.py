@@ -16,7 +16,6 @@ import sys
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from threading import Lock
 from typing import IO, Any, cast
 
@@ -77,12 +76,16 @@ def call_renderer(function: str, *values: Any, **named: Any) -> bytes:
 def vega_script() -> str:
     """Return the script of Vega, Vega-Lite and vega-embed, which defines `vegaEmbed`.
 
+    It is kept in a file, since bundling takes two seconds.
+
     Raises
     ------
     ValueError
         The script could end the element of a page it stands in.
     """
-    path = _cached_script()
+    path = None
+    with suppress(RuntimeError):  # there is no home folder
+        path = user_folder() / f"vega-{version('vl-convert-python')}.js"
     known = path is not None and path.is_file()
     if path and known:
         text = path.read_text("utf-8")
@@ -97,13 +100,6 @@ def vega_script() -> str:
                 old.unlink()
             atomic.write_text(path, text)
     return text
-
-
-def _cached_script() -> Path | None:
-    """Return the path at which the script is cached, since bundling takes two seconds."""
-    with suppress(RuntimeError):  # there is no home folder
-        return user_folder() / f"vega-{version('vl-convert-python')}.js"
-    return None
 
 
 def _renderer_process() -> subprocess.Popen[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
@@ -107,9 +108,11 @@ def _speedup_table(rows: Sequence[TimesRow], by: Sequence[str], material: Materi
         first, *rest = (models.get(value, value) for value in map(row.get, keys))
         lines = [names.key_label(values) for values in ([first], rest) if values]
         lines += [labels[row.b]] if len(labels) > 2 else []
-        whole = {"benchmark": row.benchmark, "row": names.LINE.join(lines), "order": number}
-        whole |= {"p_adjusted": row.p_adjusted, "verdict": _verdict_text(row)}
-        whole |= {"reached": _reached_text(row)}
+        whole: dict[str, Any] = {
+            "benchmark": row.benchmark, "row": names.LINE.join(lines), "order": number,
+            "p_adjusted": row.p_adjusted, "verdict": _verdict_text(row),
+            "reached": _reached_text(row),
+        }  # fmt: skip
         table += [
             whole
             | {"part": part, "place": place, "ratio": row.get(value)}

@@ -38,14 +38,14 @@ def with_pictures(table: Table) -> Table:
 def _with_drawn_column(table: Table, position: int, quantities: Sequence[Quantity]) -> Table:
     ratios = quantities[0].unit == "ratio"
     axis = _log_axis(quantities) if ratios else _linear_axis(quantities)
-    columns, drawn = list(table.columns), Column(axis.title, rank=_RANK, drawn=True)
-    columns.insert(position + 1, drawn)
-    rows = []
-    for row, quantity in zip(table.rows, quantities, strict=True):
-        cells = list(row.cells)
-        cells.insert(position + 1, Text(axis.draw_interval(quantity)))
-        rows.append(replace(row, cells=tuple(cells)))
-    return replace(table, columns=tuple(columns), rows=tuple(rows))
+    after, drawn = position + 1, Column(axis.title, rank=_RANK, drawn=True)
+    pictures = (Text(axis.draw_interval(quantity)) for quantity in quantities)
+    rows = (
+        replace(row, cells=(*row.cells[:after], picture, *row.cells[after:]))
+        for row, picture in zip(table.rows, pictures, strict=True)
+    )
+    columns = (*table.columns[:after], drawn, *table.columns[after:])
+    return replace(table, columns=columns, rows=tuple(rows))
 
 
 class _Axis(Struct, frozen=True):

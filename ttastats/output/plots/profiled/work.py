@@ -56,11 +56,9 @@ def _with_compute_only(profiles: Profiles) -> Profiles:
 
 def _rate_plot(profiles: Profiles, lines: Profiles) -> Plot:
     every = shared.operators_with_flops(lines)
-    known = {name: flops for name, (flops, _) in shared.measured_peaks(profiles).items() if flops}
-    peaks = pl.DataFrame(
-        {"profile": list(known), "flops_per_second": list(known.values())},
-        schema={"profile": pl.String, "flops_per_second": pl.Float64},
-    )
+    known = [(name, top) for name, (top, _) in shared.measured_peaks(profiles).items() if top]
+    types = {"profile": pl.String, "flops_per_second": pl.Float64}
+    peaks = pl.DataFrame(known, types, orient="row")
     caption = (
         "Each operator adds its share of the time at its achieved rate.",
         f"Without FLOPs: {_share_text(lines, every.filter(pl.col('flops_per_second') == 0))}.",
@@ -69,9 +67,8 @@ def _rate_plot(profiles: Profiles, lines: Profiles) -> Plot:
     )
     title = "Share of time over achieved FLOP/s"
     axis = {"labelExpr": shared.rate_expression("datum.value", ""), "tickCount": 5}
-    x, layers = _work_chart(
-        lines, "flops_per_second", ("achieved FLOP/s", "FLOP/s", ".3s"), axis, {}
-    )
+    words = ("achieved FLOP/s", "FLOP/s", ".3s")
+    x, layers = _work_chart(lines, "flops_per_second", words, axis, {})
     color, *_ = charts.series_channels(list(lines), "profile")
     dotted = charts.table_view(_PEAKS).mark("rule", strokeDash=[1, 2], strokeWidth=1.2)
     chart = (dotted.encode(x=x, color=color), *layers)
@@ -111,12 +108,9 @@ def _cumulative_table(every: pl.DataFrame, field: str) -> pl.DataFrame:
 
 
 def _work_chart(
-    lines: Profiles,
-    field: str,
-    words: tuple[str, str, str],
-    axis: Mapping[str, Any],
+    lines: Profiles, field: str, words: tuple[str, str, str], axis: Mapping[str, Any],
     scale: Mapping[str, Any],
-) -> tuple[Any, tuple[charts.View, ...]]:
+) -> tuple[Any, tuple[charts.View, ...]]:  # fmt: skip
     """Return the horizontal encoding of a field, and the layers of lines over it."""
     title, name, form = words
     color, shape, _ = charts.series_channels(list(lines), "profile")
