@@ -115,8 +115,10 @@ def _counts_text(row: TimesRow) -> str:
 
 
 def _runs_of_side(outcomes: Outcomes, mean: float | None) -> Runs:
-    some = (outcomes.times[which].tolist() for which in (outcomes.reached, ~outcomes.reached))
-    return Runs(*map(tuple, some), _known_number(mean))
+    reached, failed = (
+        tuple(outcomes.times[which].tolist()) for which in (outcomes.reached, ~outcomes.reached)
+    )
+    return Runs(reached, failed, _known_number(mean))
 
 
 def _known_number(number: float | None) -> float | None:
