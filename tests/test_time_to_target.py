@@ -122,3 +122,9 @@ def test_the_interval_of_a_group_is_the_widest_and_unknown_if_any_is() -> None:
     assert interval(rare, often) == 4.0
     assert interval(rare, often, once) is None
     assert interval(rare, trained(8.0, met=0, run_status="aborted")) == 4.0
+
+
+def test_untrained_weights_that_meet_a_target_leave_it_to_the_next_evaluation() -> None:
+    run = mlperf(evaluation(0, 0.2, 0.0), evaluation(1, 0.4, 10.0))
+    (judgement,) = judged(run, target=("0.1",))
+    assert (judgement["reached"], judgement["tta_seconds"]) == (True, 10.0)
