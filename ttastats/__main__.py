@@ -10,7 +10,7 @@ from typing import NoReturn
 
 #: Of the eight arenas that polars' allocator has for two processors, each keeps memory that the
 #: others want: with one, peaks are a third lower, and a tenth of the time goes with the faults.
-_ALLOCATOR = "dirty_decay_ms:500,muzzy_decay_ms:0,narenas:{}"
+_ALLOCATOR = "dirty_decay_ms:100,muzzy_decay_ms:0,narenas:{}"
 
 
 def main() -> NoReturn:
