@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise, product
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -244,9 +245,9 @@ def of_words() -> Pieces:
     watts = ([], [(0, 1)], [(0, 100), (10, 200)], [(10, 200), (0, 100), (5, 50)], [(2, 9), (9, 9)],
              [(0, 1), (1, 1), (1, 3), (10, 3)], [(1, 5), (10, 5)])  # fmt: skip
     for readings in watts:
-        for start, stop in pairwise((0, 1, 5, 10, 12)):
-            yield of(mlperf_power.integral, readings, start, stop)
-        yield of(mlperf_power.integral, readings, 0, 10)
+        columns = [list(map(itemgetter(place), readings)) for place in (0, 1)]
+        for start, stop in (*pairwise((0, 1, 5, 10, 12)), (0, 10)):
+            yield of(mlperf_power.integral, *columns, start, stop)
 
 
 CELLS = (

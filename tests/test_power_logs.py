@@ -50,13 +50,12 @@ def run_of(files: dict[str, str], result: str = RESULT) -> Run:
 def test_readings_are_integrated_by_trapezoids_from_start_to_stop() -> None:
     # 100 W at 10 s, 150 at 15, 300 at 20, 200 at 25, 200 at 30:
     # 5 s x (125 + 225 + 250 + 200) W.
-    readings = [(0.0, 100.0), (10.0, 100.0), (20.0, 200.0), (20.0, 300.0), (25.0, 200.0)]
-    assert integral([(10, 100), (15, 150), (20, 300), (25, 200), (40, 200)], 10, 30) == 4000.0
-    assert integral(sorted(readings[:2]), 0, 10) == 1000.0
+    assert integral([10, 15, 20, 25, 40], [100, 150, 300, 200, 200], 10, 30) == 4000.0
+    assert integral([0.0, 10.0], [100.0, 100.0], 0, 10) == 1000.0
 
 
 def test_power_between_two_readings_changes_evenly() -> None:
-    assert integral([(0, 100), (10, 200)], 5, 10) == pytest.approx(5 * 175)
+    assert integral([0, 10], [100, 200], 5, 10) == pytest.approx(5 * 175)
 
 
 def test_nodes_and_switches_add_up_with_their_efficiencies() -> None:

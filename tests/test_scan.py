@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+import msgspec
 import polars as pl
 import pytest
 from hypothesis import given
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 from ttastats.ingestion.ingest import ingest
 from ttastats.table import store
 from ttastats_parsers import mlperf_scan
-from ttastats_parsers.mlperf_scan import payloads_in, payloads_in_python
+from ttastats_parsers.mlperf_events import Event
+from ttastats_parsers.mlperf_scan import NO_JSON, payloads_in, payloads_in_python
 from ttastats_parsers.payloads import LONGEST
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -29,6 +31,13 @@ def event(key: str, rest: str = ', "value": 1}', kind: str = "INTERVAL_START") -
 
 def payload(line: str) -> bytes:
     return line[line.index("{") :].encode()
+
+
+def decoded(text: bytes) -> Event | None:
+    try:
+        return msgspec.json.decode(text, type=Event)
+    except NO_JSON:
+        return None
 
 
 @pytest.fixture(params=["compiled", "python"])
@@ -79,6 +88,34 @@ class TestFound:
         assert found == b"\n".join([b":::MLLOG"] * 3)
         assert lines == [1, 2, 2]
 
+    def test_what_decides_nothing_is_cut_out_of_an_event(self, scan) -> None:
+        place = '"metadata": {"file": "a.py", "lineno": 7'
+        line = event("eval_accuracy", f', "value": 0.5, {place}, "epoch_num": 3}}}}')
+        shorter = (
+            b'{"time_ms": 1700000000000, "key": "eval_accuracy", "value": 0.5, '
+            b'"metadata": {"epoch_num": 3}}'
+        )
+        assert scan(line.encode(), 1, with_init=True)[0] == shorter
+        assert scan(line.encode(), 1, with_init=True, is_whole=True)[0] == payload(line)
+
+    @pytest.mark.parametrize(
+        "rest",
+        [
+            '1, "metadata": {"file": "a.py", "lineno": 07, "epoch_num": 3}}',
+            '1, "metadata": {"file": "a.py", "lineno": 7.5, "epoch_num": 3}}',
+            '1, "metadata": {"file": "a\\", "lineno": 7, "epoch_num": "}}',
+            '1, "metadata": {"file": "a\tb", "lineno": 7, "epoch_num": 3}}',
+            '1, "metadata": {"file": "a.py", "lineno": 7, }}',
+            '1, "metadata": {"file": "a.py", "lineno": 7 "epoch_num": 3}}',
+            '1, "metadata": {"lineno": 7, "epoch_num": 3}}',
+            '[1], "metadata": {"file": "a.py", "lineno": 7, "epoch_num": 3}}',
+            '{"a": 1, "metadata": {"file": "a.py", "lineno": 7, "epoch_num": 3}}}',
+        ],
+    )
+    def test_an_event_that_is_not_plain_stays_whole(self, scan, rest: str) -> None:
+        line = event("eval_accuracy", f', "value": {rest}')
+        assert scan(line.encode(), 1, with_init=True)[0] == payload(line)
+
     def test_a_long_event_is_cut(self, scan) -> None:
         found, _, _ = scan(b":::MLLOG {" + b"1" * (2 * LONGEST), 1, with_init=True)
         assert found == b"{" + b"1" * (LONGEST - 1)
@@ -92,6 +129,8 @@ PIECES = [
     '{"namespace": "', '", "time_ms": ', "17", ', "event_type": "', "INTERVAL_END",
     '", "key": "', "init_start", "tracked_stats", "run_start", event("init_start") + "\n",
     event("cache_clear") + "\n", event("eval_accuracy") + "\n", event("dummy"), "x" * 300 + "\n",
+    event("eval_accuracy", ', "value": '), '"a"', ', "metadata": {', '"file": "', "a.py",
+    '", "lineno": ', "70", ', "epoch_num": 1', "}}\n",
 ]  # fmt: skip
 
 
@@ -107,10 +146,24 @@ class TestCompiled:
     def test_it_finds_what_python_finds_in_a_line_cut_and_spoiled(
         self, noise: bytes, place: int
     ) -> None:
-        line = event("eval_accuracy").encode() + b"\n" + event("init_start").encode()
+        rest = ', "value": 1, "metadata": {"file": "a.py", "lineno": 7, "epoch_num": 3}}'
+        line = event("eval_accuracy", rest).encode() + b"\n" + event("init_start").encode()
         block = line[:place] + noise + line[place // 2 :]
         expected = payloads_in_python(block, 1, with_init=True)
         assert payloads_in(block, 1, with_init=True) == expected
+
+    @given(st.text('"\\\x01{},: 70a', max_size=3), st.integers(0, 250), st.integers(0, 9))
+    def test_an_event_says_the_same_without_what_is_cut_out(
+        self, noise: str, place: int, lost: int
+    ) -> None:
+        rest = ', "value": 1, "metadata": {"file": "a.py", "lineno": 7, "epoch_num": 3}}'
+        line = event("eval_accuracy", rest)
+        block = f"{line[:place]}{noise}{line[place + lost :]}".encode()
+        shorter, whole = (
+            payloads_in(block, 1, with_init=True, is_whole=is_whole)[0]
+            for is_whole in (False, True)
+        )
+        assert decoded(shorter) == decoded(whole)
 
     @pytest.mark.parametrize("block", [None, "text", bytearray(b":::MLLOG")])
     def test_what_is_no_bytes_is_refused(self, block: object) -> None:

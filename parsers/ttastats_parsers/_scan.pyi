@@ -5,6 +5,7 @@ def scan(
     longest: int,
     keys: tuple[bytes, ...],
     first: bytes | None,
+    is_whole: bool,
     /,
 ) -> tuple[bytes, list[int], int]: ...
 def fields(message: bytes, /) -> list[tuple[int, int | bytes]] | None: ...

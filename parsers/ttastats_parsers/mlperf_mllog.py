@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import msgspec
 
@@ -40,18 +41,14 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     line = 1
     for block in log.blocks():
         with_init = "init_start" not in trace.events
-        payloads, lines, line = payloads_in(block, line, with_init=with_init, left_out=left_out)
-        _add(trace, payloads, lines)
+        scan = partial(payloads_in, block, line, with_init=with_init, left_out=left_out)
+        payloads, lines, line = scan()
+        events = decoded_at_once(_decode_lines, payloads, len(lines))
+        if events is not None:
+            trace.add(events, lines)
+        else:  # one is torn
+            _add_one_by_one(trace, scan(is_whole=True)[0], lines)
     yield from runs_of(trace, log, _STYLE)
-
-
-def _add(trace: Trace, payloads: bytes, lines: Sequence[int]) -> None:
-    """Take payloads, all at once if none is torn."""
-    events = decoded_at_once(_decode_lines, payloads, len(lines))
-    if events is None:
-        _add_one_by_one(trace, payloads, lines)
-        return
-    trace.add(events, lines)
 
 
 def _add_one_by_one(trace: Trace, payloads: bytes, lines: Sequence[int]) -> None:

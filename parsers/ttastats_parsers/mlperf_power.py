@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from operator import add, itemgetter, mul, sub
+from operator import add, ge, mul, sub
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -46,10 +46,6 @@ class _AnyEvent(msgspec.Struct, gc=False):
 
 _decode = msgspec.json.Decoder(_AnyEvent).decode
 _decode_lines = msgspec.json.Decoder(_Event).decode_lines
-
-Reading = tuple[float, float]
-"""Seconds since 1970 and watts."""
-_time = itemgetter(0)
 
 
 def folder_of(log: Log) -> PurePosixPath:
@@ -84,12 +80,12 @@ def _part_energy(content: bytes, start: float, stop: float) -> float | None:
     """Return the joules of a node or a switch."""
     events = _power_events(content)
     readings = [
-        (time / 1e3, watts)
+        event
         for event in events
-        if event.key == "power_reading"
-        and (watts := event.value) is not None
-        and (time := event.time_ms) is not None
+        if event.key == "power_reading" and event.value is not None and event.time_ms is not None
     ]
+    times = [time / 1e3 for event in readings if (time := event.time_ms) is not None]
+    watts = [value for event in readings if (value := event.value) is not None]
     constants: dict[str, float] = {}
     for event in events:
         if event.key != "power_reading" and event.value is not None:
@@ -100,7 +96,7 @@ def _part_energy(content: bytes, start: float, stop: float) -> float | None:
     efficiency = constants.get("conversion_eff", 1.0)
     if "interconnect_power_est" in constants:
         return efficiency * constants["interconnect_power_est"] * (stop - start)
-    joules = integral(readings, start, stop)
+    joules = integral(times, watts, start, stop)
     return None if joules is None else efficiency * joules
 
 
@@ -116,32 +112,33 @@ def _power_events(content: bytes) -> Sequence[_Event]:
     return events
 
 
-def integral(readings: Sequence[Reading], start: float, stop: float) -> float | None:
+def integral(
+    times: Sequence[float], watts: Sequence[float], start: float, stop: float
+) -> float | None:
     """Return the joules between two times by the trapezoidal rule; None if not covered.
 
     Between a moment and the nearest reading beyond it power changes evenly; before the first
     reading and after the last it is taken to be theirs.
     """
-    ordered = sorted(readings)
-    if not ordered:
+    if any(map(ge, times, times[1:])):
+        times, watts = zip(*sorted(zip(times, watts, strict=True)), strict=True)
+    if not times:
         return None
-    covered = min(stop, ordered[-1][0]) - max(start, ordered[0][0])
+    covered = min(stop, times[-1]) - max(start, times[0])
     if covered < _LEAST_COVERED * (stop - start):
         return None
-    inside = ordered[
-        bisect_right(ordered, start, key=_time) : bisect_left(ordered, stop, key=_time)
-    ]
-    points = [(start, _power_at(ordered, start)), *inside, (stop, _power_at(ordered, stop))]
-    times, watts = zip(*points, strict=True)
-    sums = map(add, watts, watts[1:])
-    doubled: float = sum(map(mul, map(sub, times[1:], times), sums))
+    inside = slice(bisect_right(times, start), bisect_left(times, stop))
+    at_start, at_stop = (_power_at(times, watts, moment) for moment in (start, stop))
+    moments, powers = [start, *times[inside], stop], [at_start, *watts[inside], at_stop]
+    sums = map(add, powers, powers[1:])
+    doubled: float = sum(map(mul, map(sub, moments[1:], moments), sums))
     return doubled / 2
 
 
-def _power_at(ordered: Sequence[Reading], moment: float) -> float:
+def _power_at(times: Sequence[float], watts: Sequence[float], moment: float) -> float:
     """Return the interpolated power at a time."""
-    after = bisect_left(ordered, moment, key=_time)
-    if after in {0, len(ordered)}:
-        return ordered[max(0, after - 1)][1]
-    (earlier, watts), (later, watts_then) = ordered[after - 1], ordered[after]
-    return watts + (watts_then - watts) * (moment - earlier) / (later - earlier)
+    after = bisect_left(times, moment)
+    if after in {0, len(times)}:
+        return watts[max(0, after - 1)]
+    (earlier, later), (before, then) = times[after - 1 : after + 1], watts[after - 1 : after + 1]
+    return before + (then - before) * (moment - earlier) / (later - earlier)

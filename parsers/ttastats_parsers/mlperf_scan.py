@@ -18,11 +18,15 @@ from ttastats_parsers.payloads import LONGEST
 
 #: Payloads joined by line feeds, the line of each, and the line on which the next block begins.
 #: Where no brace is behind a token, the token itself is given; a long payload is cut at `LONGEST`.
+#: Those in the logger's own field order lack what decides nothing, half of what is to be decoded:
+#: namespace, kind of event and place in the source.
 Payloads = tuple[bytes, list[int], int]
 
 _AnEvent = TypeVar("_AnEvent")
 
-_compiled: Callable[[bytes, int, bytes, int, tuple[bytes, ...], bytes | None], Payloads] | None
+_compiled: (
+    Callable[[bytes, int, bytes, int, tuple[bytes, ...], bytes | None, bool], Payloads] | None
+)
 try:
     from ttastats_parsers._scan import scan as _compiled
 except ImportError:  # no compiler was at hand
@@ -42,6 +46,12 @@ LEFT_OUT = (
 #: The same where training metrics are wanted.
 WITHOUT_TRAINING = tuple(key for key in LEFT_OUT if key not in {b"tracked_stats", b"train_loss"})
 _BEFORE_KEY = rb'\{"namespace": "[^"\n]*+", "time_ms": [^,\n]*+, "event_type": "[^"\n]*+", "key": "'
+_PLACE = re.compile(
+    rb'\{"namespace": "", ("time_ms": \d++, )'
+    rb'"event_type": "(?:POINT_IN_TIME|INTERVAL_(?:START|END))", '
+    rb'("key": "[^"\n]*+", "value": (?:"[^"\n]*+"|(?!["{\[])[^,\n]*+), "metadata": \{)'
+    rb'"file": "[^"\\\x00-\x1f]*+", "lineno": [1-9]\d*+(?:, (?=")|(?=\}))'
+)
 
 
 @cache
@@ -57,7 +67,12 @@ def _init_or_line(left_out: tuple[bytes, ...]) -> re.Pattern[bytes]:
 
 
 def payloads_in(
-    block: bytes, line: int, *, with_init: bool, left_out: tuple[bytes, ...] = LEFT_OUT
+    block: bytes,
+    line: int,
+    *,
+    with_init: bool,
+    left_out: tuple[bytes, ...] = LEFT_OUT,
+    is_whole: bool = False,
 ) -> Payloads:
     """Return the relevant payloads in a block and their line numbers.
 
@@ -67,14 +82,24 @@ def payloads_in(
         The first `init_start` of the block matters.
     left_out
         Keys of events that do not matter, in the logger's own field order.
+    is_whole
+        Payloads are given as they are in the log, for messages that show them.
     """
-    if _compiled is None:
-        return payloads_in_python(block, line, with_init=with_init, left_out=left_out)
-    return _compiled(block, line, TOKEN, LONGEST, left_out, _INIT if with_init else None)
+    init = _INIT if with_init else None
+    if _compiled is not None:
+        return _compiled(block, line, TOKEN, LONGEST, left_out, init, is_whole)
+    return payloads_in_python(
+        block, line, with_init=with_init, left_out=left_out, is_whole=is_whole
+    )
 
 
 def payloads_in_python(
-    block: bytes, line: int, *, with_init: bool, left_out: tuple[bytes, ...] = LEFT_OUT
+    block: bytes,
+    line: int,
+    *,
+    with_init: bool,
+    left_out: tuple[bytes, ...] = LEFT_OUT,
+    is_whole: bool = False,
 ) -> Payloads:
     """Return what `payloads_in` gives, without a compiler's help."""
     payloads: list[bytes] = []
@@ -83,10 +108,15 @@ def payloads_in_python(
     for match in _matches(block, left_out, with_init=with_init):
         line += block.count(b"\n", place, match.start())
         place = match.start()
-        payload = match[match.lastindex] if match.lastindex else TOKEN
-        payloads.append(payload[:LONGEST])
+        payload = (match[match.lastindex] if match.lastindex else TOKEN)[:LONGEST]
+        payloads.append(payload if is_whole else _without_place(payload))
         lines.append(line)
     return b"\n".join(payloads), lines, line + block.count(b"\n", place)
+
+
+def _without_place(payload: bytes) -> bytes:
+    match = _PLACE.match(payload)
+    return b"{%b%b%b" % (match[1], match[2], payload[match.end() :]) if match else payload
 
 
 def _matches(
