@@ -16,17 +16,21 @@ import numpy as np
 import polars as pl
 
 HERE = Path(__file__).resolve().parent.parent
-#: What one would write by hand: which runs met their target, and the mean time of each entry.
+#: What one would write by hand: when each run met its target, the mean time of each entry, and how
+#: much of its variance is that of epochs.
 BY_HAND = """
 import sys, polars as pl
 value, target = pl.col("value"), pl.col("target_value")
 higher = pl.col("higher_is_better").fill_null(True)
 met = pl.when(higher).then(value >= target).otherwise(value <= target)
 runs = pl.scan_parquet(sys.argv[1:]).group_by("run_id", "source").agg(
-    pl.col("benchmark", "entry", "run_seconds", "run_status").first(), met=met.any())
-time = pl.col("run_seconds").filter(pl.col("met") & (pl.col("run_status") == "success"))
+    pl.col("benchmark", "entry", "run_seconds", "run_status").first(),
+    pl.col("seconds", "epoch").filter(met).first()).collect()
+epochs, time = pl.col("epoch").log(), pl.col("seconds").log()
 print(runs.group_by("benchmark", "entry").agg(
-    n=pl.len(), mean=time.mean(), std=time.std()).sort("benchmark", "mean").collect().write_csv())
+    n=pl.len(), reached=pl.col("seconds").count(), mean=pl.col("seconds").mean(),
+    std=pl.col("seconds").std(), of_epochs=epochs.var(), of_pace=(time - epochs).var(),
+    of_both=pl.cov(epochs, time - epochs)).sort("benchmark", "mean").write_csv())
 """
 #: A frame of a million evaluations, and how it becomes a table.
 FRAME = """
