@@ -44,8 +44,9 @@ ttastats.from_frame(frame, run="seed", metric="accuracy", seconds="seconds", ste
 #: How often each round stands in the eleven tables; they come to 17,000 runs.
 ELEVEN = ("v5.0",) * 9 + ("v0.7", "v0.5")
 NAMES = ("run_id", "source", "source_digest", "content_digest", "submitter", "entry")
-#: Of the made table: entries of each benchmark, runs of each, and most evaluations of a run.
-ENTRIES, BENCHMARKS, RUNS, EVALUATIONS = 2_000, ("bert", "dlrm", "gpt", "resnet", "unet"), 10, 8
+BENCHMARKS = ("bert", "dlrm", "gpt", "resnet", "unet")
+#: Of made tables: entries of each benchmark, runs of each, least and most evaluations of a run.
+SIZES = ((200, 10, 3, 8), (2_000, 10, 3, 8), (4_000, 50, 10, 10))
 
 
 def eleven(tables: Path, folder: Path) -> list[Path]:
@@ -61,22 +62,23 @@ def eleven(tables: Path, folder: Path) -> list[Path]:
     return written
 
 
-def large(folder: Path) -> list[Path]:
-    """Write one table of 100,000 made runs, of which one in ten was aborted."""
+def large(folder: Path, entries: int, runs_of_each: int, least: int, most: int) -> list[Path]:
+    """Write one table of made runs, of which the last of each entry and benchmark was aborted."""
     from ttastats.table import schema, store
 
     rng = np.random.default_rng(1)
-    pace = pl.DataFrame({"e": range(ENTRIES), "pace": np.exp(rng.normal(6, 1, ENTRIES))})
+    number = entries * len(BENCHMARKS) * runs_of_each
+    pace = pl.DataFrame({"e": range(entries), "pace": np.exp(rng.normal(6, 1, entries))})
     runs = (
         pace.join(pl.DataFrame({"benchmark": BENCHMARKS}), how="cross")
-        .join(pl.DataFrame({"r": range(RUNS)}), how="cross")
-        .with_columns(pl.Series("needed", rng.integers(3, EVALUATIONS + 1, 100_000)))
-        .with_columns(run_seconds=pl.col("pace") * rng.normal(1, 0.05, 100_000))
+        .join(pl.DataFrame({"r": range(runs_of_each)}), how="cross")
+        .with_columns(pl.Series("needed", rng.integers(least, most + 1, number)))
+        .with_columns(run_seconds=pl.col("pace") * rng.normal(1, 0.05, number))
     )
-    last, failed = pl.col("eval_index") == pl.col("needed") - 1, pl.col("r") == RUNS - 1
+    last, failed = pl.col("eval_index") == pl.col("needed") - 1, pl.col("r") == runs_of_each - 1
     done = (pl.col("eval_index") + 1) / pl.col("needed")
     rows = (
-        runs.join(pl.DataFrame({"eval_index": range(EVALUATIONS)}), how="cross")
+        runs.join(pl.DataFrame({"eval_index": range(most)}), how="cross")
         .filter(pl.col("eval_index") < pl.col("needed"))
         .with_columns(
             run_id=pl.format("{}-{}-{}", "e", "benchmark", "r"),
@@ -98,8 +100,8 @@ def large(folder: Path) -> list[Path]:
         (pl.col(name) if name in rows.columns else pl.lit(None)).cast(kind).alias(name)
         for name, kind in schema.POLARS.items()
     ]
-    path = folder / "large.parquet"
-    store.write(rows.select(typed).sort("source", "eval_index"), path)
+    path = folder / f"{number}.parquet"
+    store.write(rows.sort("source", "eval_index").lazy().select(typed), path)
     return [path]
 
 
@@ -136,7 +138,9 @@ def compared(what: str, programs: dict[str, list[str]], turns: int) -> list[str]
 def main(arguments: Any = None) -> int:
     """Make the tables, measure in turns, and print what was found as Markdown."""
     parser = argparse.ArgumentParser(prog="python benchmarks/answers.py", description=__doc__)
-    parser.add_argument("tables", type=Path, help="a folder with v0.5, v0.7 and v5.0.parquet")
+    parser.add_argument(
+        "tables", type=Path, help="a folder with a table of each round: v0.5.parquet, v0.7, v5.0"
+    )
     parser.add_argument("--turns", type=int, default=3, help="of every command; 3")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as scratch:
@@ -149,8 +153,10 @@ def main(arguments: Any = None) -> int:
         # started from.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
             several = pool.submit(eleven, options.tables, folder).result()
-            made = pool.submit(large, folder).result()
+            few, made, million = (pool.submit(large, folder, *size).result() for size in SIZES)
+        rounds = sorted(options.tables.glob("*.parquet"))
         parts = (
+            (f"All rounds: {', '.join(path.stem for path in rounds)}", rounds, [page]),
             ("v5.0: 1,717 runs", [options.tables / "v5.0.parquet"], [["runs"], page]),
             (
                 "Eleven tables: 16,993 runs",
@@ -172,6 +178,12 @@ def main(arguments: Any = None) -> int:
                     for rows in ([], ["-f", "csv"])
                 ]
                 + [page],
+            ),
+            ("10,000 runs in 1,000 groups", few, [["summary", "-f", "csv"]]),
+            (
+                "1,000,000 runs in 20,000 groups",
+                million,
+                [["summary", "-f", "csv"], ["compare", "--where", "entry=entry 1,entry 2"]],
             ),
         )
         every = {what: programs_of(files, commands) for what, files, commands in parts}
