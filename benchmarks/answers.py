@@ -6,6 +6,7 @@ import argparse
 import importlib
 import multiprocessing
 import os
+import subprocess
 import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
@@ -154,9 +155,11 @@ def main(arguments: Any = None) -> int:
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
             several = pool.submit(eleven, options.tables, folder).result()
             few, made, million = (pool.submit(large, folder, *size).result() for size in SIZES)
-        rounds = sorted(options.tables.glob("*.parquet"))
+        rounds, merged = sorted(options.tables.glob("*.parquet")), folder / "rounds.parquet"
+        filter_all = [sys.executable, "-m", "ttastats", "filter", *rounds, "-o", merged]
+        subprocess.run(filter_all, check=True)
         parts = (
-            (f"All rounds: {', '.join(path.stem for path in rounds)}", rounds, [page]),
+            (f"All rounds: {', '.join(path.stem for path in rounds)}", [merged], [page]),
             ("v5.0: 1,717 runs", [options.tables / "v5.0.parquet"], [["runs"], page]),
             (
                 "Eleven tables: 16,993 runs",
@@ -183,7 +186,10 @@ def main(arguments: Any = None) -> int:
             (
                 "1,000,000 runs in 20,000 groups",
                 million,
-                [["summary", "-f", "csv"], ["compare", "--where", "entry=entry 1,entry 2"]],
+                [
+                    ["summary", "-f", "csv"],
+                    ["compare", "--a", "entry=entry 1", "--b", "entry=entry 2"],
+                ],
             ),
         )
         every = {what: programs_of(files, commands) for what, files, commands in parts}
