@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 
@@ -22,6 +22,8 @@ PROSE = (".md", ".markdown", ".rst", ".tex", ".html", ".ipynb")
 NO_PROSE = "a document: runs are not read from prose or its tables; give the logs it is about"
 #: What distinguishes a log stands in its first lines, or behind a copy of the program.
 _LOOKED_AT = 4 * 1024 * 1024
+#: It takes longer to search such a head for a text than to compile a pattern for its start.
+_LARGE = 1024 * 1024
 
 
 class Signs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,14 +95,20 @@ def matching_presets(head: bytes, path: str) -> Mapping[str, Mapping[str, str]]:
 def _match_signs(signs: Signs, head: bytes, path: str) -> Mapping[str, str] | None:
     """Return what a path names if all signs hold, which are looked for the cheapest first."""
     starts, texts, others = _in_order(signs)
+    if len(head) > _LARGE and not _begins(head, starts):
+        return None
     for text in texts:
         if text not in head:
             return None
-    if not all(_compiled(pattern).match(head) for pattern in starts):
+    if not _begins(head, starts):
         return None
     fitting = (patterns.match_path(f"**/{pattern}", path.lstrip("/")) for pattern in signs.path)
     named = next((each for each in fitting if each is not None), None if signs.path else {})
     return named if all(_compiled(pattern).search(head) for pattern in others) else None
+
+
+def _begins(head: bytes, starts: Sequence[str]) -> bool:
+    return all(_compiled(pattern).match(head) for pattern in starts)
 
 
 @cache
