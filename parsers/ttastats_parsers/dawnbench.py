@@ -56,6 +56,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _training_run(text: str, columns: dict[str, int], log: Log) -> Run:
+    """Return the run of a training table, described by the JSON beside it."""
     description, problems = _parse_description(log.companion(log.path.with_suffix(".json")))
     task, task_problems = _task_of(log.path, columns)
     targets = {t.metric: t for t in benchmarks.targets(_SUITE, task, None)}
@@ -201,6 +202,7 @@ def _task_of(path: PurePosixPath, columns: Collection[str]) -> tuple[str, list[P
 
 
 def _parse_description(content: bytes | None) -> tuple[dict[str, Any], list[Problem]]:
+    """Return the fields of the JSON beside a table, with a problem if it has none."""
     if content is None:
         return {}, [Problem("no_description", "no JSON of the same name beside the table")]
     try:
@@ -211,6 +213,7 @@ def _parse_description(content: bytes | None) -> tuple[dict[str, Any], list[Prob
 
 
 def _with_description(fields: dict[str, Any], log: Log) -> Run:
+    """Return a run without evaluations, with what its JSON says."""
     known = {"author", "hardware", "framework", "costPerHour"}
     return Run(
         suite=_SUITE,

@@ -100,6 +100,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _stored_run(log: Log, about: dict[str, object]) -> StoredRun:
+    """Return the run of a folder of a local file store."""
     logged: list[Logged] = []
     bad = 0
     for metric, content in _files(log, "metrics"):

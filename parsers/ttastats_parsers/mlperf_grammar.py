@@ -102,6 +102,7 @@ def _run(
     style: Style,
     token_benchmark: str | None,
 ) -> Run:
+    """Return the run of the events of a log, by key."""
     problems: list[Problem] = []
     if trace.unreadable:
         first = min(trace.unreadable)
@@ -237,6 +238,7 @@ def _trained_samples(by_key: dict[str, list[Event]]) -> int | None:
 def _end_problems(
     by_key: dict[str, list[Event]], stop: Event | None, status: RunStatus
 ) -> Iterator[Problem]:
+    """Yield a problem for each part of the start or end of a run that is unclear."""
     if status == "truncated" and "run_stop" in by_key:
         text = "run_stop has no time, or a time before run_start: the run counts as truncated"
         yield Problem("no_run_stop", text, "warning", by_key["run_stop"][0].line)
@@ -295,6 +297,7 @@ def _with_participating_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:
 
 
 def _extra_fields(by_key: dict[str, list[Event]], joules: float | None) -> dict[str, Any]:
+    """Return what a log says beyond the columns of the table, by name."""
     extra = {
         key: storable(events[0].value)
         for key, events in by_key.items()

@@ -205,6 +205,7 @@ def _decoded(text: Any) -> Any:
 
 
 def _entry(fields: dict[str, Any]) -> System:
+    """Return the system of an `entry.json` of v0.5."""
     nodes = fields["nodes"] if isinstance(fields["nodes"], list) else []
     first = as_mapping(nodes[0]) if nodes else {}
     per_node, count = as_int(first.get("num_accelerators")), as_int(first.get("num_nodes"))
@@ -218,6 +219,7 @@ def _entry(fields: dict[str, Any]) -> System:
 
 
 def _system(fields: dict[str, Any]) -> System:
+    """Return the system of a description from v0.6 on."""
     nodes = as_int(fields.get("number_of_nodes"))
     per_node = as_int(fields.get("accelerators_per_node"))
     return System(

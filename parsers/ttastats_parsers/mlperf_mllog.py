@@ -52,6 +52,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _add_one_by_one(trace: Trace, payloads: bytes, lines: Sequence[int]) -> None:
+    """Add the events of payloads of which one is torn."""
     for payload, line in zip(payloads.split(b"\n"), lines, strict=True):
         try:
             event: Event = _decode(payload)

@@ -115,6 +115,7 @@ def payloads_in_python(
 
 
 def _without_place(payload: bytes) -> bytes:
+    """Return a payload without namespace, kind of event and place in the source."""
     match = _PLACE.match(payload)
     return b"{%b%b%b" % (match[1], match[2], payload[match.end() :]) if match else payload
 
@@ -122,6 +123,7 @@ def _without_place(payload: bytes) -> bytes:
 def _matches(
     block: bytes, left_out: tuple[bytes, ...], *, with_init: bool
 ) -> Iterator[re.Match[bytes]]:
+    """Yield a match for each line that matters."""
     place = 0
     if with_init:
         for match in _init_or_line(left_out).finditer(block):

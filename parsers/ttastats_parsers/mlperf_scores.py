@@ -115,6 +115,7 @@ def _measures(
     targets: Mapping[str, Target],
     scales: Mapping[str, float],
 ) -> dict[str, _Measure]:
+    """Return unit, direction and target of each metric."""
     directions = metrics(benchmark.suite, benchmark.name) if benchmark else {}
     measures = {}
     for metric in {score.metric for score in scores}:
@@ -134,6 +135,7 @@ def _measures(
 def _all_scores(
     events: Iterable[Event], benchmark: Benchmark | None, targets: Mapping[str, Target]
 ) -> Iterator[_Score]:
+    """Yield the scores of evaluation events: most have one, some several metrics."""
     only_metric = _only_metric(benchmark, targets)
     for event in events:
         value = event.value
@@ -185,6 +187,7 @@ def _epoch_label(event: Event) -> float | None:
 
 
 def _without_copies(scores: Iterable[_Score]) -> list[_Score]:
+    """Return the scores without those that other ranks logged in the same moment."""
     last: dict[tuple[str, float | None, float | None], float] = {}
     unique = []
     for score in scores:
@@ -197,6 +200,7 @@ def _without_copies(scores: Iterable[_Score]) -> list[_Score]:
 
 
 def _copy_problems(scores: Sequence[_Score], unique: Sequence[_Score]) -> Iterable[Problem]:
+    """Yield a problem for copies that were left out, and for scores that are no numbers."""
     if len(unique) < len(scores):
         text = f"{len(scores) - len(unique)} evaluation(s) repeated by other ranks: one kept"
         yield Problem("rank_copies", text, "info")
@@ -257,6 +261,7 @@ def _progress(
     labels_are_steps: bool,
     global_batch_size: int | None,
 ) -> _Progress:
+    """Return epochs, steps and samples trained at a score."""
     # Most logs have one of these; as_int and as_float are not called for the others.
     samples, step, label = score.event.metadata.labels()
     if samples is None and step is None:

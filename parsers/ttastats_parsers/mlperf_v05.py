@@ -48,6 +48,7 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _event(stamp: bytes, key: str, payload: bytes) -> Event:
+    """Return the event of a line, whose payload depends on its key."""
     value: Any = None
     metadata = Metadata()
     if key == "train_epoch":

@@ -238,6 +238,7 @@ class _Cells:
         return rows.select(pl.int_range(before + 1, before + count + 1).alias(LINE), pl.all())
 
     def _one_by_one(self, data: bytes, before: int) -> pl.DataFrame:
+        """Return the rows of a block of which some have another width or text for numbers."""
         lines = data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
         cells = own_cells.plain(lines, 0, self.delimiter)
         cells = cells.with_columns(pl.col("line").cast(pl.Int64()) + before)

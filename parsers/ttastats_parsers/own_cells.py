@@ -55,6 +55,7 @@ def rows_of(data: bytes) -> Rows:
 
 
 def _parquet(data: bytes) -> Rows:
+    """Return the rows of a Parquet file."""
     try:
         held = pl.scan_parquet(io.BytesIO(data))
         rows = held.select(pl.len()).collect().item()
@@ -308,6 +309,7 @@ def _rows_of_columns(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _column(value: Any) -> dict[str, Any] | None:
+    """Return the cells of a JSON column by row, or None if the value is no column."""
     if isinstance(value, dict) and isinstance(value.get("values"), dict | list):
         value = value["values"]
     if isinstance(value, list) and value and not any(isinstance(v, dict | list) for v in value):

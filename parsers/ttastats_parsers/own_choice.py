@@ -83,6 +83,7 @@ def _nearest_column(name: str, columns: Sequence[str]) -> str:
 
 
 def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> tuple[Metric, ...]:
+    """Return the metrics that the block names, else those that columns are named like."""
     if block.metrics:
         metrics = tuple(metric for metric in block.metrics if metric.name in columns)
         if not metrics:
@@ -128,6 +129,7 @@ def directions(metrics: Sequence[Metric]) -> list[Problem]:
 
 
 def _clock(block: Block, columns: Sequence[str], problems: list[Problem]) -> TimeColumn | None:
+    """Return the column of the clock that the block names, else one that is named like it."""
     if block.seconds is not None:
         return _first_listed(block.seconds, columns, "seconds", block)
     clocks = names.guess_clocks(columns)

@@ -73,6 +73,7 @@ def in_one_unit(metric: Metric, values: Sequence[float]) -> tuple[Metric, Proble
 
 
 def _unit_slip(metric: Metric, values: Sequence[float]) -> str | None:
+    """Return why percentages and fractions seem confused in a metric, or None."""
     if metric.target is None or not metric.higher_is_better or not values:
         return None
     low, high = min(values), max(values)

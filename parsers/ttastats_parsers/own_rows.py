@@ -320,6 +320,7 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
 
 
 def _went_back_error(what: str, column: str, line: int | None, number: int) -> UnfitError:
+    """Return the error for a count or clock that decreases within a run."""
     times_ = f"{number:,} times, first here" if number > 1 else "here"
     of_an_epoch = {
         "step": 'a new epoch of one run: new_epoch = "step back" (--new-epoch "step back")',

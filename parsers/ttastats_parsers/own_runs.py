@@ -74,6 +74,7 @@ def _is_preamble(part: pl.DataFrame, rows: Rows, block: Block) -> bool:
 def _run(
     part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block, chosen: ChosenColumns
 ) -> Iterator[Run | Problem]:
+    """Yield the run of some rows, and its problems."""
     named = _run_names(part, cells_of, log, block)
     benchmark = named.get("benchmark")
     of_benchmark = [

@@ -130,6 +130,7 @@ def crc32c(texts: Sequence[bytes]) -> NDArray[np.uint32]:
 
 @cache
 def _table() -> NDArray[np.uint32]:
+    """Return the CRC-32C of each byte."""
     import numpy as np
 
     entries = []

@@ -80,6 +80,7 @@ def _checkpoints(events: Sequence[Event]) -> Iterator[int]:
 def _evaluation(
     index: int, event: Event, start: Event, targets: Mapping[str, Target]
 ) -> Evaluation:
+    """Return the evaluation of an event that the recorder logged."""
     samples, step, epoch = event.metadata.labels()
     metric, value = shown(event.metadata.metric), as_float(event.value)
     target = targets.get(metric)

@@ -123,6 +123,7 @@ def _literal(text: str) -> Any:
 
 
 def _json_line(line: str) -> dict[str, Any]:
+    """Return the settings of a line that ends with a JSON object, empty if it does not."""
     start = line.find("{")
     if start < 0 or not line.rstrip().endswith("}"):
         return {}
@@ -148,6 +149,7 @@ def of_yaml(content: bytes) -> dict[str, Any]:
 
 
 def _read_yaml(content: bytes) -> dict[str, Any]:
+    """Return the settings of YAML; UnreadError with those read if some cannot be."""
     reader = _Yaml(content)
     reader.read()
     value = reader.root

@@ -253,6 +253,7 @@ def _settings_of(records: Sequence[bytes]) -> dict[str, Any]:
 
 
 def _settings_in(value: bytes) -> dict[str, Any]:
+    """Return the settings of a summary value: hyperparameters, or text that holds them."""
     tag = "".join(text.decode("utf-8", "replace") for text in protobuf.messages(value, 1))
     if tag.startswith("_hparams_/"):
         return dict(_hparam(entry) for entry in protobuf.messages(value, 9, 1, 2, 3, 1))
@@ -282,6 +283,7 @@ def _hparam(entry: bytes) -> tuple[str, Any]:
 
 
 def _event(record: bytes) -> tuple[float | None, list[tuple[str, int, float | None]]]:
+    """Return the time of an event, and tag, step and value of its scalars."""
     time, step = None, 0
     for number, value in protobuf.fields(record):
         if number == 1:
@@ -371,6 +373,7 @@ def _run(
     log: Log,
     problems: Sequence[Problem],
 ) -> Run:
+    """Return the run of the scalars of event files."""
     begun, clock = clock_of(files)
     epochs = {
         step: value

@@ -244,6 +244,7 @@ def _raw_items(message: bytes) -> Mapping[str, bytes]:
 
 
 def _items_in_python(message: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the keys and JSON values of a message, without compiled code."""
     for number, value in protobuf.fields(message):
         if number != 1:
             continue
@@ -264,6 +265,7 @@ def _is_object(content: bytes) -> bool:
 
 
 def _about(message: bytes) -> Row:
+    """Return identity and start of a run from its record."""
     words = {1: "run_id", 2: "entity", 3: "project", 6: "group", 8: "run_name", 13: "host"}
     about: Row = {}
     for number, value in protobuf.fields(message):
@@ -347,6 +349,7 @@ def _parse_json(content: bytes) -> Any:
 
 
 def _run(files: RunFiles, log: Log) -> Run:
+    """Return the run of the files of a W&B run."""
     evaluations, remarks = evaluations_of(list(_measured(files)), log, files.logged)
     config = {key: value for key, value in files.config.items() if key != "_wandb"}
     begun = as_float(files.about.get("started"))
@@ -378,6 +381,7 @@ def _run(files: RunFiles, log: Log) -> Run:
 
 
 def _measured(files: RunFiles) -> Iterator[Measured]:
+    """Yield the numbers of the history with step, time and epoch."""
     stamps = (as_float(row.get("_timestamp")) for row in files.history)
     begun = as_float(files.about.get("started"))
     zero = begun or next((stamp for stamp in stamps if stamp is not None), None)

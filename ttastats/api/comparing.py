@@ -163,6 +163,7 @@ def compare_profiles(
 
 
 def _profile_rows(a: Profiles, b: Profiles) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the rows of two profiles; raise an error if they are of the same traces."""
     from ttastats.answers.profile import profile_change  # scipy costs start-up time
     from ttastats.ingestion import profiled as given_profiles
 

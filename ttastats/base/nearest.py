@@ -19,6 +19,7 @@ def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def _similarity(name: str, other: str) -> float:
+    """Return how alike two names are, from 0 to 1."""
     likeness = _match_ratio(name, other)
     short, long = sorted((name, other), key=len)
     if len(short) > 2 and short in long:  # two letters stand in too many names

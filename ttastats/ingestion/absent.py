@@ -121,6 +121,7 @@ def _rejected_run(
 
 
 def _runs_beside(name: str, runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the runs in the folder of a file, else in the nearest folder above that has some."""
     folder = posixpath.dirname(name)
     while True:
         beside = runs.filter(pl.col("folder") == folder)
@@ -178,6 +179,7 @@ def _missing_runs(
 
 
 def _numbers_by_set(names: Iterable[str]) -> Mapping[tuple[str, str, str], set[int]]:
+    """Return the numbers of files whose names differ in the number only."""
     sets: dict[tuple[str, str, str], set[int]] = {}
     for name in names:
         folder, base = posixpath.split(name)
@@ -189,6 +191,7 @@ def _numbers_by_set(names: Iterable[str]) -> Mapping[tuple[str, str, str], set[i
 
 @lru_cache(maxsize=4096)  # the folders of a round have files of the same names
 def _numbered(base: str) -> tuple[str, int, str] | None:
+    """Return prefix, number and suffix of a file name, None if it has no number."""
     match = _NUMBERED.fullmatch(base)
     # A number with leading zeros would have another name than what is derived from it.
     if match is None or str(int(match[2])) != match[2]:

@@ -122,6 +122,7 @@ def _state(paths: Sequence[str]) -> tuple[str, bool]:
 
 
 def _files(path: str) -> Iterator[tuple[str, int, int]]:
+    """Yield name, size and time of change of the files of a path."""
     if "://" in path:
         for source in sources.find([path]):
             yield source.name, source.file.size, source.file.changed

@@ -545,6 +545,7 @@ class Tracking(_Standalone):
         self._go_on()
 
     def _go_on(self) -> None:
+        """Fetch the next runs while fewer than the limit are under way."""
         from ttastats.ingestion import tracking
 
         ahead = self.ahead

@@ -83,6 +83,7 @@ class Beside:
         folder: PurePosixPath,
         companion: Callable[[PurePosixPath], bytes | None],
     ) -> Found:
+        """Return the settings in files of a folder, their names, and problems."""
         settings: dict[str, Any] = {}
         names: list[str] = []
         problems: list[Problem] = []
@@ -144,6 +145,7 @@ def _add_settings(
     found: Found,
     at_head: Mapping[str, Any],
 ) -> Run:
+    """Return a run with the settings in its log and beside it."""
     beside, files, problems = found
     own = run.extra.get("settings")
     logged = {**at_head, **(own if isinstance(own, Mapping) else {})}
@@ -261,6 +263,7 @@ def settled(runs: Sequence[Inferred]) -> tuple[pl.DataFrame, list[Problem]]:
 
 
 def _inferred_text(run: Inferred, setup: setups.Setup) -> str:
+    """Return the text of the problem of a run whose setup is inferred."""
     place = "/".join(map(str, [*run.mark.get("place", ()), *filter(None, [run.mark.get("file")])]))
     sources = [*dict.fromkeys(map(str, run.mark.get("from", ())))]
     sources += [f"the path {place}"] if place else []

@@ -439,6 +439,7 @@ class _Bytes:
         yield from self._digested(self._source.blocks()) if self._state else self._source.blocks()
 
     def _digested(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield blocks, and digest them and keep the end of the last."""
         state, self._state = self._state, None
         assert state is not None  # noqa: S101 - for the type checker
         for block in blocks:
@@ -465,6 +466,7 @@ class _Bytes:
 def _with_source(
     items: Sequence[Run | Problem], source: Source, digest: str, dialect: str
 ) -> Contents:
+    """Return the runs of a log with their source, and its problems."""
     runs: list[tables.SourcedRun] = []
     problems: list[Problem] = []
     for item in items:

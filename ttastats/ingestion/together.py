@@ -47,6 +47,7 @@ def told_by(log: Log, depth: int, runs_of: Callable[[PurePosixPath], Iterable[Ru
 
 
 def _candidates(log: Log, above: int) -> Iterator[PurePosixPath]:
+    """Yield the files around an event file that may hold the same run."""
     yield from (log.folder / word for word in log.listing(log.folder) if word.endswith(".csv"))
     for folder in (log.folder, *log.folder.parents[:above]):
         words = log.listing(folder)
@@ -120,6 +121,7 @@ def _has_same_values(run: Run, scalars: Mapping[_Key, Scalar]) -> bool:
 
 
 def _with_event_times(run: Run, files: Sequence[EventFile]) -> Run:
+    """Return a run with the times of event files beside it."""
     begun, clock = tfevents.clock_of(files)
     scalars = _scalars_by_key(sorted(files, key=lambda file: file.begun or 0.0))
 

@@ -110,6 +110,7 @@ class _Digest:
 
 
 def _read_one(source: Source) -> _Read:
+    """Return one trace with its digest; raise NoTraceError if it is none."""
     digest = _Digest(source)
     try:
         trace = kineto.read_trace(digest.chunks())

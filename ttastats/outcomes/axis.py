@@ -101,6 +101,7 @@ class Axis(Struct, frozen=True):
 def _amount_axis(
     name: str, unit: Amount, noun: str, less: str = "less", much: str = "much", **more: Any
 ) -> Axis:
+    """Return the axis of an amount, with words made from its noun."""
     return Axis(
         name, unit, noun, f"{noun} to target", f"mean {noun}", f"{noun} per epoch",
         f"needs {{}} {less} {noun}", f"needs {{}} more {noun}", f"{less} {noun}", f"more {noun}",

@@ -49,6 +49,7 @@ def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.Lazy
 
 
 def _condition_expression(condition: Condition, dtypes: pl.Schema) -> pl.Expr:
+    """Return the expression of rows that meet a condition."""
     name = columns.full_name(condition.column, dtypes.names())
     if name is None:
         raise columns.unknown(condition.column, dtypes.names(), condition.place)
@@ -197,6 +198,7 @@ def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:
 
 
 def _known_texts(known: Sequence[str], condition: Condition) -> str:
+    """Return which values a column has, or those like the one that it lacks."""
     if max(map(len, known)) > _LONG:
         return f"There are {len(known)} other values."
     if condition.operator == "=":

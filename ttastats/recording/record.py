@@ -203,6 +203,7 @@ class Recording:
         return self
 
     def _write_head(self, log: RunLog) -> None:
+        """Write the events that begin a run."""
         log.point(mllog.RECORDER, f"ttastats {__version__}")
         log.point("submission_benchmark", self._benchmark)
         log.point("submission_org", self._place.org)

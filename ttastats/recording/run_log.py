@@ -76,6 +76,7 @@ class RunLog:
     def _write(
         self, event_type: EventType, key: str, value: Any, at: Stamp | None, about: dict[str, Any]
     ) -> None:
+        """Append an event to the log."""
         moment = at or self._clock.stamp()
         caller = sys._getframe(2)
         place = {

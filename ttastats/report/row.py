@@ -135,6 +135,7 @@ def key_descriptions(kind: type[Row]) -> dict[str, Key]:
 
 
 def _describe_keys(kind: type[Row]) -> Iterator[tuple[str, Key]]:
+    """Yield the keys of a kind of row with what they mean."""
     hints = get_type_hints(kind, include_extras=True)
     for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         for part in (hints[name], *get_args(hints[name])):  # a key that may be absent is a union

@@ -114,6 +114,7 @@ def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
 
 
 def _restrict_pair(pair: Pair, names: Sequence[str]) -> Pair:
+    """Return a pair with the runs of blocks that both sides have."""
     if pair.unavailable is not None:
         return pair
     both = pl.concat(

@@ -115,6 +115,7 @@ def _by_strictest_target(
     own_targets: pl.DataFrame,
     text: str,
 ) -> JudgedPair:
+    """Return the sides judged by the strictest target that the same runs reach."""
     for candidate in _strictest_first(own_targets):
         anew = [_judge_again(*each, candidate) for each in zip(sides, rows, strict=True)]
         if all(_all_still_reach(before, now) for before, now in zip(sides, anew, strict=True)):

@@ -66,6 +66,7 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
 
 
 def _compare_pair(pair: Pair, options: Options) -> Comparison:
+    """Return the comparison of a pair, unavailable with the reason if it has none."""
     unit, column = axes.progress_of(pair.a, pair.b)
     a, b = (
         side(runs, unit, column, ddof=options.ddof, confidence=options.confidence)
@@ -147,6 +148,7 @@ def _pair_wins(a: Outcomes, b: Outcomes) -> permutation.PairWins | None:
 
 
 def _add_speedup(base: Comparison, options: Options, *, brief: bool) -> Comparison:
+    """Return a comparison with its speedup and tests."""
     a, b = base.a, base.b
     if options.same_convergence:
         base = _compare_epoch_times(base, options)
@@ -316,6 +318,7 @@ def _power_plan(comparison: Comparison, tests: int, options: Options) -> PowerPl
 
 
 def _speedup_parts(base: Comparison, options: Options) -> Parts | None:
+    """Return the speedups per epoch and in epochs, None if a side has no epochs."""
     a, b = base.a, base.b
     if base.axis.progress or a.progress is None or b.progress is None:
         return None

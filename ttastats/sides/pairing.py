@@ -192,6 +192,7 @@ def _make_pairing(
     keys: Sequence[str],
     extra: Sequence[str],
 ) -> Pairing:
+    """Return the pairing of some groups, with what both sides of each have in common."""
     if not groups:
         raise _no_pairs_error(baseline, other, alone, keys)
     both = shared_contents(baseline.runs, other.runs)
@@ -292,6 +293,8 @@ def _common_title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
 def _no_pairs_error(
     baseline: Side, other: Side, alone: Sequence[Alone], keys: Sequence[str]
 ) -> TtastatsError:
+    """Return the error for sides of which no groups agree."""
+
     def groups(side: str) -> str:
         names = [group.name for group in chosen if group.side == side]
         return units.join_names(names, 5) or "no runs"

@@ -528,6 +528,7 @@ def labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str
 
 
 def _expect_names_for_all(names: Sequence[str], sides: Sequence[str]) -> Sequence[str]:
+    """Raise an error if some sides are named and others not."""
     if names and len(names) != len(sides):
         raise TtastatsError(
             f"{units.plural(len(names), 'label')} for {units.plural(len(sides), 'side')}",

@@ -67,6 +67,7 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
 
 
 def _expect_columns(types: pl.Schema, where: str) -> None:
+    """Raise an error for columns that a table needs and lacks."""
     missing = [name for name in REQUIRED if name not in types]
     if not {"run_id", "source"} & types.keys():
         missing.insert(0, "run_id (or source)")

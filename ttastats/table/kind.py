@@ -106,6 +106,7 @@ class Kind(Struct, frozen=True):
         return frame
 
     def _version(self, metadata: Mapping[str, str], where: str) -> int:
+        """Return the version in a footer; raise an error for another kind or an unknown version."""
         fields, name = footer.ttastats_fields(metadata), footer.table_kind(metadata)
         if name not in {self.name, None}:
             what, remedy = _OTHER[name or self.name]

@@ -52,6 +52,7 @@ def _typed_frame(rows: Iterable[tuple[Any, ...]], names: Sequence[str]) -> pl.Da
 
 
 def _run_values(sourced: SourcedRun) -> tuple[Any, ...]:
+    """Return the values of a run in the order of the columns."""
     run = sourced.run
     return (
         sourced.run_id,

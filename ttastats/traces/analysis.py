@@ -72,6 +72,7 @@ def _with_names(trace: SteppedTrace, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _category(kind: str, name: str, operator: str | None, optimizes: bool | None) -> str:
+    """Return the category of time of a device event."""
     if kind in DEVICE_KINDS[1:]:
         return categories.COPY
     category = categories.categorize_kernel(name, operator)
@@ -80,6 +81,7 @@ def _category(kind: str, name: str, operator: str | None, optimizes: bool | None
 
 
 def _operator_rows(trace: SteppedTrace) -> pl.DataFrame:
+    """Return the rows of operators, with the device time that they launched."""
     grouped = trace.totals.rows
     if len(trace.device["start"]):
         keys = ("name", "optimizes", "step")
@@ -107,6 +109,7 @@ def _launched_seconds(trace: SteppedTrace) -> pl.DataFrame:
 
 
 def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
+    """Return the rows of device events, summed by name, stream and step."""
     flops = trace.launches.flops_of_kernels(trace.device["length"])
     keys = ("name", "kind", "device_index", "stream", "operator", "optimizes", "step")
     parts = [
@@ -188,6 +191,7 @@ def _step_measures(trace: SteppedTrace) -> Iterator[pl.DataFrame]:
 
 
 def _whole_measures(trace: SteppedTrace) -> Iterator[table.Row]:
+    """Yield the measures of the whole trace: steps, warm-up, window."""
     windows = trace.steps.device
     if not trace.steps.marked:
         rule = "the trace does not mark steps; it is treated as one step"

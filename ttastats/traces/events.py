@@ -191,6 +191,7 @@ class Events:
         return others or self._peaks
 
     def _add_memory(self, events: list[Event]) -> None:
+        """Record the peak memory of each device."""
         for args in (event.args for event in events if isinstance(event, FullEvent)):
             on_host = parse_number(args.device_type, 0) == 0
             place = _HOST if on_host else f"gpu {parse_number(args.device_id, 0)}"
@@ -198,6 +199,7 @@ class Events:
             self._peaks[place] = max(now, self._peaks.get(place, 0))
 
     def _add_uncategorized(self, events: list[Event]) -> None:
+        """Append the events of traces that name processes instead of kinds."""
         by_process: dict[Number, list[Event]] = defaultdict(list)
         for event in events:
             if isinstance(event, FullEvent) and event.pid in _PROCESSES:
@@ -255,6 +257,7 @@ _VALUES: dict[str, Callable[[Events, list[Event]], list[Any]]] = {
 
 
 def _external_ids(all_args: list[Args]) -> list[Number]:
+    """Return the operator of each event; older traces have it under another name."""
     ids = [args.external for args in all_args]
     if MISSING not in ids:
         return ids

@@ -75,6 +75,7 @@ def _rank_and_world_size(head: Mapping[str, Any]) -> tuple[int | None, int | Non
 
 
 def _problems(info: TraceInfo, events: Events) -> Iterator[Problem]:
+    """Yield the problems of a trace."""
     if info.ending:
         yield Problem(
             "truncated_trace",

@@ -135,6 +135,7 @@ def _batch_end(columns: Numbers, order: Ints, begin: int, end: int) -> int:
 
 
 def _batch(columns: Numbers, part: Ints, first: int, known: Costs, grain: float) -> Operators:
+    """Return the operators of a part of a thread, nested and with their FLOPs and bytes."""
     start, length, name = columns["start"][part], columns["length"][part], columns["name"][part]
     # Neighbours share a moment, but for rounding.
     nested = intervals.find_callers(start, np.maximum(length - grain, grain))
@@ -196,6 +197,7 @@ class Launches:
         self._add_by_time(operators)
 
     def _add_by_time(self, operators: Operators) -> None:
+        """Record device events without a known operator by the time of their launch."""
         ends = operators.start[0], (operators.start + operators.length).max()
         low, high = np.searchsorted(self._called[self._rest], ends, side="left")
         events = self._rest[low:high]

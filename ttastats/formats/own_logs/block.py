@@ -288,6 +288,7 @@ _METRIC = re.compile(
 
 
 def _parse_metrics(reader: _Reader) -> tuple[Metric, ...]:
+    """Return the metrics of a block."""
     metric = reader.keys.get("metric", ())
     by_benchmark: dict[str | None, Any] = (
         dict(metric) if isinstance(metric, Mapping) else {None: metric}
@@ -359,6 +360,7 @@ def _parse_progress(text: str) -> CountColumn:
 
 
 def _parse_condition(reader: _Reader) -> CellCondition | None:
+    """Return the condition of a block for runs that failed."""
     text = reader.read_text("failed")
     if text is None:
         return None

@@ -163,6 +163,7 @@ def _league_row(
     entry: Entry, rank: Rank, brackets: tuple[str, ...], name: str, ticks: Scale, axis: Axis,
     of: str, usual: str,
 ) -> Row:  # fmt: skip
+    """Return the row of an entry."""
     hours, interval = entry.accelerator_seconds, ""
     mean = "–" if entry.mean is None else units.amount(entry.mean, axis.unit)
     if entry.mean is not None and entry.low is not None and entry.high is not None:
@@ -201,6 +202,7 @@ def _strip_svg(entry: Entry, ticks: Scale) -> str:
 
 
 def _mean_marks(entry: Entry, ticks: Scale) -> Iterator[str]:
+    """Yield the mean of an entry with its interval."""
     if entry.mean is None or entry.mean > ticks.high:
         return
     if entry.low is not None and entry.high is not None:
@@ -210,6 +212,7 @@ def _mean_marks(entry: Entry, ticks: Scale) -> Iterator[str]:
 
 
 def _run_dots(times: Sequence[float], ticks: Scale) -> Iterator[str]:
+    """Yield a dot for each run."""
     at = dict.fromkeys(
         (round(_WIDTH * ticks.position(time)), _MIDDLE + _STAND[n % len(_STAND)])
         for n, time in enumerate(times)

@@ -83,6 +83,7 @@ _COLUMNS = {
 
 
 def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part]) -> Plot:
+    """Return the plot of a history."""
     of = {name: keys.get(name) for name in ("benchmark", "entry")}
     rows = [of | row for part in parts for row in _part_rows(history, part)]
     table = pl.DataFrame(rows, _COLUMNS)
@@ -112,6 +113,7 @@ def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part])
 def _history_chart(
     name: str, table: pl.DataFrame, parts: Sequence[Part], *, shares: bool
 ) -> charts.Drawn:
+    """Return nights, segments and changes as layers."""
     if shares:
         y = charts.position_channel("value", "runs that failed", {"domain": [-0.04, 1.04]},
                             {"format": ".0%", "tickCount": 5})  # fmt: skip

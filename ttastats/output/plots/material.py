@@ -281,6 +281,7 @@ def _make_panel(
     sides: Sequence[Side],
     level: float,
 ) -> Panel:
+    """Return a panel of the runs of one benchmark."""
     runs = counted(group, series_keys)
     ranked = _ranked_series(runs, series_keys)
     shown = ranked.head(MOST_SERIES)

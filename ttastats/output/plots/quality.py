@@ -125,6 +125,7 @@ class Curves(Struct, frozen=True):
 def _plot_each_run(
     kind: str, panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric, over: str
 ) -> Plot | None:
+    """Return the plot of a line for each run, None if no line has two points."""
     lines, thinned = curves.curve_table(rows, metric, over)
     drawn = lines.drop_nulls(over) if over == "epoch" else lines.filter(pl.col(over) > 0)
     if drawn.is_empty() or drawn.get_column(over).n_unique() < 2:

@@ -121,6 +121,7 @@ def _renderer_process() -> subprocess.Popen[bytes]:
 
 
 def _exchange(process: subprocess.Popen[bytes], question: bytes) -> tuple[bool, bytes]:
+    """Return the answer of the renderer to a question."""
     questions, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
     questions.write(question)
     questions.flush()

@@ -63,6 +63,7 @@ def render_text(report: Report) -> str:
 
 
 def _report_lines(report: Report, width: int | None, *, verbose: bool) -> Iterator[Line]:
+    """Yield the lines of a report."""
     yield from _answer_lines(report, width)
     for number, table in enumerate(report.tables):
         if number:
@@ -125,6 +126,7 @@ def _cut_line(line: str, end: str, width: int) -> str:
 
 
 def _table_lines(table: Table, width: int | None) -> Iterator[Line]:
+    """Yield the lines of a table that fit a width."""
     layout = fitting.fit_columns(table, width)
     if table.title:
         yield from _with_style(_wrap(table.title, width), "bold")

@@ -91,6 +91,7 @@ def late(a: Design, b: Design) -> tuple[float, float]:
 
 
 def _grid_findings(a: Design, b: Design) -> Iterator[Finding]:
+    """Yield a finding if the sides were evaluated at different intervals."""
     unlike = _differing_grids(a, b)
     if unlike is None:
         return
