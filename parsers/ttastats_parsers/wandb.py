@@ -390,7 +390,7 @@ def _measured(files: RunFiles) -> Iterator[Measured]:
         stamp = as_float(row.get("_timestamp"))
         if seconds is None and stamp is not None and zero is not None:
             seconds = round(stamp - zero, 6)  # no row says how long after the start it was logged
-        step, epoch = _step(row), _first(row, _EPOCHS)
+        step, epoch = _step(row), _first_number(row, _EPOCHS)
         for metric, value in _numbers(row):
             yield Measured(metric, value, step, seconds, epoch, as_int(row.get("_line")))
 
@@ -411,8 +411,8 @@ def _numbers(row: Mapping[str, Any]) -> Iterable[tuple[str, float | None]]:
 
 
 def _step(row: Mapping[str, Any]) -> int | None:
-    return as_int(_first(row, _STEPS))
+    return as_int(_first_number(row, _STEPS))
 
 
-def _first(row: Mapping[str, Any], keys: Iterable[str]) -> float | None:
+def _first_number(row: Mapping[str, Any], keys: Iterable[str]) -> float | None:
     return next((value for key in keys if (value := as_float(row.get(key))) is not None), None)

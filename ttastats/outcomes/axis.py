@@ -162,7 +162,7 @@ def of(runs: pl.DataFrame) -> Axis:
     return AXES[runs.get_column("axis")[0]]
 
 
-def progress_of(*tables: pl.DataFrame) -> tuple[str, str | None] | tuple[None, None]:
+def common_progress_unit(*tables: pl.DataFrame) -> tuple[str, str | None] | tuple[None, None]:
     """Return the progress unit to show beside the axis, and its column, or None for both."""
     return of(tables[0]).progress or common_progress(*tables)
 

@@ -67,7 +67,7 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
 
 def _compare_pair(pair: Pair, options: Options) -> Comparison:
     """Return the comparison of a pair, unavailable with the reason if it has none."""
-    unit, column = axes.progress_of(pair.a, pair.b)
+    unit, column = axes.common_progress_unit(pair.a, pair.b)
     a, b = (
         side(runs, unit, column, ddof=options.ddof, confidence=options.confidence)
         for runs in (pair.a, pair.b)

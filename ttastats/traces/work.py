@@ -116,7 +116,7 @@ def operator_batches(
     for begin, end in itertools.pairwise(edges):
         while begin < end:
             cut = _batch_end(columns, order, begin, end)
-            yield _batch(columns, order[begin:cut], begin, known, grain)
+            yield _make_operators(columns, order[begin:cut], begin, known, grain)
             begin = cut
 
 
@@ -134,7 +134,9 @@ def _batch_end(columns: Numbers, order: Ints, begin: int, end: int) -> int:
     return end
 
 
-def _batch(columns: Numbers, part: Ints, first: int, known: Costs, grain: float) -> Operators:
+def _make_operators(
+    columns: Numbers, part: Ints, first: int, known: Costs, grain: float
+) -> Operators:
     """Return the operators of a part of a thread, nested and with their FLOPs and bytes."""
     start, length, name = columns["start"][part], columns["length"][part], columns["name"][part]
     # Neighbours share a moment, but for rounding.
