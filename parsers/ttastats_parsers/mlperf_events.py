@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -36,9 +37,11 @@ class Metadata(msgspec.Struct, gc=False):
         known = as_mapping(value)
         return cls(**{word: known.get(word) for word in cls.__struct_fields__})
 
-    def labels(self) -> tuple[Any, Any, Any]:
-        """Return the values that may tell how far training was, the most exact first."""
-        return self.samples_count, self.step_num, self.epoch_num
+
+#: The values of metadata that may tell how far training was, the most exact first.
+labels_of: Callable[[Metadata], tuple[Any, Any, Any]] = attrgetter(
+    "samples_count", "step_num", "epoch_num"
+)
 
 
 class Event(msgspec.Struct, gc=False):
@@ -79,7 +82,8 @@ _SHOWN = 200
 _KEPT = 100
 #: The end of the year 9999, in seconds: later stamps, and those before zero, are no times.
 _NO_DATE = 253_402_000_000.0
-_COMPLETE_TOKEN = re.compile(rb":::ML(?:Pv0\.5|L[ \t]|LOG)")
+_TOKEN_START = b":::ML"
+_COMPLETE_TOKEN = re.compile(_TOKEN_START + rb"(?:Pv0\.5|L[ \t]|LOG)")
 
 
 def first_token(head: bytes) -> bytes:
@@ -90,7 +94,10 @@ def first_token(head: bytes) -> bytes:
     global _last_token
     block, answer = _last_token
     if head is not block:
-        match = _COMPLETE_TOKEN.search(head)
+        match, place = None, -1
+        # `find` is faster than the search of a pattern, and much lies before the first token.
+        while match is None and (place := head.find(_TOKEN_START, place + 1)) >= 0:
+            match = _COMPLETE_TOKEN.match(head, place)
         answer = match.group() if match else b""
         _last_token = head, answer
     return answer
@@ -193,7 +200,7 @@ class Trace:
         self.last_time = last_time
 
     def _note_ready(self, metadata: Metadata, evidence: tuple[int, float]) -> None:
-        for value in metadata.labels():
+        for value in labels_of(metadata):
             if value is not None and (label := as_float(value)) is not None:
                 self.ready[label].append(evidence)
 

@@ -20,7 +20,7 @@ from ttastats.base.records import Problem, Run, RunStatus
 from ttastats.formats.dialect import NO_EVALUATION, Log
 from ttastats.recording.mllog import RECORDER
 from ttastats_parsers import mlperf_layout, mlperf_power, recorded
-from ttastats_parsers.mlperf_events import Event, Style, Trace
+from ttastats_parsers.mlperf_events import Event, Style, Trace, labels_of
 from ttastats_parsers.mlperf_scores import TRAINING_KEYS, evaluations_of, training_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, shown, storable
 
@@ -85,7 +85,7 @@ def _deduplicated(events: list[Event]) -> list[Event]:
         return sorted(events, key=_time_or_zero)
     seen: dict[tuple[Any, ...], Event] = {}
     for event in events:
-        labels, metric = event.metadata.labels(), event.metadata.metric
+        labels, metric = labels_of(event.metadata), event.metadata.metric
         identity = (event.time, shown(event.value), shown(labels), shown(metric))
         seen.setdefault(identity, event)
     return sorted(seen.values(), key=_time_or_zero)

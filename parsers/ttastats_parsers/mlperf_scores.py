@@ -16,7 +16,7 @@ from ttastats.base.benchmarks import FEWEST_SAMPLES, Benchmark, metrics
 from ttastats.base.metric_names import higher_is_better
 from ttastats.base.quality import Target
 from ttastats.base.records import Evaluation, Problem
-from ttastats_parsers.mlperf_events import Event, Style
+from ttastats_parsers.mlperf_events import Event, Style, labels_of
 from ttastats_parsers.payloads import as_float, as_int, shown, since
 
 #: Ranks that log one evaluation each do so within this many seconds; later equal values are real.
@@ -180,7 +180,7 @@ def _only_metric(benchmark: Benchmark | None, targets: Mapping[str, Target]) -> 
 
 
 def _epoch_label(event: Event) -> float | None:
-    for value in event.metadata.labels():
+    for value in labels_of(event.metadata):
         if value is not None and (label := as_float(value)) is not None:
             return label
     return None
@@ -263,7 +263,7 @@ def _progress(
 ) -> _Progress:
     """Return epochs, steps and samples trained at a score."""
     # Most logs have one of these; as_int and as_float are not called for the others.
-    samples, step, label = score.event.metadata.labels()
+    samples, step, label = labels_of(score.event.metadata)
     if samples is None and step is None:
         label = score.label
     else:

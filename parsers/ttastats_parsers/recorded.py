@@ -11,7 +11,7 @@ from itertools import groupby
 
 from ttastats.base.quality import Target
 from ttastats.base.records import Evaluation, Problem, RunStatus
-from ttastats_parsers.mlperf_events import Event
+from ttastats_parsers.mlperf_events import Event, labels_of
 from ttastats_parsers.payloads import as_float, as_int, shown, since
 
 #: Clocks beside the wall that an evaluation may tell.
@@ -70,7 +70,7 @@ def _checkpoints(events: Sequence[Event]) -> Iterator[int]:
     index, moment = -1, None
     seen: set[str] = set()
     for event in events:
-        here, metric = (event.time, event.metadata.labels()), shown(event.metadata.metric)
+        here, metric = (event.time, labels_of(event.metadata)), shown(event.metadata.metric)
         if here != moment or metric in seen:
             index, moment, seen = index + 1, here, set()
         seen.add(metric)
@@ -81,7 +81,7 @@ def _evaluation(
     index: int, event: Event, start: Event, targets: Mapping[str, Target]
 ) -> Evaluation:
     """Return the evaluation of an event that the recorder logged."""
-    samples, step, epoch = event.metadata.labels()
+    samples, step, epoch = labels_of(event.metadata)
     metric, value = shown(event.metadata.metric), as_float(event.value)
     target = targets.get(metric)
     return Evaluation(

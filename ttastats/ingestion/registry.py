@@ -62,9 +62,14 @@ def _load_plugin(point: EntryPoint) -> Dialect | None:
 
 
 @cache
-def _takes_path(recognises: Any) -> bool:
-    """Return whether a dialect's `recognises` takes the path of a file."""
-    return len(inspect.signature(recognises).parameters) > 1
+def _recognisers() -> tuple[list[tuple[Dialect, Any]], list[tuple[Dialect, Any]]]:
+    """Return the dialects with the functions that recognise a head, and a head with its path."""
+    by_head: list[tuple[Dialect, Any]] = []
+    by_path: list[tuple[Dialect, Any]] = []
+    for dialect in dialects().values():
+        takes_path = len(inspect.signature(dialect.recognises).parameters) > 1
+        (by_path if takes_path else by_head).append((dialect, dialect.recognises))
+    return by_head, by_path
 
 
 def named(name: str) -> Dialect:
@@ -79,11 +84,9 @@ def named(name: str) -> Dialect:
 
 def recognise(head: bytes, path: str = "/") -> Dialect | None:
     """Return the one dialect that recognises the first block of a file; several are an error."""
-    claimants = []
-    for dialect in dialects().values():
-        recognises: Any = dialect.recognises
-        if recognises(head, path) if _takes_path(recognises) else recognises(head):
-            claimants.append(dialect)
+    by_head, by_path = _recognisers()
+    claimants = [dialect for dialect, recognises in by_head if recognises(head)]
+    claimants += [dialect for dialect, recognises in by_path if recognises(head, path)]
     if len(claimants) > 1:
         names = ", ".join(dialect.name for dialect in claimants)
         raise TtastatsError(

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from operator import attrgetter
 from typing import IO
 
@@ -57,21 +58,19 @@ class Source(msgspec.Struct, frozen=True, gc=False):
         UnreadableError
             The file cannot be opened, is damaged, or grows beyond all measure.
         """
-        file = self.file
-        with self._opened() as raw:
-            yield from line_blocks(raw, file.name, file.size, file.stored)
+        return self._read(line_blocks)
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the decompressed bytes in chunks of any size, up to damage if there is any."""
-        file = self.file
-        with self._opened() as raw:
-            yield from decompressed(raw, file.name, file.size, file.stored, at_once=True)
+        return self._read(partial(decompressed, at_once=True))
 
-    @contextmanager
-    def _opened(self) -> Iterator[IO[bytes]]:
+    def _read(
+        self, parts: Callable[[IO[bytes], str, int, int], Iterator[bytes]]
+    ) -> Iterator[bytes]:
+        file = self.file
         try:
-            with self.container.open(self.file.name) as raw:
-                yield raw
+            with self.container.open(file.name) as raw:
+                yield from parts(raw, file.name, file.size, file.stored)
         except UNUSABLE as error:
             raise UnreadableError(reason_of(error)) from error
 
