@@ -108,12 +108,32 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
         "Name settings with several values; `ttastats runs FILE --format json` shows them.",
     )
     heads = fields.key_fields(grouping.shown_keys(effects, by))
-    tables = [fields.make_table(effects, [*heads, *_effect_fields(options)], "effects")]
+    level = percentages.percent_text(options.confidence)
+    of_effect: list[Field[EffectRow]] = [
+        Field(Column("setting"), lambda row: Text(name_of(row) if row.part == "tta" else "")),
+        Field(Column("part"), lambda row: Text(part_of(row))),
+        fields.text_field(
+            "runs", lambda row: f"{row.n_base} + {row.n}" if row.base else f"{row.n}", rank=1
+        ),
+        fields.number_field(f"ratio [{level}]", "ratio", "ratio", interval=True),
+        Field(Column("p", "right"), lambda row: PValue(row.p_adjusted)),
+    ]
+    tables = [fields.make_table(effects, [*heads, *of_effect], "effects")]
     if shares:
         title = "share of the variance between these runs"
         parts = list({row.part: part_of(row) for row in effects}.values())
-        of_parts = parts if len(parts) <= len(_ANY) else _ANY
-        tables.append(fields.make_table(shares, [*heads, *_share_fields(of_parts)], title))
+        titles = parts if len(parts) <= len(_ANY) else _ANY
+        of_share: list[Field[ShareRow]] = [
+            Field(
+                Column("of"),
+                lambda row: Text(("of it: " if row.row == "part" else "") + row.setting),
+            ),
+            *(
+                Field(Column(title, "right"), partial(_share_cell, part=part))
+                for title, part in zip(titles, ("tta", "progress", "rate"), strict=False)
+            ),
+        ]
+        tables.append(fields.make_table(shares, [*heads, *of_share], title))
     if levels:
         of_level: list[Field[LevelRow]] = [
             *fields.key_fields(["setting", "level"], heads=False),
@@ -333,33 +353,6 @@ def name_of(row: EffectRow) -> str:
     return f"{row.setting} {row.level}" + (f" vs {row.base}" if row.base else "")
 
 
-def _effect_fields(options: EffectsOptions) -> list[Field[EffectRow]]:
-    def runs(row: EffectRow) -> str:
-        return f"{row.n_base} + {row.n}" if row.base else f"{row.n}"
-
-    ratio = f"ratio [{percentages.percent_text(options.confidence)}]"
-    return [
-        Field(Column("setting"), lambda row: Text(name_of(row) if row.part == "tta" else "")),
-        Field(Column("part"), lambda row: Text(part_of(row))),
-        fields.text_field("runs", runs, rank=1),
-        fields.number_field(ratio, "ratio", "ratio", interval=True),
-        Field(Column("p", "right"), lambda row: PValue(row.p_adjusted)),
-    ]
-
-
-def _share_fields(titles: Sequence[str]) -> list[Field[ShareRow]]:
-    def column(title: str, name: str) -> Field[ShareRow]:
-        def cell(row: ShareRow) -> Quantity:
-            omega2, share = row.get(f"omega2_{name}"), row.get(f"share_{name}")
-            value = share if omega2 is None else max(omega2, 0.0)
-            return Quantity(value, "fraction")
-
-        return Field(Column(title, "right"), cell)
-
-    names = ("tta", "progress", "rate")[: len(titles)]
-    return [
-        Field(
-            Column("of"), lambda row: Text(("of it: " if row.row == "part" else "") + row.setting)
-        ),
-        *(column(title, name) for title, name in zip(titles, names, strict=True)),
-    ]
+def _share_cell(row: ShareRow, part: str) -> Quantity:
+    omega2 = row.get(f"omega2_{part}")
+    return Quantity(row.get(f"share_{part}") if omega2 is None else max(omega2, 0.0), "fraction")

@@ -179,6 +179,12 @@ def _next_to_run(history: History, border: Change) -> str | None:
 def _table(
     rows: Sequence[HistoryRow], by: Sequence[str], details: Sequence[tuple[str, ...]]
 ) -> Table:
+    def change(row: HistoryRow) -> str:
+        if row.size is None or row.size_low is None or row.size_high is None:
+            return ""
+        drift = " drift" if row.change == "drift" else ""
+        return f"{_size_text(row.size, row.size_low, row.size_high)}{drift}"
+
     shown: list[Field[HistoryRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
         Field(Column("part", names=True), lambda row: Text(row.part)),
@@ -186,7 +192,7 @@ def _table(
         *fields.number_fields(HistoryRow, "nights"),
         fields.reached_field(rank=2),
         Field(Column("mean", "right"), lambda row: Quantity(row.mean, row.unit)),  # type: ignore[arg-type]
-        fields.text_field("change [95%]", _change_text),
+        fields.text_field("change [95%]", change),
         Field(Column("after – by", rank=1), lambda row: Text(
             f"{row.after_night} – {row.by_night}" if row.after_night else "")),
         Field(Column("run next", rank=2), lambda row: Text(row.run_next or "")),
@@ -194,13 +200,6 @@ def _table(
                      else units.percent(row.unseen), rank=1),
     ]  # fmt: skip
     return fields.make_table(rows, shown, grouping.common_title(rows, by), details)
-
-
-def _change_text(row: HistoryRow) -> str:
-    if row.size is None or row.size_low is None or row.size_high is None:
-        return ""
-    drift = " drift" if row.change == "drift" else ""
-    return f"{_size_text(row.size, row.size_low, row.size_high)}{drift}"
 
 
 def _size_text(*sizes: float) -> str:

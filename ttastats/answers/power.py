@@ -168,6 +168,15 @@ class _Plan(Struct, frozen=True):
     ) -> PowerRow:
         """Return the row for a CV with its limits, and `n` runs a side."""
         detectable = detectable_ratio(n, cv, power=self.power) if n and cv is not None else None
+        looks: LooksKeys | UnsetType = UNSET
+        if (most := self.max_runs) is not None:
+            ends = {
+                _effect_name(gain): None if cv is None else simulate_plan(1 + gain, cv, most)
+                for gain in self.effects
+            }
+            runs = {name: end.runs if end else None for name, end in ends.items()}
+            decided = {name: end.decided if end else None for name, end in ends.items()}
+            looks = LooksKeys(most, runs, decided)
         return PowerRow(
             n=n,
             cv=cv,
@@ -177,7 +186,7 @@ class _Plan(Struct, frozen=True):
             cv_high=high,
             runs_needed_low=self._runs_needed(low),
             runs_needed_high=self._runs_needed(high),
-            looks=UNSET if self.max_runs is None else self._looks(cv, self.max_runs),
+            looks=looks,
         )
 
     def _runs_needed(self, cv: float | None) -> _ByEffect:
@@ -186,18 +195,6 @@ class _Plan(Struct, frozen=True):
             return dict.fromkeys(map(_effect_name, self.effects))
         power = self.power
         return {_effect_name(gain): runs_needed(1 + gain, cv, power=power) for gain in self.effects}
-
-    def _looks(self, cv: float | None, max_runs: int) -> LooksKeys:
-        """Return the average runs of a plan of looks, and how often it decides."""
-        ends = {
-            _effect_name(effect): None if cv is None else simulate_plan(1 + effect, cv, max_runs)
-            for effect in self.effects
-        }
-        return LooksKeys(
-            max_runs,
-            {name: end.runs if end else None for name, end in ends.items()},
-            {name: end.decided if end else None for name, end in ends.items()},
-        )
 
     def shown(self, keys: Sequence[str]) -> list[Field[PowerRow]]:
         """Return the columns of a plan, with those of looks if there are any."""

@@ -322,9 +322,7 @@ def _equal_epochs_problems(reached: pl.DataFrame) -> Iterator[tuple[int, Problem
     """Yield a problem for each entry whose runs all took equally many epochs."""
     entries = reached.filter(pl.col("unit").is_not_null()).group_by("group", maintain_order=True)
     counts = entries.agg(
-        pl.col(*ENTRY, "unit", "progress").first(),
-        n=pl.len(),
-        values=pl.col("progress").n_unique(),
+        pl.col(*ENTRY, "unit", "progress").first(), n=pl.len(), values=pl.col("progress").n_unique()
     )
     alike = counts.filter(pl.col("n") >= outliers.LEAST, pl.col("values") == 1)
     for row in alike.iter_rows(named=True):

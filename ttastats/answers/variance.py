@@ -24,7 +24,7 @@ from ttastats.report.row import Key, Row
 from ttastats.sides import blocking
 from ttastats.stats import sources as model
 from ttastats.stats.moments import as_sample, count_by_group, deviations, groups_by_size, means
-from ttastats.stats.results import Floats, none_for_nan
+from ttastats.stats.results import none_for_nan
 from ttastats.stats.variation import variance_shares
 
 
@@ -140,7 +140,10 @@ def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
     )
     for places, of_runs in groups_by_size(with_epochs):
         both = epochs[of_runs], per_epoch[of_runs]
-        found = [each for values in both for each in (means(values), _deviations(values, ddof))]
+        alone = of_runs.shape[1] == 1 and ddof == 0  # a single run does not deviate
+        found = []
+        for values in both:
+            found += [means(values), np.zeros(len(values)) if alone else deviations(values, ddof)]
         if not axis.progress and of_runs.shape[1] > 1:
             parts = variance_shares(times[of_runs], both[0])
             found += [parts.cv_ratio, parts.shares[0], parts.low[0], parts.high[0], parts.shares[1]]
@@ -162,11 +165,6 @@ def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
         )
         for place, keys in enumerate(groups.keys.rows(named=True))
     ]
-
-
-def _deviations(values: Floats, ddof: int) -> Floats:
-    """Return the standard deviation of each group; None of one value unless ddof is 0."""
-    return np.zeros(len(values)) if values.shape[1] == 1 and not ddof else deviations(values, ddof)
 
 
 def _variance_notes(

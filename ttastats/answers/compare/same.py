@@ -22,10 +22,7 @@ from ttastats.stats.means import Set, variance_between_sets
 
 
 def sessions(
-    rows: Sequence[CompareRow],
-    contrasts: Sequence[Any],
-    by: Sequence[str],
-    confidence: float,
+    rows: Sequence[CompareRow], contrasts: Sequence[Any], by: Sequence[str], confidence: float
 ) -> list[SameKeys]:
     """Return the keys on variation between sessions for each row.
 

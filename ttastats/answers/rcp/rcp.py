@@ -34,10 +34,7 @@ _COARSER = 1.5
 
 
 def report(
-    runs: pl.DataFrame,
-    library: Library,
-    options: RcpOptions,
-    by: Sequence[str] = RESULT,
+    runs: pl.DataFrame, library: Library, options: RcpOptions, by: Sequence[str] = RESULT
 ) -> Report:
     """Return the report of the convergence of runs judged by the official targets."""
     row_of = row_maker(library, options)
