@@ -15,7 +15,7 @@ from ttastats.answers import nights
 from ttastats.answers.compare.gate import Requirement
 from ttastats.answers.nights import FAILURES, History, Night, Part
 from ttastats.base import units
-from ttastats.base.note import Note, note, wording
+from ttastats.base.note import note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out
 from ttastats.report import fields, grouping
@@ -116,10 +116,16 @@ def report(
         ]
         rows += of_group
         details += [()] * (len(of_group) - 1) + [grouping.append_line((), gone)]
-    notes = (*grouping.group_notes(runs, by), *_history_notes(histories, order))
+    notes = [*grouping.group_notes(runs, by), note("promise", wait=changes.WAIT)]
+    if unordered := sum(history.unordered for _, history in histories):
+        what = "date" if order == nights.BY_DATE else order
+        notes.append(note("unordered", n=unordered, what=what))
+    for name, history in histories:
+        alike = [(part.name, part.alike) for part in history.parts if part.alike is not None]
+        notes += [note("nights_alike", part=part, r=r).prefixed(name) for part, r in alike]
     tables, text = (_table(rows, by, details),), _opening_sentence(histories)
     keys = grouping.row_keys(by, SETUP)
-    return Report("history", tuple(rows), tables, notes, text, by=keys), histories
+    return Report("history", tuple(rows), tables, tuple(notes), text, by=keys), histories
 
 
 def _history_row(history: History, part: Part, number: int, about: Mapping[str, Any]) -> HistoryRow:
@@ -262,17 +268,6 @@ def _change_sentence(history: History, part: Part, border: Change) -> str:
         more += wording("history_run_next", run=run)
     text = wording("history_step", part=name, size=size, after=after, by=by)
     return f"{text}{more}{'' if border.independent else wording('history_alike')}."
-
-
-def _history_notes(histories: Histories, order: str) -> Iterator[Note]:
-    yield note("promise", wait=changes.WAIT)
-    if unordered := sum(history.unordered for _, history in histories):
-        what = "date" if order == nights.BY_DATE else order
-        yield note("unordered", n=unordered, what=what)
-    for name, history in histories:
-        for part in history.parts:
-            if part.alike is not None:
-                yield note("nights_alike", part=part.name, r=part.alike).prefixed(name)
 
 
 def judged(made: Report, histories: Histories, gates: Sequence[Requirement]) -> Report:

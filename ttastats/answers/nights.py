@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from ttastats.base.errors import raise_if
 from ttastats.base.units import Amount
 from ttastats.outcomes import axis as axes
-from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.time_to_target import common_progress
 from ttastats.sides import blocking
 from ttastats.stats import changes
@@ -108,14 +107,16 @@ def history(runs: pl.DataFrame, order: str) -> History:
     raise_if(undated, "no run records its date", f"{OPTION} {BY_DATE}", remedy)
     label = blocking.labelled(runs, ["day" if order == BY_DATE else order], OPTION)
     logs = {"whole": pl.col("tta_seconds")}
+    names: dict[str, tuple[str, Amount | str]] = {"whole": (axis.to_target, axis.unit)}
     if unit is not None and not axis.progress:
         amount = pl.col(unit).cast(pl.Float64)
         logs = {"speed": logs["whole"] / amount, "progress": amount, **logs}
+        names["speed"] = f"{axis.noun} per {unit.removesuffix('s')}", axis.unit
+        names["progress"] = unit, unit
     commits = label
     if order == BY_DATE:  # else what each run trained is the column of the order
         extras = [parse_extra(extra) for extra in runs["extra"]]
-        names = [next(filter(_COMMIT.search, extra), "") for extra in extras]
-        known = [extra.get(name) for extra, name in zip(extras, names, strict=True)]
+        known = [extra.get(next(filter(_COMMIT.search, extra), "")) for extra in extras]
         commits = pl.Series([str(each) if each else None for each in known], dtype=pl.String)
     points = (
         runs.with_columns(night=label.cast(pl.String), commit=commits)
@@ -136,10 +137,10 @@ def history(runs: pl.DataFrame, order: str) -> History:
     nights = tuple(
         Night(row["night"], tuple(row["commit"]), row["n"], row["reached"]) for row in rows
     )
-    parts = [
-        _make_part(rows, name, *_part_name(name, unit, axis)) for name in logs if name != "whole"
-    ]
-    whole = _make_part(rows, "whole", *_part_name("whole", unit, axis), search=not parts)
+    *parts, whole = (
+        _make_part(rows, name, *names[name], search=name != "whole" or len(logs) == 1)
+        for name in logs
+    )
     failed, n = [night.n - night.reached for night in nights], [night.n for night in nights]
     places = tuple(range(len(nights)))
     fails_more = _borders(places, changes.find_changes_of_failures(failed, n))
@@ -148,12 +149,6 @@ def history(runs: pl.DataFrame, order: str) -> History:
         whole = _sum_of_parts(whole, [border for part in parts for border in part.borders])
     unordered = runs.height - sum(night.n for night in nights)
     return History(nights, (*parts, failures, whole), unordered)
-
-
-def _part_name(name: str, unit: str | None, axis: Axis) -> tuple[str, Amount | str]:
-    if name == "speed":
-        return f"{axis.noun} per {(unit or '').removesuffix('s')}", axis.unit
-    return (str(unit), str(unit)) if name == "progress" else (axis.to_target, axis.unit)
 
 
 def _make_part(

@@ -81,14 +81,26 @@ def report(
         left_out = sum(problem.source not in known for problem in of_logs)
         of_logs = [problem for problem in of_logs if problem.source in chosen]
     silent = {problem.source for problem in of_logs if problem.code == "no_evaluation"}
-    shown = [*_log_problems(of_logs, runs), *findings(runs, rows, silent)]
+    first = runs.select("source", *ENTRY).unique("source", keep="first")
+    heads = {row["source"]: row for row in first.iter_rows(named=True)}
+    shown = [
+        ProblemRow(
+            each.code, each.severity, each.source, each.line, each.message,
+            *map(heads.get(each.source or "", {}).get, ENTRY),
+        ) for each in of_logs
+    ]  # fmt: skip
+    shown += findings(runs, rows, silent)
     shown.sort(
         key=lambda row: (
             _SEVERITIES.index(row.severity), row.code, row.source or "", row.line or 0,
             row.entry or "",
         )
     )  # fmt: skip
-    shown = _filter_codes(shown, codes)
+    found = sorted({row.code for row in shown})
+    if unknown := [code for code in codes if code not in found]:
+        remedy = nearest.suggestion(unknown[0], found, "Known codes") if found else None
+        raise TtastatsError(f"unknown problem code {unknown[0]!r}", where="--code", remedy=remedy)
+    shown = [row for row in shown if not codes or row.code in codes]
     tables = (_count_table(shown), *_problem_tables(shown, whole=bool(codes))) if shown else ()
     counts = Counter(row.code for row in shown)
     notes = [*rules(counts)]
@@ -98,29 +110,6 @@ def report(
         notes.append(note("left_out", n=left_out))
     close = "" if shown else "No problems found."
     return Report("problems", tuple(shown), tables, tuple(notes), close)
-
-
-def _log_problems(problems: Sequence[Problem], runs: pl.DataFrame) -> Iterator[ProblemRow]:
-    first = runs.select("source", *ENTRY).unique("source", keep="first")
-    heads = {row["source"]: row for row in first.iter_rows(named=True)}
-    for problem in problems:
-        head = heads.get(problem.source or "", {})
-        yield ProblemRow(
-            problem.code, problem.severity, problem.source, problem.line, problem.message,
-            *map(head.get, ENTRY),
-        )  # fmt: skip
-
-
-def _filter_codes(rows: list[ProblemRow], codes: Sequence[str]) -> list[ProblemRow]:
-    known = {row.code for row in rows}
-    for code in codes:
-        if code not in known:
-            raise TtastatsError(
-                f"unknown problem code {code!r}",
-                where="--code",
-                remedy=nearest.suggestion(code, sorted(known), "Known codes") if known else None,
-            )
-    return [row for row in rows if not codes or row.code in codes]
 
 
 def _count_table(rows: Sequence[ProblemRow]) -> Table:
@@ -275,11 +264,19 @@ def _entry_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
         beyond=True,
         what=pl.format("s per {}", pl.col("unit").str.strip_suffix("s")),
     )
+    known = ordered.filter("reached", pl.col("unit").is_not_null())
+    counts = known.group_by("group", maintain_order=True).agg(
+        pl.col(*ENTRY, "unit", "progress").first(),
+        n=pl.len(),
+        values=pl.col("progress").n_unique(),
+    )
+    equal = counts.filter(pl.col("n") >= outliers.LEAST, pl.col("values") == 1)
     odd = [
         *_outlier_problems(reached, "epochs_outlier"),
         *_outlier_problems(paced, "epoch_time_outlier"),
-        *_equal_epochs_problems(ordered.filter("reached")),
-    ]
+        *((row["group"], _problem_row("constant_epochs.problem", "info", row))
+          for row in equal.iter_rows(named=True)),
+    ]  # fmt: skip
     yield from (problem for _, problem in sorted(odd, key=itemgetter(0)))
 
 
@@ -316,14 +313,3 @@ def _outlier_problems(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, Prob
         )
         for row in scored.filter(pl.col("far") & pl.col("beyond")).iter_rows(named=True):
             yield row["group"], _problem_row(code, "info", row)
-
-
-def _equal_epochs_problems(reached: pl.DataFrame) -> Iterator[tuple[int, ProblemRow]]:
-    """Yield a problem for each entry whose runs all took equally many epochs."""
-    entries = reached.filter(pl.col("unit").is_not_null()).group_by("group", maintain_order=True)
-    counts = entries.agg(
-        pl.col(*ENTRY, "unit", "progress").first(), n=pl.len(), values=pl.col("progress").n_unique()
-    )
-    alike = counts.filter(pl.col("n") >= outliers.LEAST, pl.col("values") == 1)
-    for row in alike.iter_rows(named=True):
-        yield row["group"], _problem_row("constant_epochs.problem", "info", row)

@@ -147,7 +147,12 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
         numbers["ert_seconds"][places] = expected_times(observed[of_runs], reached[of_runs])
     cells: dict[str, Any] = {name: none_for_nan(values) for name, values in numbers.items()}
     for name in ("epochs", "epoch_seconds"):
-        cells[f"{name}_mean"] = _group_means(there[name].to_numpy(), groups_of, sizes.size)
+        amounts = there[name].to_numpy()
+        # Numpy adds in the order of the rows: with polars' threads the last digit would vary.
+        known = groups_of[is_known := ~np.isnan(amounts)]
+        sums = np.bincount(known, amounts[is_known], sizes.size)
+        with np.errstate(invalid="ignore"):  # 0 / 0 is none
+            cells[f"{name}_mean"] = none_for_nan(sums / np.bincount(known, minlength=sizes.size))
     if axis.progress:
         cells["epoch_seconds_mean"] = [None] * sizes.size
     mixed, pooled = may_differ(runs, sizes), settings.pooled(runs, groups.keys.columns)
@@ -199,17 +204,6 @@ def _progress_of_runs(
                 np.maximum.at(widest, groups, solved[column].cast(pl.Float64).to_numpy())
             interval[suits] = np.where(np.isinf(widest), np.nan, widest)[suits]
     return progress, interval
-
-
-def _group_means(values: Floats, groups: NDArray[np.int64], n: int) -> list[float | None]:
-    """Return the mean of the known values of each group, None for groups without one.
-
-    Numpy adds in the order of the rows: polars' threads do not, and the last digit would vary.
-    """
-    is_known = ~np.isnan(values)
-    sums = np.bincount(groups[is_known], values[is_known], n)
-    with np.errstate(invalid="ignore"):  # 0 / 0 is none
-        return none_for_nan(sums / np.bincount(groups[is_known], minlength=n))
 
 
 def _dot_lines(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[tuple[str, ...]]:

@@ -42,9 +42,11 @@ def proposal(frame: pl.DataFrame) -> Proposal:
     """Return the proposed keys of a block for a table."""
     numeric = {name: numbers(frame[name]) for name in frame.columns}
     numeric = {name: column for name, column in numeric.items() if column.is_finite().any()}
-    table = _Table(
-        frame, numeric, {key: _progress_column(key, numeric) for key in names.LIKELY_COUNTS}, []
-    )
+    counts = {}
+    for key, likely in names.LIKELY_COUNTS.items():
+        others = (name for name in numeric if plain(name) in likely)
+        counts[key] = names.first_known(names.COUNTS[key], numeric) or next(others, None)
+    table = _Table(frame, numeric, counts, [])
     keys: dict[str, Value] = {"metric": _metric_columns(table)}
     runs = _run_columns(table)
     if runs:
@@ -170,12 +172,6 @@ def _direction_reasons(
     if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
         text = f"values up to {most:g}, so in percent? Then write targets as '>= 90 %'"
         yield Reason("metric", text, sure=False)
-
-
-def _progress_column(key: str, numeric: Mapping[str, pl.Series]) -> str | None:
-    """Return the column that counts training progress in a unit, or None."""
-    others = (name for name in numeric if plain(name) in names.LIKELY_COUNTS[key])
-    return names.first_known(names.COUNTS[key], numeric) or next(others, None)
 
 
 def _progress_value(table: _Table, key: str, column: str) -> str:

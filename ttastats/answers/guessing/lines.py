@@ -93,7 +93,9 @@ def _expressions(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
         if named:
             kinds[named] += 1
             examples.setdefault(named, line)
-    metrics = _metric_names(kinds)
+    groups = dict.fromkeys(each.group for named in kinds for each in named if each.part == "value")
+    of_training = [name for name in groups if higher_is_better(name) is not None][:1]
+    metrics = frozenset(names.guess_metrics(groups) or of_training)
     with_metric = _common_kinds(kinds, metrics)
     expressions: dict[str, str] = {}
     parts: set[str] = set()
@@ -155,12 +157,6 @@ def _for_finished_bars(expression: str, lines: Sequence[str]) -> str:
 _BAR = "elapsed_bar"
 _BAR_TIME = rf"\[(?P<{_BAR}>\d[\d:]+)<"
 _ENDED_TIME = rf"\[(?P<{names.OF_A_BAR}>\d[\d:]+)<"
-
-
-def _metric_names(kinds: Counter[tuple[_Named, ...]]) -> frozenset[str]:
-    groups = dict.fromkeys(each.group for named in kinds for each in named if each.part == "value")
-    of_training = [name for name in groups if higher_is_better(name) is not None][:1]
-    return frozenset(names.guess_metrics(groups) or of_training)
 
 
 def _line_before(

@@ -25,7 +25,6 @@ from ttastats.stats.convergence import (
 )
 from ttastats.stats.moments import mean
 from ttastats.stats.outcomes import Epochs, Outcomes, make_outcomes
-from ttastats.stats.results import Floats
 from ttastats.table import schema
 
 Unit = Literal["epochs", "samples", "steps"]
@@ -176,18 +175,15 @@ def reference_at(
     if not rest:
         return f"batch size {size:,} is above the largest record ({below[-1].batch_size:,})"
     high, measured = rest[0], rest[0].batch_size == size
+    values = {record: np.array(record.values) for record in held.records}
     if measured or not below:
-        step = smallest_step(_record_values(high)) or interval
-        reference = Reference((WeightedRuns(_record_values(high)),), step)
+        step = smallest_step(values[high]) or interval
+        reference = Reference((WeightedRuns(values[high]),), step)
         return FoundReference("measured" if measured else "smallest", (high.name,), reference)
     low = below[-1]
     position = (size - low.batch_size) / (high.batch_size - low.batch_size)
-    means = {record.batch_size: mean(_record_values(record)) for record in held.records}
+    means = {record.batch_size: mean(values[record]) for record in held.records}
     misfit = interpolation_errors([*means], [*means.values()])
-    reference = interpolate_reference(_record_values(low), _record_values(high), position, misfit)
+    reference = interpolate_reference(values[low], values[high], position, misfit)
     reference = replace(reference, interval=reference.interval or interval)
     return FoundReference("interpolated", (low.name, high.name), reference)
-
-
-def _record_values(record: Record) -> Floats:
-    return np.array(record.values)

@@ -156,7 +156,11 @@ def by_benchmark(
     chosen: Sequence[Chosen], labels: Sequence[str]
 ) -> Iterator[tuple[str | None, dict[str, pl.DataFrame]]]:
     """Yield the runs of each benchmark of B by side, with those of A if there are any."""
-    *baseline, new = (_split_by_benchmark(side.runs) for side in chosen)
+    ordered = (side.runs.sort("benchmark", nulls_last=True, maintain_order=True) for side in chosen)
+    *baseline, new = (
+        {benchmark: part for (benchmark,), part in runs.group_by("benchmark", maintain_order=True)}
+        for runs in ordered
+    )
     theirs = baseline[0] if baseline else {}
     if baseline and not set(theirs) & set(new):
         raise TtastatsError(
@@ -177,11 +181,6 @@ def by_benchmark(
     lacking = [benchmark for benchmark in theirs if benchmark not in new]
     remedy = "Add them, or exclude the benchmark: --where 'benchmark!=...'."
     raise_if(lacking, f"{labels[-1]} has no runs of {_listed(lacking)}", None, remedy)
-
-
-def _split_by_benchmark(runs: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
-    ordered = runs.sort("benchmark", nulls_last=True, maintain_order=True)
-    return {key[0]: part for key, part in ordered.group_by("benchmark", maintain_order=True)}
 
 
 def _listed(benchmarks: Sequence[str | None] | dict[str | None, pl.DataFrame]) -> str:
