@@ -136,11 +136,6 @@ class _Point(Struct, frozen=True, eq=False):
     runs: pl.DataFrame
     outcomes: Outcomes | None
 
-    @property
-    def all_reached(self) -> bool:
-        """Return whether no run failed."""
-        return bool(self.runs["reached"].all())
-
 
 def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
     """Return the rows of all curves, those of each by its scales."""
@@ -179,7 +174,7 @@ def _row(keys: dict[str, Any], base: _Point, point: _Point) -> ScalingRow:
         axis.name,
         grouping.mean_of(solved(runs, "tta_seconds")),
         expected_seconds(runs),
-        not (base.all_reached and point.all_reached),
+        not all(each.runs["reached"].all() for each in (base, point)),
         *_limits(speedup),
         *_limits(speedup, fair if axis.is_time else None),
         *_limits(throughput),

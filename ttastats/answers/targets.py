@@ -132,7 +132,18 @@ def report(
     rows = tuple(row for each in answered for row in each.rows)
     nothing = "no benchmark has evaluations on all sides"
     raise_if(not rows, nothing, None, "`ttastats runs FILE` lists the runs.")
-    notes = (*_targets_notes(sides, answered, by), _method_note(rows, axis))
+    compared = [row.against for row in rows if row.against]
+    tested = any(row.tests > 1 for row in compared)
+    doubtful = any("‡" in row.marks and row.verdict != "undecided" for row in compared)
+    method = note(
+        "method.targets",
+        what="TTA" if axis.is_time else axis.to_target,
+        verb="is" if axis.is_time else "end at",
+        noun=axis.noun,
+        together=wording("method.together") if tested else "",
+        stragglers=wording("method.stragglers") if doubtful else "",
+    )
+    notes = (*_targets_notes(sides, answered, by), method)
     table = _grid_table(rows, by, [side.label for side in sides], axis)
     return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))
 
@@ -146,9 +157,13 @@ def _runs_at_targets(
     """
     runs_of: list[list[list[pl.DataFrame]]] = [[] for _ in grids]
     for number in range(max((len(grid.targets) for grid in grids), default=0)):
-        numbers = [n for n, grid in enumerate(grids) if number < len(grid.targets)]
-        targets = [grids[n].targets[number] for n in numbers]
-        now = goals([grids[n] for n in numbers], targets, sides[0].runs)
+        asked = [
+            (grid, runs)
+            for grid, runs in zip(grids, runs_of, strict=True)
+            if number < len(grid.targets)
+        ]
+        targets = [grid.targets[number] for grid, _ in asked]
+        now = goals([grid for grid, _ in asked], targets, sides[0].runs)
         judged = [
             {
                 tuple(keys.values()): group
@@ -158,10 +173,10 @@ def _runs_at_targets(
             }
             for side in sides
         ]
-        for n in numbers:
-            place, none = tuple(grids[n].keys[name] for name in by), sides[0].runs.head(0)
+        for grid, runs in asked:
+            place, none = tuple(grid.keys.values()), sides[0].runs.head(0)
             # A run that reached this target nobody knows where does not count at it.
-            runs_of[n].append([groups.get(place, none) for groups in judged])
+            runs.append([groups.get(place, none) for groups in judged])
     return runs_of
 
 
@@ -260,13 +275,7 @@ def _targets_notes(
     names = {str(grid.keys.get("benchmark")) for grid in grids if grid.official is None}
     if names:
         yield note("no_official_target", names=", ".join(sorted(names)))
-    if len(answered) <= _NAMED:
-        yield from _grid_notes(answered, by)
-
-
-def _grid_notes(answered: Sequence[_Answered], by: Sequence[str]) -> Iterator[Note]:
-    """Yield notes on where the first run fails, and where the official verdict holds."""
-    for each in answered:
+    for each in answered if len(answered) <= _NAMED else ():
         grid, name = each.grid, _grid_name(each.grid, by)
         of = f"{name}: " if name else ""
         if grid.hardest is not None:
@@ -280,28 +289,9 @@ def _grid_notes(answered: Sequence[_Answered], by: Sequence[str]) -> Iterator[No
         if words and grid.official is not None:
             stable = stable_range(words, grid.official)
             yield note(
-                "stable_range",
-                of=of,
-                official=grid.official,
-                verdict=stable.word,
-                lowest=stable.lowest,
-                highest=stable.highest,
-            )
-
-
-def _method_note(rows: Sequence[TargetRow], axis: Axis) -> Note:
-    what, verb = ("TTA", "is") if axis.is_time else (axis.to_target, "end at")
-    compared = [row.against for row in rows if row.against]
-    tested = any(row.tests > 1 for row in compared)
-    doubtful = any("‡" in row.marks and row.verdict != "undecided" for row in compared)
-    return note(
-        "method.targets",
-        what=what,
-        verb=verb,
-        noun=axis.noun,
-        together=wording("method.together") if tested else "",
-        stragglers=wording("method.stragglers") if doubtful else "",
-    )
+                "stable_range", of=of, official=grid.official, verdict=stable.word,
+                lowest=stable.lowest, highest=stable.highest,
+            )  # fmt: skip
 
 
 def _grid_table(
@@ -397,11 +387,20 @@ def grids(
             place = tuple(row[name] for name in by)
             curves.setdefault(place, []).append(np.asarray(row["values"], dtype=np.float64))
     numbers = {row[:-1]: row[-1] for row in sizes.select(*by, "n").iter_rows()}
-    places = [tuple(grid.keys[name] for name in by) for grid in chosen]
-    return tuple(
-        _fill_grid(grid, curves.get(place, []), numbers[place], points)
-        for grid, place in zip(chosen, places, strict=True)
-    )
+    filled = []
+    for grid in chosen:
+        place, higher = tuple(grid.keys.values()), grid.higher_is_better
+        of_group = curves.get(place, [])
+        targets = set(target_grid(of_group, points, higher_is_better=higher))
+        if (official := grid.official) is not None:
+            slack = abs(official) * quality.TOLERANCE
+            targets = {official, *(each for each in targets if abs(each - official) > slack)}
+        hardest = None
+        if len(of_group) == numbers[place]:
+            hardest = hardest_common_target(of_group, higher_is_better=higher)
+        easiest_first = tuple(sorted(targets, reverse=not higher))
+        filled.append(replace(grid, targets=easiest_first, hardest=hardest))
+    return tuple(filled)
 
 
 def _empty_grid(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> Grid | None:
@@ -426,16 +425,6 @@ def _empty_grid(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None
         required = {target.metric for target in rules}
     official = targeted[chosen][0] if single and required <= targeted.keys() else None
     return Grid(keys, chosen, known[chosen][0], others, official, (), None)
-
-
-def _fill_grid(grid: Grid, curves: Sequence[Floats], n: int, points: int) -> Grid:
-    higher = grid.higher_is_better
-    targets = set(target_grid(curves, points, higher_is_better=higher))
-    if (official := grid.official) is not None:
-        slack = abs(official) * quality.TOLERANCE
-        targets = {official, *(each for each in targets if abs(each - official) > slack)}
-    hardest = hardest_common_target(curves, higher_is_better=higher) if len(curves) == n else None
-    return replace(grid, targets=tuple(sorted(targets, reverse=not higher)), hardest=hardest)
 
 
 def goals(

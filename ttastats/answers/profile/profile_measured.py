@@ -99,8 +99,19 @@ def tables(rows: Sequence[Row], title: str) -> Iterator[Table]:
 
 def notes(profile: pl.DataFrame) -> Iterator[Note]:
     """Yield notes on the measured numbers."""
-    yield from _clock_notes(profile)
+    clock = _measure_text(profile, "uninstrumented_step_seconds")
+    step, wall = (
+        _measure_value(profile, f"{name}_step_seconds") for name in ("uninstrumented", "wall")
+    )
+    if clock:
+        yield note("clock", clock=clock)
+    if step and wall and wall > _CONTENDED * step:
+        yield note("contended.profile", times=wall / step)
+    elif clock and step == wall and not answers.runs_on_device(profile):
+        yield note("contended.unknown")
     known = {row.name: row.value for row in _step_rows(profile)}
+    if (share := known.get("operators_share", 0.0)) > _DISTURBED:
+        yield note("disturbed", times=share)
     intensity, ridge = known.get("intensity"), known.get("ridge")
     if intensity and ridge:  # on which side of the roofline's ridge the step lies as a whole
         side, binds = ("below", "memory") if intensity < ridge else ("above", "compute")
@@ -115,23 +126,6 @@ def notes(profile: pl.DataFrame) -> Iterator[Note]:
     for code, measure in (("ablation", "ablated_step"), ("workers", "workers_step")):
         if not answers.measure_rows(profile, f"{measure}_seconds").is_empty():
             yield note(code)
-
-
-def _clock_notes(profile: pl.DataFrame) -> Iterator[Note]:
-    """Yield notes on the clock that timed the step, and on a busy machine."""
-    clock = _measure_text(profile, "uninstrumented_step_seconds")
-    step, wall = (
-        _measure_value(profile, f"{name}_step_seconds") for name in ("uninstrumented", "wall")
-    )
-    if clock:
-        yield note("clock", clock=clock)
-    if step and wall and wall > _CONTENDED * step:
-        yield note("contended.profile", times=wall / step)
-    elif clock and step == wall and not answers.runs_on_device(profile):
-        yield note("contended.unknown")
-    busy = float(answers.compute_rows(profile)["seconds"].sum()) / answers.step_count(profile)
-    if step and busy > _DISTURBED * step:
-        yield note("disturbed", times=busy / step)
 
 
 def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:

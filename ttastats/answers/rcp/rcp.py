@@ -254,32 +254,29 @@ def _rcp_notes(rows: Sequence[RcpRow], confidence: float, *, every: bool) -> Ite
     ):
         if number:
             yield note(key, n=number)
-    yield from _official_notes(official)
-    if lacking := sum(row.reference_n is None for row in rows):
-        yield note("no_reference", n=lacking, reasons=_reasons_text(rows))
-    if not every:
-        yield note("verbose")
-
-
-def _official_notes(rows: Sequence[RcpRow]) -> Iterator[Note]:
-    """Yield notes on how the official rules were applied."""
     slack = [
-        row for row in rows if row.keys["benchmark"] == "llama31_405b" and row.ruleset != "5.0.0"
+        row
+        for row in official
+        if row.keys["benchmark"] == "llama31_405b" and row.ruleset != "5.0.0"
     ]
     if slack:
         passed = (row for row in slack if row.official_verdict != "failed")
         yield note("slack", n=sum(row.official_as_written == "failed" for row in passed))
-    scaled = [row for row in rows if _applied_factor(row) > 1]
+    scaled = [row for row in official if _applied_factor(row) > 1]
     if scaled:
         earlier = sum(row.verdict == Verdict.EARLIER for row in scaled)
         yield note("scaled.rcp", n=len(scaled), earlier=earlier)
     published = [
-        (row.published_factor, _applied_factor(row)) for row in rows if row.published_factor
+        (row.published_factor, _applied_factor(row)) for row in official if row.published_factor
     ]
     if any(factor != 1.0 for factor, _ in published):
         other = sum(abs(factor - applied) > 1e-6 for factor, applied in published)
         key = "published.other" if other else "published.same"
         yield note(key, n=len(published), other=other)
+    if lacking := sum(row.reference_n is None for row in rows):
+        yield note("no_reference", n=lacking, reasons=_reasons_text(rows))
+    if not every:
+        yield note("verbose")
 
 
 def _applied_factor(row: RcpRow) -> float:
