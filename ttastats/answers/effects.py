@@ -289,11 +289,10 @@ def _effect_notes(fit: Fit, axis: Axis) -> Iterator[Note]:
         )
     ]:
         yield note("not_straight", names=bent, option=",".join(bent))
-    every = fit.parts.values()
     if uneven := [
         knob.name
         for n, knob in enumerate(knobs)
-        if any(effect.uneven for part in every for effect in part.effects[n])
+        if any(effect.uneven for part in fit.parts.values() for effect in part.effects[n])
     ]:
         yield note("uneven_noise", names=uneven)
     how = []

@@ -123,14 +123,37 @@ def report(
     for name, history in histories:
         alike = [(part.name, part.alike) for part in history.parts if part.alike is not None]
         notes += [note("nights_alike", part=part, r=r).prefixed(name) for part, r in alike]
-    tables, text = (_table(rows, by, details),), _opening_sentence(histories)
+    few = [n for _, history in histories if (n := len(history.nights)) < changes.WAIT]
+    several = len(few) > 1
+    texts = [
+        _setup_sentence(name, history)
+        for name, history in histories
+        if not several or len(history.nights) >= changes.WAIT
+    ]
+    if several:
+        texts.append(wording("few_setups", setups=len(few), n=max(few), least=changes.WAIT))
+    tables, text = (_table(rows, by, details),), " ".join(texts)
     keys = grouping.row_keys(by, SETUP)
     return Report("history", tuple(rows), tables, tuple(notes), text, by=keys), histories
 
 
 def _history_row(history: History, part: Part, number: int, about: Mapping[str, Any]) -> HistoryRow:
     start, end = part.segments(len(history.nights))[number]
-    of = history.nights[start:end]
+    of, change = history.nights[start:end], dict[str, Any]()
+    if number:
+        border = part.borders[number - 1]
+        sizes = {"size": border.size, "size_low": border.low, "size_high": border.high}
+        change = {name: _relative_size(part, size) for name, size in sizes.items()} | {
+            "change": "drift" if border.drift else "step",
+            "after_night": history.nights[border.first - 1].name,
+            "by_night": history.nights[border.last].name,
+            "commits": _commits_between(history, border),
+            "run_next": _next_to_run(history, border),
+            "alarm_night": history.nights[border.alarm - 1].name if border.alarm else None,
+            "p_alarm": border.p_value,
+            "autocorrelation": border.autocorrelation,
+            "independent": border.independent,
+        }
     return HistoryRow(
         part=part.name,
         segment=number + 1,
@@ -141,27 +164,11 @@ def _history_row(history: History, part: Part, number: int, about: Mapping[str, 
         reached=sum(night.reached for night in of),
         mean=part.mean(start, end),
         unit=part.unit,
-        **(_change_keys(history, part, part.borders[number - 1]) if number else {}),
+        **change,
         noise=part.noise,
         unseen=part.unseen if number == len(part.borders) else None,
         **about,
     )
-
-
-def _change_keys(history: History, part: Part, border: Change) -> dict[str, Any]:
-    """Return the keys of a row on the change that it begins with."""
-    sizes = {"size": border.size, "size_low": border.low, "size_high": border.high}
-    return {name: _relative_size(part, size) for name, size in sizes.items()} | {
-        "change": "drift" if border.drift else "step",
-        "after_night": history.nights[border.first - 1].name,
-        "by_night": history.nights[border.last].name,
-        "commits": _commits_between(history, border),
-        "run_next": _next_to_run(history, border),
-        "alarm_night": history.nights[border.alarm - 1].name if border.alarm else None,
-        "p_alarm": border.p_value,
-        "autocorrelation": border.autocorrelation,
-        "independent": border.independent,
-    }
 
 
 def _relative_size(part: Part, size: float) -> float:
@@ -222,20 +229,6 @@ def size_of(part: Part, border: Change) -> str:
     return f"{text} of the runs" if part.name == FAILURES else text
 
 
-def _opening_sentence(histories: Histories) -> str:
-    """Return a sentence for each setup, or one for all with too few nights."""
-    few = [n for _, history in histories if (n := len(history.nights)) < changes.WAIT]
-    several = len(few) > 1
-    texts = [
-        _setup_sentence(name, history)
-        for name, history in histories
-        if not several or len(history.nights) >= changes.WAIT
-    ]
-    if several:
-        texts.append(wording("few_setups", setups=len(few), n=max(few), least=changes.WAIT))
-    return " ".join(texts)
-
-
 def _setup_sentence(name: str, history: History) -> str:
     """Return the changes of a setup in order, and how large a change may stay undetected."""
     of = f"{name}: " if name else ""
@@ -255,7 +248,6 @@ def _setup_sentence(name: str, history: History) -> str:
 
 
 def _change_sentence(history: History, part: Part, border: Change) -> str:
-    """Return a change in a sentence."""
     size, name = size_of(part, border), part.name[:1].upper() + part.name[1:]  # of `CPU time` too
     if border.drift:
         return wording("history_drift", part=name, size=size, nights=border.nights)

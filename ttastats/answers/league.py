@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, starmap
 from operator import itemgetter
 
 import numpy as np
@@ -120,8 +120,7 @@ class League(Struct, frozen=True, eq=False):
         """Return each entry's part of the tie brackets beside it: `from`, `on`, `to` or ``."""
         lanes: list[list[str]] = []
         for first, last in self.ties:
-            free = (lane for lane in lanes if not any(lane[first - 1 : last]))
-            lane = next(free, None)
+            lane = next((lane for lane in lanes if not any(lane[first - 1 : last])), None)
             if lane is None:
                 lane = [""] * len(self.entries)
                 lanes.append(lane)
@@ -173,8 +172,7 @@ def _accelerators_by_group(groups: Sequence[pl.DataFrame]) -> list[int | None]:
     places = np.repeat(np.arange(len(groups)), [runs.height for runs in groups])
     number = pl.when(pl.col("accelerators").n_unique() == 1).then(pl.first("accelerators"))
     of_group = pl.DataFrame({"group": places, "accelerators": every})
-    sizes = of_group.group_by("group", maintain_order=True).agg(number)
-    return sizes["accelerators"].to_list()
+    return of_group.group_by("group", maintain_order=True).agg(number)["accelerators"].to_list()
 
 
 def _make_league(
@@ -345,13 +343,9 @@ def verdicts(report: Report) -> tuple[Conclusion, ...]:
     """Return a conclusion per benchmark on which entry leads."""
     if report.records and isinstance(report.records[0], QualityRow):
         rows = expect_kind(report.records, QualityRow)
-        return tuple(
-            _quality_conclusion(name, entries) for name, entries in _rows_by_benchmark(report, rows)
-        )
+        return tuple(starmap(_quality_conclusion, _rows_by_benchmark(report, rows)))
     timed = expect_kind(report.records, SummaryRow)
-    return tuple(
-        _time_conclusion(name, entries) for name, entries in _rows_by_benchmark(report, timed)
-    )
+    return tuple(starmap(_time_conclusion, _rows_by_benchmark(report, timed)))
 
 
 def _rows_by_benchmark(report: Report, rows: Sequence[R]) -> Iterator[tuple[str, _Entries[R]]]:

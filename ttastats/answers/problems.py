@@ -101,7 +101,7 @@ def report(
         remedy = nearest.suggestion(unknown[0], found, "Known codes") if found else None
         raise TtastatsError(f"unknown problem code {unknown[0]!r}", where="--code", remedy=remedy)
     shown = [row for row in shown if not codes or row.code in codes]
-    tables = (_count_table(shown), *_problem_tables(shown, whole=bool(codes))) if shown else ()
+    tables = tuple(_problem_tables(shown, whole=bool(codes)))
     counts = Counter(row.code for row in shown)
     notes = [*rules(counts)]
     if len(counts) > 1 and max(counts.values()) > _SHOWN:
@@ -112,22 +112,20 @@ def report(
     return Report("problems", tuple(shown), tables, tuple(notes), close)
 
 
-def _count_table(rows: Sequence[ProblemRow]) -> Table:
-    counts = Counter((row.severity, row.code) for row in rows)
-    files = {code: len({row.source for row in rows if row.code == code} - {None})
-             for _, code in counts}  # fmt: skip
-    lines = tuple(
-        Line((Text(code), Text(severity), Quantity(n, "count"), Quantity(files[code], "count")))
-        for (severity, code), n in counts.items()
-    )
-    numbers = (Column(name, "right") for name in ("problems", "files"))
-    return Table((Column("code"), Column("severity"), *numbers), lines)
-
-
 def _problem_tables(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Table]:
-    """Yield a table for each code with places and messages."""
-    for code in dict.fromkeys(row.code for row in rows):
-        same = [row for row in rows if row.code == code]
+    """Yield a table of counts, and one for each code with places and messages."""
+    by_code: dict[str, list[ProblemRow]] = {}
+    for row in rows:
+        by_code.setdefault(row.code, []).append(row)
+    if rows:
+        counts = [
+            Line((Text(code), Text(severity), Quantity(n, "count"),
+                  Quantity(len({row.source for row in by_code[code]} - {None}), "count")))
+            for (severity, code), n in Counter((row.severity, row.code) for row in rows).items()
+        ]  # fmt: skip
+        numbers = (Column(name, "right") for name in ("problems", "files"))
+        yield Table((Column("code"), Column("severity"), *numbers), tuple(counts))
+    for code, same in by_code.items():
         lines = []
         for row in same if whole else same[:_SHOWN]:
             where = f"{row.source}{'' if row.line is None else f':{row.line}'}"

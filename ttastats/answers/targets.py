@@ -11,7 +11,7 @@ import polars as pl
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from ttastats.answers.compare.rows import verdict_numbers
+from ttastats.answers.compare.rows import interval_keys, verdict_numbers
 from ttastats.base import benchmarks, quality
 from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note, wording
@@ -230,11 +230,12 @@ def _count_reached(runs: pl.DataFrame) -> tuple[int, int, float | None]:
 
 def _comparison_keys(runs: pl.DataFrame, one: Comparison | None, tests: int) -> AgainstKeys:
     ratio = one.speedup.ratio if one is not None and one.speedup else None
+    n, reached, expected = _count_reached(runs)
     return AgainstKeys(
-        *_count_reached(runs),
-        speedup=ratio.estimate if ratio else None,
-        speedup_low=ratio.low if ratio else None,
-        speedup_high=ratio.high if ratio else None,
+        n,
+        reached,
+        expected,
+        **interval_keys("speedup", ratio),
         p_value=one.p_value if one else None,
         p_adjusted=one.p_adjusted if one else None,
         tests=tests,

@@ -58,10 +58,9 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     )
     root, folder = _pattern_root(str(path), sources)
     start = f"{root.rstrip('/')}/"
-    places = map(_place, sources)
     files = [
         File(source, place, str(place).removeprefix(start))
-        for source, place in zip(sources, places, strict=True)
+        for source, place in zip(sources, map(_place, sources), strict=True)
     ]
     by_kind, left = _sort_files(files, Reading(blocks=blocks))
     unfit = {name for names in left.values() for name in names}

@@ -80,7 +80,19 @@ def report(
     sentence = _change_sentence(whole, parts, decided)
     parts.sort(key=lambda row: -abs(row.change))
     title = f"A = {labels[0]}   B = {labels[1]}   time of a step"
-    table = fields.make_table([whole, *parts[:_MOST]], _change_columns(by, confidence), title)
+    change = f"change [{percentages.percent_text(confidence)}]"
+    part = Column("part or operator" if by == "operator" else "part", names=True)
+    shown: list[Field[ChangeRow]] = [
+        Field(part, lambda row: Text(row.name)),
+        *fields.number_fields(ChangeRow, "a_seconds", "b_seconds"),
+        fields.number_field(change, "change", "seconds", interval=True),
+        *fields.number_fields(ChangeRow, "share"),
+        Field(
+            Column("p", "right", rank=1),
+            lambda row: PValue(row.p_value if row.name == _WHOLE else row.p_adjusted),
+        ),
+    ]
+    table = fields.make_table([whole, *parts[:_MOST]], shown, title)
     samples_a, samples_b = (  # what the intervals are based on
         units.plural(n, "profile" if side["profile_id"].n_unique() > 1 else "step")
         for side, n in ((a, whole.n_a), (b, whole.n_b))
@@ -96,8 +108,7 @@ def report(
 def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
     """Raise an error if side B holds a profile of A."""
     shared = not set(a["profile_id"]).isdisjoint(b["profile_id"])
-    what = "contains a profile that is also in A"
-    raise_if(shared, what, label, "Give two different profiles.")
+    raise_if(shared, "contains a profile that is also in A", label, "Give two different profiles.")
 
 
 def _change_row(
@@ -116,21 +127,6 @@ def _change_row(
         p_adjusted=one.p_adjusted,
         share=gap.estimate / whole.estimate if whole.estimate else None,
     )
-
-
-def _change_columns(by: By, confidence: float) -> list[Field[ChangeRow]]:
-    change = f"change [{percentages.percent_text(confidence)}]"
-    part = Column("part or operator" if by == "operator" else "part", names=True)
-    return [
-        Field(part, lambda row: Text(row.name)),
-        *fields.number_fields(ChangeRow, "a_seconds", "b_seconds"),
-        fields.number_field(change, "change", "seconds", interval=True),
-        *fields.number_fields(ChangeRow, "share"),
-        Field(
-            Column("p", "right", rank=1),
-            lambda row: PValue(row.p_value if row.name == _WHOLE else row.p_adjusted),
-        ),
-    ]
 
 
 def _change_sentence(whole: ChangeRow, parts: Sequence[ChangeRow], decided: Collection[str]) -> str:

@@ -51,7 +51,33 @@ def report(
     names = ("suite", "round", "benchmark", "batch_size", "ratio")
     rows.sort(key=lambda row: grouping.sort_key(*map(row.get, names)))
     every = options.verbose or len(rows) <= FEW
-    shown = _rcp_fields(options.confidence)
+    shown: list[Field[RcpRow]] = [
+        fields.text_field(
+            "BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}", rank=1
+        ),
+        fields.reached_field(),
+        Field(
+            Column("entry", "right", rank=2),
+            lambda row: Quantity(row.entry_mean, row.unit or "epochs", spread=row.entry_cv),
+        ),
+        Field(
+            Column("reference", "right", rank=2),
+            lambda row: Quantity(row.reference_mean, row.unit or "epochs", spread=row.reference_cv),
+        ),
+        Field(
+            Column(f"entry/reference [{options.confidence * 100:g}%]", "right"),
+            lambda row: Quantity(row.ratio, "ratio", row.low, row.high),
+        ),
+        Field(Column("converges"), _verdict_cell),
+        Field(Column("official", rank=1), lambda row: Text(row.official_verdict or "–")),
+        fields.text_field(
+            "factor",
+            lambda row: factor_text(
+                None if row.official_verdict == "failed" else row.official_factor
+            ),
+            rank=1,
+        ),
+    ]
     notes = _rcp_notes(rows, options.confidence, every=every)
 
     def lines(row: RcpRow) -> tuple[str, ...]:
@@ -102,36 +128,6 @@ def unanswered(answer: Report) -> int:
 def _reasons_text(rows: Sequence[RcpRow]) -> str:
     reasons = {str(row.status) for row in rows if row.reference_n is None}
     return units.join_names(sorted(reasons), between="; ")
-
-
-def _rcp_fields(confidence: float) -> list[Field[RcpRow]]:
-    return [
-        fields.text_field(
-            "BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}", rank=1
-        ),
-        fields.reached_field(),
-        Field(
-            Column("entry", "right", rank=2),
-            lambda row: Quantity(row.entry_mean, row.unit or "epochs", spread=row.entry_cv),
-        ),
-        Field(
-            Column("reference", "right", rank=2),
-            lambda row: Quantity(row.reference_mean, row.unit or "epochs", spread=row.reference_cv),
-        ),
-        Field(
-            Column(f"entry/reference [{confidence * 100:g}%]", "right"),
-            lambda row: Quantity(row.ratio, "ratio", row.low, row.high),
-        ),
-        Field(Column("converges"), _verdict_cell),
-        Field(Column("official", rank=1), lambda row: Text(row.official_verdict or "–")),
-        fields.text_field(
-            "factor",
-            lambda row: factor_text(
-                None if row.official_verdict == "failed" else row.official_factor
-            ),
-            rank=1,
-        ),
-    ]
 
 
 def _verdict_cell(row: RcpRow) -> Text:
