@@ -12,7 +12,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ttastats.answers import knobs
-from ttastats.answers.knobs import BY, EffectsOptions, Fit, Knob, part_title
+from ttastats.answers.knobs import BY, EffectsOptions, Fit, Knob, part_of, part_title
 from ttastats.base import percentages, units
 from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note
@@ -334,11 +334,6 @@ def _effects_sentence(rows: Sequence[EffectRow], alpha: float) -> str:
 
 def _shown(row: EffectRow, alpha: float) -> bool:
     return row.p_adjusted is not None and row.p_adjusted < alpha
-
-
-def part_of(row: EffectRow) -> str:
-    """Return the name of a row's part."""
-    return part_title(row.part, axes.AXES[row.axis])
 
 
 def _factor_text(row: EffectRow) -> str:

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ttastats.base import units
 from ttastats.base.errors import raise_if
-from ttastats.outcomes.axis import Axis
+from ttastats.outcomes.axis import AXES, Axis
 from ttastats.outcomes.time_to_target import common_progress
+from ttastats.report.row import Row
 from ttastats.stats import effects as model
 from ttastats.stats.effects import Design, Part, Setting
 from ttastats.stats.results import Floats
@@ -142,6 +143,11 @@ def part_title(part: str, axis: Axis) -> str:
     if part == "tta":
         return "time to target" if axis.is_time else axis.to_target
     return part.replace("time_per_", f"{axis.noun} per ")
+
+
+def part_of(row: Row) -> str:
+    """Return the name of the part of the time that a row is about."""
+    return part_title(row.get("part"), AXES[row.get("axis")])
 
 
 def logs_of(runs: pl.DataFrame, axis: Axis) -> dict[str, Floats]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from ttastats.answers.knobs import logs_of, part_title
+from ttastats.answers.knobs import logs_of, part_of
 from ttastats.base import units
 from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note
@@ -226,11 +226,11 @@ def report_sources(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]
         of_time = [row for row in of_group if row.part == "tta" and row.share is not None]
         if of_time:
             shares = units.join_names([f"{row.source} {row.share:.0%}" for row in of_time])
-            text = f"Variance of {_part_text(of_time[0])}: {shares}."
+            text = f"Variance of {part_of(of_time[0])}: {shares}."
             sentences.append(f"{about}: {text}" if about else text)
     shown: list[Field[SourceRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
-        Field(Column("part"), lambda row: Text(_part_text(row))),
+        Field(Column("part"), lambda row: Text(part_of(row))),
         *fields.key_fields(["source"], heads=False),
         fields.reached_field(),
         fields.number_field("values", "values"),
@@ -281,7 +281,3 @@ def _group_rows(
         )
     ]  # fmt: skip
     return rows, notes
-
-
-def _part_text(row: SourceRow) -> str:
-    return part_title(row.part, axes.AXES[row.axis])

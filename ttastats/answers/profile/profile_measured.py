@@ -168,10 +168,8 @@ def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
 def _batch_rows(profile: pl.DataFrame) -> Iterator[BatchRow]:
     """Yield one row for each batch size, the smallest first."""
     throughput = _values_by(profile, "batch_samples_per_second")
-    flops, busy = (
-        _values_by(profile, "batch_step_flops"),
-        _values_by(profile, "batch_cpu_utilization"),
-    )
+    flops = _values_by(profile, "batch_step_flops")
+    busy = _values_by(profile, "batch_cpu_utilization")
     fastest = answers.peak(profile, "peak_flops")
     gains = answers.doubling_gains({int(size): rate for size, rate in throughput.items()})
     for size in sorted(throughput, key=int):
@@ -189,10 +187,8 @@ def _batch_rows(profile: pl.DataFrame) -> Iterator[BatchRow]:
 
 def _ablation_rows(profile: pl.DataFrame) -> Iterator[AblationRow]:
     """Yield one row for each set of removed layers, the whole network first."""
-    seconds, flops = (
-        _values_by(profile, "ablated_step_seconds"),
-        _values_by(profile, "ablated_step_flops"),
-    )
+    seconds = _values_by(profile, "ablated_step_seconds")
+    flops = _values_by(profile, "ablated_step_flops")
     fastest = answers.peak(profile, "peak_flops")
     whole = max(seconds.values(), default=0.0)
     for variant in sorted(seconds, key=len):

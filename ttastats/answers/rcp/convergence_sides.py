@@ -16,13 +16,8 @@ from ttastats.base import benchmarks
 from ttastats.base.benchmarks import FEWEST_SAMPLES, canonical_name
 from ttastats.outcomes import time_to_target
 from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval
-from ttastats.stats.convergence import (
-    Reference,
-    WeightedRuns,
-    interpolate_reference,
-    interpolation_errors,
-    smallest_step,
-)
+from ttastats.stats import convergence
+from ttastats.stats.convergence import Reference, WeightedRuns
 from ttastats.stats.moments import mean
 from ttastats.stats.outcomes import Epochs, Outcomes, make_outcomes
 from ttastats.table import schema
@@ -177,13 +172,13 @@ def reference_at(
     high, measured = rest[0], rest[0].batch_size == size
     values = {record: np.array(record.values) for record in held.records}
     if measured or not below:
-        step = smallest_step(values[high]) or interval
+        step = convergence.smallest_step(values[high]) or interval
         reference = Reference((WeightedRuns(values[high]),), step)
         return FoundReference("measured" if measured else "smallest", (high.name,), reference)
     low = below[-1]
     position = (size - low.batch_size) / (high.batch_size - low.batch_size)
     means = {record.batch_size: mean(values[record]) for record in held.records}
-    misfit = interpolation_errors([*means], [*means.values()])
-    reference = interpolate_reference(values[low], values[high], position, misfit)
+    misfit = convergence.interpolation_errors([*means], [*means.values()])
+    reference = convergence.interpolate_reference(values[low], values[high], position, misfit)
     reference = replace(reference, interval=reference.interval or interval)
     return FoundReference("interpolated", (low.name, high.name), reference)

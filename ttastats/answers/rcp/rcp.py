@@ -15,7 +15,7 @@ from ttastats.answers.rcp.convergence_rules import Library
 from ttastats.answers.rcp.rcp_row import RcpOptions, RcpRow, row_maker
 from ttastats.answers.score import factor_text, shown_keys
 from ttastats.base import percentages, units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note
 from ttastats.outcomes.counted import RESULT
 from ttastats.report import fields, grouping
@@ -41,13 +41,9 @@ def report(
     rows = [
         row_of(grouping.key_values(keys), group) for keys, group in grouping.group_runs(runs, by)
     ]
-    if all(row.reference_n is None for row in rows):
-        raise TtastatsError(
-            f"no entry has a reference: {_reasons_text(rows)}",
-            where="rcp",
-            remedy="--ruleset 5.0.0 selects the records of a round, --records FOLDER other "
-            "records.",
-        )
+    without = all(row.reference_n is None for row in rows)
+    remedy = "--ruleset 5.0.0 selects the records of a round, --records FOLDER other records."
+    raise_if(without, f"no entry has a reference: {_reasons_text(rows)}", "rcp", remedy)
     names = ("suite", "round", "benchmark", "batch_size", "ratio")
     rows.sort(key=lambda row: grouping.sort_key(*map(row.get, names)))
     every = options.verbose or len(rows) <= FEW

@@ -11,18 +11,9 @@ import numpy as np
 import polars as pl
 from msgspec import Struct, structs
 
-from ttastats.answers.rcp import convergence_rules
+from ttastats.answers.rcp import convergence_rules, convergence_sides
 from ttastats.answers.rcp.convergence_rules import Library, ruleset_of
-from ttastats.answers.rcp.convergence_sides import (
-    BenchmarkReference,
-    Entry,
-    FoundReference,
-    Unit,
-    batch_size_of,
-    benchmark_of,
-    entry_of,
-    reference_at,
-)
+from ttastats.answers.rcp.convergence_sides import BenchmarkReference, Entry, FoundReference, Unit
 from ttastats.answers.score import scaling_factor
 from ttastats.report.keys import High, LeftOutKeys, Low, ReachedCount, RunCount
 from ttastats.report.row import Key, Row
@@ -115,9 +106,9 @@ def row_maker(
     library: Library, options: RcpOptions
 ) -> Callable[[dict[str, Any], pl.DataFrame], RcpRow]:
     """Return a function that makes the row of an entry from its keys and runs."""
-    known = cache(lambda *kind: benchmark_of(library, *kind))
+    known = cache(lambda *kind: convergence_sides.benchmark_of(library, *kind))
     rates = cache(lambda *point: _pass_rates(options, *point))
-    at = cache(reference_at)
+    at = cache(convergence_sides.reference_at)
 
     def row_of(keys: dict[str, Any], group: pl.DataFrame) -> RcpRow:
         row = RcpRow(
@@ -127,7 +118,7 @@ def row_maker(
             seed=options.seed,
             n=group.height,
             reached=int(group.get_column("reached").sum()),
-            batch_size=batch_size_of(group),
+            batch_size=convergence_sides.batch_size_of(group),
             published_factor=scaling_factor(group),
         )
         kinds = [group.get_column(name) for name in ("suite", "round", "benchmark")]
@@ -138,7 +129,7 @@ def row_maker(
         held = known(suite, ruleset, benchmark)
         if isinstance(held, str):
             return structs.replace(row, ruleset=ruleset, status=held)
-        entry = entry_of(group, held)
+        entry = convergence_sides.entry_of(group, held)
         row = structs.replace(row, ruleset=ruleset, unit=held.unit)
         row = _add_official(row, entry, held, options)
         if entry.batch_size is None:
@@ -234,7 +225,7 @@ def _pass_rates(
 ) -> dict[str, float | None]:
     """Return how often the reference itself and truly faster setups pass the official check."""
     point, _ = convergence_rules.reference(batch_size, held.points, held.rules)
-    found = reference_at(held, batch_size, interval)
+    found = convergence_sides.reference_at(held, batch_size, interval)
     if point is None or isinstance(found, str):
         return {}
     same, faster_5, faster_10 = (

@@ -111,13 +111,10 @@ def _choose_metric(
 def _common_target(sides: Sequence[Chosen], rules: Rules) -> float:
     """Return the one target of the runs of all sides."""
     targets = pl.concat([side.runs["target_value"] for side in sides]).drop_nulls().unique().sort()
-    if targets.len() != 1:
-        known = units.join_names([f"{value:g}" for value in targets])
-        raise TtastatsError(
-            f"runs of several targets: {known}" if known else "the runs have no target",
-            where=f"--rules {rules.name}",
-            remedy="Select one: --target 'val_loss<=3.28'.",
-        )
+    known = units.join_names([f"{value:g}" for value in targets])
+    what = f"runs of several targets: {known}" if known else "the runs have no target"
+    remedy = "Select one: --target 'val_loss<=3.28'."
+    raise_if(targets.len() != 1, what, f"--rules {rules.name}", remedy)
     return float(targets[0])
 
 
