@@ -174,12 +174,14 @@ def _fit_group(keys: Mapping[str, Any], group: pl.DataFrame, options: EffectsOpt
     every = [knobs.knob_of(name, runs, options) for name in options.on]
     if constant := [knob.name for knob in every if len(knob.levels) < 2]:
         notes.append(note("constant_setting", names=constant, n=len(constant)))
-    every = knobs.merged([knob for knob in every if len(knob.levels) > 1])
+    every = knobs.merge_aliased([knob for knob in every if len(knob.levels) > 1])
     timed = (runs["reached"] & runs["tta_seconds"].is_not_null()).to_numpy()
-    solved, gone = knobs.enough(every, timed)
+    solved, gone = knobs.drop_rare_levels(every, timed)
     if gone:
         notes.append(note("level_left_out", names=gone, n=len(gone)))
-    varied = knobs.merged([knob for each in every if len((knob := each.of(solved)).levels) > 1])
+    varied = knobs.merge_aliased(
+        [knob for each in every if len((knob := each.of(solved)).levels) > 1]
+    )
     if not varied:
         return _Group(keys, notes)
     if names := [knob.name.replace(BY, " and ") for knob in varied if BY in knob.name]:

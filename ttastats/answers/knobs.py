@@ -85,7 +85,7 @@ def knob_of(setting: str, runs: pl.DataFrame, options: EffectsOptions) -> Knob:
     return Knob(name, runs[column].to_numpy().astype(object), tuple(levels), finite, by_level)
 
 
-def merged(knobs: Sequence[Knob]) -> list[Knob]:
+def merge_aliased(knobs: Sequence[Knob]) -> list[Knob]:
     """Return the settings, those that were always changed together as one."""
     left = list(knobs)
     while places := model.aliased_settings([knob.setting for knob in left]):
@@ -106,7 +106,9 @@ def merged(knobs: Sequence[Knob]) -> list[Knob]:
     return left
 
 
-def enough(knobs: Sequence[Knob], solved: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], list[str]]:
+def drop_rare_levels(
+    knobs: Sequence[Knob], solved: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], list[str]]:
     """Return which runs to keep so that each level has two that reached, and dropped levels."""
     levels = {
         f"{knob.name} {level}": knob.values == level

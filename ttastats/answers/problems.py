@@ -103,7 +103,7 @@ def report(
     shown = [row for row in shown if not codes or row.code in codes]
     tables = tuple(_problem_tables(shown, whole=bool(codes)))
     counts = Counter(row.code for row in shown)
-    notes = [*rules(counts)]
+    notes = [*rule_notes(counts)]
     if len(counts) > 1 and max(counts.values()) > _SHOWN:
         notes.append(note("more.problems"))
     if left_out:
@@ -136,7 +136,7 @@ def _problem_tables(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Tabl
         yield Table((Column("where", names=True), Column("what")), tuple(lines), f"{code}{more}")
 
 
-def rules(codes: Collection[str]) -> Iterator[Note]:
+def rule_notes(codes: Collection[str]) -> Iterator[Note]:
     """Yield notes on the rules by which problems with these codes were found."""
     if {"epochs_outlier", "epoch_time_outlier"} & set(codes):
         least, limit, away = outliers.LEAST, outliers.LIMIT, outliers.LEAST_AWAY

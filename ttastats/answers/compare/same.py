@@ -73,17 +73,15 @@ def _row_sets(contrast: Any, row: CompareRow) -> tuple[Set, Set] | None:
 def of_one_setup(report: Report, confidence: float) -> Report:
     """Return a comparison of one setup with itself, with what differs called `apart`."""
     every = rows_of(report)
-    apart = [row.word.directed for row in every]
     rows = tuple(
-        structs.replace(row, verdict="apart") if differ else row
-        for row, differ in zip(every, apart, strict=True)
+        structs.replace(row, verdict="apart") if row.word.directed else row for row in every
     )
     several = len({row.b for row in every}) < len(every)
     text = [
         f"{each.about}: {each.sentence}" if several else each.sentence
         for each in conclusions(report, confidence=confidence)
     ]
-    if any(apart):
+    if any(row.word.directed for row in every):
         text.append(
             "The difference is significant although the setup is the same: the machine or the "
             "session differs."

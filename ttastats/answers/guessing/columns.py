@@ -64,7 +64,7 @@ def proposal(frame: pl.DataFrame) -> Proposal:
     return Proposal(keys, tuple(table.reasons))
 
 
-def means(columns: Sequence[str]) -> str:
+def list_means(columns: Sequence[str]) -> str:
     """Return the columns that hold means of several runs, listed, or an empty text.
 
     They are those with a deviation beside them, `val/loss_mean` and `val/loss_std`, and those that

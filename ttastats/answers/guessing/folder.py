@@ -65,7 +65,7 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     by_kind, left = _sort_files(files, Reading(blocks=blocks))
     unfit = {name for names in left.values() for name in names}
     tried = [
-        trial.tried(title, own, proposal, root, blocks)
+        trial.read_kind(title, own, proposal, root, blocks)
         for title, own, proposal in _propose_by_kind(by_kind, unfit)
     ]
     if not tried:

@@ -130,7 +130,7 @@ def sketched(head: bytes, path: str) -> Sketch:
 def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
     if frame.height == 1 and _is_json(head):
         raise NoLogError("JSON with a single row of numbers: a summary, or settings")
-    if means := columns.means(frame.columns):
+    if means := columns.list_means(frame.columns):
         raise NoLogError(
             f"means over runs ({means}), from which neither runs nor seeds nor their spread can be "
             "recovered: give a row or a column for each run, from W&B without grouping"

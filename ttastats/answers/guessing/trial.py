@@ -52,7 +52,7 @@ class _Beginning(Source, frozen=True, gc=False):
                 return
 
 
-def tried(
+def read_kind(
     title: str,
     files: Sequence[File],
     proposal: Proposal | None,

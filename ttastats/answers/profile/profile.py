@@ -200,10 +200,8 @@ def _operator_rows(profile: pl.DataFrame) -> Iterator[OperatorRow]:
     seconds, flops = float(operators["seconds"].sum()), float(operators["flops"].sum())
     average = flops / seconds if seconds and flops else None
     fastest = answers.peak(profile, "peak_flops")
-    # The rate is None of an operator without FLOPs, which is not slow.
-    for row, rate in zip(
-        _named_dicts(operators, "operator"), operators["flops_per_second"], strict=True
-    ):
+    for row in _named_dicts(operators, "operator"):
+        rate = row["flops_per_second"]  # None of an operator without FLOPs, which is not slow
         yield OperatorRow(
             **row,
             utilization=rate / fastest if rate and fastest else None,

@@ -217,10 +217,6 @@ def _worker_rows(profile: pl.DataFrame) -> Iterator[WorkersRow]:
         yield WorkersRow(name=workers, seconds=seconds, bytes=sent.get(workers), **parts)
 
 
-def _name_field(title: str) -> Field[AblationRow | WorkersRow]:
-    return Field(Column(title), lambda row: Text(row.name))
-
-
 _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
     BatchRow: (
         "throughput over batch sizes",
@@ -234,7 +230,7 @@ _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
     AblationRow: (
         "without memory-bound layers",
         (
-            _name_field("layers"),
+            Field(Column("layers"), lambda row: Text(row.name)),
             *fields.number_fields(
                 AblationRow, "seconds", "speedup", "flops_per_second", "utilization"
             ),
@@ -243,7 +239,7 @@ _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
     WorkersRow: (
         "communication per step, wall-clock",
         (
-            _name_field("workers"),
+            Field(Column("workers"), lambda row: Text(row.name)),
             *fields.number_fields(WorkersRow, "seconds", "under_way_share", "exposed_share"),
             *fields.number_fields(WorkersRow, "pure_share", "bytes"),
         ),

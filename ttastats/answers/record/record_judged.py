@@ -14,15 +14,7 @@ import numpy as np
 import polars as pl
 from msgspec import Struct, field
 
-from ttastats.answers.record.record_checks import (
-    Check,
-    Result,
-    Rules,
-    Sides,
-    evidence,
-    number,
-    once,
-)
+from ttastats.answers.record.record_checks import Check, Rules, Sides, count_check, evidence, unique
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.base.units import Digits, digits_for
@@ -72,9 +64,9 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRec
         return _judge_studies(sides, rules)
     with_value, missing = {}, {}
     for name, runs in sides.items():
-        distinct = once(runs)
-        there = with_value[name] = distinct.filter("reached")
-        missing[name] = distinct.height + left_out.rows(runs).height - there.height
+        counting = unique(runs)
+        there = with_value[name] = counting.filter("reached")
+        missing[name] = counting.height + left_out.rows(runs).height - there.height
         if there.height < 2 and not (there.height and rules.sigma):  # no spread is shown
             raise TtastatsError(
                 f"{name} has {units.plural(there.height, 'run')} with a value; a test needs at "
@@ -87,13 +79,16 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRec
     if rules.counts == "quality":
         quality = _judge_quality(with_value, rules, stated)
     else:  # that of each side by the target of the rules
-        tests = {name: of_target(with_value[name], rules) for name in sorted(sides, reverse=True)}
+        tests = {
+            name: compare_with_target(with_value[name], rules)
+            for name in sorted(sides, reverse=True)
+        }
         meets = (_target_check(name, with_value[name], test, rules) for name, test in tests.items())
         quality = JudgedRecord(tuple(meets), {"quality_p": tests["B"].p_value})
     cost = _judge_cost(with_value, rules, stated)
     checks = (
         *quality.checks, *cost.checks, *_length_checks(with_value, means, rules),
-        number(counts, missing, rules), *evidence(sides, rules),
+        count_check(counts, missing, rules), *evidence(sides, rules),
     )  # fmt: skip
     numbers = {f"n_{name.lower()}": n for name, n in counts.items()} | {
         f"quality_{name.lower()}": mean for name, mean in means.items()
@@ -105,11 +100,16 @@ def _make_check(
     name: str, figures: str, *, passed: bool, failed: bool = False, decides: bool = True
 ) -> Check:
     """Return a check; unknown if it neither passed nor failed."""
-    result: Result = "passed" if passed else "failed" if failed else "not known"
-    return Check(name, result, figures, decides, disproves=True)
+    return Check(
+        name,
+        "passed" if passed else "failed" if failed else "not known",
+        figures,
+        decides,
+        disproves=True,
+    )
 
 
-def of_target(runs: pl.DataFrame, rules: Rules) -> AgainstNumber:
+def compare_with_target(runs: pl.DataFrame, rules: Rules) -> AgainstNumber:
     """Return the test of the mean quality of runs against the target of the rules."""
     return _test_threshold(runs, rules.target or 0.0, rules, sigma=rules.sigma)
 
@@ -123,7 +123,7 @@ def _test_threshold(
     )  # fmt: skip
 
 
-def holds(test: AgainstNumber, rules: Rules) -> bool:
+def meets_target(test: AgainstNumber, rules: Rules) -> bool:
     """Return whether a mean meets the target by the rules' own condition."""
     if rules.least_score is None or test.margin is None:
         return test.holds
@@ -141,7 +141,7 @@ def _target_check(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rul
         kind = f"z with σ {rules.sigma:g}" if rules.sigma else "t"
         figures += f", one-sided {kind}: {_p_text(test.p_value, rules)}"
     figures += "" if rules.tested else _OURS
-    passed, failed = holds(test, rules), test.margin is None or test.margin <= 0
+    passed, failed = meets_target(test, rules), test.margin is None or test.margin <= 0
     if not passed and not failed and (needed := test.runs_needed) and needed > test.n:
         figures += f"; {needed:,} such runs would show it"
     title = "quality" if name == "B" else "A's quality"
@@ -280,8 +280,8 @@ def _length_checks(sides: Sides, means: Mapping[str, float], rules: Rules) -> It
     gain += (theirs - ours) * rules.loss_per_step
     score = gain / math.sqrt(1 / sides["A"].height + 1 / sides["B"].height)
     figures = f"{score:.2g}, at least {rules.least_score:g} shows that B is better than A"
-    shown: Result = "passed" if score >= rules.least_score * (1 - 1e-9) else "not known"
-    yield Check("pairwise", shown, figures, decides=False)
+    passed = score >= rules.least_score * (1 - 1e-9)
+    yield Check("pairwise", "passed" if passed else "not known", figures, decides=False)
 
 
 def _judge_studies(sides: Sides, rules: Rules) -> JudgedRecord:
@@ -291,7 +291,7 @@ def _judge_studies(sides: Sides, rules: Rules) -> JudgedRecord:
     counts = {name: best.height for name, best in studies.items()}
     trials = _trials_check(studies, rules)
     checks = (
-        number(counts, {}, rules),
+        count_check(counts, {}, rules),
         trials,
         *(
             _reached_check(name, studies[name], medians[name])
@@ -310,7 +310,7 @@ def _judge_studies(sides: Sides, rules: Rules) -> JudgedRecord:
 
 def _best_trials(runs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     """Return the best time of each study; infinite if none of its trials reached."""
-    runs = once(runs)
+    runs = unique(runs)
     names = [parse_extra(text).get(rules.replicate) for text in runs["extra"].to_list()]
     if None in names:
         raise TtastatsError(

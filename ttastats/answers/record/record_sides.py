@@ -9,8 +9,8 @@ import msgspec
 import polars as pl
 from msgspec.structs import replace
 
-from ttastats.answers.record.record_checks import Rules, once
-from ttastats.answers.record.record_judged import holds, of_target
+from ttastats.answers.record.record_checks import Rules, unique
+from ttastats.answers.record.record_judged import meets_target, compare_with_target
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.nearest import suggestion
@@ -35,7 +35,12 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     """
     if rules.value == "target":
         return question.sides(sources, dataclasses.replace(what, unit="seconds")), rules
-    target = _question_target(rules, what)
+    target = None
+    if what.target:  # which replaces that of the rules
+        target, *others = parse_targets(what.target)
+        raise_if(others, "rules have a single target", "--target", "Give one.")
+        without = rules.counts == "quality"
+        raise_if(without, f"{rules.name} has no target", "--target", "Leave out --target.")
     metric = _choose_metric(
         sources, rules, what, what.metric or (target.metric if target else None)
     )
@@ -59,17 +64,6 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     if rules.value == "earliest":
         chosen = [_judge_at_earliest(side, metric, rules, targets) for side in chosen]
     return chosen, rules
-
-
-def _question_target(rules: Rules, what: Question) -> UserTarget | None:
-    """Return the target of the question, which replaces that of the rules."""
-    if not what.target:
-        return None
-    target, *others = parse_targets(what.target)
-    raise_if(others, "rules have a single target", "--target", "Give one.")
-    without = rules.counts == "quality"
-    raise_if(without, f"{rules.name} has no target", "--target", "Leave out --target.")
-    return target
 
 
 def _target_text(target: UserTarget) -> str:
@@ -125,7 +119,7 @@ def _judge_at_earliest(
 
     The step is the same for all runs of a side, so that no run chooses its own.
     """
-    counted = once(side.runs)
+    counted = unique(side.runs)
     values = (
         side.rows.filter(schema.is_evaluation(), pl.col("metric") == metric)
         .join(counted.lazy().select(schema.RUN), on=schema.RUN, how="semi")
@@ -142,7 +136,10 @@ def _judge_at_earliest(
     holding = (
         step
         for step, quality in values.iter_rows()
-        if holds(of_target(pl.DataFrame({"quality": quality}).with_columns(_NO_STEP), rules), rules)
+        if meets_target(
+            compare_with_target(pl.DataFrame({"quality": quality}).with_columns(_NO_STEP), rules),
+            rules,
+        )
     )
     step = next(holding, values["step"][-1])
     runs = at_budget.runs(side.rows, Budget("step", step), targets=targets, metric=metric)
