@@ -129,7 +129,7 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
     groups_of = np.repeat(np.arange(sizes.size), solved)
     times = there["tta_seconds"].to_numpy()
     progress, interval = _progress_of_runs(there, groups_of, sizes.size, axis)
-    numbers = {name: np.full(sizes.size, np.nan) for name in _NUMBERS}
+    numbers = np.full((len(_NUMBERS), sizes.size), np.nan)
     withheld: list[Withheld | None] = ["few_runs"] * sizes.size
     for places, of_runs in groups_by_size(solved):
         some = times[of_runs]
@@ -137,15 +137,13 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
             some, progress[of_runs], interval[places], confidence=confidence, ddof=ddof
         )
         columns = [means(some), *mean_limits(some, confidence=confidence), deviations(some, ddof)]
-        columns += [spread.estimate, spread.low, spread.high]
-        for name, values in zip(_NUMBERS, columns, strict=False):
-            numbers[name][places] = values
+        numbers[:-1, places] = [*columns, spread.estimate, spread.low, spread.high]
         for place, code in zip(places, spread.withheld, strict=True):
             withheld[place] = code
     observed = runs["observed_seconds"].to_numpy()
     for places, of_runs in groups_by_size(sizes):
-        numbers["ert_seconds"][places] = expected_times(observed[of_runs], reached[of_runs])
-    cells: dict[str, Any] = {name: none_for_nan(values) for name, values in numbers.items()}
+        numbers[-1, places] = expected_times(observed[of_runs], reached[of_runs])
+    cells: dict[str, Any] = dict(zip(_NUMBERS, map(none_for_nan, numbers), strict=True))
     for name in ("epochs", "epoch_seconds"):
         amounts = there[name].to_numpy()
         # Numpy adds in the order of the rows: with polars' threads the last digit would vary.

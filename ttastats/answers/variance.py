@@ -121,7 +121,9 @@ _OF_EPOCHS = (
 def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
     """Return the row of each group; None where epochs are unknown or constant."""
     runs, sizes, axis = groups.runs, groups.sizes, axes.of(groups.runs)
-    numbers = {name: np.full(sizes.size, np.nan) for name in (*_OF_TIMES, *_OF_EPOCHS)}
+    of_times, of_epochs = (
+        np.full((len(names), sizes.size), np.nan) for names in (_OF_TIMES, _OF_EPOCHS)
+    )
     withheld = np.full(sizes.size, None, dtype=object)
     reached = runs["reached"]
     times = runs["tta_seconds"].filter(reached).to_numpy()
@@ -129,10 +131,7 @@ def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
     for places, of_runs in groups_by_size(solved):
         some = as_sample(times[of_runs].ravel()).reshape(of_runs.shape)
         spread = deviations(some, ddof)
-        for name, values in zip(
-            _OF_TIMES, (means(some), spread, spread / means(some)), strict=True
-        ):
-            numbers[name][places] = values
+        of_times[:, places] = means(some), spread, spread / means(some)
     logged = reached & runs["epochs"].is_not_null()
     with_epochs = count_by_group(logged.to_numpy(), sizes)
     times, epochs, per_epoch = (
@@ -148,10 +147,10 @@ def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
             parts = variance_shares(times[of_runs], both[0])
             found += [parts.cv_ratio, parts.shares[0], parts.low[0], parts.high[0], parts.shares[1]]
             withheld[places] = parts.withheld
-        for name, values in zip(_OF_EPOCHS, found, strict=False):
-            numbers[name][places] = values
-    columns: dict[str, Any] = {name: none_for_nan(values) for name, values in numbers.items()}
-    columns |= {
+        of_epochs[: len(found), places] = found
+    columns: dict[str, Any] = {
+        **dict(zip(_OF_TIMES, map(none_for_nan, of_times), strict=True)),
+        **dict(zip(_OF_EPOCHS, map(none_for_nan, of_epochs), strict=True)),
         "n": sizes.tolist(),
         "reached": solved.tolist(),
         "with_epochs": with_epochs.tolist(),

@@ -10,7 +10,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from ttastats.answers.record.record_checks import Rules, unique
-from ttastats.answers.record.record_judged import meets_target, compare_with_target
+from ttastats.answers.record.record_judged import compare_with_target, meets_target
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.nearest import suggestion
