@@ -250,7 +250,7 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> Value | None:
     """Return the one clock that runs forward; an empty text means there is none."""
     clocks, epoch, reasons = _clock_candidates(table), table.counts["epoch"], table.reasons
 
-    def runs_forward(name: str) -> bool:
+    def forward(name: str) -> bool:
         """Return whether a column runs as a clock: mostly forward, back only between runs."""
         if name not in clocks.numbers:
             return True
@@ -261,8 +261,8 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> Value | None:
         text = f"{names.OF_A_BAR}: bars of tqdm, added up; the time between them is not known"
         reasons.append(Reason("seconds", text, sure=False))
         return f"sum {names.OF_A_BAR} s"
-    own = [each for each in clocks.own if runs_forward(each[0])]
-    every = own or [each for each in clocks.stamps if runs_forward(each[0])]
+    own = [each for each in clocks.own if forward(each[0])]
+    every = own or [each for each in clocks.stamps if forward(each[0])]
     if len(every) == 1:
         name, unit = every[0]
         what = f"in {unit}, guessed from the name"
