@@ -15,7 +15,7 @@ import polars as pl
 
 from ttastats.base import benchmarks, nearest
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note, note, wording
+from ttastats.base.note import note, wording
 from ttastats.base.records import Problem
 from ttastats.outcomes import time_to_target
 from ttastats.outcomes.counted import RESULT, counted, standing
@@ -103,7 +103,12 @@ def report(
     shown = [row for row in shown if not codes or row.code in codes]
     tables = tuple(_problem_tables(shown, whole=bool(codes)))
     counts = Counter(row.code for row in shown)
-    notes = [*rule_notes(counts)]
+    notes = []
+    if {"epochs_outlier", "epoch_time_outlier"} & counts.keys():
+        least, limit, away = outliers.LEAST, outliers.LIMIT, outliers.LEAST_AWAY
+        notes.append(note("outliers", least=least, limit=limit, away=away))
+    if "stall" in counts:
+        notes.append(note("stall", times=_STALL, share=_SHARE))
     if len(counts) > 1 and max(counts.values()) > _SHOWN:
         notes.append(note("more.problems"))
     if left_out:
@@ -134,15 +139,6 @@ def _problem_tables(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Tabl
             lines.append(Line((Text(where), Text(row.message.replace("\n", "; ")))))
         more = f", {_SHOWN} of {len(same):,}" if len(lines) < len(same) else ""
         yield Table((Column("where", names=True), Column("what")), tuple(lines), f"{code}{more}")
-
-
-def rule_notes(codes: Collection[str]) -> Iterator[Note]:
-    """Yield notes on the rules by which problems with these codes were found."""
-    if {"epochs_outlier", "epoch_time_outlier"} & set(codes):
-        least, limit, away = outliers.LEAST, outliers.LIMIT, outliers.LEAST_AWAY
-        yield note("outliers", least=least, limit=limit, away=away)
-    if "stall" in codes:
-        yield note("stall", times=_STALL, share=_SHARE)
 
 
 def findings(

@@ -206,18 +206,15 @@ def _add_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
         return structs.replace(row, status="entry and reference use different units")
     limits = compared.limits(row.confidence, epochs=True)
     if limits is None or not math.isfinite(limits[1]):
-        return structs.replace(row, ratio=ratio, status=_no_interval_reason(entry, reference))
+        why = "all runs stopped at the same evaluation, and the evaluation interval is unknown"
+        if entry.n < 2 or reference.n < 2:
+            why = "2 runs are needed on each side"
+        elif reference.misfit is not None and reference.misfit[0] is None:
+            why = "the interpolation error between only two records is unknown"
+        return structs.replace(row, ratio=ratio, status=why)
     low, high = limits
     verdict = Verdict.EARLIER if high < 1 else Verdict.LATER if low > 1 else Verdict.UNDECIDED
     return structs.replace(row, ratio=ratio, low=low, high=high, verdict=verdict.value)
-
-
-def _no_interval_reason(entry: Outcomes, reference: Reference) -> str:
-    if entry.n < 2 or reference.n < 2:
-        return "2 runs are needed on each side"
-    if reference.misfit is not None and reference.misfit[0] is None:
-        return "the interpolation error between only two records is unknown"
-    return "all runs stopped at the same evaluation, and the evaluation interval is unknown"
 
 
 def _pass_rates(

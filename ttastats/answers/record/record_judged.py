@@ -17,12 +17,13 @@ from msgspec import Struct, field
 from ttastats.answers.record.record_checks import Check, Rules, Sides, count_check, evidence, unique
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
-from ttastats.base.units import Digits, digits_for
+from ttastats.base.units import digits_for
 from ttastats.outcomes import left_out
 from ttastats.outcomes.budget import END
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.sides.quality_comparison import QualityComparison, compare, step_of
+from ttastats.stats import moments
 from ttastats.stats.decision import side_of
 from ttastats.stats.means import AgainstNumber, compare_with_number
 from ttastats.stats.permutation import mann_whitney_p
@@ -80,7 +81,7 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRec
         quality = _judge_quality(with_value, rules, stated)
     else:  # that of each side by the target of the rules
         tests = {
-            name: compare_with_target(with_value[name], rules)
+            name: compare_with_threshold(with_value[name], rules)
             for name in sorted(sides, reverse=True)
         }
         meets = (_target_check(name, with_value[name], test, rules) for name, test in tests.items())
@@ -109,16 +110,13 @@ def _make_check(
     )
 
 
-def compare_with_target(runs: pl.DataFrame, rules: Rules) -> AgainstNumber:
-    """Return the test of the mean quality of runs against the target of the rules."""
-    return _test_threshold(runs, rules.target or 0.0, rules, sigma=rules.sigma)
-
-
-def _test_threshold(
-    runs: pl.DataFrame, threshold: float, rules: Rules, sigma: float | None = None
+def compare_with_threshold(
+    runs: pl.DataFrame, rules: Rules, threshold: float | None = None
 ) -> AgainstNumber:
+    """Return the test of the mean quality of runs against a number, or the target of the rules."""
+    number, sigma = (rules.target or 0.0, rules.sigma) if threshold is None else (threshold, None)
     return compare_with_number(
-        runs["quality"].to_numpy(), threshold, higher_is_better=rules.meets == ">=",
+        runs["quality"].to_numpy(), number, higher_is_better=rules.meets == ">=",
         level=rules.level, resolution=step_of(runs), sigma=sigma,
     )  # fmt: skip
 
@@ -133,7 +131,8 @@ def meets_target(test: AgainstNumber, rules: Rules) -> bool:
 def _target_check(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rules) -> Check:
     digits = digits_for([test.threshold], test.sd, test.mean)
     sign = "≥" if rules.meets == ">=" else "≤"
-    figures = f"{_metric(runs)} {sign} {test.threshold:g}: {_mean(runs, digits)}"
+    mean = digits.mean(test.mean, test.sd)
+    figures = f"{_metric(runs)} {sign} {test.threshold:g}: mean {mean} of {runs.height}"
     if rules.least_score is not None and test.margin is not None:
         score = test.margin * math.sqrt(test.n)
         figures += f", margin × √n {score:.2g} (at least {rules.least_score:g})"
@@ -150,41 +149,31 @@ def _target_check(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rul
 
 def _judge_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
     """Return whether B beats the quality of A, or a stated one, by the rules' margin."""
-    gained = _quality_gain(sides, rules, stated)
-    if gained is None:
+    up, p_value = 1 if rules.meets == ">=" else -1, None
+    if "A" in sides:
+        gap = _compare_sides(sides).difference
+        if gap is None:
+            remedy = "Select one with --metric."
+            raise TtastatsError("the sides log different metrics", remedy=remedy)
+        gain = up * gap.estimate
+        if gap.se and gap.df:
+            p_value = t_tail(gap.df, (gain - rules.margin) / gap.se)
+    elif stated is not None:
+        test = compare_with_threshold(sides["B"], rules, stated + up * rules.margin)
+        gain, p_value = (test.margin or 0.0) + rules.margin, test.p_value
+    else:
         return JudgedRecord((_make_check("quality", "no baseline", passed=False),))
-    gain, p_value = gained
-    mean, sd = _mean_and_deviation(sides["B"])
+    runs, values = sides["B"], sides["B"]["quality"].to_numpy()
+    mean, sd = moments.mean(values), moments.standard_deviation(values)
     digits = digits_for([], sd, mean)
     figures = (
-        f"{_metric(sides['B'])}: {_mean(sides['B'], digits)}, better by {digits.signed(gain)} "
-        f"(at least {rules.margin:.2g})"
+        f"{_metric(runs)}: mean {digits.mean(mean, sd)} of {runs.height}, better by "
+        f"{digits.signed(gain)} (at least {rules.margin:.2g})"
     )
     figures += "" if p_value is None else f": {_p_text(p_value, rules)}"
     shown = p_value is not None and p_value < rules.level
     check = _make_check("quality", figures, passed=shown, failed=gain <= rules.margin)
     return JudgedRecord((check,), {"quality_p": p_value})
-
-
-def _quality_gain(
-    sides: Sides, rules: Rules, stated: float | None
-) -> tuple[float, float | None] | None:
-    """Return by how much B is better, and the p of the rules' margin, or None."""
-    up = 1 if rules.meets == ">=" else -1
-    if "A" in sides:
-        gap = _compare_sides(sides).difference
-        if gap is None:
-            raise TtastatsError(
-                "the sides log different metrics", remedy="Select one with --metric."
-            )
-        gain, p_value = up * gap.estimate, None
-        if gap.se and gap.df:
-            p_value = t_tail(gap.df, (gain - rules.margin) / gap.se)
-        return gain, p_value
-    if stated is None:
-        return None
-    test = _test_threshold(sides["B"], stated + up * rules.margin, rules)
-    return (test.margin or 0.0) + rules.margin, test.p_value
 
 
 def _compare_sides(sides: Sides) -> QualityComparison:
@@ -193,14 +182,6 @@ def _compare_sides(sides: Sides) -> QualityComparison:
 
 def _metric(runs: pl.DataFrame) -> str:
     return str(runs["target_metric"].drop_nulls().first() or "quality")
-
-
-def _mean_and_deviation(runs: pl.DataFrame) -> tuple[Any, Any]:
-    return runs["quality"].mean(), runs["quality"].std()
-
-
-def _mean(runs: pl.DataFrame, digits: Digits) -> str:
-    return f"mean {digits.mean(*_mean_and_deviation(runs))} of {runs.height}"
 
 
 def _p_text(p_value: float, rules: Rules) -> str:

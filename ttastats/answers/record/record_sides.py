@@ -10,7 +10,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from ttastats.answers.record.record_checks import Rules, unique
-from ttastats.answers.record.record_judged import compare_with_target, meets_target
+from ttastats.answers.record.record_judged import compare_with_threshold, meets_target
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.nearest import suggestion
@@ -137,7 +137,9 @@ def _judge_at_earliest(
         step
         for step, quality in values.iter_rows()
         if meets_target(
-            compare_with_target(pl.DataFrame({"quality": quality}).with_columns(_NO_STEP), rules),
+            compare_with_threshold(
+                pl.DataFrame({"quality": quality}).with_columns(_NO_STEP), rules
+            ),
             rules,
         )
     )
