@@ -166,8 +166,9 @@ class _Group(Struct, frozen=True):
     levels: Sequence[LevelRow] = ()
 
 
-def _fit_group(keys: Mapping[str, Any], group: pl.DataFrame, options: EffectsOptions) -> _Group:
+def _fit_group(keys: dict[str, Any], group: pl.DataFrame, options: EffectsOptions) -> _Group:
     axis, block = axes.of(group), [_BLOCK] if options.block else []
+    keys = grouping.key_values(keys)
     runs = group.drop_nulls([*(f"setting {name}" for name in options.on), *block])
     unknown = group.height - runs.height
     notes = [note("unknown_setting", n=unknown)] if unknown else []
@@ -214,7 +215,7 @@ def _fit_group(keys: Mapping[str, Any], group: pl.DataFrame, options: EffectsOpt
     return _Group(keys, notes, [*_effect_rows(keys, fit, axis)], shares, levels)
 
 
-def _effect_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[EffectRow]:
+def _effect_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[EffectRow]:
     """Yield the rows of each effect, one for each part."""
     p_values = {
         name: iter(adjust_p_values([each.ratio.p_value for term in part.effects for each in term]))
@@ -229,18 +230,17 @@ def _effect_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[Effe
                 yield EffectRow(
                     "effect", setting, level, base, name, ratio.n_b, ratio.n_a, axis.name,
                     ratio.estimate, ratio.low, ratio.high, ratio.p_value, next(p_values[name]),
-                    ratio.df, per, plain.low, plain.high, plain.p_value,
-                    keys=grouping.key_values(keys),
+                    ratio.df, per, plain.low, plain.high, plain.p_value, keys=keys,
                 )  # fmt: skip
 
 
-def _share_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow]:
+def _share_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow]:
     """Yield each term's share of the variance, then the sums over the parts."""
     names = [of_term[0][0] for of_term in fit.labels]
     if fit.design.sessions is not None and not fit.design.nested:
         names.append("sessions")
     none = (None,) * (2 * (3 - len(fit.parts)))
-    make = partial(ShareRow, keys=grouping.key_values(keys))
+    make = partial(ShareRow, keys=keys)
     for number, name in enumerate((*names, "residual")):
         of_parts = [part.shares[number] for part in fit.parts.values()]
         yield make("share", name, *(x for s in of_parts for x in (s.share, s.omega2)), *none)
@@ -255,7 +255,7 @@ def _share_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[Share
 
 
 def _level_rows(
-    keys: Mapping[str, Any], knobs: Sequence[Knob], reached: NDArray[np.bool_]
+    keys: dict[str, Any], knobs: Sequence[Knob], reached: NDArray[np.bool_]
 ) -> Iterator[LevelRow]:
     """Yield how many runs of each level reached the target, if some failed."""
     if reached.all():
@@ -268,8 +268,7 @@ def _level_rows(
         for number, level in enumerate(knob.levels):
             of_level = setting.levels == number
             n, solved = int(of_level.sum()), int(reached[of_level].sum())
-            key_row = grouping.key_values(keys)
-            yield LevelRow("level", knob.name, level, n, solved, p, holm, keys=key_row)
+            yield LevelRow("level", knob.name, level, n, solved, p, holm, keys=keys)
 
 
 def _effect_notes(fit: Fit, axis: Axis) -> Iterator[Note]:

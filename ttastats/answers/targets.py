@@ -75,13 +75,8 @@ class TargetRow(Row, frozen=True):
     left_out_b: key.LeftOutOfB | UnsetType
 
 
-class _Answered(Struct, frozen=True):
-    """The answers to a grid, one for each target, and what is left out of each side's runs."""
-
-    grid: Grid
-    left_out: tuple[LeftOut, ...]
-    rows: tuple[TargetRow, ...]
-    decisions: tuple[Decision | None, ...]
+#: The rows of a grid and the decisions at its targets, None where nothing can be compared.
+_Answers = tuple[list[TargetRow], list[Decision | None]]
 
 
 def report(
@@ -123,13 +118,10 @@ def report(
         evaluated = side.runs.filter(pl.col("evaluations") > 0).select(by).unique()
         sizes = sizes.join(evaluated, on=list(by), how="semi", nulls_equal=True)
     varied = grids([side.evaluations for side in counting], by, sizes, points=points, metric=metric)
-    answered = [
-        _answer_grid(grid, at_targets, [left_out.group(side.runs, grid.keys) for side in sides], by)
-        for grid, at_targets in zip(
-            varied, _runs_at_targets(counting, by, varied, axis), strict=True
-        )
-    ]
-    rows = tuple(row for each in answered for row in each.rows)
+    absent = [[left_out.group(side.runs, grid.keys) for side in sides] for grid in varied]
+    at_targets = _runs_at_targets(counting, by, varied, axis)
+    answered = [_answer_grid(*each, by) for each in zip(varied, at_targets, absent, strict=True)]
+    rows = tuple(row for some, _ in answered for row in some)
     nothing = "no benchmark has evaluations on all sides"
     raise_if(not rows, nothing, None, "`ttastats runs FILE` lists the runs.")
     compared = [row.against for row in rows if row.against]
@@ -143,7 +135,8 @@ def report(
         together=wording("method.together") if tested else "",
         stragglers=wording("method.stragglers") if doubtful else "",
     )
-    notes = (*_targets_notes(sides, answered, by), method)
+    decisions = [some for _, some in answered]
+    notes = (*_targets_notes(sides, varied, absent, decisions, by), method)
     table = _grid_table(rows, by, [side.label for side in sides], axis)
     return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))
 
@@ -185,7 +178,7 @@ def _answer_grid(
     at_targets: Sequence[Sequence[pl.DataFrame]],
     gone: Sequence[LeftOut],
     by: Sequence[str],
-) -> _Answered:
+) -> _Answers:
     """Return the answers at all targets of a grid, judged together.
 
     Targets at which the same runs took the same times are one test: Holm counts it once.
@@ -215,8 +208,7 @@ def _answer_grid(
         )
         for target, sides, one in zip(grid.targets, at_targets, compared, strict=True)
     ]
-    decisions = tuple(None if one is None else one.verdict for one in compared)
-    return _Answered(grid, tuple(gone), tuple(rows), decisions)
+    return rows, [None if one is None else one.verdict for one in compared]
 
 
 #: What a verdict on runs rests on, and what tells them apart.
@@ -249,19 +241,22 @@ def _grid_name(grid: Grid, by: Sequence[str]) -> str:
 
 
 def _targets_notes(
-    sides: Sequence[Side], answered: Sequence[_Answered], by: Sequence[str]
+    sides: Sequence[Side],
+    grids: Sequence[Grid],
+    absent: Sequence[Sequence[LeftOut]],
+    decisions: Sequence[Sequence[Decision | None]],
+    by: Sequence[str],
 ) -> Iterator[Note]:
     """Yield notes on each side, each group, and the metrics."""
     letters = "AB" if len(sides) > 1 else ("",)
     for letter, side in zip(letters, sides, strict=True):
         yield from (each.prefixed(letter) for each in grouping.group_notes(side.runs, by))
-    for each in answered:  # each has many rows
-        for letter, gone in zip(letters, each.left_out, strict=True):
+    for grid, of_sides in zip(grids, absent, strict=True):  # each has many rows
+        for letter, gone in zip(letters, of_sides, strict=True):
             if text := str(gone):
-                group = _grid_name(each.grid, by)
+                group = _grid_name(grid, by)
                 name = f"{letter}, {group}" if letter else group
                 yield note("left_out_runs", name=name, text=text)
-    grids = [each.grid for each in answered]
     together = {
         note(
             "together",
@@ -276,15 +271,15 @@ def _targets_notes(
     names = {str(grid.keys.get("benchmark")) for grid in grids if grid.official is None}
     if names:
         yield note("no_official_target", names=", ".join(sorted(names)))
-    for each in answered if len(answered) <= _NAMED else ():
-        grid, name = each.grid, _grid_name(each.grid, by)
+    for grid, of_grid in zip(grids, decisions, strict=True) if len(grids) <= _NAMED else ():
+        name = _grid_name(grid, by)
         of = f"{name}: " if name else ""
         if grid.hardest is not None:
             beyond = "above" if grid.higher_is_better else "below"
             yield note("first_failure", of=of, hardest=grid.hardest, beyond=beyond)
         words = {
             target: decision.word
-            for target, decision in zip(grid.targets, each.decisions, strict=True)
+            for target, decision in zip(grid.targets, of_grid, strict=True)
             if decision is not None
         }
         if words and grid.official is not None:
