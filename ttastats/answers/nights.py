@@ -7,7 +7,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -132,13 +131,13 @@ def history(runs: pl.DataFrame, order: str) -> History:
     )
     numbers = [[int(digits) for digits in re.findall(r"\d+", name)] for name in points["night"]]
     points = points.with_columns(number=pl.Series(numbers, dtype=pl.List(pl.Int64)))
-    dated = not points["started_at"].null_count()
-    rows = points.sort(["started_at", "night"] if dated else ["number", "night"]).to_dicts()
+    points = points.sort("number" if points["started_at"].null_count() else "started_at", "night")
     nights = tuple(
-        Night(row["night"], tuple(row["commit"]), row["n"], row["reached"]) for row in rows
+        Night(name, tuple(commits), n, reached)
+        for name, commits, n, reached in points["night", "commit", "n", "reached"].iter_rows()
     )
     *parts, whole = (
-        _make_part(rows, name, *names[name], search=name != "whole" or len(logs) == 1)
+        _make_part(points[name], *names[name], search=name != "whole" or len(logs) == 1)
         for name in logs
     )
     failed, n = [night.n - night.reached for night in nights], [night.n for night in nights]
@@ -151,12 +150,9 @@ def history(runs: pl.DataFrame, order: str) -> History:
     return History(nights, (*parts, failures, whole), unordered)
 
 
-def _make_part(
-    rows: Sequence[dict[str, Any]], column: str, name: str, unit: str, *, search: bool = True
-) -> Part:
-    places = tuple(place for place, row in enumerate(rows) if row[column] is not None)
-    logs: Floats = np.asarray([rows[place][column] for place in places], dtype=np.float64)
-    values: Floats = logs.round(_DECIMALS)
+def _make_part(logs: pl.Series, name: str, unit: str, *, search: bool) -> Part:
+    places = tuple(np.flatnonzero(logs.is_not_null()).tolist())
+    values: Floats = logs.drop_nulls().to_numpy().round(_DECIMALS)
     if not search or values.size < changes.WAIT:
         return Part(name, unit, places, values, ())
     every = _borders(places, changes.find_changes(values))

@@ -238,35 +238,28 @@ def _split_by_table(
     sides, rest, by = [], iter(compared), grouping.row_keys(paired[0].by)  # the same for all
     for other, each in zip(others, paired, strict=True):
         gone = left_out.of_pairs(baseline.runs, other.runs, [pair.keys for pair in each.pairs])
-        mine = list(islice(rest, len(each.pairs)))
-        made = [
-            row_of(contrast, pair, (baseline.label, other.label), each.by, lost)
-            for (contrast, _), pair, lost in zip(mine, each.pairs, gone, strict=True)
-        ]
-        names = grouping.row_names(made, by)
-        shown = tuple(
-            Shown(
-                contrast,
-                pair,
-                structs.replace(row, also=sentences.also_numbers(also)) if also else row,
-                name,
-                lost,
-                also,
-                marked=view.margin_claims or row.word is not Verdict.UNDECIDED,
-            )
-            for (contrast, also), pair, row, name, lost in zip(
-                mine, each.pairs, made, names, gone, strict=True
-            )
-        )
-        sides.append(_Side(other, each, shown))
+        mine, shown = islice(rest, len(each.pairs)), []
+        for pair, lost, (contrast, also) in zip(each.pairs, gone, mine, strict=True):
+            row = row_of(contrast, pair, (baseline.label, other.label), each.by, lost)
+            if also:
+                row = structs.replace(row, also=sentences.also_numbers(also))
+            marked = view.margin_claims or row.word is not Verdict.UNDECIDED
+            shown.append(Shown(contrast, pair, row, "", lost, also, marked))
+        sides.append(_Side(other, each, tuple(_named(shown, by))))
     every = [s for side in sides for s in side.shown]
-    made = [s.row for s in every]
     if view.same:
-        sessions = same.sessions(made, [s.contrast for s in every], by, options.confidence)
-        made = [structs.replace(row, same=keys) for row, keys in zip(made, sessions, strict=True)]
-    names = grouping.row_names(made, by)
-    together = zip(every, made, names, strict=True)
-    return sides, [replace(s, row=row, name=name) for s, row, name in together]
+        sessions = same.sessions(every, by, options.confidence)
+        every = [
+            replace(s, row=structs.replace(s.row, same=keys))
+            for s, keys in zip(every, sessions, strict=True)
+        ]
+    return sides, _named(every, by)
+
+
+def _named(shown: Sequence[Shown[Any, Any]], by: Sequence[str]) -> list[Shown[Any, Any]]:
+    """Return comparisons with the names that their rows have among them."""
+    names = grouping.row_names([s.row for s in shown], by)
+    return [replace(s, name=name) for s, name in zip(shown, names, strict=True)]
 
 
 def _unmatched_names(sides: Sequence[_Side]) -> tuple[str, ...]:
