@@ -96,16 +96,14 @@ def report(
     """Return the report of each setup, and the histories behind it."""
     groups = list(grouping.group_runs(runs, by))
     names = grouping.row_names([values for values, _ in groups], by) if len(groups) > 1 else [""]
-    histories = [
-        (name, nights.history(group, order)) for name, (_, group) in zip(names, groups, strict=True)
-    ]
-    absent = left_out.rows(runs)
+    absent, histories = left_out.rows(runs), list[tuple[str, History]]()
     rows: list[HistoryRow] = []
     details: list[tuple[str, ...]] = []
-    for (values, group), (_, history) in zip(groups, histories, strict=True):
-        gone = left_out.group(runs, values, absent)
+    for name, (values, group) in zip(names, groups, strict=True):
+        history, gone = nights.history(group, order), left_out.group(runs, values, absent)
+        histories.append((name, history))
         about = {
-            "keys": {name: values.get(name) for name in grouping.row_keys(tuple(values), SETUP)},
+            "keys": {of: values.get(of) for of in grouping.row_keys(tuple(values), SETUP)},
             "axis": axes.of(group).name,
             "left_out": key.LeftOutKeys(*gone.counts),
         }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import groupby, starmap
+from itertools import groupby, islice, starmap
 from operator import itemgetter
 
 import numpy as np
@@ -152,11 +152,10 @@ def leagues(
         return True, -row.reached / row.n, row.tta_mean_seconds or math.inf
 
     listed = [sorted(by_size[key], key=place) for key in ordered]
-    fastest = [some[:most] for some in listed]
-    sides = iter(briefs([runs for some in fastest for _, runs, _ in some]))
+    sides = iter(briefs([runs for some in listed for _, runs, _ in some[:most]]))
     return tuple(
-        _make_league(*key, every, [(*entry, next(sides)) for entry in some], confidence)
-        for key, every, some in zip(ordered, listed, fastest, strict=True)
+        _make_league(*key, some, list(islice(sides, len(some[:most]))), confidence)
+        for key, some in zip(ordered, listed, strict=True)
     )
 
 
@@ -179,15 +178,15 @@ def _make_league(
     name: str,
     size: int | None,
     listed: Sequence[_Listed],
-    fastest: Sequence[tuple[SummaryRow, pl.DataFrame, str, SideNumbers]],
+    sides: Sequence[SideNumbers],
     confidence: float,
 ) -> League:
     entries = []
-    for row, runs, label, side in fastest:
+    for (row, runs, label), side in zip(listed, sides, strict=False):  # of the fastest
         mean = _row_mean(row)
         limits = (None, None) if mean is None else _mean_interval(row, side, confidence)
         entries.append(Entry(row, runs, side, label, size, mean, *limits))
-    apart = faster([entry.side for entry in entries], confidence)
+    apart = faster(sides, confidence)
     league = League(
         name=name,
         benchmark=entries[0].row.keys["benchmark"],
