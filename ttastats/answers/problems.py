@@ -260,9 +260,7 @@ def _entry_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
     )
     known = ordered.filter("reached", pl.col("unit").is_not_null())
     counts = known.group_by("group", maintain_order=True).agg(
-        pl.col(*ENTRY, "unit", "progress").first(),
-        n=pl.len(),
-        values=pl.col("progress").n_unique(),
+        pl.col(*ENTRY, "unit", "progress").first(), n=pl.len(), values=pl.col("progress").n_unique()
     )
     equal = counts.filter(pl.col("n") >= outliers.LEAST, pl.col("values") == 1)
     odd = [

@@ -70,10 +70,7 @@ def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
         *fields.key_fields(grouping.shown_keys(rows, grouping.ENTRY)),
         fields.log_field(),
         *_metric_field(rows),
-        fields.text_field(
-            f"quality {budget.place}",
-            quality,
-        ),
+        fields.text_field(f"quality {budget.place}", quality),
         *fields.number_fields(RunQualityRow, "seconds"),
         *fields.number_fields(RunQualityRow, *fields.known_keys(rows, _PROGRESS), rank=2),
     ]
