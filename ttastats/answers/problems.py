@@ -96,9 +96,9 @@ def report(
             row.entry or "",
         )
     )  # fmt: skip
-    found = sorted({row.code for row in shown})
-    if unknown := [code for code in codes if code not in found]:
-        remedy = nearest.suggestion(unknown[0], found, "Known codes") if found else None
+    every_code = sorted({row.code for row in shown})
+    if unknown := [code for code in codes if code not in every_code]:
+        remedy = nearest.suggestion(unknown[0], every_code, "Known codes") if every_code else None
         raise TtastatsError(f"unknown problem code {unknown[0]!r}", where="--code", remedy=remedy)
     shown = [row for row in shown if not codes or row.code in codes]
     tables = tuple(_problem_tables(shown, whole=bool(codes)))

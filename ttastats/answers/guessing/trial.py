@@ -99,7 +99,8 @@ def read_kind(
         inferred.renamed(of.lazy(), named).collect() for of in (pl.concat(heads), *runs)
     )
     keys = proposal.keys if proposal else {}
-    (clock, *_), preset = several(keys.get("seconds", "")) or ("",), keys.get("preset")
+    clock, *_ = several(keys.get("seconds", ""))
+    preset = keys.get("preset")
     kind = Kind(
         title,
         tuple(file.below for file in files),
