@@ -141,7 +141,8 @@ def report(
         Field(Column("p", "right"), lambda row: PValue(row.p_value)),
         Field(Column("verdict"), _verdict_cell),
     ]
-    title = "   ".join(filter(None, (grouping.common_title(rows, by), _place_text(budget))))
+    place = str(budget or "to the target")
+    title = "   ".join(filter(None, (grouping.common_title(rows, by), place)))
     of_one = len({row.keys["benchmark"] for row in rows}) == 1
     keys = grouping.row_keys(by, grouping.ENTRY)
     names = grouping.row_names(rows, [key for key in keys if key != "benchmark" or not of_one])
@@ -171,10 +172,6 @@ def _verdict_counts(rows: Sequence[ClaimRow], names: Sequence[str]) -> str:
         number = sum(holds for _, holds in of) or "none"
         texts.append(f"{claim} holds for {number} of {len(of)}{f' ({which})' if which else ''}.")
     return " ".join(texts)
-
-
-def _place_text(budget: Budget | None) -> str:
-    return str(budget) if budget else "to the target"
 
 
 def _expect_values(runs: pl.DataFrame, limits: Sequence[Limit], budget: Budget | None) -> None:
@@ -215,7 +212,7 @@ class _Group(Struct, frozen=True):
             keys=self.keys,
             metric=metric,
             higher_is_better=higher,
-            at=_place_text(self.budget),
+            at=str(self.budget or "to the target"),
             n_missing=missing,
             holds=test.holds and not missing,
             flags=[flag.code for flag in test.flags],

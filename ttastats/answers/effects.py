@@ -12,7 +12,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ttastats.answers import knobs
-from ttastats.answers.knobs import BY, EffectsOptions, Fit, Knob, part_title
+from ttastats.answers.knobs import BY, EffectsOptions, Fit, Knob, part_of, part_title
 from ttastats.base import percentages, units
 from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note
@@ -108,12 +108,32 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
         "Name settings with several values; `ttastats runs FILE --format json` shows them.",
     )
     heads = fields.key_fields(grouping.shown_keys(effects, by))
-    tables = [fields.make_table(effects, [*heads, *_effect_fields(options)], "effects")]
+    level = percentages.percent_text(options.confidence)
+    of_effect: list[Field[EffectRow]] = [
+        Field(Column("setting"), lambda row: Text(name_of(row) if row.part == "tta" else "")),
+        Field(Column("part"), lambda row: Text(part_of(row))),
+        fields.text_field(
+            "runs", lambda row: f"{row.n_base} + {row.n}" if row.base else f"{row.n}", rank=1
+        ),
+        fields.number_field(f"ratio [{level}]", "ratio", "ratio", interval=True),
+        Field(Column("p", "right"), lambda row: PValue(row.p_adjusted)),
+    ]
+    tables = [fields.make_table(effects, [*heads, *of_effect], "effects")]
     if shares:
         title = "share of the variance between these runs"
         parts = list({row.part: part_of(row) for row in effects}.values())
-        of_parts = parts if len(parts) <= len(_ANY) else _ANY
-        tables.append(fields.make_table(shares, [*heads, *_share_fields(of_parts)], title))
+        titles = parts if len(parts) <= len(_ANY) else _ANY
+        of_share: list[Field[ShareRow]] = [
+            Field(
+                Column("of"),
+                lambda row: Text(("of it: " if row.row == "part" else "") + row.setting),
+            ),
+            *(
+                Field(Column(title, "right"), partial(_share_cell, part=part))
+                for title, part in zip(titles, ("tta", "progress", "rate"), strict=False)
+            ),
+        ]
+        tables.append(fields.make_table(shares, [*heads, *of_share], title))
     if levels:
         of_level: list[Field[LevelRow]] = [
             *fields.key_fields(["setting", "level"], heads=False),
@@ -146,20 +166,23 @@ class _Group(Struct, frozen=True):
     levels: Sequence[LevelRow] = ()
 
 
-def _fit_group(keys: Mapping[str, Any], group: pl.DataFrame, options: EffectsOptions) -> _Group:
+def _fit_group(keys: dict[str, Any], group: pl.DataFrame, options: EffectsOptions) -> _Group:
     axis, block = axes.of(group), [_BLOCK] if options.block else []
+    keys = grouping.key_values(keys)
     runs = group.drop_nulls([*(f"setting {name}" for name in options.on), *block])
     unknown = group.height - runs.height
     notes = [note("unknown_setting", n=unknown)] if unknown else []
     every = [knobs.knob_of(name, runs, options) for name in options.on]
     if constant := [knob.name for knob in every if len(knob.levels) < 2]:
         notes.append(note("constant_setting", names=constant, n=len(constant)))
-    every = knobs.merged([knob for knob in every if len(knob.levels) > 1])
+    every = knobs.merge_aliased([knob for knob in every if len(knob.levels) > 1])
     timed = (runs["reached"] & runs["tta_seconds"].is_not_null()).to_numpy()
-    solved, gone = knobs.enough(every, timed)
+    solved, gone = knobs.drop_rare_levels(every, timed)
     if gone:
         notes.append(note("level_left_out", names=gone, n=len(gone)))
-    varied = knobs.merged([knob for each in every if len((knob := each.of(solved)).levels) > 1])
+    varied = knobs.merge_aliased(
+        [knob for each in every if len((knob := each.of(solved)).levels) > 1]
+    )
     if not varied:
         return _Group(keys, notes)
     if names := [knob.name.replace(BY, " and ") for knob in varied if BY in knob.name]:
@@ -192,7 +215,7 @@ def _fit_group(keys: Mapping[str, Any], group: pl.DataFrame, options: EffectsOpt
     return _Group(keys, notes, [*_effect_rows(keys, fit, axis)], shares, levels)
 
 
-def _effect_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[EffectRow]:
+def _effect_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[EffectRow]:
     """Yield the rows of each effect, one for each part."""
     p_values = {
         name: iter(adjust_p_values([each.ratio.p_value for term in part.effects for each in term]))
@@ -207,18 +230,17 @@ def _effect_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[Effe
                 yield EffectRow(
                     "effect", setting, level, base, name, ratio.n_b, ratio.n_a, axis.name,
                     ratio.estimate, ratio.low, ratio.high, ratio.p_value, next(p_values[name]),
-                    ratio.df, per, plain.low, plain.high, plain.p_value,
-                    keys=grouping.key_values(keys),
+                    ratio.df, per, plain.low, plain.high, plain.p_value, keys=keys,
                 )  # fmt: skip
 
 
-def _share_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow]:
+def _share_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow]:
     """Yield each term's share of the variance, then the sums over the parts."""
     names = [of_term[0][0] for of_term in fit.labels]
     if fit.design.sessions is not None and not fit.design.nested:
         names.append("sessions")
     none = (None,) * (2 * (3 - len(fit.parts)))
-    make = partial(ShareRow, keys=grouping.key_values(keys))
+    make = partial(ShareRow, keys=keys)
     for number, name in enumerate((*names, "residual")):
         of_parts = [part.shares[number] for part in fit.parts.values()]
         yield make("share", name, *(x for s in of_parts for x in (s.share, s.omega2)), *none)
@@ -233,7 +255,7 @@ def _share_rows(keys: Mapping[str, Any], fit: Fit, axis: Axis) -> Iterator[Share
 
 
 def _level_rows(
-    keys: Mapping[str, Any], knobs: Sequence[Knob], reached: NDArray[np.bool_]
+    keys: dict[str, Any], knobs: Sequence[Knob], reached: NDArray[np.bool_]
 ) -> Iterator[LevelRow]:
     """Yield how many runs of each level reached the target, if some failed."""
     if reached.all():
@@ -246,8 +268,7 @@ def _level_rows(
         for number, level in enumerate(knob.levels):
             of_level = setting.levels == number
             n, solved = int(of_level.sum()), int(reached[of_level].sum())
-            key_row = grouping.key_values(keys)
-            yield LevelRow("level", knob.name, level, n, solved, p, holm, keys=key_row)
+            yield LevelRow("level", knob.name, level, n, solved, p, holm, keys=keys)
 
 
 def _effect_notes(fit: Fit, axis: Axis) -> Iterator[Note]:
@@ -269,11 +290,10 @@ def _effect_notes(fit: Fit, axis: Axis) -> Iterator[Note]:
         )
     ]:
         yield note("not_straight", names=bent, option=",".join(bent))
-    every = fit.parts.values()
     if uneven := [
         knob.name
         for n, knob in enumerate(knobs)
-        if any(effect.uneven for part in every for effect in part.effects[n])
+        if any(effect.uneven for part in fit.parts.values() for effect in part.effects[n])
     ]:
         yield note("uneven_noise", names=uneven)
     how = []
@@ -317,11 +337,6 @@ def _shown(row: EffectRow, alpha: float) -> bool:
     return row.p_adjusted is not None and row.p_adjusted < alpha
 
 
-def part_of(row: EffectRow) -> str:
-    """Return the name of a row's part."""
-    return part_title(row.part, axes.AXES[row.axis])
-
-
 def _factor_text(row: EffectRow) -> str:
     return f"{part_of(row)} × {row.ratio or 0.0:.2f}"
 
@@ -333,33 +348,6 @@ def name_of(row: EffectRow) -> str:
     return f"{row.setting} {row.level}" + (f" vs {row.base}" if row.base else "")
 
 
-def _effect_fields(options: EffectsOptions) -> list[Field[EffectRow]]:
-    def runs(row: EffectRow) -> str:
-        return f"{row.n_base} + {row.n}" if row.base else f"{row.n}"
-
-    ratio = f"ratio [{percentages.percent_text(options.confidence)}]"
-    return [
-        Field(Column("setting"), lambda row: Text(name_of(row) if row.part == "tta" else "")),
-        Field(Column("part"), lambda row: Text(part_of(row))),
-        fields.text_field("runs", runs, rank=1),
-        fields.number_field(ratio, "ratio", "ratio", interval=True),
-        Field(Column("p", "right"), lambda row: PValue(row.p_adjusted)),
-    ]
-
-
-def _share_fields(titles: Sequence[str]) -> list[Field[ShareRow]]:
-    def column(title: str, name: str) -> Field[ShareRow]:
-        def cell(row: ShareRow) -> Quantity:
-            omega2, share = row.get(f"omega2_{name}"), row.get(f"share_{name}")
-            value = share if omega2 is None else max(omega2, 0.0)
-            return Quantity(value, "fraction")
-
-        return Field(Column(title, "right"), cell)
-
-    names = ("tta", "progress", "rate")[: len(titles)]
-    return [
-        Field(
-            Column("of"), lambda row: Text(("of it: " if row.row == "part" else "") + row.setting)
-        ),
-        *(column(title, name) for title, name in zip(titles, names, strict=True)),
-    ]
+def _share_cell(row: ShareRow, part: str) -> Quantity:
+    omega2 = row.get(f"omega2_{part}")
+    return Quantity(row.get(f"share_{part}") if omega2 is None else max(omega2, 0.0), "fraction")

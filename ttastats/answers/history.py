@@ -15,7 +15,7 @@ from ttastats.answers import nights
 from ttastats.answers.compare.gate import Requirement
 from ttastats.answers.nights import FAILURES, History, Night, Part
 from ttastats.base import units
-from ttastats.base.note import Note, note, wording
+from ttastats.base.note import note, wording
 from ttastats.outcomes import axis as axes
 from ttastats.outcomes import left_out
 from ttastats.report import fields, grouping
@@ -96,16 +96,14 @@ def report(
     """Return the report of each setup, and the histories behind it."""
     groups = list(grouping.group_runs(runs, by))
     names = grouping.row_names([values for values, _ in groups], by) if len(groups) > 1 else [""]
-    histories = [
-        (name, nights.history(group, order)) for name, (_, group) in zip(names, groups, strict=True)
-    ]
-    absent = left_out.rows(runs)
+    absent, histories = left_out.rows(runs), list[tuple[str, History]]()
     rows: list[HistoryRow] = []
     details: list[tuple[str, ...]] = []
-    for (values, group), (_, history) in zip(groups, histories, strict=True):
-        gone = left_out.group(runs, values, absent)
+    for name, (values, group) in zip(names, groups, strict=True):
+        history, gone = nights.history(group, order), left_out.group(runs, values, absent)
+        histories.append((name, history))
         about = {
-            "keys": {name: values.get(name) for name in grouping.row_keys(tuple(values), SETUP)},
+            "keys": {of: values.get(of) for of in grouping.row_keys(tuple(values), SETUP)},
             "axis": axes.of(group).name,
             "left_out": key.LeftOutKeys(*gone.counts),
         }
@@ -116,15 +114,44 @@ def report(
         ]
         rows += of_group
         details += [()] * (len(of_group) - 1) + [grouping.append_line((), gone)]
-    notes = (*grouping.group_notes(runs, by), *_history_notes(histories, order))
-    tables, text = (_table(rows, by, details),), _opening_sentence(histories)
+    notes = [*grouping.group_notes(runs, by), note("promise", wait=changes.WAIT)]
+    if unordered := sum(history.unordered for _, history in histories):
+        what = "date" if order == nights.BY_DATE else order
+        notes.append(note("unordered", n=unordered, what=what))
+    for name, history in histories:
+        alike = [(part.name, part.alike) for part in history.parts if part.alike is not None]
+        notes += [note("nights_alike", part=part, r=r).prefixed(name) for part, r in alike]
+    few = [n for _, history in histories if (n := len(history.nights)) < changes.WAIT]
+    several = len(few) > 1
+    texts = [
+        _setup_sentence(name, history)
+        for name, history in histories
+        if not several or len(history.nights) >= changes.WAIT
+    ]
+    if several:
+        texts.append(wording("few_setups", setups=len(few), n=max(few), least=changes.WAIT))
+    tables, text = (_table(rows, by, details),), " ".join(texts)
     keys = grouping.row_keys(by, SETUP)
-    return Report("history", tuple(rows), tables, notes, text, by=keys), histories
+    return Report("history", tuple(rows), tables, tuple(notes), text, by=keys), histories
 
 
 def _history_row(history: History, part: Part, number: int, about: Mapping[str, Any]) -> HistoryRow:
     start, end = part.segments(len(history.nights))[number]
-    of = history.nights[start:end]
+    of, change = history.nights[start:end], dict[str, Any]()
+    if number:
+        border = part.borders[number - 1]
+        sizes = {"size": border.size, "size_low": border.low, "size_high": border.high}
+        change = {name: _relative_size(part, size) for name, size in sizes.items()} | {
+            "change": "drift" if border.drift else "step",
+            "after_night": history.nights[border.first - 1].name,
+            "by_night": history.nights[border.last].name,
+            "commits": _commits_between(history, border),
+            "run_next": _next_to_run(history, border),
+            "alarm_night": history.nights[border.alarm - 1].name if border.alarm else None,
+            "p_alarm": border.p_value,
+            "autocorrelation": border.autocorrelation,
+            "independent": border.independent,
+        }
     return HistoryRow(
         part=part.name,
         segment=number + 1,
@@ -135,27 +162,11 @@ def _history_row(history: History, part: Part, number: int, about: Mapping[str, 
         reached=sum(night.reached for night in of),
         mean=part.mean(start, end),
         unit=part.unit,
-        **(_change_keys(history, part, part.borders[number - 1]) if number else {}),
+        **change,
         noise=part.noise,
         unseen=part.unseen if number == len(part.borders) else None,
         **about,
     )
-
-
-def _change_keys(history: History, part: Part, border: Change) -> dict[str, Any]:
-    """Return the keys of a row on the change that it begins with."""
-    sizes = {"size": border.size, "size_low": border.low, "size_high": border.high}
-    return {name: _relative_size(part, size) for name, size in sizes.items()} | {
-        "change": "drift" if border.drift else "step",
-        "after_night": history.nights[border.first - 1].name,
-        "by_night": history.nights[border.last].name,
-        "commits": _commits_between(history, border),
-        "run_next": _next_to_run(history, border),
-        "alarm_night": history.nights[border.alarm - 1].name if border.alarm else None,
-        "p_alarm": border.p_value,
-        "autocorrelation": border.autocorrelation,
-        "independent": border.independent,
-    }
 
 
 def _relative_size(part: Part, size: float) -> float:
@@ -179,6 +190,12 @@ def _next_to_run(history: History, border: Change) -> str | None:
 def _table(
     rows: Sequence[HistoryRow], by: Sequence[str], details: Sequence[tuple[str, ...]]
 ) -> Table:
+    def change(row: HistoryRow) -> str:
+        if row.size is None or row.size_low is None or row.size_high is None:
+            return ""
+        drift = " drift" if row.change == "drift" else ""
+        return f"{_size_text(row.size, row.size_low, row.size_high)}{drift}"
+
     shown: list[Field[HistoryRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
         Field(Column("part", names=True), lambda row: Text(row.part)),
@@ -186,7 +203,7 @@ def _table(
         *fields.number_fields(HistoryRow, "nights"),
         fields.reached_field(rank=2),
         Field(Column("mean", "right"), lambda row: Quantity(row.mean, row.unit)),  # type: ignore[arg-type]
-        fields.text_field("change [95%]", _change_text),
+        fields.text_field("change [95%]", change),
         Field(Column("after – by", rank=1), lambda row: Text(
             f"{row.after_night} – {row.by_night}" if row.after_night else "")),
         Field(Column("run next", rank=2), lambda row: Text(row.run_next or "")),
@@ -194,13 +211,6 @@ def _table(
                      else units.percent(row.unseen), rank=1),
     ]  # fmt: skip
     return fields.make_table(rows, shown, grouping.common_title(rows, by), details)
-
-
-def _change_text(row: HistoryRow) -> str:
-    if row.size is None or row.size_low is None or row.size_high is None:
-        return ""
-    drift = " drift" if row.change == "drift" else ""
-    return f"{_size_text(row.size, row.size_low, row.size_high)}{drift}"
 
 
 def _size_text(*sizes: float) -> str:
@@ -215,20 +225,6 @@ def size_of(part: Part, border: Change) -> str:
         *(_relative_size(part, size) for size in (border.size, border.low, border.high))
     )
     return f"{text} of the runs" if part.name == FAILURES else text
-
-
-def _opening_sentence(histories: Histories) -> str:
-    """Return a sentence for each setup, or one for all with too few nights."""
-    few = [n for _, history in histories if (n := len(history.nights)) < changes.WAIT]
-    several = len(few) > 1
-    texts = [
-        _setup_sentence(name, history)
-        for name, history in histories
-        if not several or len(history.nights) >= changes.WAIT
-    ]
-    if several:
-        texts.append(wording("few_setups", setups=len(few), n=max(few), least=changes.WAIT))
-    return " ".join(texts)
 
 
 def _setup_sentence(name: str, history: History) -> str:
@@ -250,7 +246,6 @@ def _setup_sentence(name: str, history: History) -> str:
 
 
 def _change_sentence(history: History, part: Part, border: Change) -> str:
-    """Return a change in a sentence."""
     size, name = size_of(part, border), part.name[:1].upper() + part.name[1:]  # of `CPU time` too
     if border.drift:
         return wording("history_drift", part=name, size=size, nights=border.nights)
@@ -263,17 +258,6 @@ def _change_sentence(history: History, part: Part, border: Change) -> str:
         more += wording("history_run_next", run=run)
     text = wording("history_step", part=name, size=size, after=after, by=by)
     return f"{text}{more}{'' if border.independent else wording('history_alike')}."
-
-
-def _history_notes(histories: Histories, order: str) -> Iterator[Note]:
-    yield note("promise", wait=changes.WAIT)
-    if unordered := sum(history.unordered for _, history in histories):
-        what = "date" if order == nights.BY_DATE else order
-        yield note("unordered", n=unordered, what=what)
-    for name, history in histories:
-        for part in history.parts:
-            if part.alike is not None:
-                yield note("nights_alike", part=part.name, r=part.alike).prefixed(name)
 
 
 def judged(made: Report, histories: Histories, gates: Sequence[Requirement]) -> Report:

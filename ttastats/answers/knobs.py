@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ttastats.base import units
 from ttastats.base.errors import raise_if
-from ttastats.outcomes.axis import Axis
+from ttastats.outcomes.axis import AXES, Axis
 from ttastats.outcomes.time_to_target import common_progress
+from ttastats.report.row import Row
 from ttastats.stats import effects as model
 from ttastats.stats.effects import Design, Part, Setting
 from ttastats.stats.results import Floats
@@ -84,7 +85,7 @@ def knob_of(setting: str, runs: pl.DataFrame, options: EffectsOptions) -> Knob:
     return Knob(name, runs[column].to_numpy().astype(object), tuple(levels), finite, by_level)
 
 
-def merged(knobs: Sequence[Knob]) -> list[Knob]:
+def merge_aliased(knobs: Sequence[Knob]) -> list[Knob]:
     """Return the settings, those that were always changed together as one."""
     left = list(knobs)
     while places := model.aliased_settings([knob.setting for knob in left]):
@@ -105,7 +106,9 @@ def merged(knobs: Sequence[Knob]) -> list[Knob]:
     return left
 
 
-def enough(knobs: Sequence[Knob], solved: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], list[str]]:
+def drop_rare_levels(
+    knobs: Sequence[Knob], solved: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], list[str]]:
     """Return which runs to keep so that each level has two that reached, and dropped levels."""
     levels = {
         f"{knob.name} {level}": knob.values == level
@@ -142,6 +145,11 @@ def part_title(part: str, axis: Axis) -> str:
     if part == "tta":
         return "time to target" if axis.is_time else axis.to_target
     return part.replace("time_per_", f"{axis.noun} per ")
+
+
+def part_of(row: Row) -> str:
+    """Return the name of the part of the time that a row is about."""
+    return part_title(row.get("part"), AXES[row.get("axis")])
 
 
 def logs_of(runs: pl.DataFrame, axis: Axis) -> dict[str, Floats]:

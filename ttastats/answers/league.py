@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice, starmap
 from operator import itemgetter
 
 import numpy as np
@@ -120,8 +120,7 @@ class League(Struct, frozen=True, eq=False):
         """Return each entry's part of the tie brackets beside it: `from`, `on`, `to` or ``."""
         lanes: list[list[str]] = []
         for first, last in self.ties:
-            free = (lane for lane in lanes if not any(lane[first - 1 : last]))
-            lane = next(free, None)
+            lane = next((lane for lane in lanes if not any(lane[first - 1 : last])), None)
             if lane is None:
                 lane = [""] * len(self.entries)
                 lanes.append(lane)
@@ -153,11 +152,10 @@ def leagues(
         return True, -row.reached / row.n, row.tta_mean_seconds or math.inf
 
     listed = [sorted(by_size[key], key=place) for key in ordered]
-    fastest = [some[:most] for some in listed]
-    sides = iter(briefs([runs for some in fastest for _, runs, _ in some]))
+    sides = iter(briefs([runs for some in listed for _, runs, _ in some[:most]]))
     return tuple(
-        _make_league(*key, every, [(*entry, next(sides)) for entry in some], confidence)
-        for key, every, some in zip(ordered, listed, fastest, strict=True)
+        _make_league(*key, some, list(islice(sides, len(some[:most]))), confidence)
+        for key, some in zip(ordered, listed, strict=True)
     )
 
 
@@ -173,23 +171,22 @@ def _accelerators_by_group(groups: Sequence[pl.DataFrame]) -> list[int | None]:
     places = np.repeat(np.arange(len(groups)), [runs.height for runs in groups])
     number = pl.when(pl.col("accelerators").n_unique() == 1).then(pl.first("accelerators"))
     of_group = pl.DataFrame({"group": places, "accelerators": every})
-    sizes = of_group.group_by("group", maintain_order=True).agg(number)
-    return sizes["accelerators"].to_list()
+    return of_group.group_by("group", maintain_order=True).agg(number)["accelerators"].to_list()
 
 
 def _make_league(
     name: str,
     size: int | None,
     listed: Sequence[_Listed],
-    fastest: Sequence[tuple[SummaryRow, pl.DataFrame, str, SideNumbers]],
+    sides: Sequence[SideNumbers],
     confidence: float,
 ) -> League:
     entries = []
-    for row, runs, label, side in fastest:
+    for (row, runs, label), side in zip(listed, sides, strict=False):  # of the fastest
         mean = _row_mean(row)
         limits = (None, None) if mean is None else _mean_interval(row, side, confidence)
         entries.append(Entry(row, runs, side, label, size, mean, *limits))
-    apart = faster([entry.side for entry in entries], confidence)
+    apart = faster(sides, confidence)
     league = League(
         name=name,
         benchmark=entries[0].row.keys["benchmark"],
@@ -345,13 +342,9 @@ def verdicts(report: Report) -> tuple[Conclusion, ...]:
     """Return a conclusion per benchmark on which entry leads."""
     if report.records and isinstance(report.records[0], QualityRow):
         rows = expect_kind(report.records, QualityRow)
-        return tuple(
-            _quality_conclusion(name, entries) for name, entries in _rows_by_benchmark(report, rows)
-        )
+        return tuple(starmap(_quality_conclusion, _rows_by_benchmark(report, rows)))
     timed = expect_kind(report.records, SummaryRow)
-    return tuple(
-        _time_conclusion(name, entries) for name, entries in _rows_by_benchmark(report, timed)
-    )
+    return tuple(starmap(_time_conclusion, _rows_by_benchmark(report, timed)))
 
 
 def _rows_by_benchmark(report: Report, rows: Sequence[R]) -> Iterator[tuple[str, _Entries[R]]]:

@@ -7,7 +7,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +16,6 @@ from msgspec.structs import replace
 from ttastats.base.errors import raise_if
 from ttastats.base.units import Amount
 from ttastats.outcomes import axis as axes
-from ttastats.outcomes.axis import Axis
 from ttastats.outcomes.time_to_target import common_progress
 from ttastats.sides import blocking
 from ttastats.stats import changes
@@ -108,14 +106,16 @@ def history(runs: pl.DataFrame, order: str) -> History:
     raise_if(undated, "no run records its date", f"{OPTION} {BY_DATE}", remedy)
     label = blocking.labelled(runs, ["day" if order == BY_DATE else order], OPTION)
     logs = {"whole": pl.col("tta_seconds")}
+    names: dict[str, tuple[str, Amount | str]] = {"whole": (axis.to_target, axis.unit)}
     if unit is not None and not axis.progress:
         amount = pl.col(unit).cast(pl.Float64)
         logs = {"speed": logs["whole"] / amount, "progress": amount, **logs}
+        names["speed"] = f"{axis.noun} per {unit.removesuffix('s')}", axis.unit
+        names["progress"] = unit, unit
     commits = label
     if order == BY_DATE:  # else what each run trained is the column of the order
         extras = [parse_extra(extra) for extra in runs["extra"]]
-        names = [next(filter(_COMMIT.search, extra), "") for extra in extras]
-        known = [extra.get(name) for extra, name in zip(extras, names, strict=True)]
+        known = [extra.get(next(filter(_COMMIT.search, extra), "")) for extra in extras]
         commits = pl.Series([str(each) if each else None for each in known], dtype=pl.String)
     points = (
         runs.with_columns(night=label.cast(pl.String), commit=commits)
@@ -131,15 +131,15 @@ def history(runs: pl.DataFrame, order: str) -> History:
     )
     numbers = [[int(digits) for digits in re.findall(r"\d+", name)] for name in points["night"]]
     points = points.with_columns(number=pl.Series(numbers, dtype=pl.List(pl.Int64)))
-    dated = not points["started_at"].null_count()
-    rows = points.sort(["started_at", "night"] if dated else ["number", "night"]).to_dicts()
+    points = points.sort("number" if points["started_at"].null_count() else "started_at", "night")
     nights = tuple(
-        Night(row["night"], tuple(row["commit"]), row["n"], row["reached"]) for row in rows
+        Night(name, tuple(commits), n, reached)
+        for name, commits, n, reached in points["night", "commit", "n", "reached"].iter_rows()
     )
-    parts = [
-        _make_part(rows, name, *_part_name(name, unit, axis)) for name in logs if name != "whole"
-    ]
-    whole = _make_part(rows, "whole", *_part_name("whole", unit, axis), search=not parts)
+    *parts, whole = (
+        _make_part(points[name], *names[name], search=name != "whole" or len(logs) == 1)
+        for name in logs
+    )
     failed, n = [night.n - night.reached for night in nights], [night.n for night in nights]
     places = tuple(range(len(nights)))
     fails_more = _borders(places, changes.find_changes_of_failures(failed, n))
@@ -150,18 +150,9 @@ def history(runs: pl.DataFrame, order: str) -> History:
     return History(nights, (*parts, failures, whole), unordered)
 
 
-def _part_name(name: str, unit: str | None, axis: Axis) -> tuple[str, Amount | str]:
-    if name == "speed":
-        return f"{axis.noun} per {(unit or '').removesuffix('s')}", axis.unit
-    return (str(unit), str(unit)) if name == "progress" else (axis.to_target, axis.unit)
-
-
-def _make_part(
-    rows: Sequence[dict[str, Any]], column: str, name: str, unit: str, *, search: bool = True
-) -> Part:
-    places = tuple(place for place, row in enumerate(rows) if row[column] is not None)
-    logs: Floats = np.asarray([rows[place][column] for place in places], dtype=np.float64)
-    values: Floats = logs.round(_DECIMALS)
+def _make_part(logs: pl.Series, name: str, unit: str, *, search: bool) -> Part:
+    places = tuple(np.flatnonzero(logs.is_not_null()).tolist())
+    values: Floats = logs.drop_nulls().to_numpy().round(_DECIMALS)
     if not search or values.size < changes.WAIT:
         return Part(name, unit, places, values, ())
     every = _borders(places, changes.find_changes(values))

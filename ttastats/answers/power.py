@@ -168,6 +168,15 @@ class _Plan(Struct, frozen=True):
     ) -> PowerRow:
         """Return the row for a CV with its limits, and `n` runs a side."""
         detectable = detectable_ratio(n, cv, power=self.power) if n and cv is not None else None
+        looks: LooksKeys | UnsetType = UNSET
+        if (most := self.max_runs) is not None:
+            ends = {
+                _effect_name(gain): None if cv is None else simulate_plan(1 + gain, cv, most)
+                for gain in self.effects
+            }
+            runs = {name: end.runs if end else None for name, end in ends.items()}
+            decided = {name: end.decided if end else None for name, end in ends.items()}
+            looks = LooksKeys(most, runs, decided)
         return PowerRow(
             n=n,
             cv=cv,
@@ -177,7 +186,7 @@ class _Plan(Struct, frozen=True):
             cv_high=high,
             runs_needed_low=self._runs_needed(low),
             runs_needed_high=self._runs_needed(high),
-            looks=UNSET if self.max_runs is None else self._looks(cv, self.max_runs),
+            looks=looks,
         )
 
     def _runs_needed(self, cv: float | None) -> _ByEffect:
@@ -187,27 +196,16 @@ class _Plan(Struct, frozen=True):
         power = self.power
         return {_effect_name(gain): runs_needed(1 + gain, cv, power=power) for gain in self.effects}
 
-    def _looks(self, cv: float | None, max_runs: int) -> LooksKeys:
-        """Return the average runs of a plan of looks, and how often it decides."""
-        ends = {
-            _effect_name(effect): None if cv is None else simulate_plan(1 + effect, cv, max_runs)
-            for effect in self.effects
-        }
-        return LooksKeys(
-            max_runs,
-            {name: end.runs if end else None for name, end in ends.items()},
-            {name: end.decided if end else None for name, end in ends.items()},
-        )
-
     def shown(self, keys: Sequence[str]) -> list[Field[PowerRow]]:
         """Return the columns of a plan, with those of looks if there are any."""
+        of_effects = [*map(_effect_fields, self.effects)]
         return [
             *fields.key_fields(keys, heads=False),
             *fields.number_fields(PowerRow, "cv", "n"),
             fields.text_field("can detect", lambda row: f"{row.detectable_ratio:.3f}×"
                          if row.detectable_ratio is not None else "–"),
-            *map(_runs_needed_field, self.effects),
-            *(map(_runs_taken_field, self.effects) if self.max_runs is not None else ()),
+            *(needed for needed, _ in of_effects),
+            *(taken for _, taken in of_effects if self.max_runs is not None),
         ]  # fmt: skip
 
     def notes(self, rows: Sequence[PowerRow], axis: Axis) -> Iterator[Note]:
@@ -231,22 +229,18 @@ def _effect_name(effect: float) -> str:
     return f"{1 + effect:g}"
 
 
-def _runs_needed_field(effect: float) -> Field[PowerRow]:
-    name = _effect_name(effect)
-    return Field(
-        Column(f"runs for {100 * effect:.3g}%", "right"),
-        lambda row: Quantity(
-            row.runs_needed[name], "count", row.runs_needed_low[name], row.runs_needed_high[name]
-        ),
-    )
+def _effect_fields(effect: float) -> tuple[Field[PowerRow], Field[PowerRow]]:
+    """Return the columns of the runs that an effect needs, and that a plan of looks takes."""
+    name, percent = _effect_name(effect), f"{100 * effect:.3g}%"
 
+    def needed(row: PowerRow) -> Quantity:
+        low, high = row.runs_needed_low[name], row.runs_needed_high[name]
+        return Quantity(row.runs_needed[name], "count", low, high)
 
-def _runs_taken_field(effect: float) -> Field[PowerRow]:
-    name = _effect_name(effect)
-
-    def text(row: PowerRow) -> str:
+    def taken(row: PowerRow) -> str:
         runs = row.looks.sequential_runs[name] if row.looks else None
         decided = row.looks.sequential_decided[name] if row.looks else None
         return "–" if runs is None else f"{runs:.1f} ({decided:.0%})"
 
-    return fields.text_field(f"looks for {100 * effect:.3g}%", text)
+    looks = fields.text_field(f"looks for {percent}", taken)
+    return Field(Column(f"runs for {percent}", "right"), needed), looks

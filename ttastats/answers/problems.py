@@ -15,7 +15,7 @@ import polars as pl
 
 from ttastats.base import benchmarks, nearest
 from ttastats.base.errors import TtastatsError
-from ttastats.base.note import Note, note, wording
+from ttastats.base.note import note, wording
 from ttastats.base.records import Problem
 from ttastats.outcomes import time_to_target
 from ttastats.outcomes.counted import RESULT, counted, standing
@@ -81,17 +81,34 @@ def report(
         left_out = sum(problem.source not in known for problem in of_logs)
         of_logs = [problem for problem in of_logs if problem.source in chosen]
     silent = {problem.source for problem in of_logs if problem.code == "no_evaluation"}
-    shown = [*_log_problems(of_logs, runs), *findings(runs, rows, silent)]
+    first = runs.select("source", *ENTRY).unique("source", keep="first")
+    heads = {row["source"]: row for row in first.iter_rows(named=True)}
+    shown = [
+        ProblemRow(
+            each.code, each.severity, each.source, each.line, each.message,
+            *map(heads.get(each.source or "", {}).get, ENTRY),
+        ) for each in of_logs
+    ]  # fmt: skip
+    shown += findings(runs, rows, silent)
     shown.sort(
         key=lambda row: (
             _SEVERITIES.index(row.severity), row.code, row.source or "", row.line or 0,
             row.entry or "",
         )
     )  # fmt: skip
-    shown = _filter_codes(shown, codes)
-    tables = (_count_table(shown), *_problem_tables(shown, whole=bool(codes))) if shown else ()
+    every_code = sorted({row.code for row in shown})
+    if unknown := [code for code in codes if code not in every_code]:
+        remedy = nearest.suggestion(unknown[0], every_code, "Known codes") if every_code else None
+        raise TtastatsError(f"unknown problem code {unknown[0]!r}", where="--code", remedy=remedy)
+    shown = [row for row in shown if not codes or row.code in codes]
+    tables = tuple(_problem_tables(shown, whole=bool(codes)))
     counts = Counter(row.code for row in shown)
-    notes = [*rules(counts)]
+    notes = []
+    if {"epochs_outlier", "epoch_time_outlier"} & counts.keys():
+        least, limit, away = outliers.LEAST, outliers.LIMIT, outliers.LEAST_AWAY
+        notes.append(note("outliers", least=least, limit=limit, away=away))
+    if "stall" in counts:
+        notes.append(note("stall", times=_STALL, share=_SHARE))
     if len(counts) > 1 and max(counts.values()) > _SHOWN:
         notes.append(note("more.problems"))
     if left_out:
@@ -100,45 +117,20 @@ def report(
     return Report("problems", tuple(shown), tables, tuple(notes), close)
 
 
-def _log_problems(problems: Sequence[Problem], runs: pl.DataFrame) -> Iterator[ProblemRow]:
-    first = runs.select("source", *ENTRY).unique("source", keep="first")
-    heads = {row["source"]: row for row in first.iter_rows(named=True)}
-    for problem in problems:
-        head = heads.get(problem.source or "", {})
-        yield ProblemRow(
-            problem.code, problem.severity, problem.source, problem.line, problem.message,
-            *map(head.get, ENTRY),
-        )  # fmt: skip
-
-
-def _filter_codes(rows: list[ProblemRow], codes: Sequence[str]) -> list[ProblemRow]:
-    known = {row.code for row in rows}
-    for code in codes:
-        if code not in known:
-            raise TtastatsError(
-                f"unknown problem code {code!r}",
-                where="--code",
-                remedy=nearest.suggestion(code, sorted(known), "Known codes") if known else None,
-            )
-    return [row for row in rows if not codes or row.code in codes]
-
-
-def _count_table(rows: Sequence[ProblemRow]) -> Table:
-    counts = Counter((row.severity, row.code) for row in rows)
-    files = {code: len({row.source for row in rows if row.code == code} - {None})
-             for _, code in counts}  # fmt: skip
-    lines = tuple(
-        Line((Text(code), Text(severity), Quantity(n, "count"), Quantity(files[code], "count")))
-        for (severity, code), n in counts.items()
-    )
-    numbers = (Column(name, "right") for name in ("problems", "files"))
-    return Table((Column("code"), Column("severity"), *numbers), lines)
-
-
 def _problem_tables(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Table]:
-    """Yield a table for each code with places and messages."""
-    for code in dict.fromkeys(row.code for row in rows):
-        same = [row for row in rows if row.code == code]
+    """Yield a table of counts, and one for each code with places and messages."""
+    by_code: dict[str, list[ProblemRow]] = {}
+    for row in rows:
+        by_code.setdefault(row.code, []).append(row)
+    if rows:
+        counts = [
+            Line((Text(code), Text(severity), Quantity(n, "count"),
+                  Quantity(len({row.source for row in by_code[code]} - {None}), "count")))
+            for (severity, code), n in Counter((row.severity, row.code) for row in rows).items()
+        ]  # fmt: skip
+        numbers = (Column(name, "right") for name in ("problems", "files"))
+        yield Table((Column("code"), Column("severity"), *numbers), tuple(counts))
+    for code, same in by_code.items():
         lines = []
         for row in same if whole else same[:_SHOWN]:
             where = f"{row.source}{'' if row.line is None else f':{row.line}'}"
@@ -147,15 +139,6 @@ def _problem_tables(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Tabl
             lines.append(Line((Text(where), Text(row.message.replace("\n", "; ")))))
         more = f", {_SHOWN} of {len(same):,}" if len(lines) < len(same) else ""
         yield Table((Column("where", names=True), Column("what")), tuple(lines), f"{code}{more}")
-
-
-def rules(codes: Collection[str]) -> Iterator[Note]:
-    """Yield notes on the rules by which problems with these codes were found."""
-    if {"epochs_outlier", "epoch_time_outlier"} & set(codes):
-        least, limit, away = outliers.LEAST, outliers.LIMIT, outliers.LEAST_AWAY
-        yield note("outliers", least=least, limit=limit, away=away)
-    if "stall" in codes:
-        yield note("stall", times=_STALL, share=_SHARE)
 
 
 def findings(
@@ -275,11 +258,17 @@ def _entry_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
         beyond=True,
         what=pl.format("s per {}", pl.col("unit").str.strip_suffix("s")),
     )
+    known = ordered.filter("reached", pl.col("unit").is_not_null())
+    counts = known.group_by("group", maintain_order=True).agg(
+        pl.col(*ENTRY, "unit", "progress").first(), n=pl.len(), values=pl.col("progress").n_unique()
+    )
+    equal = counts.filter(pl.col("n") >= outliers.LEAST, pl.col("values") == 1)
     odd = [
         *_outlier_problems(reached, "epochs_outlier"),
         *_outlier_problems(paced, "epoch_time_outlier"),
-        *_equal_epochs_problems(ordered.filter("reached")),
-    ]
+        *((row["group"], _problem_row("constant_epochs.problem", "info", row))
+          for row in equal.iter_rows(named=True)),
+    ]  # fmt: skip
     yield from (problem for _, problem in sorted(odd, key=itemgetter(0)))
 
 
@@ -316,16 +305,3 @@ def _outlier_problems(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, Prob
         )
         for row in scored.filter(pl.col("far") & pl.col("beyond")).iter_rows(named=True):
             yield row["group"], _problem_row(code, "info", row)
-
-
-def _equal_epochs_problems(reached: pl.DataFrame) -> Iterator[tuple[int, ProblemRow]]:
-    """Yield a problem for each entry whose runs all took equally many epochs."""
-    entries = reached.filter(pl.col("unit").is_not_null()).group_by("group", maintain_order=True)
-    counts = entries.agg(
-        pl.col(*ENTRY, "unit", "progress").first(),
-        n=pl.len(),
-        values=pl.col("progress").n_unique(),
-    )
-    alike = counts.filter(pl.col("n") >= outliers.LEAST, pl.col("values") == 1)
-    for row in alike.iter_rows(named=True):
-        yield row["group"], _problem_row("constant_epochs.problem", "info", row)

@@ -60,14 +60,17 @@ def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
     named = runs.rename({"target_metric": "metric", "tta_seconds": "seconds"})
     ordered = named.sort("source", "run_id").select(*key_descriptions(RunQualityRow))
     rows = tuple(RunQualityRow(**row) for row in ordered.iter_rows(named=True))
+
+    def quality(row: RunQualityRow) -> str:
+        if row.short:
+            return SHORT[row.short]
+        return "–" if row.quality is None else units.significant(row.quality, 5)
+
     shown: list[Field[RunQualityRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, grouping.ENTRY)),
         fields.log_field(),
         *_metric_field(rows),
-        fields.text_field(
-            f"quality {budget.place}",
-            lambda row: SHORT[row.short] if row.short else written(row.quality),
-        ),
+        fields.text_field(f"quality {budget.place}", quality),
         *fields.number_fields(RunQualityRow, "seconds"),
         *fields.number_fields(RunQualityRow, *fields.known_keys(rows, _PROGRESS), rank=2),
     ]
@@ -80,11 +83,6 @@ def _metric_field(rows: Sequence[RunQualityRow | QualityRow]) -> list[Field[Any]
     """Return the field of the metric, if the rows have several."""
     names = {row.metric for row in rows}
     return fields.key_fields(["metric"], heads=False) if len(names) > 1 else []
-
-
-def written(value: float | None, digits: int = 5) -> str:
-    """Return a quality with at least so many digits, in the unit of its metric."""
-    return "–" if value is None else units.significant(value, digits)
 
 
 def budget_notes(runs: pl.DataFrame, budget: Budget) -> Iterator[Note]:

@@ -294,10 +294,19 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
         hardware = Column("hardware", rank=1)
         columns.append(Field(hardware, lambda size: Text(models[size[1][0].hardware])))
     mean = fields.number_field(f"{axis.mean} [{level}]", "mean_seconds", axis.unit, interval=True)
-    fastest: Field[_Size] = Field(
-        Column("fastest", rank=2), lambda size: Text(_leader_text(size[0]))
-    )
-    columns += [fields.field_of_part(mean, lambda size: size[1][0]), fastest]
+
+    def fastest(size: _Size) -> Text:
+        """Return whether the first of a size is shown to be the fastest."""
+        one, _ = size
+        if len(one.entries) == 1:
+            return Text("alone")
+        shown = "shown" if one.has_leader else f"{len(one.rivals(0)) + 1} tied"
+        return Text(shown if one.testable else "too few runs")
+
+    columns += [
+        fields.field_of_part(mean, lambda size: size[1][0]),
+        Field(Column("fastest", rank=2), fastest),
+    ]
     hidden = len(sizes) - len(rows)
     below = [()] * (len(rows) - 1) + [
         (f"{hidden:,} sizes of fewer entries not shown: --top 0 shows all rows",) if hidden else ()
@@ -305,15 +314,6 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
     about = benchmarks[0] if len(set(benchmarks)) == 1 else ""
     title = f"{' '.join(filter(None, (title, about)))}   {len(sizes)} sizes, the first of each"
     return fields.make_table(rows, columns, title.strip(), below)
-
-
-def _leader_text(one: League) -> str:
-    """Return whether the first of a size is shown to be the fastest, in words."""
-    if len(one.entries) == 1:
-        return "alone"
-    if not one.testable:
-        return "too few runs"
-    return "shown" if one.has_leader else f"{len(one.rivals(0)) + 1} tied"
 
 
 def _entry_table(

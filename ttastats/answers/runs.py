@@ -49,8 +49,7 @@ class RunRow(Row, frozen=True):
 
 def report(runs: pl.DataFrame) -> Report:
     """Return the report of a table of runs, in the order of its sources."""
-    ordered = runs.sort("source", "run_id")
-    rows = Rows(RunRow, ordered.select(*key_descriptions(RunRow)))
+    rows = Rows(RunRow, runs.sort("source", "run_id").select(*key_descriptions(RunRow)))
     names = rows.frame.select(grouping.ENTRY).unique(maintain_order=True).rows(named=True)
     known = [name for name in rows.frame.columns if rows.frame[name].count()]
     untimed = "run_seconds" not in known

@@ -11,6 +11,7 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.answers.compare.cells import FAILED
+from ttastats.answers.compare.rows import interval_keys
 from ttastats.base import units
 from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note
@@ -79,8 +80,7 @@ def report(runs: pl.DataFrame, by: Sequence[str] = CURVE) -> Report:
     """Return speedup and efficiency of every entry against the smallest of its curve."""
     by = grouping.row_keys(by) if by else CURVE  # a curve never mixes benchmarks or rounds
     known = counted(runs.filter(pl.col("accelerators") > 0), by)
-    scales = pl.col("accelerators").filter("reached").n_unique().over(by)
-    drawn = known.filter(scales > 1)
+    drawn = known.filter(pl.col("accelerators").filter("reached").n_unique().over(by) > 1)
     rows = _rows(drawn, by)
     one_scale = f"runs with the same {', '.join(by)} have only one number of accelerators"
     remedy = "Give logs at several scales, or group by fewer columns: --by submitter."
@@ -136,11 +136,6 @@ class _Point(Struct, frozen=True, eq=False):
     runs: pl.DataFrame
     outcomes: Outcomes | None
 
-    @property
-    def all_reached(self) -> bool:
-        """Return whether no run failed."""
-        return bool(self.runs["reached"].all())
-
 
 def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
     """Return the rows of all curves, those of each by its scales."""
@@ -179,12 +174,12 @@ def _row(keys: dict[str, Any], base: _Point, point: _Point) -> ScalingRow:
         axis.name,
         grouping.mean_of(solved(runs, "tta_seconds")),
         expected_seconds(runs),
-        not (base.all_reached and point.all_reached),
-        *_limits(speedup),
-        *_limits(speedup, fair if axis.is_time else None),
-        *_limits(throughput),
-        *_limits(throughput, fair),
-        *_limits(epochs),
+        not all(each.runs["reached"].all() for each in (base, point)),
+        **interval_keys("speedup", speedup),
+        **interval_keys("efficiency", speedup if axis.is_time else None, factor=fair),
+        **interval_keys("throughput_speedup", throughput),
+        **interval_keys("throughput_efficiency", throughput, factor=fair),
+        **interval_keys("statistical_efficiency", epochs),
         keys=keys,
     )
 
@@ -205,19 +200,6 @@ def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Ratio | None, 
     times = [solved(runs, "tta_seconds").to_numpy() for runs in both]
     per_epoch = [seconds / n for seconds, n in zip(times, epochs, strict=True)]
     return speedup, ratio_of_geometric_means(*per_epoch), ratio_of_geometric_means(*epochs)
-
-
-#: A ratio and the limits of its interval.
-_Limits = tuple[float | None, float | None, float | None]
-
-
-def _limits(ratio: Ratio | None, factor: float | None = 1.0) -> _Limits:
-    if ratio is None or factor is None:
-        return None, None, None
-    value, low, high = (
-        None if end is None else end * factor for end in (ratio.estimate, ratio.low, ratio.high)
-    )
-    return value, low, high
 
 
 def _slope_text(curve: pl.DataFrame) -> str:

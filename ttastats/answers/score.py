@@ -86,9 +86,14 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
         notes.append(note("scaled.score", scaled=scaled, n=len(rows)))
     if others := sum(row.status.startswith(f"{_SCORED}:") for row in rows):
         notes.append(note("run_count", n=others))
+    details = []
+    for row in rows:
+        lines = [f"failed: {text}" for text in row.failures[:_NAMED]]
+        more = len(row.failures) - _NAMED
+        details.append((*lines, f"and {more} more failed") if more > 0 else tuple(lines))
     return grouping.group_report(
         "score", rows, shown, runs, by, notes, names=shown_keys(rows, by), title=title,
-        details=[_failed_lines(row.failures) for row in rows], sentence=_score_sentence(rows),
+        details=details, sentence=_score_sentence(rows),
     )  # fmt: skip
 
 
@@ -113,7 +118,12 @@ def _score_row(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
     rules, none_because = _scoring_rules(*kinds.row(0))
     if rules is None:
         return structs.replace(unscored, status=none_because)
-    judged = _sort_by_number(group)
+    # By the numbers in the names: result_2 before result_10.
+    names = [
+        [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", source)]
+        for source in group.get_column("source")
+    ]
+    judged = group[sorted(range(group.height), key=names.__getitem__)]
     why = judged.get_column("failure")
     raw_minutes, status = _raw_score(judged, rules)
     factor = scaling_factor(group)
@@ -216,15 +226,6 @@ def factor_text(factor: float | None) -> str:
     return "–" if factor is None else f"{factor:.4f}".removesuffix("0000").removesuffix(".")
 
 
-def _sort_by_number(group: pl.DataFrame) -> pl.DataFrame:
-    """Return runs sorted by the numbers in their names: result_2 before result_10."""
-    names = [
-        [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", source)]
-        for source in group.get_column("source")
-    ]
-    return group[sorted(range(group.height), key=names.__getitem__)]
-
-
 def shown_keys(rows: Sequence[Row], by: Sequence[str]) -> tuple[str, ...]:
     """Return the keys worth a column, the benchmark first; no division where all are of one.
 
@@ -242,10 +243,3 @@ def shown_keys(rows: Sequence[Row], by: Sequence[str]) -> tuple[str, ...]:
 def _minutes_text(value: float | None) -> str:
     """Return minutes as the official tables print them."""
     return "–" if value is None else f"{value:.3f}"
-
-
-def _failed_lines(failures: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the first failed runs."""
-    lines = [f"failed: {text}" for text in failures[:_NAMED]]
-    more = len(failures) - _NAMED
-    return (*lines, f"and {more} more failed") if more > 0 else tuple(lines)

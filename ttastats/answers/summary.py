@@ -129,7 +129,7 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
     groups_of = np.repeat(np.arange(sizes.size), solved)
     times = there["tta_seconds"].to_numpy()
     progress, interval = _progress_of_runs(there, groups_of, sizes.size, axis)
-    numbers = {name: np.full(sizes.size, np.nan) for name in _NUMBERS}
+    numbers = np.full((len(_NUMBERS), sizes.size), np.nan)
     withheld: list[Withheld | None] = ["few_runs"] * sizes.size
     for places, of_runs in groups_by_size(solved):
         some = times[of_runs]
@@ -137,17 +137,20 @@ def rows_of(groups: Groups, *, ddof: int = 1, confidence: float = 0.95) -> list[
             some, progress[of_runs], interval[places], confidence=confidence, ddof=ddof
         )
         columns = [means(some), *mean_limits(some, confidence=confidence), deviations(some, ddof)]
-        columns += [spread.estimate, spread.low, spread.high]
-        for name, values in zip(_NUMBERS, columns, strict=False):
-            numbers[name][places] = values
+        numbers[:-1, places] = [*columns, spread.estimate, spread.low, spread.high]
         for place, code in zip(places, spread.withheld, strict=True):
             withheld[place] = code
     observed = runs["observed_seconds"].to_numpy()
     for places, of_runs in groups_by_size(sizes):
-        numbers["ert_seconds"][places] = expected_times(observed[of_runs], reached[of_runs])
-    cells: dict[str, Any] = {name: none_for_nan(values) for name, values in numbers.items()}
+        numbers[-1, places] = expected_times(observed[of_runs], reached[of_runs])
+    cells: dict[str, Any] = dict(zip(_NUMBERS, map(none_for_nan, numbers), strict=True))
     for name in ("epochs", "epoch_seconds"):
-        cells[f"{name}_mean"] = _group_means(there[name].to_numpy(), groups_of, sizes.size)
+        amounts = there[name].to_numpy()
+        # Numpy adds in the order of the rows: with polars' threads the last digit would vary.
+        known = groups_of[is_known := ~np.isnan(amounts)]
+        sums = np.bincount(known, amounts[is_known], sizes.size)
+        with np.errstate(invalid="ignore"):  # 0 / 0 is none
+            cells[f"{name}_mean"] = none_for_nan(sums / np.bincount(known, minlength=sizes.size))
     if axis.progress:
         cells["epoch_seconds_mean"] = [None] * sizes.size
     mixed, pooled = may_differ(runs, sizes), settings.pooled(runs, groups.keys.columns)
@@ -199,17 +202,6 @@ def _progress_of_runs(
                 np.maximum.at(widest, groups, solved[column].cast(pl.Float64).to_numpy())
             interval[suits] = np.where(np.isinf(widest), np.nan, widest)[suits]
     return progress, interval
-
-
-def _group_means(values: Floats, groups: NDArray[np.int64], n: int) -> list[float | None]:
-    """Return the mean of the known values of each group, None for groups without one.
-
-    Numpy adds in the order of the rows: polars' threads do not, and the last digit would vary.
-    """
-    is_known = ~np.isnan(values)
-    sums = np.bincount(groups[is_known], values[is_known], n)
-    with np.errstate(invalid="ignore"):  # 0 / 0 is none
-        return none_for_nan(sums / np.bincount(groups[is_known], minlength=n))
 
 
 def _dot_lines(entries: Sequence[tuple[SummaryRow, pl.DataFrame]]) -> Iterator[tuple[str, ...]]:

@@ -11,7 +11,7 @@ import polars as pl
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from ttastats.answers.compare.rows import verdict_numbers
+from ttastats.answers.compare.rows import interval_keys, verdict_numbers
 from ttastats.base import benchmarks, quality
 from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note, wording
@@ -75,13 +75,8 @@ class TargetRow(Row, frozen=True):
     left_out_b: key.LeftOutOfB | UnsetType
 
 
-class _Answered(Struct, frozen=True):
-    """The answers to a grid, one for each target, and what is left out of each side's runs."""
-
-    grid: Grid
-    left_out: tuple[LeftOut, ...]
-    rows: tuple[TargetRow, ...]
-    decisions: tuple[Decision | None, ...]
+#: The rows of a grid and the decisions at its targets, None where nothing can be compared.
+_Answers = tuple[list[TargetRow], list[Decision | None]]
 
 
 def report(
@@ -123,16 +118,25 @@ def report(
         evaluated = side.runs.filter(pl.col("evaluations") > 0).select(by).unique()
         sizes = sizes.join(evaluated, on=list(by), how="semi", nulls_equal=True)
     varied = grids([side.evaluations for side in counting], by, sizes, points=points, metric=metric)
-    answered = [
-        _answer_grid(grid, at_targets, [left_out.group(side.runs, grid.keys) for side in sides], by)
-        for grid, at_targets in zip(
-            varied, _runs_at_targets(counting, by, varied, axis), strict=True
-        )
-    ]
-    rows = tuple(row for each in answered for row in each.rows)
+    absent = [[left_out.group(side.runs, grid.keys) for side in sides] for grid in varied]
+    at_targets = _runs_at_targets(counting, by, varied, axis)
+    answered = [_answer_grid(*each, by) for each in zip(varied, at_targets, absent, strict=True)]
+    rows = tuple(row for some, _ in answered for row in some)
     nothing = "no benchmark has evaluations on all sides"
     raise_if(not rows, nothing, None, "`ttastats runs FILE` lists the runs.")
-    notes = (*_targets_notes(sides, answered, by), _method_note(rows, axis))
+    compared = [row.against for row in rows if row.against]
+    tested = any(row.tests > 1 for row in compared)
+    doubtful = any("‡" in row.marks and row.verdict != "undecided" for row in compared)
+    method = note(
+        "method.targets",
+        what="TTA" if axis.is_time else axis.to_target,
+        verb="is" if axis.is_time else "end at",
+        noun=axis.noun,
+        together=wording("method.together") if tested else "",
+        stragglers=wording("method.stragglers") if doubtful else "",
+    )
+    decisions = [some for _, some in answered]
+    notes = (*_targets_notes(sides, varied, absent, decisions, by), method)
     table = _grid_table(rows, by, [side.label for side in sides], axis)
     return Report("targets", rows, (table,), notes, by=grouping.row_keys(by))
 
@@ -146,9 +150,13 @@ def _runs_at_targets(
     """
     runs_of: list[list[list[pl.DataFrame]]] = [[] for _ in grids]
     for number in range(max((len(grid.targets) for grid in grids), default=0)):
-        numbers = [n for n, grid in enumerate(grids) if number < len(grid.targets)]
-        targets = [grids[n].targets[number] for n in numbers]
-        now = goals([grids[n] for n in numbers], targets, sides[0].runs)
+        asked = [
+            (grid, runs)
+            for grid, runs in zip(grids, runs_of, strict=True)
+            if number < len(grid.targets)
+        ]
+        targets = [grid.targets[number] for grid, _ in asked]
+        now = goals([grid for grid, _ in asked], targets, sides[0].runs)
         judged = [
             {
                 tuple(keys.values()): group
@@ -158,10 +166,10 @@ def _runs_at_targets(
             }
             for side in sides
         ]
-        for n in numbers:
-            place, none = tuple(grids[n].keys[name] for name in by), sides[0].runs.head(0)
+        for grid, runs in asked:
+            place, none = tuple(grid.keys.values()), sides[0].runs.head(0)
             # A run that reached this target nobody knows where does not count at it.
-            runs_of[n].append([groups.get(place, none) for groups in judged])
+            runs.append([groups.get(place, none) for groups in judged])
     return runs_of
 
 
@@ -170,7 +178,7 @@ def _answer_grid(
     at_targets: Sequence[Sequence[pl.DataFrame]],
     gone: Sequence[LeftOut],
     by: Sequence[str],
-) -> _Answered:
+) -> _Answers:
     """Return the answers at all targets of a grid, judged together.
 
     Targets at which the same runs took the same times are one test: Holm counts it once.
@@ -200,8 +208,7 @@ def _answer_grid(
         )
         for target, sides, one in zip(grid.targets, at_targets, compared, strict=True)
     ]
-    decisions = tuple(None if one is None else one.verdict for one in compared)
-    return _Answered(grid, tuple(gone), tuple(rows), decisions)
+    return rows, [None if one is None else one.verdict for one in compared]
 
 
 #: What a verdict on runs rests on, and what tells them apart.
@@ -215,11 +222,12 @@ def _count_reached(runs: pl.DataFrame) -> tuple[int, int, float | None]:
 
 def _comparison_keys(runs: pl.DataFrame, one: Comparison | None, tests: int) -> AgainstKeys:
     ratio = one.speedup.ratio if one is not None and one.speedup else None
+    n, reached, expected = _count_reached(runs)
     return AgainstKeys(
-        *_count_reached(runs),
-        speedup=ratio.estimate if ratio else None,
-        speedup_low=ratio.low if ratio else None,
-        speedup_high=ratio.high if ratio else None,
+        n,
+        reached,
+        expected,
+        **interval_keys("speedup", ratio),
         p_value=one.p_value if one else None,
         p_adjusted=one.p_adjusted if one else None,
         tests=tests,
@@ -233,19 +241,22 @@ def _grid_name(grid: Grid, by: Sequence[str]) -> str:
 
 
 def _targets_notes(
-    sides: Sequence[Side], answered: Sequence[_Answered], by: Sequence[str]
+    sides: Sequence[Side],
+    grids: Sequence[Grid],
+    absent: Sequence[Sequence[LeftOut]],
+    decisions: Sequence[Sequence[Decision | None]],
+    by: Sequence[str],
 ) -> Iterator[Note]:
     """Yield notes on each side, each group, and the metrics."""
     letters = "AB" if len(sides) > 1 else ("",)
     for letter, side in zip(letters, sides, strict=True):
         yield from (each.prefixed(letter) for each in grouping.group_notes(side.runs, by))
-    for each in answered:  # each has many rows
-        for letter, gone in zip(letters, each.left_out, strict=True):
+    for grid, of_sides in zip(grids, absent, strict=True):  # each has many rows
+        for letter, gone in zip(letters, of_sides, strict=True):
             if text := str(gone):
-                group = _grid_name(each.grid, by)
+                group = _grid_name(grid, by)
                 name = f"{letter}, {group}" if letter else group
                 yield note("left_out_runs", name=name, text=text)
-    grids = [each.grid for each in answered]
     together = {
         note(
             "together",
@@ -260,48 +271,23 @@ def _targets_notes(
     names = {str(grid.keys.get("benchmark")) for grid in grids if grid.official is None}
     if names:
         yield note("no_official_target", names=", ".join(sorted(names)))
-    if len(answered) <= _NAMED:
-        yield from _grid_notes(answered, by)
-
-
-def _grid_notes(answered: Sequence[_Answered], by: Sequence[str]) -> Iterator[Note]:
-    """Yield notes on where the first run fails, and where the official verdict holds."""
-    for each in answered:
-        grid, name = each.grid, _grid_name(each.grid, by)
+    for grid, of_grid in zip(grids, decisions, strict=True) if len(grids) <= _NAMED else ():
+        name = _grid_name(grid, by)
         of = f"{name}: " if name else ""
         if grid.hardest is not None:
             beyond = "above" if grid.higher_is_better else "below"
             yield note("first_failure", of=of, hardest=grid.hardest, beyond=beyond)
         words = {
             target: decision.word
-            for target, decision in zip(grid.targets, each.decisions, strict=True)
+            for target, decision in zip(grid.targets, of_grid, strict=True)
             if decision is not None
         }
         if words and grid.official is not None:
             stable = stable_range(words, grid.official)
             yield note(
-                "stable_range",
-                of=of,
-                official=grid.official,
-                verdict=stable.word,
-                lowest=stable.lowest,
-                highest=stable.highest,
-            )
-
-
-def _method_note(rows: Sequence[TargetRow], axis: Axis) -> Note:
-    what, verb = ("TTA", "is") if axis.is_time else (axis.to_target, "end at")
-    compared = [row.against for row in rows if row.against]
-    tested = any(row.tests > 1 for row in compared)
-    doubtful = any("‡" in row.marks and row.verdict != "undecided" for row in compared)
-    return note(
-        "method.targets",
-        what=what,
-        verb=verb,
-        noun=axis.noun,
-        together=wording("method.together") if tested else "",
-        stragglers=wording("method.stragglers") if doubtful else "",
-    )
+                "stable_range", of=of, official=grid.official, verdict=stable.word,
+                lowest=stable.lowest, highest=stable.highest,
+            )  # fmt: skip
 
 
 def _grid_table(
@@ -397,11 +383,20 @@ def grids(
             place = tuple(row[name] for name in by)
             curves.setdefault(place, []).append(np.asarray(row["values"], dtype=np.float64))
     numbers = {row[:-1]: row[-1] for row in sizes.select(*by, "n").iter_rows()}
-    places = [tuple(grid.keys[name] for name in by) for grid in chosen]
-    return tuple(
-        _fill_grid(grid, curves.get(place, []), numbers[place], points)
-        for grid, place in zip(chosen, places, strict=True)
-    )
+    filled = []
+    for grid in chosen:
+        place, higher = tuple(grid.keys.values()), grid.higher_is_better
+        of_group = curves.get(place, [])
+        targets = set(target_grid(of_group, points, higher_is_better=higher))
+        if (official := grid.official) is not None:
+            slack = abs(official) * quality.TOLERANCE
+            targets = {official, *(each for each in targets if abs(each - official) > slack)}
+        hardest = None
+        if len(of_group) == numbers[place]:
+            hardest = hardest_common_target(of_group, higher_is_better=higher)
+        easiest_first = tuple(sorted(targets, reverse=not higher))
+        filled.append(replace(grid, targets=easiest_first, hardest=hardest))
+    return tuple(filled)
 
 
 def _empty_grid(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None) -> Grid | None:
@@ -426,16 +421,6 @@ def _empty_grid(keys: Mapping[str, Any], facts: pl.DataFrame, metric: str | None
         required = {target.metric for target in rules}
     official = targeted[chosen][0] if single and required <= targeted.keys() else None
     return Grid(keys, chosen, known[chosen][0], others, official, (), None)
-
-
-def _fill_grid(grid: Grid, curves: Sequence[Floats], n: int, points: int) -> Grid:
-    higher = grid.higher_is_better
-    targets = set(target_grid(curves, points, higher_is_better=higher))
-    if (official := grid.official) is not None:
-        slack = abs(official) * quality.TOLERANCE
-        targets = {official, *(each for each in targets if abs(each - official) > slack)}
-    hardest = hardest_common_target(curves, higher_is_better=higher) if len(curves) == n else None
-    return replace(grid, targets=tuple(sorted(targets, reverse=not higher)), hardest=hardest)
 
 
 def goals(

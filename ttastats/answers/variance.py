@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from ttastats.answers.knobs import logs_of, part_title
+from ttastats.answers.knobs import logs_of, part_of
 from ttastats.base import units
 from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note
@@ -24,7 +24,7 @@ from ttastats.report.row import Key, Row
 from ttastats.sides import blocking
 from ttastats.stats import sources as model
 from ttastats.stats.moments import as_sample, count_by_group, deviations, groups_by_size, means
-from ttastats.stats.results import Floats, none_for_nan
+from ttastats.stats.results import none_for_nan
 from ttastats.stats.variation import variance_shares
 
 
@@ -121,7 +121,9 @@ _OF_EPOCHS = (
 def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
     """Return the row of each group; None where epochs are unknown or constant."""
     runs, sizes, axis = groups.runs, groups.sizes, axes.of(groups.runs)
-    numbers = {name: np.full(sizes.size, np.nan) for name in (*_OF_TIMES, *_OF_EPOCHS)}
+    of_times, of_epochs = (
+        np.full((len(names), sizes.size), np.nan) for names in (_OF_TIMES, _OF_EPOCHS)
+    )
     withheld = np.full(sizes.size, None, dtype=object)
     reached = runs["reached"]
     times = runs["tta_seconds"].filter(reached).to_numpy()
@@ -129,10 +131,7 @@ def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
     for places, of_runs in groups_by_size(solved):
         some = as_sample(times[of_runs].ravel()).reshape(of_runs.shape)
         spread = deviations(some, ddof)
-        for name, values in zip(
-            _OF_TIMES, (means(some), spread, spread / means(some)), strict=True
-        ):
-            numbers[name][places] = values
+        of_times[:, places] = means(some), spread, spread / means(some)
     logged = reached & runs["epochs"].is_not_null()
     with_epochs = count_by_group(logged.to_numpy(), sizes)
     times, epochs, per_epoch = (
@@ -140,15 +139,18 @@ def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
     )
     for places, of_runs in groups_by_size(with_epochs):
         both = epochs[of_runs], per_epoch[of_runs]
-        found = [each for values in both for each in (means(values), _deviations(values, ddof))]
+        alone = of_runs.shape[1] == 1 and ddof == 0  # a single run does not deviate
+        found = []
+        for values in both:
+            found += [means(values), np.zeros(len(values)) if alone else deviations(values, ddof)]
         if not axis.progress and of_runs.shape[1] > 1:
             parts = variance_shares(times[of_runs], both[0])
             found += [parts.cv_ratio, parts.shares[0], parts.low[0], parts.high[0], parts.shares[1]]
             withheld[places] = parts.withheld
-        for name, values in zip(_OF_EPOCHS, found, strict=False):
-            numbers[name][places] = values
-    columns: dict[str, Any] = {name: none_for_nan(values) for name, values in numbers.items()}
-    columns |= {
+        of_epochs[: len(found), places] = found
+    columns: dict[str, Any] = {
+        **dict(zip(_OF_TIMES, map(none_for_nan, of_times), strict=True)),
+        **dict(zip(_OF_EPOCHS, map(none_for_nan, of_epochs), strict=True)),
         "n": sizes.tolist(),
         "reached": solved.tolist(),
         "with_epochs": with_epochs.tolist(),
@@ -162,11 +164,6 @@ def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
         )
         for place, keys in enumerate(groups.keys.rows(named=True))
     ]
-
-
-def _deviations(values: Floats, ddof: int) -> Floats:
-    """Return the standard deviation of each group; None of one value unless ddof is 0."""
-    return np.zeros(len(values)) if values.shape[1] == 1 and not ddof else deviations(values, ddof)
 
 
 def _variance_notes(
@@ -228,11 +225,11 @@ def report_sources(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]
         of_time = [row for row in of_group if row.part == "tta" and row.share is not None]
         if of_time:
             shares = units.join_names([f"{row.source} {row.share:.0%}" for row in of_time])
-            text = f"Variance of {_part_text(of_time[0])}: {shares}."
+            text = f"Variance of {part_of(of_time[0])}: {shares}."
             sentences.append(f"{about}: {text}" if about else text)
     shown: list[Field[SourceRow]] = [
         *fields.key_fields(grouping.shown_keys(rows, by)),
-        Field(Column("part"), lambda row: Text(_part_text(row))),
+        Field(Column("part"), lambda row: Text(part_of(row))),
         *fields.key_fields(["source"], heads=False),
         fields.reached_field(),
         fields.number_field("values", "values"),
@@ -283,7 +280,3 @@ def _group_rows(
         )
     ]  # fmt: skip
     return rows, notes
-
-
-def _part_text(row: SourceRow) -> str:
-    return part_title(row.part, axes.AXES[row.axis])

@@ -34,7 +34,11 @@ def of_times(options: Options, view: View, axis: Axis) -> Sequence[Field[Any]]:
     wide: Sequence[Field[Any]] = (
         fields.number_field(f"{axis.noun} saved", "time_saved", "fraction", rank=4),
         fields.number_field("other mean", "other_mean_ratio", "ratio", rank=6),
-        Field(Column("B wins", "right", rank=5), _wins_cell),
+        fields.text_field(
+            "B wins",
+            lambda s: f"{units.count(of.wins)}/{of.pairs}" if (of := s.contrast.wins) else "",
+            rank=5,
+        ),
         fields.number_field(f"CV A [{level}]", "cv_a", "fraction", interval=True, rank=7),
         fields.number_field(f"CV B [{level}]", "cv_b", "fraction", interval=True, rank=7),
         Field(Column("p perm", "right", rank=5), lambda s: PValue(s.row.p_permutation)),
@@ -103,11 +107,6 @@ def _common_columns(
         Field(Column("p", "right", rank=3), lambda s: PValue(s.row.p_adjusted)),
         Field(Column("verdict"), of_one_setup if same else verdict),
     )
-
-
-def _wins_cell(s: Times) -> Text:
-    wins = s.contrast.wins
-    return Text(f"{units.count(wins.wins)}/{wins.pairs}" if wins else "")
 
 
 def _quality_verdict_cell(s: Qualities) -> Text:

@@ -51,11 +51,6 @@ class _Side(Struct, frozen=True):
     mean: MeanSpeedup | None = None
 
     @property
-    def label(self) -> str:
-        """Return the name of the table."""
-        return self.side.label
-
-    @property
     def about(self) -> tuple[str, str]:
         """Return the common keys of all rows, and the suite and round of both tables."""
         rows = [s.row for s in self.shown]
@@ -112,7 +107,7 @@ def of_times(
     tables = []
     for each in sides:
         about = (" ".join(filter(None, each.about)), each.pairing.apart)
-        names = f"A = {baseline.label}   B = {each.label}   {ratio}: >1 means B"
+        names = f"A = {baseline.label}   B = {each.side.label}   {ratio}: >1 means B"
         title = (": ".join(filter(None, about)), f"{names} {axis.does(axis.better)}")
         lines = partial(cells.cause_lines, dots=view.strips)
         tables.append(_side_table(each, columns, lines, "   ".join(filter(None, title))))
@@ -122,20 +117,20 @@ def of_times(
         *(text for each in sides for text in notes.fixed_length(
             baseline, each.side, each.pairing.pairs, [s.name for s in each.shown])),
         *_side_notes(baseline, sides, block),
-        *(remark.prefixed(each.label if len(sides) > 1 else "")
+        *(remark.prefixed(each.side.label if len(sides) > 1 else "")
           for each in sides for remark in each.pairing.remarks),
         *notes.of_times(shown, options, unmatched, has_mean=has_mean),
         *sentences.also_notes([other for s in shown for other in s.also]),
     ]  # fmt: skip
     text = []
     for each in sides:
-        a, b = (baseline.label, each.label) if view.named else ("A", "B")
+        a, b = (baseline.label, each.side.label) if view.named else ("A", "B")
         answer = sentences.of_times(each.shown, a, b, options.confidence)
         for s in each.shown:
             who = f"{s.name}, " if len(each.shown) > 1 else ""
             more = sentences.also_sentences(s.also, a, b, faster=s.row.word is Verdict.FASTER)
             answer = " ".join((answer, *(f"{who}{sentence}" for sentence in more)))
-        text.append(f"{each.label}: {answer}" if len(sides) > 1 else answer)
+        text.append(f"{each.side.label}: {answer}" if len(sides) > 1 else answer)
     records = [s.row for s in shown]
     if profiles:
         several = f"the profiles match {len(shown)} comparisons"
@@ -212,7 +207,7 @@ def of_qualities(
         metric = next(iter(metrics)) if len(metrics) == 1 else None
         parts = (
             *each.about, each.pairing.apart,
-            f"{metric or 'quality'} {budget}{way}", f"A = {baseline.label}   B = {each.label}",
+            f"{metric or 'quality'} {budget}{way}", f"A = {baseline.label}   B = {each.side.label}",
         )  # fmt: skip
         of = ("metric",) if len(metrics) > 1 else ()
         tables.append(
@@ -243,41 +238,34 @@ def _split_by_table(
     sides, rest, by = [], iter(compared), grouping.row_keys(paired[0].by)  # the same for all
     for other, each in zip(others, paired, strict=True):
         gone = left_out.of_pairs(baseline.runs, other.runs, [pair.keys for pair in each.pairs])
-        mine = list(islice(rest, len(each.pairs)))
-        made = [
-            row_of(contrast, pair, (baseline.label, other.label), each.by, lost)
-            for (contrast, _), pair, lost in zip(mine, each.pairs, gone, strict=True)
-        ]
-        names = grouping.row_names(made, by)
-        shown = tuple(
-            Shown(
-                contrast,
-                pair,
-                structs.replace(row, also=sentences.also_numbers(also)) if also else row,
-                name,
-                lost,
-                also,
-                marked=view.margin_claims or row.word is not Verdict.UNDECIDED,
-            )
-            for (contrast, also), pair, row, name, lost in zip(
-                mine, each.pairs, made, names, gone, strict=True
-            )
-        )
-        sides.append(_Side(other, each, shown))
+        mine, shown = islice(rest, len(each.pairs)), []
+        for pair, lost, (contrast, also) in zip(each.pairs, gone, mine, strict=True):
+            row = row_of(contrast, pair, (baseline.label, other.label), each.by, lost)
+            if also:
+                row = structs.replace(row, also=sentences.also_numbers(also))
+            marked = view.margin_claims or row.word is not Verdict.UNDECIDED
+            shown.append(Shown(contrast, pair, row, "", lost, also, marked))
+        sides.append(_Side(other, each, tuple(_named(shown, by))))
     every = [s for side in sides for s in side.shown]
-    made = [s.row for s in every]
     if view.same:
-        sessions = same.sessions(made, [s.contrast for s in every], by, options.confidence)
-        made = [structs.replace(row, same=keys) for row, keys in zip(made, sessions, strict=True)]
-    names = grouping.row_names(made, by)
-    together = zip(every, made, names, strict=True)
-    return sides, [replace(s, row=row, name=name) for s, row, name in together]
+        sessions = same.sessions(every, by, options.confidence)
+        every = [
+            replace(s, row=structs.replace(s.row, same=keys))
+            for s, keys in zip(every, sessions, strict=True)
+        ]
+    return sides, _named(every, by)
+
+
+def _named(shown: Sequence[Shown[Any, Any]], by: Sequence[str]) -> list[Shown[Any, Any]]:
+    """Return comparisons with the names that their rows have among them."""
+    names = grouping.row_names([s.row for s in shown], by)
+    return [replace(s, name=name) for s, name in zip(shown, names, strict=True)]
 
 
 def _unmatched_names(sides: Sequence[_Side]) -> tuple[str, ...]:
     """Return the names of baseline groups that have no partner in a side."""
     return tuple(
-        f"{each.label}: {group.name}" if len(sides) > 1 else group.name
+        f"{each.side.label}: {group.name}" if len(sides) > 1 else group.name
         for each in sides
         for group in each.pairing.alone
         if group.side == "a"
@@ -378,7 +366,9 @@ def _side_notes(baseline: Side, sides: Sequence[_Side], block: Sequence[str]) ->
     keys = ("pair", *(name for name in block if name in baseline.runs.columns))
     several = len(sides) > 1
     named = [(baseline.label if several else "A", baseline, each.pairing.a, each) for each in sides]
-    named += [(each.label if several else "B", each.side, each.pairing.b, each) for each in sides]
+    named += [
+        (each.side.label if several else "B", each.side, each.pairing.b, each) for each in sides
+    ]
     return dict.fromkeys(
         remark.prefixed(label)
         for label, side, runs, each in named
@@ -393,7 +383,7 @@ def _budget_notes(baseline: Side, sides: Sequence[_Side], budget: Budget) -> Ite
     """Yield notes on runs without a value at a budget, by side."""
     made: list[Note] = []
     for each in sides:
-        b = each.label if len(sides) > 1 else "B"
+        b = each.side.label if len(sides) > 1 else "B"
         for label, side, runs in (("A", baseline, each.pairing.a), (b, each.side, each.pairing.b)):
             made += short_notes(runs, budget, label)
             absent = (

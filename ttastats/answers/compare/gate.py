@@ -252,8 +252,7 @@ def _runs_to_pass(row: TimesRow, rule: Requirement, alpha: float) -> tuple[int |
         return None, "; evaluation intervals differ, which the bound allows for"
     needed, shifts = None, (row.epoch_shift_a, row.epoch_shift_b)
     if row.planning_cv is not None:
-        limit = 1 + rule.limit
-        needed = runs_needed(limit, row.planning_cv, alpha=2 * alpha, epoch_shifts=shifts)
+        needed = runs_needed(1 + rule.limit, row.planning_cv, alpha=2 * alpha, epoch_shifts=shifts)
     if needed is None:
         return None, ""
     if needed <= min(row.n_a, row.n_b):

@@ -63,11 +63,6 @@ class _Whole(Struct, frozen=True):
     high: float | None
 
     @property
-    def noun(self) -> str:
-        """Return the number of rows with their noun: `8 benchmarks`."""
-        return self.counted(self.rows)
-
-    @property
     def testable(self) -> Rows:
         """Return the rows that could be decided; all if none could."""
         return [row for row in self.rows if row.word is not Verdict.UNAVAILABLE] or self.rows
@@ -178,8 +173,9 @@ def _ratio_text(whole: _Whole, confidence: float) -> str:
     """Return the speedup with its interval and, for one row, its p."""
     if whole.ratio is None:
         return ""
-    row, several, low, high = whole.rows[0], len(whole.rows) > 1, whole.low, whole.high
-    what = f"geometric mean {row.on.ratio} over {whole.noun}" if several else row.on.ratio
+    rows, low, high = whole.rows, whole.low, whole.high
+    row, several = rows[0], len(rows) > 1
+    what = f"geometric mean {row.on.ratio} over {whole.counted(rows)}" if several else row.on.ratio
     level = percentages.percent_text(confidence)
     limits = f"{level} CI {units.factor_range(low, high)}" if low and high else ""
     inside = f"{limits}{'' if several else p_text(row, '; {}')}".removeprefix("; ")

@@ -324,7 +324,7 @@ def of_times(
             contrast.b,
         ),
         estimand=contrast.estimand,
-        **_interval_keys("speedup", ratio),
+        **interval_keys("speedup", ratio),
         time_saved=time_saved(ratio.estimate) if ratio and ratio.estimate else None,
         **(_allowance_keys("epoch_safe", speedup) if speedup and speedup.unseen_epochs else {}),
         **(_allowance_keys("robust", speedup, stragglers=True) if speedup else {}),
@@ -336,9 +336,9 @@ def of_times(
         p_value=contrast.p_value,
         p_permutation=contrast.p_permutation,
         progress_unit=contrast.progress_unit,
-        **_interval_keys("throughput_speedup", parts.throughput if parts else None, "throughput"),
-        **_interval_keys("epochs_ratio", parts.progress if parts else None, "epochs"),
-        **_interval_keys("reached_difference", contrast.fraction),
+        **interval_keys("throughput_speedup", parts.throughput if parts else None, "throughput"),
+        **interval_keys("epochs_ratio", parts.progress if parts else None, "epochs"),
+        **interval_keys("reached_difference", contrast.fraction),
         p_reached=contrast.fraction_p,
         prob_b_faster=contrast.wins.estimate if contrast.wins else None,
         other_mean_ratio=contrast.other_mean.estimate if contrast.other_mean else None,
@@ -389,14 +389,14 @@ def of_qualities(
             contrast.a,
             contrast.b,
         ),
-        **_interval_keys("difference", gap),
+        **interval_keys("difference", gap),
         worse_by_low=worse_by[0],
         worse_by_high=worse_by[1],
         p_value=gap.p_value if gap else None,
         verdict=contrast.verdict.word.value,
         why=contrast.verdict.why or None,
         runs_needed=gap.runs_needed if gap else None,
-        **_interval_keys("speedup", ratio),
+        **interval_keys("speedup", ratio),
         p_speedup=ratio.p_value if ratio else None,
         conditions=list(contrast.verdict.conditions),
         flags=[
@@ -436,14 +436,18 @@ def _side_keys(numbers: Callable[[Any], Mapping[str, Any]], a: object, b: object
     }
 
 
-def _interval_keys(
-    name: str, interval: Ratio | Difference | MeanDifference | None, stem: str = ""
+def interval_keys(
+    name: str,
+    interval: Ratio | Difference | MeanDifference | None,
+    stem: str = "",
+    *,
+    factor: float = 1.0,
 ) -> dict[str, Any]:
-    """Return an estimate and the limits of its interval as keys."""
-    if interval is None:
-        return {}
-    stem = stem or name
-    return {name: interval.estimate, f"{stem}_low": interval.low, f"{stem}_high": interval.high}
+    """Return an estimate and the limits of its interval as keys, each times a factor."""
+    ends = (interval.estimate, interval.low, interval.high) if interval else (None, None, None)
+    keys = (name, f"{stem or name}_low", f"{stem or name}_high")
+    scaled = (None if end is None else end * factor for end in ends)
+    return dict(zip(keys, scaled, strict=True))
 
 
 def _allowance_keys(name: str, speedup: Speedup, *, stragglers: bool = False) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import UNSET, structs
 
-from ttastats.answers.compare.rows import CompareRow, SameKeys, TimesRow, rows_of
+from ttastats.answers.compare.rows import CompareRow, SameKeys, Shown, TimesRow, rows_of
 from ttastats.answers.compare.sentences import conclusions
 from ttastats.base import units
 from ttastats.report.answer import Report
@@ -22,31 +22,27 @@ from ttastats.stats.means import Set, variance_between_sets
 
 
 def sessions(
-    rows: Sequence[CompareRow],
-    contrasts: Sequence[Any],
-    by: Sequence[str],
-    confidence: float,
+    shown: Sequence[Shown[Any, Any]], by: Sequence[str], confidence: float
 ) -> list[SameKeys]:
-    """Return the keys on variation between sessions for each row.
+    """Return the keys on variation between sessions for each comparison.
 
     Of times in shares of the time, of qualities in the unit of the metric. The sets of a group are
     judged together: the baseline's, and each that is held against it.
     """
-    pairs = [_row_sets(contrast, row) for contrast, row in zip(contrasts, rows, strict=True)]
     groups: dict[tuple[Any, ...], list[Set]] = {}
-    keys = [tuple(row.get(name) for name in by) for row in rows]
-    for key, pair in zip(keys, pairs, strict=True):
-        if pair is not None:
+    keys = [tuple(s.get(name) for name in by) for s in shown]
+    for key, s in zip(keys, shown, strict=True):
+        if (pair := _side_sets(s.contrast, s.row)) is not None:
             groups.setdefault(key, [pair[0]]).append(pair[1])
     of_groups = {
         key: variance_between_sets(sets, confidence=confidence) for key, sets in groups.items()
     }
     made = []
-    for key, row in zip(keys, rows, strict=True):
+    for key, s in zip(keys, shown, strict=True):
         spread, same = of_groups.get(key), SameKeys()
         if spread is not None:
             numbers = [spread.deviation, spread.highest, spread.smallest_claim]
-            if isinstance(row, TimesRow):  # a deviation of logs is a share
+            if isinstance(s.row, TimesRow):  # a deviation of logs is a share
                 numbers = [None if x is None else math.expm1(min(x, 700.0)) for x in numbers]
             deviation, high, claim = numbers
             same = SameKeys(
@@ -56,7 +52,7 @@ def sessions(
     return made
 
 
-def _row_sets(contrast: Any, row: CompareRow) -> tuple[Set, Set] | None:
+def _side_sets(contrast: Any, row: CompareRow) -> tuple[Set, Set] | None:
     if isinstance(row, TimesRow):
         sides = [
             Set(math.log(side.term.estimate), side.term.variance, side.term.df)
@@ -76,17 +72,15 @@ def _row_sets(contrast: Any, row: CompareRow) -> tuple[Set, Set] | None:
 def of_one_setup(report: Report, confidence: float) -> Report:
     """Return a comparison of one setup with itself, with what differs called `apart`."""
     every = rows_of(report)
-    apart = [row.word.directed for row in every]
     rows = tuple(
-        structs.replace(row, verdict="apart") if differ else row
-        for row, differ in zip(every, apart, strict=True)
+        structs.replace(row, verdict="apart") if row.word.directed else row for row in every
     )
     several = len({row.b for row in every}) < len(every)
     text = [
         f"{each.about}: {each.sentence}" if several else each.sentence
         for each in conclusions(report, confidence=confidence)
     ]
-    if any(apart):
+    if any(row.word.directed for row in every):
         text.append(
             "The difference is significant although the setup is the same: the machine or the "
             "session differs."

@@ -12,6 +12,7 @@ from ttastats.answers.compare.rows import (
     QualitiesRow,
     Times,
     TimesRow,
+    interval_keys,
     rows_of,
 )
 from ttastats.answers.qualities import with_value
@@ -66,8 +67,7 @@ def finding(row: TimesRow, a: str, b: str, confidence: float, on: str = "") -> s
         return f"{claim(word, a, b, axis)}{where} ({margin}; {span}){_condition_text(row)}"
     if word is Verdict.UNDECIDED:
         why = f" ({row.why})" if row.why else ""
-        faster = claim(Verdict.FASTER, a, b, axis)
-        return f"whether {faster}{where} is undecided{why}: {span}"
+        return f"whether {claim(Verdict.FASTER, a, b, axis)}{where} is undecided{why}: {span}"
     factor, limits = factor_of(word, axis, ratio, low, high)
     text = claim(word, a, b, axis, factor)
     return f"{text}{where} ({interval} {limits}{p}){_condition_text(row)}"
@@ -135,10 +135,12 @@ def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
         text = "The comparison is undecided."
         if others > 1:
             text = f"None of the {others} comparisons is decided."
-        speeds, epochs = (
-            [_part_direction(s, part) for s in shown] for part in ("throughput", "progress")
-        )
-        if all(speeds) and not any(epochs):
+        directions = [
+            [side_of(1, part.low, part.high) for part in (both.throughput, both.progress)]
+            for both in (s.contrast.parts for s in shown if s.contrast.estimand != "ert")
+            if both
+        ]
+        if len(directions) == len(shown) and all(a and not b for a, b in directions):
             text += (
                 " The difference in throughput is significant; the difference in epochs to the "
                 "target is not."
@@ -148,14 +150,6 @@ def of_times(shown: Sequence[Times], a: str, b: str, confidence: float) -> str:
     if unjudged := [s for s in shown if s.row.word is Verdict.UNAVAILABLE]:
         text += f" No verdict on {by_reason(unjudged)}."
     return text.strip()
-
-
-def _part_direction(s: Times, name: str) -> int:
-    """Return 1 or -1 if a part of a speedup is shown to lie above or below 1, else 0."""
-    if s.contrast.parts is None or s.contrast.estimand == "ert":
-        return 0
-    part = getattr(s.contrast.parts, name)
-    return side_of(1, part.low, part.high)
 
 
 def of_qualities(s: Qualities, budget: Budget, sides: tuple[str, str], options: Options) -> str:
@@ -283,12 +277,11 @@ def also_numbers(every: Sequence[Also]) -> Row:
     keys: dict[str, Any] = {}
     for other in every:
         judged, gap = other.contrast, other.contrast.difference
-        ends = (gap.estimate, gap.low, gap.high, gap.p_value) if gap else (None,) * 4
-        names = ("difference", "difference_low", "difference_high", "p_value")
         values = {
             "a": judged.a.mean,
             "b": judged.b.mean,
-            **dict(zip(names, ends, strict=True)),
+            **interval_keys("difference", gap),
+            "p_value": gap.p_value if gap else None,
             "p_adjusted": judged.p_adjusted,
             "verdict": judged.verdict.word.value,
         }

@@ -208,7 +208,7 @@ def _mismatch_notes(
     """Yield notes where the profiles of a side do not match its runs."""
     for side, rows, ran in zip("AB", profiles, runs, strict=True):
         differ = []
-        # Names of workloads are those that the trainer has, not scripts and traces.
+        # Workloads of the trainer have names, not scripts and traces.
         recorded = rows.filter(
             (pl.col("origin") == "recorded") & ~pl.col("source").str.ends_with(".py")
         )
@@ -220,8 +220,21 @@ def _mismatch_notes(
             differ.append(
                 f"a step of the profile has {profiled:,.0f} samples, one of the runs {batch:,.0f}"
             )
-        if device := _mismatch_text(rows, ran):
-            differ.append(device)
+        devices = set(answers.measure_rows(rows, "device_name")["text"].drop_nulls())
+        hardware = set(ran["hardware"].drop_nulls())
+        # What tells a model has a digit, and is three letters or more long.
+        models = [
+            {word for name in names for word in setups.words(name)
+             if len(word) > 2 and re.search(r"[a-z]", word) and re.search(r"[0-9]", word)}
+            for names in (devices, hardware)
+        ]  # fmt: skip
+        numbers, workers = ran["accelerators"].drop_nulls().unique(), answers.worker_count(rows)
+        if all(models) and not any(a in b or b in a for a, b in product(*models)):
+            differ.append(f"the profile is of {_all(devices)}, the runs of {_all(hardware)}")
+        elif numbers.len() == 1 and numbers[0] != workers:
+            processes = units.plural(workers, "process", "processes")
+            used = units.plural(numbers[0], "accelerator")
+            differ.append(f"the profile is of {processes}, the runs used {used}")
         if differ:
             yield note("profile_of_others", side=side, differ=differ)
 
@@ -230,27 +243,6 @@ def _samples_per_step(runs: pl.DataFrame) -> float | None:
     """Return the samples of a step of runs, if all have as many."""
     sizes = runs["global_batch_size"].drop_nulls().unique()
     return float(sizes[0]) if sizes.len() == 1 else None
-
-
-def _mismatch_text(rows: pl.DataFrame, runs: pl.DataFrame) -> str:
-    """Return how device models (`A100`) or worker numbers of profiles and runs differ."""
-    profiled = set(answers.measure_rows(rows, "device_name")["text"].drop_nulls())
-    ran = set(runs["hardware"].drop_nulls())
-    # What tells a model has a digit, and is three letters or more long.
-    models = [
-        {word for name in names for word in setups.words(name)
-         if len(word) > 2 and re.search(r"[a-z]", word) and re.search(r"[0-9]", word)}
-        for names in (profiled, ran)
-    ]  # fmt: skip
-    if all(models) and not any(a in b or b in a for a, b in product(*models)):
-        return f"the profile is of {_all(profiled)}, the runs of {_all(ran)}"
-    numbers = runs["accelerators"].drop_nulls().unique()
-    workers = answers.worker_count(rows)
-    if numbers.len() == 1 and numbers[0] != workers:
-        processes = units.plural(workers, "process", "processes")
-        used = units.plural(numbers[0], "accelerator")
-        return f"the profile is of {processes}, the runs used {used}"
-    return ""
 
 
 def _all(names: set[str]) -> str:

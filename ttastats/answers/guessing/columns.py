@@ -42,9 +42,11 @@ def proposal(frame: pl.DataFrame) -> Proposal:
     """Return the proposed keys of a block for a table."""
     numeric = {name: numbers(frame[name]) for name in frame.columns}
     numeric = {name: column for name, column in numeric.items() if column.is_finite().any()}
-    table = _Table(
-        frame, numeric, {key: _progress_column(key, numeric) for key in names.LIKELY_COUNTS}, []
-    )
+    counts = {}
+    for key, likely in names.LIKELY_COUNTS.items():
+        others = (name for name in numeric if plain(name) in likely)
+        counts[key] = names.first_known(names.COUNTS[key], numeric) or next(others, None)
+    table = _Table(frame, numeric, counts, [])
     keys: dict[str, Value] = {"metric": _metric_columns(table)}
     runs = _run_columns(table)
     if runs:
@@ -62,7 +64,7 @@ def proposal(frame: pl.DataFrame) -> Proposal:
     return Proposal(keys, tuple(table.reasons))
 
 
-def means(columns: Sequence[str]) -> str:
+def list_means(columns: Sequence[str]) -> str:
     """Return the columns that hold means of several runs, listed, or an empty text.
 
     They are those with a deviation beside them, `val/loss_mean` and `val/loss_std`, and those that
@@ -147,11 +149,10 @@ def _training_metrics(table: _Table) -> tuple[list[str], str]:
     if known:
         text = "a training metric; there is no evaluation metric. Set another one if it exists"
         return known[:1], text
-    keys = {*_NAMES, "seed", "id"}
     named = [
         name
         for name in evaluation_metrics(rest)
-        if plain(name) not in keys and not plain(name).startswith("column_")
+        if plain(name) not in {*_NAMES, "seed", "id"} and not plain(name).startswith("column_")
     ]
     if len(named) == 1 and table.frame.height > 1:
         return named, "the only number that is neither a time nor a count"
@@ -170,12 +171,6 @@ def _direction_reasons(
     if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
         text = f"values up to {most:g}, so in percent? Then write targets as '>= 90 %'"
         yield Reason("metric", text, sure=False)
-
-
-def _progress_column(key: str, numeric: Mapping[str, pl.Series]) -> str | None:
-    """Return the column that counts training progress in a unit, or None."""
-    others = (name for name in numeric if plain(name) in names.LIKELY_COUNTS[key])
-    return names.first_known(names.COUNTS[key], numeric) or next(others, None)
 
 
 def _progress_value(table: _Table, key: str, column: str) -> str:
@@ -255,21 +250,19 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> Value | None:
     """Return the one clock that runs forward; an empty text means there is none."""
     clocks, epoch, reasons = _clock_candidates(table), table.counts["epoch"], table.reasons
 
-    def forward(those: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        return [
-            (name, unit)
-            for name, unit in those
-            if name not in clocks.numbers
-            or _runs_forward(_differences(table, clocks.numbers[name], runs))
-        ]
+    def forward(name: str) -> bool:
+        """Return whether a column runs as a clock: mostly forward, back only between runs."""
+        if name not in clocks.numbers:
+            return True
+        steps = _differences(table, clocks.numbers[name], runs)
+        return bool((steps < 0).sum() <= _MOST_BACK * len(steps) <= (steps > 0).sum())
 
-    parts = [(name, unit) for name, unit in clocks.own if name == names.OF_A_BAR]
-    if parts:
+    if any(name == names.OF_A_BAR for name, _ in clocks.own):
         text = f"{names.OF_A_BAR}: bars of tqdm, added up; the time between them is not known"
         reasons.append(Reason("seconds", text, sure=False))
         return f"sum {names.OF_A_BAR} s"
-    own = forward(clocks.own)
-    every = own or forward(clocks.stamps)
+    own = [each for each in clocks.own if forward(each[0])]
+    every = own or [each for each in clocks.stamps if forward(each[0])]
     if len(every) == 1:
         name, unit = every[0]
         what = f"in {unit}, guessed from the name"
@@ -311,12 +304,6 @@ def _once_per_epoch(epochs: pl.Series, seconds: pl.Series) -> bool:
     """Return whether a time is given once for each epoch."""
     known = numbers(epochs).forward_fill().filter(seconds.is_not_null())
     return len(known) > 1 and bool((known.diff().drop_nulls() == 1).all())
-
-
-def _runs_forward(steps: pl.Series) -> bool:
-    """Return whether the steps are a clock's: mostly forward, back only between runs."""
-    back, forward = (steps < 0).sum(), (steps > 0).sum()
-    return back <= _MOST_BACK * len(steps) <= forward
 
 
 def _differences(table: _Table, values: pl.Series, runs: Sequence[str]) -> pl.Series:

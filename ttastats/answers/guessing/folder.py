@@ -56,17 +56,20 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     blocks, sources = described.gathered(
         described.Description(), [str(path)], list(find([str(path)]))
     )
-    root, folder = _pattern_root(str(path), sources)
+    if Path(path).exists() or "://" in path or not sources:
+        (root,) = described.roots_of([path])
+        folder = path if Path(path).is_dir() else str(Path(path).parent)
+    else:  # a pattern
+        root = folder = os.path.commonpath([_place(source).parent for source in sources])
     start = f"{root.rstrip('/')}/"
-    places = map(_place, sources)
     files = [
         File(source, place, str(place).removeprefix(start))
-        for source, place in zip(sources, places, strict=True)
+        for source, place in zip(sources, map(_place, sources), strict=True)
     ]
     by_kind, left = _sort_files(files, Reading(blocks=blocks))
     unfit = {name for names in left.values() for name in names}
     tried = [
-        trial.tried(title, own, proposal, root, blocks)
+        trial.read_kind(title, own, proposal, root, blocks)
         for title, own, proposal in _propose_by_kind(by_kind, unfit)
     ]
     if not tried:
@@ -87,15 +90,6 @@ def guess(path: str | Path, output: str | Path | None = None) -> Guessed:
     left_out = tuple((reason, tuple(names)) for reason, names in sorted(left.items()))
     titled = tuple(kind for kind, _ in tried)
     return Guessed(str(path), titled, left_out, config, folder, root, shown)
-
-
-def _pattern_root(path: str, sources: Sequence[Source]) -> tuple[str, str]:
-    """Return the folder that patterns start from, and its name as the user gave it."""
-    if Path(path).exists() or "://" in path or not sources:
-        (root,) = described.roots_of([path])
-        return root, path if Path(path).is_dir() else str(Path(path).parent)
-    root = os.path.commonpath([_place(source).parent for source in sources])
-    return root, root
 
 
 def _place(source: Source) -> PurePosixPath:

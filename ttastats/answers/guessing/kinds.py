@@ -114,23 +114,21 @@ def sketched(head: bytes, path: str) -> Sketch:
         Nothing suits it, with the reason.
     """
     try:
-        frame = _read_rows(head, path).frame
+        return _sketch_table(_read_rows(head, path).frame, head)
     except UnfitError as error:
         if path.endswith(_TABLES) and error.problem.code != "no_header":
             raise NoLogError(str(error)) from error
-        return _sketch_lines(head, path)
-    try:
-        return _sketch_table(frame, head)
     except NoLogError:
         if _is_json(head) or head.startswith(b"PAR1") or path.endswith(_TABLES):
             raise
-    return _sketch_lines(head, path)
+    proposal = lines.proposal(_whole_lines(head).decode("utf-8", "replace"), path)
+    return Sketch(("lines", *_proposed_keys(proposal)), proposal, "text", 0)
 
 
 def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
     if frame.height == 1 and _is_json(head):
         raise NoLogError("JSON with a single row of numbers: a summary, or settings")
-    if means := columns.means(frame.columns):
+    if means := columns.list_means(frame.columns):
         raise NoLogError(
             f"means over runs ({means}), from which neither runs nor seeds nor their spread can be "
             "recovered: give a row or a column for each run, from W&B without grouping"
@@ -144,11 +142,6 @@ def _sketch_table(frame: pl.DataFrame, head: bytes) -> Sketch:
         is_summary = True
     title = f"table of {join_names(frame.columns, 8)}"
     return Sketch(("table", *_proposed_keys(proposal)), proposal, title, frame.height, is_summary)
-
-
-def _sketch_lines(head: bytes, path: str) -> Sketch:
-    proposal = lines.proposal(_whole_lines(head).decode("utf-8", "replace"), path)
-    return Sketch(("lines", *_proposed_keys(proposal)), proposal, "text", 0)
 
 
 def _proposed_keys(proposal: Proposal) -> tuple[str, ...]:

@@ -113,8 +113,17 @@ def _make_part(values: Sequence[str], ending: str) -> _Part:
     if all(_MADE_UP.fullmatch(stem) for stem in stems):
         return _Part(counted="run", end=ending)
     numbered = [match for match in map(_NUMBERED.fullmatch, stems) if match]
-    part = _numbered_part(numbered, ending) if len(numbered) == len(stems) else None
-    return part or _varying_part(stems, ending)
+    if len(numbered) == len(stems) and (part := _numbered_part(numbered, ending)):
+        return part
+    # It varies as a whole, apart from a common start and end.
+    start = _common_start(stems)
+    end = _common_start([stem[::-1] for stem in stems])[::-1]
+    start = start[: _last_separator(start)]
+    end = end[len(end) - _last_separator(end[::-1]) :] if end else ""
+    if any(len(stem) <= len(start) + len(end) for stem in stems):
+        start = end = ""
+    words = tuple(stem[len(start) : len(stem) - len(end)] for stem in stems)
+    return _Part(start, words, "", "", f"{end}{ending}")
 
 
 def _numbered_part(matches: Sequence[re.Match[str]], ending: str) -> _Part | None:
@@ -136,18 +145,6 @@ def _numbered_part(matches: Sequence[re.Match[str]], ending: str) -> _Part | Non
         return None
     names = tuple(text[:-1] for text in before)
     return _Part("", names, f"{separator}{word}{mark}", counted, ending)
-
-
-def _varying_part(stems: Sequence[str], ending: str) -> _Part:
-    """Return a part that varies as a whole, apart from a common start and end."""
-    start = _common_start(stems)
-    end = _common_start([stem[::-1] for stem in stems])[::-1]
-    start = start[: _last_separator(start)]
-    end = end[len(end) - _last_separator(end[::-1]) :] if end else ""
-    if any(len(stem) <= len(start) + len(end) for stem in stems):
-        start = end = ""
-    words = tuple(stem[len(start) : len(stem) - len(end)] for stem in stems)
-    return _Part(start, words, "", "", f"{end}{ending}")
 
 
 def _common_start(texts: Sequence[str]) -> str:

@@ -86,14 +86,14 @@ def proposal(text: str, path: str) -> Proposal:
 
 def _expressions(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield regular expressions with an example each: metrics first, then the rest."""
-    kinds: Counter[tuple[_Named, ...]] = Counter()
-    examples: dict[tuple[_Named, ...], str] = {}
-    for line in lines:
-        named = _named_numbers(line) if _DIGIT.search(line) else ()
-        if named:
-            kinds[named] += 1
-            examples.setdefault(named, line)
-    metrics = _metric_names(kinds)
+    numbered = [
+        (named, line) for line in lines if _DIGIT.search(line) and (named := _named_numbers(line))
+    ]
+    kinds = Counter(named for named, _ in numbered)
+    examples = dict(reversed(numbered))  # the first line of each kind
+    groups = dict.fromkeys(each.group for named in kinds for each in named if each.part == "value")
+    of_training = [name for name in groups if higher_is_better(name) is not None][:1]
+    metrics = frozenset(names.guess_metrics(groups) or of_training)
     with_metric = _common_kinds(kinds, metrics)
     expressions: dict[str, str] = {}
     parts: set[str] = set()
@@ -104,7 +104,12 @@ def _expressions(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
         if values <= covered or len(expressions) == _MOST_EXPRESSIONS:  # told twice, in two forms
             continue
         covered |= values
-        expressions[_for_finished_bars(_join_expressions(numbers), lines)] = examples[named]
+        expression = _join_expressions(numbers)
+        bars = [line for line in lines if _BAR_TIME in expression and re.search(expression, line)]
+        # Of bars that are finished once per epoch only the last line counts.
+        if len(bars) > 1 and all(re.search(r"100%\||<0?0:00", line) for line in bars):
+            expression = expression.replace(_BAR_TIME, _ENDED_TIME)
+        expressions[expression] = examples[named]
         parts |= {each.part for each in numbers}
     if not expressions:
         return
@@ -115,21 +120,14 @@ def _expressions(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
             if counted and named not in with_metric:
                 expressions.setdefault(_join_expressions(counted), examples[named])
                 break
-    if "clock" not in parts:
-        expressions = {**dict(_clock_expression(lines, of_metrics)), **expressions}
+    # A clock on other lines: rising times, or finished bars.
+    for clock_of in (_clock_in_line, _finished_bar) if "clock" not in parts else ():
+        if clock := _line_before(lines, of_metrics, clock_of):
+            expressions = {clock_of(clock): clock, **expressions}
+            break
     stamped = _line_before(lines, of_metrics, _stamp_shape)
     expressions = {_stamp_expression(stamped): stamped, **expressions} if stamped else expressions
     yield from expressions.items()
-
-
-def _clock_expression(
-    lines: Sequence[str], expressions: Iterable[str]
-) -> Iterator[tuple[str, str]]:
-    """Yield the expression of a clock on other lines: rising times, or finished bars."""
-    for clock_of in (_clock_in_line, _finished_bar):
-        if line := _line_before(lines, expressions, clock_of):
-            yield clock_of(line), line
-            return
 
 
 def _clock_in_line(line: str) -> str:
@@ -144,23 +142,10 @@ def _finished_bar(line: str) -> str:
     return rf"100%\|.*{_ENDED_TIME}" if re.search(r"100%\|.*\[\d[\d:]+<", line) else ""
 
 
-def _for_finished_bars(expression: str, lines: Sequence[str]) -> str:
-    """Return an expression that matches only finished bars if there is one per epoch."""
-    bars = [line for line in lines if _BAR_TIME in expression and re.search(expression, line)]
-    of_each = len(bars) > 1 and all(re.search(r"100%\||<0?0:00", line) for line in bars)
-    return expression.replace(_BAR_TIME, _ENDED_TIME) if of_each else expression
-
-
 #: The group of the time that a bar of tqdm shows, `[00:12<00:34, 5.2it/s]`.
 _BAR = "elapsed_bar"
 _BAR_TIME = rf"\[(?P<{_BAR}>\d[\d:]+)<"
 _ENDED_TIME = rf"\[(?P<{names.OF_A_BAR}>\d[\d:]+)<"
-
-
-def _metric_names(kinds: Counter[tuple[_Named, ...]]) -> frozenset[str]:
-    groups = dict.fromkeys(each.group for named in kinds for each in named if each.part == "value")
-    of_training = [name for name in groups if higher_is_better(name) is not None][:1]
-    return frozenset(names.guess_metrics(groups) or of_training)
 
 
 def _line_before(

@@ -16,13 +16,14 @@ from ttastats.answers.guessing.proposal import Proposal, written
 from ttastats.base import units
 from ttastats.base.records import Problem
 from ttastats.formats.dialect import PART_OF_A_RUN
-from ttastats.formats.own_logs import FILE, config, presets
-from ttastats.formats.own_logs.block import Block, parse_metric
+from ttastats.formats.own_logs import FILE, config
+from ttastats.formats.own_logs.block import Block
 from ttastats.ingestion import inferred
 from ttastats.ingestion.ingest import units as units_of_work
 from ttastats.ingestion.reading import Reading, read_unit
 from ttastats.ingestion.sources import Source
 from ttastats.outcomes import time_to_target
+from ttastats.sides.options import several
 
 #: So many runs are shown, and no more of each file is read than this.
 _RUNS = 3
@@ -51,7 +52,7 @@ class _Beginning(Source, frozen=True, gc=False):
                 return
 
 
-def tried(
+def read_kind(
     title: str,
     files: Sequence[File],
     proposal: Proposal | None,
@@ -59,10 +60,10 @@ def tried(
     blocks: tuple[Block, ...],
 ) -> tuple[Kind, Proposal | None]:
     """Read the files of a kind as `ingest` does; return the kind and an improved proposal."""
-    block = written(proposal) if proposal else None
-    reading = Reading(blocks=config.blocks(block, FILE, root) if block else blocks)
+    own = config.blocks(written(proposal), FILE, root) if proposal else ()
+    reading = Reading(blocks=own or blocks)
     shown = {files[at].below for at in (0, len(files) // 2, -1)}
-    first = _proposed_metrics(proposal)
+    first = [metric.name for block in own for metric in block.metrics]
     heads: list[pl.DataFrame] = []
     runs: list[pl.DataFrame] = []
     parts = 0
@@ -97,6 +98,9 @@ def tried(
     every, *runs = (
         inferred.renamed(of.lazy(), named).collect() for of in (pl.concat(heads), *runs)
     )
+    keys = proposal.keys if proposal else {}
+    clock, *_ = several(keys.get("seconds", ""))
+    preset = keys.get("preset")
     kind = Kind(
         title,
         tuple(file.below for file in files),
@@ -106,7 +110,7 @@ def tried(
         tuple(_preview_run(run, first) for run in runs),
         tuple(f"{units.join_names(list(places), 3)}: {text}" for text, places in problems.items()),
         parts,
-        _proposed_clock(proposal),
+        clock or (f"the clock of {preset}" if preset else ""),
     )
     return kind, proposal
 
@@ -186,23 +190,6 @@ def _preview_run(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
         epoch=last["epoch"],
         to_target=_target_text(row),
     )
-
-
-def _proposed_metrics(proposal: Proposal | None) -> Sequence[str]:
-    """Return the metrics in the order of a block or its preset."""
-    keys = proposal.keys if proposal else {}
-    if "metric" in keys or "preset" not in keys:
-        return [parse_metric(text).name for text in keys.get("metric", ())]
-    return [metric.name for metric in presets.preset_block(str(keys["preset"])).metrics]
-
-
-def _proposed_clock(proposal: Proposal | None) -> str:
-    """Return the clock of a block, or of its preset."""
-    seconds = proposal.keys.get("seconds", "") if proposal else ""
-    if seconds or proposal is None:
-        return seconds if isinstance(seconds, str) else seconds[0]
-    preset = proposal.keys.get("preset")
-    return f"the clock of {preset}" if preset else ""
 
 
 def _target_text(row: Mapping[str, Any]) -> str:

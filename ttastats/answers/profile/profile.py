@@ -146,12 +146,17 @@ def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:
         records += [structs.replace(row, keys={"profile": name}) for row in every]
         unit = "kernels" if answers.runs_on_device(profile) else "operators"
         below = [row for row in operators if 0.0 < (row.of_average or 0.0) < 1.0][:_BELOW]
-        longest = operators[:top] if top else operators
+        longest, below_average = operators[:top] if top else operators, ""
+        if below and (average := below[0].average_flops_per_second) is not None:
+            peak = below[0].average_utilization  # (TBD, Tables V and VI)
+            of_peak = "" if peak is None else f", {units.percent(peak)} of the peak"
+            rate = units.with_prefix(average, "FLOP/s")
+            below_average = f"longest operators below the average of {rate}{of_peak}"
         sections: list[tuple[Sequence[Row], Sequence[Field[Any]], str]] = [
             (parts, _PARTS, "time of a step"),
             (kinds, _rate_fields("kind of work", kinds), f"{unit} by kind of work"),
             (longest, _operator_fields(longest), "longest operators"),
-            (below, _operator_fields(below), _below_average_title(below)),
+            (below, _operator_fields(below), below_average),
             (sharing, _RANKS, "ranks"),
             (memory, [_name_field("memory"), *fields.number_fields(MemoryRow, "bytes")], "memory"),
         ]
@@ -200,10 +205,8 @@ def _operator_rows(profile: pl.DataFrame) -> Iterator[OperatorRow]:
     seconds, flops = float(operators["seconds"].sum()), float(operators["flops"].sum())
     average = flops / seconds if seconds and flops else None
     fastest = answers.peak(profile, "peak_flops")
-    # The rate is None of an operator without FLOPs, which is not slow.
-    for row, rate in zip(
-        _named_dicts(operators, "operator"), operators["flops_per_second"], strict=True
-    ):
+    for row in _named_dicts(operators, "operator"):
+        rate = row["flops_per_second"]  # None of an operator without FLOPs, which is not slow
         yield OperatorRow(
             **row,
             utilization=rate / fastest if rate and fastest else None,
@@ -211,16 +214,6 @@ def _operator_rows(profile: pl.DataFrame) -> Iterator[OperatorRow]:
             average_flops_per_second=average,
             average_utilization=average / fastest if average and fastest else None,
         )
-
-
-def _below_average_title(operators: Sequence[OperatorRow]) -> str:
-    """Return the title of operators below the average utilization (TBD, Tables V and VI)."""
-    average = operators[0].average_flops_per_second if operators else None
-    if average is None:
-        return ""
-    peak = operators[0].average_utilization
-    of_peak = "" if peak is None else f", {units.percent(peak)} of the peak"
-    return f"longest operators below the average of {units.with_prefix(average, 'FLOP/s')}{of_peak}"
 
 
 def _name_field(title: str) -> Field[PartRow | WorkRow | OperatorRow | MemoryRow]:

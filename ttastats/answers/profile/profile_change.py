@@ -10,7 +10,7 @@ import polars as pl
 
 from ttastats.base import percentages, units
 from ttastats.base.errors import raise_if
-from ttastats.base.note import Note, note, wording
+from ttastats.base.note import note, wording
 from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
@@ -80,8 +80,26 @@ def report(
     sentence = _change_sentence(whole, parts, decided)
     parts.sort(key=lambda row: -abs(row.change))
     title = f"A = {labels[0]}   B = {labels[1]}   time of a step"
-    table = fields.make_table([whole, *parts[:_MOST]], _change_columns(by, confidence), title)
-    notes = [_noise_note(a, b, whole, len(parts))]
+    change = f"change [{percentages.percent_text(confidence)}]"
+    part = Column("part or operator" if by == "operator" else "part", names=True)
+    shown: list[Field[ChangeRow]] = [
+        Field(part, lambda row: Text(row.name)),
+        *fields.number_fields(ChangeRow, "a_seconds", "b_seconds"),
+        fields.number_field(change, "change", "seconds", interval=True),
+        *fields.number_fields(ChangeRow, "share"),
+        Field(
+            Column("p", "right", rank=1),
+            lambda row: PValue(row.p_value if row.name == _WHOLE else row.p_adjusted),
+        ),
+    ]
+    table = fields.make_table([whole, *parts[:_MOST]], shown, title)
+    samples_a, samples_b = (  # what the intervals are based on
+        units.plural(n, "profile" if side["profile_id"].n_unique() > 1 else "step")
+        for side, n in ((a, whole.n_a), (b, whole.n_b))
+    )
+    holm = wording("samples.holm", tests=len(parts)) if len(parts) > 1 else ""
+    steps = wording("samples.steps") if "step" in samples_a + samples_b else ""
+    notes = [note("samples.profile", a=samples_a, b=samples_b, holm=holm, steps=steps)]
     if len(parts) > _MOST:
         notes.append(note("more.parts", n=len(parts) - _MOST))
     return Report("compare", (whole, *parts), (table,), tuple(notes), sentence)
@@ -90,8 +108,7 @@ def report(
 def expect_others(a: pl.DataFrame, b: pl.DataFrame, label: str) -> None:
     """Raise an error if side B holds a profile of A."""
     shared = not set(a["profile_id"]).isdisjoint(b["profile_id"])
-    what = "contains a profile that is also in A"
-    raise_if(shared, what, label, "Give two different profiles.")
+    raise_if(shared, "contains a profile that is also in A", label, "Give two different profiles.")
 
 
 def _change_row(
@@ -110,32 +127,6 @@ def _change_row(
         p_adjusted=one.p_adjusted,
         share=gap.estimate / whole.estimate if whole.estimate else None,
     )
-
-
-def _change_columns(by: By, confidence: float) -> list[Field[ChangeRow]]:
-    change = f"change [{percentages.percent_text(confidence)}]"
-    part = Column("part or operator" if by == "operator" else "part", names=True)
-    return [
-        Field(part, lambda row: Text(row.name)),
-        *fields.number_fields(ChangeRow, "a_seconds", "b_seconds"),
-        fields.number_field(change, "change", "seconds", interval=True),
-        *fields.number_fields(ChangeRow, "share"),
-        Field(
-            Column("p", "right", rank=1),
-            lambda row: PValue(row.p_value if row.name == _WHOLE else row.p_adjusted),
-        ),
-    ]
-
-
-def _noise_note(a: pl.DataFrame, b: pl.DataFrame, whole: ChangeRow, tests: int) -> Note:
-    """Return a note on what the intervals are based on: profiles, or steps of one."""
-    what = [
-        units.plural(n, "profile" if one["profile_id"].n_unique() > 1 else "step")
-        for one, n in ((a, whole.n_a), (b, whole.n_b))
-    ]
-    holm = wording("samples.holm", tests=tests) if tests > 1 else ""
-    steps = wording("samples.steps") if "step" in f"{what[0]}{what[1]}" else ""
-    return note("samples.profile", a=what[0], b=what[1], holm=holm, steps=steps)
 
 
 def _change_sentence(whole: ChangeRow, parts: Sequence[ChangeRow], decided: Collection[str]) -> str:

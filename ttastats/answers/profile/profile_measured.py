@@ -99,8 +99,19 @@ def tables(rows: Sequence[Row], title: str) -> Iterator[Table]:
 
 def notes(profile: pl.DataFrame) -> Iterator[Note]:
     """Yield notes on the measured numbers."""
-    yield from _clock_notes(profile)
+    clock = _measure_text(profile, "uninstrumented_step_seconds")
+    step, wall = (
+        _measure_value(profile, f"{name}_step_seconds") for name in ("uninstrumented", "wall")
+    )
+    if clock:
+        yield note("clock", clock=clock)
+    if step and wall and wall > _CONTENDED * step:
+        yield note("contended.profile", times=wall / step)
+    elif clock and step == wall and not answers.runs_on_device(profile):
+        yield note("contended.unknown")
     known = {row.name: row.value for row in _step_rows(profile)}
+    if (share := known.get("operators_share", 0.0)) > _DISTURBED:
+        yield note("disturbed", times=share)
     intensity, ridge = known.get("intensity"), known.get("ridge")
     if intensity and ridge:  # on which side of the roofline's ridge the step lies as a whole
         side, binds = ("below", "memory") if intensity < ridge else ("above", "compute")
@@ -115,23 +126,6 @@ def notes(profile: pl.DataFrame) -> Iterator[Note]:
     for code, measure in (("ablation", "ablated_step"), ("workers", "workers_step")):
         if not answers.measure_rows(profile, f"{measure}_seconds").is_empty():
             yield note(code)
-
-
-def _clock_notes(profile: pl.DataFrame) -> Iterator[Note]:
-    """Yield notes on the clock that timed the step, and on a busy machine."""
-    clock = _measure_text(profile, "uninstrumented_step_seconds")
-    step, wall = (
-        _measure_value(profile, f"{name}_step_seconds") for name in ("uninstrumented", "wall")
-    )
-    if clock:
-        yield note("clock", clock=clock)
-    if step and wall and wall > _CONTENDED * step:
-        yield note("contended.profile", times=wall / step)
-    elif clock and step == wall and not answers.runs_on_device(profile):
-        yield note("contended.unknown")
-    busy = float(answers.compute_rows(profile)["seconds"].sum()) / answers.step_count(profile)
-    if step and busy > _DISTURBED * step:
-        yield note("disturbed", times=busy / step)
 
 
 def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
@@ -174,10 +168,8 @@ def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
 def _batch_rows(profile: pl.DataFrame) -> Iterator[BatchRow]:
     """Yield one row for each batch size, the smallest first."""
     throughput = _values_by(profile, "batch_samples_per_second")
-    flops, busy = (
-        _values_by(profile, "batch_step_flops"),
-        _values_by(profile, "batch_cpu_utilization"),
-    )
+    flops = _values_by(profile, "batch_step_flops")
+    busy = _values_by(profile, "batch_cpu_utilization")
     fastest = answers.peak(profile, "peak_flops")
     gains = answers.doubling_gains({int(size): rate for size, rate in throughput.items()})
     for size in sorted(throughput, key=int):
@@ -195,10 +187,8 @@ def _batch_rows(profile: pl.DataFrame) -> Iterator[BatchRow]:
 
 def _ablation_rows(profile: pl.DataFrame) -> Iterator[AblationRow]:
     """Yield one row for each set of removed layers, the whole network first."""
-    seconds, flops = (
-        _values_by(profile, "ablated_step_seconds"),
-        _values_by(profile, "ablated_step_flops"),
-    )
+    seconds = _values_by(profile, "ablated_step_seconds")
+    flops = _values_by(profile, "ablated_step_flops")
     fastest = answers.peak(profile, "peak_flops")
     whole = max(seconds.values(), default=0.0)
     for variant in sorted(seconds, key=len):
@@ -227,10 +217,6 @@ def _worker_rows(profile: pl.DataFrame) -> Iterator[WorkersRow]:
         yield WorkersRow(name=workers, seconds=seconds, bytes=sent.get(workers), **parts)
 
 
-def _name_field(title: str) -> Field[AblationRow | WorkersRow]:
-    return Field(Column(title), lambda row: Text(row.name))
-
-
 _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
     BatchRow: (
         "throughput over batch sizes",
@@ -244,7 +230,7 @@ _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
     AblationRow: (
         "without memory-bound layers",
         (
-            _name_field("layers"),
+            Field(Column("layers"), lambda row: Text(row.name)),
             *fields.number_fields(
                 AblationRow, "seconds", "speedup", "flops_per_second", "utilization"
             ),
@@ -253,7 +239,7 @@ _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
     WorkersRow: (
         "communication per step, wall-clock",
         (
-            _name_field("workers"),
+            Field(Column("workers"), lambda row: Text(row.name)),
             *fields.number_fields(WorkersRow, "seconds", "under_way_share", "exposed_share"),
             *fields.number_fields(WorkersRow, "pure_share", "bytes"),
         ),

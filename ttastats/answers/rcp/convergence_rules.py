@@ -24,7 +24,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.stats.quantiles import two_sided_t
 
 #: One-sided level of the test behind the limit, as a confidence of a two-sided interval.
@@ -273,12 +273,8 @@ def library(place: Path | None = None) -> Library:
 
     def records(suite: str | None, ruleset: str | None) -> Records:
         folder = _package_folder() if place is None else place
-        if not folder.exists():
-            raise TtastatsError(
-                "no such folder",
-                where=str(folder),
-                remedy=f"It must contain {_FILES} or subfolders of it.",
-            )
+        remedy = f"It must contain {_FILES} or subfolders of it."
+        raise_if(not folder.exists(), "no such folder", str(folder), remedy)
         # A folder may have a part for each ruleset, as the package has.
         parts = (path for usage in _USAGES.values() for path in folder.glob(f"{usage}_*"))
         if place is None or (folder.is_dir() and any(parts)):
@@ -310,12 +306,8 @@ def _read_records(place: Path) -> Records:
     for path in files:
         for record in _records_in_file(path):
             records.setdefault(record.benchmark, []).append(record)
-    if not records:
-        raise TtastatsError(
-            "no reference convergence records",
-            where=str(place),
-            remedy=f"The folder must contain {_FILES}, as the official package does.",
-        )
+    remedy = f"The folder must contain {_FILES}, as the official package does."
+    raise_if(not records, "no reference convergence records", str(place), remedy)
     return {
         benchmark: tuple(sorted(some, key=lambda record: record.batch_size))
         for benchmark, some in records.items()

@@ -16,16 +16,10 @@ from ttastats.base import benchmarks
 from ttastats.base.benchmarks import FEWEST_SAMPLES, canonical_name
 from ttastats.outcomes import time_to_target
 from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval
-from ttastats.stats.convergence import (
-    Reference,
-    WeightedRuns,
-    interpolate_reference,
-    interpolation_errors,
-    smallest_step,
-)
+from ttastats.stats import convergence
+from ttastats.stats.convergence import Reference, WeightedRuns
 from ttastats.stats.moments import mean
 from ttastats.stats.outcomes import Epochs, Outcomes, make_outcomes
-from ttastats.stats.results import Floats
 from ttastats.table import schema
 
 Unit = Literal["epochs", "samples", "steps"]
@@ -176,18 +170,15 @@ def reference_at(
     if not rest:
         return f"batch size {size:,} is above the largest record ({below[-1].batch_size:,})"
     high, measured = rest[0], rest[0].batch_size == size
+    values = {record: np.array(record.values) for record in held.records}
     if measured or not below:
-        step = smallest_step(_record_values(high)) or interval
-        reference = Reference((WeightedRuns(_record_values(high)),), step)
+        step = convergence.smallest_step(values[high]) or interval
+        reference = Reference((WeightedRuns(values[high]),), step)
         return FoundReference("measured" if measured else "smallest", (high.name,), reference)
     low = below[-1]
     position = (size - low.batch_size) / (high.batch_size - low.batch_size)
-    means = {record.batch_size: mean(_record_values(record)) for record in held.records}
-    misfit = interpolation_errors([*means], [*means.values()])
-    reference = interpolate_reference(_record_values(low), _record_values(high), position, misfit)
+    means = {record.batch_size: mean(values[record]) for record in held.records}
+    misfit = convergence.interpolation_errors([*means], [*means.values()])
+    reference = convergence.interpolate_reference(values[low], values[high], position, misfit)
     reference = replace(reference, interval=reference.interval or interval)
     return FoundReference("interpolated", (low.name, high.name), reference)
-
-
-def _record_values(record: Record) -> Floats:
-    return np.array(record.values)

@@ -15,7 +15,7 @@ from ttastats.answers.rcp.convergence_rules import Library
 from ttastats.answers.rcp.rcp_row import RcpOptions, RcpRow, row_maker
 from ttastats.answers.score import factor_text, shown_keys
 from ttastats.base import percentages, units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
 from ttastats.base.note import Note, note
 from ttastats.outcomes.counted import RESULT
 from ttastats.report import fields, grouping
@@ -34,27 +34,46 @@ _COARSER = 1.5
 
 
 def report(
-    runs: pl.DataFrame,
-    library: Library,
-    options: RcpOptions,
-    by: Sequence[str] = RESULT,
+    runs: pl.DataFrame, library: Library, options: RcpOptions, by: Sequence[str] = RESULT
 ) -> Report:
     """Return the report of the convergence of runs judged by the official targets."""
     row_of = row_maker(library, options)
     rows = [
         row_of(grouping.key_values(keys), group) for keys, group in grouping.group_runs(runs, by)
     ]
-    if all(row.reference_n is None for row in rows):
-        raise TtastatsError(
-            f"no entry has a reference: {_reasons_text(rows)}",
-            where="rcp",
-            remedy="--ruleset 5.0.0 selects the records of a round, --records FOLDER other "
-            "records.",
-        )
+    without = all(row.reference_n is None for row in rows)
+    remedy = "--ruleset 5.0.0 selects the records of a round, --records FOLDER other records."
+    raise_if(without, f"no entry has a reference: {_reasons_text(rows)}", "rcp", remedy)
     names = ("suite", "round", "benchmark", "batch_size", "ratio")
     rows.sort(key=lambda row: grouping.sort_key(*map(row.get, names)))
     every = options.verbose or len(rows) <= FEW
-    shown = _rcp_fields(options.confidence)
+    shown: list[Field[RcpRow]] = [
+        fields.text_field(
+            "BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}", rank=1
+        ),
+        fields.reached_field(),
+        Field(
+            Column("entry", "right", rank=2),
+            lambda row: Quantity(row.entry_mean, row.unit or "epochs", spread=row.entry_cv),
+        ),
+        Field(
+            Column("reference", "right", rank=2),
+            lambda row: Quantity(row.reference_mean, row.unit or "epochs", spread=row.reference_cv),
+        ),
+        Field(
+            Column(f"entry/reference [{options.confidence * 100:g}%]", "right"),
+            lambda row: Quantity(row.ratio, "ratio", row.low, row.high),
+        ),
+        Field(Column("converges"), _verdict_cell),
+        Field(Column("official", rank=1), lambda row: Text(row.official_verdict or "–")),
+        fields.text_field(
+            "factor",
+            lambda row: factor_text(
+                None if row.official_verdict == "failed" else row.official_factor
+            ),
+            rank=1,
+        ),
+    ]
     notes = _rcp_notes(rows, options.confidence, every=every)
 
     def lines(row: RcpRow) -> tuple[str, ...]:
@@ -105,36 +124,6 @@ def unanswered(answer: Report) -> int:
 def _reasons_text(rows: Sequence[RcpRow]) -> str:
     reasons = {str(row.status) for row in rows if row.reference_n is None}
     return units.join_names(sorted(reasons), between="; ")
-
-
-def _rcp_fields(confidence: float) -> list[Field[RcpRow]]:
-    return [
-        fields.text_field(
-            "BS", lambda row: "–" if row.batch_size is None else f"{row.batch_size:,}", rank=1
-        ),
-        fields.reached_field(),
-        Field(
-            Column("entry", "right", rank=2),
-            lambda row: Quantity(row.entry_mean, row.unit or "epochs", spread=row.entry_cv),
-        ),
-        Field(
-            Column("reference", "right", rank=2),
-            lambda row: Quantity(row.reference_mean, row.unit or "epochs", spread=row.reference_cv),
-        ),
-        Field(
-            Column(f"entry/reference [{confidence * 100:g}%]", "right"),
-            lambda row: Quantity(row.ratio, "ratio", row.low, row.high),
-        ),
-        Field(Column("converges"), _verdict_cell),
-        Field(Column("official", rank=1), lambda row: Text(row.official_verdict or "–")),
-        fields.text_field(
-            "factor",
-            lambda row: factor_text(
-                None if row.official_verdict == "failed" else row.official_factor
-            ),
-            rank=1,
-        ),
-    ]
 
 
 def _verdict_cell(row: RcpRow) -> Text:
@@ -257,32 +246,29 @@ def _rcp_notes(rows: Sequence[RcpRow], confidence: float, *, every: bool) -> Ite
     ):
         if number:
             yield note(key, n=number)
-    yield from _official_notes(official)
-    if lacking := sum(row.reference_n is None for row in rows):
-        yield note("no_reference", n=lacking, reasons=_reasons_text(rows))
-    if not every:
-        yield note("verbose")
-
-
-def _official_notes(rows: Sequence[RcpRow]) -> Iterator[Note]:
-    """Yield notes on how the official rules were applied."""
     slack = [
-        row for row in rows if row.keys["benchmark"] == "llama31_405b" and row.ruleset != "5.0.0"
+        row
+        for row in official
+        if row.keys["benchmark"] == "llama31_405b" and row.ruleset != "5.0.0"
     ]
     if slack:
         passed = (row for row in slack if row.official_verdict != "failed")
         yield note("slack", n=sum(row.official_as_written == "failed" for row in passed))
-    scaled = [row for row in rows if _applied_factor(row) > 1]
+    scaled = [row for row in official if _applied_factor(row) > 1]
     if scaled:
         earlier = sum(row.verdict == Verdict.EARLIER for row in scaled)
         yield note("scaled.rcp", n=len(scaled), earlier=earlier)
     published = [
-        (row.published_factor, _applied_factor(row)) for row in rows if row.published_factor
+        (row.published_factor, _applied_factor(row)) for row in official if row.published_factor
     ]
     if any(factor != 1.0 for factor, _ in published):
         other = sum(abs(factor - applied) > 1e-6 for factor, applied in published)
         key = "published.other" if other else "published.same"
         yield note(key, n=len(published), other=other)
+    if lacking := sum(row.reference_n is None for row in rows):
+        yield note("no_reference", n=lacking, reasons=_reasons_text(rows))
+    if not every:
+        yield note("verbose")
 
 
 def _applied_factor(row: RcpRow) -> float:

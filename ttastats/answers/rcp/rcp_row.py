@@ -11,18 +11,9 @@ import numpy as np
 import polars as pl
 from msgspec import Struct, structs
 
-from ttastats.answers.rcp import convergence_rules
+from ttastats.answers.rcp import convergence_rules, convergence_sides
 from ttastats.answers.rcp.convergence_rules import Library, ruleset_of
-from ttastats.answers.rcp.convergence_sides import (
-    BenchmarkReference,
-    Entry,
-    FoundReference,
-    Unit,
-    batch_size_of,
-    benchmark_of,
-    entry_of,
-    reference_at,
-)
+from ttastats.answers.rcp.convergence_sides import BenchmarkReference, Entry, FoundReference, Unit
 from ttastats.answers.score import scaling_factor
 from ttastats.report.keys import High, LeftOutKeys, Low, ReachedCount, RunCount
 from ttastats.report.row import Key, Row
@@ -115,9 +106,9 @@ def row_maker(
     library: Library, options: RcpOptions
 ) -> Callable[[dict[str, Any], pl.DataFrame], RcpRow]:
     """Return a function that makes the row of an entry from its keys and runs."""
-    known = cache(lambda *kind: benchmark_of(library, *kind))
+    known = cache(lambda *kind: convergence_sides.benchmark_of(library, *kind))
     rates = cache(lambda *point: _pass_rates(options, *point))
-    at = cache(reference_at)
+    at = cache(convergence_sides.reference_at)
 
     def row_of(keys: dict[str, Any], group: pl.DataFrame) -> RcpRow:
         row = RcpRow(
@@ -127,7 +118,7 @@ def row_maker(
             seed=options.seed,
             n=group.height,
             reached=int(group.get_column("reached").sum()),
-            batch_size=batch_size_of(group),
+            batch_size=convergence_sides.batch_size_of(group),
             published_factor=scaling_factor(group),
         )
         kinds = [group.get_column(name) for name in ("suite", "round", "benchmark")]
@@ -138,7 +129,7 @@ def row_maker(
         held = known(suite, ruleset, benchmark)
         if isinstance(held, str):
             return structs.replace(row, ruleset=ruleset, status=held)
-        entry = entry_of(group, held)
+        entry = convergence_sides.entry_of(group, held)
         row = structs.replace(row, ruleset=ruleset, unit=held.unit)
         row = _add_official(row, entry, held, options)
         if entry.batch_size is None:
@@ -215,18 +206,15 @@ def _add_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
         return structs.replace(row, status="entry and reference use different units")
     limits = compared.limits(row.confidence, epochs=True)
     if limits is None or not math.isfinite(limits[1]):
-        return structs.replace(row, ratio=ratio, status=_no_interval_reason(entry, reference))
+        why = "all runs stopped at the same evaluation, and the evaluation interval is unknown"
+        if entry.n < 2 or reference.n < 2:
+            why = "2 runs are needed on each side"
+        elif reference.misfit is not None and reference.misfit[0] is None:
+            why = "the interpolation error between only two records is unknown"
+        return structs.replace(row, ratio=ratio, status=why)
     low, high = limits
     verdict = Verdict.EARLIER if high < 1 else Verdict.LATER if low > 1 else Verdict.UNDECIDED
     return structs.replace(row, ratio=ratio, low=low, high=high, verdict=verdict.value)
-
-
-def _no_interval_reason(entry: Outcomes, reference: Reference) -> str:
-    if entry.n < 2 or reference.n < 2:
-        return "2 runs are needed on each side"
-    if reference.misfit is not None and reference.misfit[0] is None:
-        return "the interpolation error between only two records is unknown"
-    return "all runs stopped at the same evaluation, and the evaluation interval is unknown"
 
 
 def _pass_rates(
@@ -234,7 +222,7 @@ def _pass_rates(
 ) -> dict[str, float | None]:
     """Return how often the reference itself and truly faster setups pass the official check."""
     point, _ = convergence_rules.reference(batch_size, held.points, held.rules)
-    found = reference_at(held, batch_size, interval)
+    found = convergence_sides.reference_at(held, batch_size, interval)
     if point is None or isinstance(found, str):
         return {}
     same, faster_5, faster_10 = (

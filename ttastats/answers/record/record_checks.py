@@ -47,13 +47,13 @@ class Check(Struct, frozen=True):
     disproves: bool = False
 
 
-def once(runs: pl.DataFrame) -> pl.DataFrame:
+def unique(runs: pl.DataFrame) -> pl.DataFrame:
     """Return the runs that count, without copies."""
     first = pl.struct("source_digest", "run_id").is_first_distinct()
     return counted(runs).filter(pl.col("source_digest").is_null() | first)
 
 
-def number(counts: Mapping[str, int], missing: Mapping[str, int], rules: Rules) -> Check:
+def count_check(counts: Mapping[str, int], missing: Mapping[str, int], rules: Rules) -> Check:
     """Return the check of the number of runs (or studies) a side."""
     forms = ("study", "studies") if rules.value == "target" else ("run", "runs")
     figures = units.join_names([f"{name} {units.plural(n, *forms)}" for name, n in counts.items()])
@@ -88,7 +88,7 @@ class _Rule(Struct, frozen=True):
 
 def evidence(every: Sides, rules: Rules) -> list[Check]:
     """Return the checks of how the runs of each side were made."""
-    sides = {name: once(runs) for name, runs in every.items()}
+    sides = {name: unique(runs) for name, runs in every.items()}
     about = _Evidence({name: standing(runs) for name, runs in every.items()}, sides, rules)
     unasked = {"time" if rules.most_seconds is None else "same stop"}
     if rules.value == "target":

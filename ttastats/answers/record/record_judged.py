@@ -14,23 +14,16 @@ import numpy as np
 import polars as pl
 from msgspec import Struct, field
 
-from ttastats.answers.record.record_checks import (
-    Check,
-    Result,
-    Rules,
-    Sides,
-    evidence,
-    number,
-    once,
-)
+from ttastats.answers.record.record_checks import Check, Rules, Sides, count_check, evidence, unique
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
-from ttastats.base.units import Digits, digits_for
+from ttastats.base.units import digits_for
 from ttastats.outcomes import left_out
 from ttastats.outcomes.budget import END
 from ttastats.sides.options import Options
 from ttastats.sides.pairing import Pair
 from ttastats.sides.quality_comparison import QualityComparison, compare, step_of
+from ttastats.stats import moments
 from ttastats.stats.decision import side_of
 from ttastats.stats.means import AgainstNumber, compare_with_number
 from ttastats.stats.permutation import mann_whitney_p
@@ -72,9 +65,9 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRec
         return _judge_studies(sides, rules)
     with_value, missing = {}, {}
     for name, runs in sides.items():
-        distinct = once(runs)
-        there = with_value[name] = distinct.filter("reached")
-        missing[name] = distinct.height + left_out.rows(runs).height - there.height
+        counting = unique(runs)
+        there = with_value[name] = counting.filter("reached")
+        missing[name] = counting.height + left_out.rows(runs).height - there.height
         if there.height < 2 and not (there.height and rules.sigma):  # no spread is shown
             raise TtastatsError(
                 f"{name} has {units.plural(there.height, 'run')} with a value; a test needs at "
@@ -87,13 +80,16 @@ def judged(sides: Sides, rules: Rules, stated: float | None = None) -> JudgedRec
     if rules.counts == "quality":
         quality = _judge_quality(with_value, rules, stated)
     else:  # that of each side by the target of the rules
-        tests = {name: of_target(with_value[name], rules) for name in sorted(sides, reverse=True)}
+        tests = {
+            name: compare_with_threshold(with_value[name], rules)
+            for name in sorted(sides, reverse=True)
+        }
         meets = (_target_check(name, with_value[name], test, rules) for name, test in tests.items())
         quality = JudgedRecord(tuple(meets), {"quality_p": tests["B"].p_value})
     cost = _judge_cost(with_value, rules, stated)
     checks = (
         *quality.checks, *cost.checks, *_length_checks(with_value, means, rules),
-        number(counts, missing, rules), *evidence(sides, rules),
+        count_check(counts, missing, rules), *evidence(sides, rules),
     )  # fmt: skip
     numbers = {f"n_{name.lower()}": n for name, n in counts.items()} | {
         f"quality_{name.lower()}": mean for name, mean in means.items()
@@ -105,25 +101,27 @@ def _make_check(
     name: str, figures: str, *, passed: bool, failed: bool = False, decides: bool = True
 ) -> Check:
     """Return a check; unknown if it neither passed nor failed."""
-    result: Result = "passed" if passed else "failed" if failed else "not known"
-    return Check(name, result, figures, decides, disproves=True)
+    return Check(
+        name,
+        "passed" if passed else "failed" if failed else "not known",
+        figures,
+        decides,
+        disproves=True,
+    )
 
 
-def of_target(runs: pl.DataFrame, rules: Rules) -> AgainstNumber:
-    """Return the test of the mean quality of runs against the target of the rules."""
-    return _test_threshold(runs, rules.target or 0.0, rules, sigma=rules.sigma)
-
-
-def _test_threshold(
-    runs: pl.DataFrame, threshold: float, rules: Rules, sigma: float | None = None
+def compare_with_threshold(
+    runs: pl.DataFrame, rules: Rules, threshold: float | None = None
 ) -> AgainstNumber:
+    """Return the test of the mean quality of runs against a number, or the target of the rules."""
+    number, sigma = (rules.target or 0.0, rules.sigma) if threshold is None else (threshold, None)
     return compare_with_number(
-        runs["quality"].to_numpy(), threshold, higher_is_better=rules.meets == ">=",
+        runs["quality"].to_numpy(), number, higher_is_better=rules.meets == ">=",
         level=rules.level, resolution=step_of(runs), sigma=sigma,
     )  # fmt: skip
 
 
-def holds(test: AgainstNumber, rules: Rules) -> bool:
+def meets_target(test: AgainstNumber, rules: Rules) -> bool:
     """Return whether a mean meets the target by the rules' own condition."""
     if rules.least_score is None or test.margin is None:
         return test.holds
@@ -133,7 +131,8 @@ def holds(test: AgainstNumber, rules: Rules) -> bool:
 def _target_check(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rules) -> Check:
     digits = digits_for([test.threshold], test.sd, test.mean)
     sign = "≥" if rules.meets == ">=" else "≤"
-    figures = f"{_metric(runs)} {sign} {test.threshold:g}: {_mean(runs, digits)}"
+    mean = digits.mean(test.mean, test.sd)
+    figures = f"{_metric(runs)} {sign} {test.threshold:g}: mean {mean} of {runs.height}"
     if rules.least_score is not None and test.margin is not None:
         score = test.margin * math.sqrt(test.n)
         figures += f", margin × √n {score:.2g} (at least {rules.least_score:g})"
@@ -141,7 +140,7 @@ def _target_check(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rul
         kind = f"z with σ {rules.sigma:g}" if rules.sigma else "t"
         figures += f", one-sided {kind}: {_p_text(test.p_value, rules)}"
     figures += "" if rules.tested else _OURS
-    passed, failed = holds(test, rules), test.margin is None or test.margin <= 0
+    passed, failed = meets_target(test, rules), test.margin is None or test.margin <= 0
     if not passed and not failed and (needed := test.runs_needed) and needed > test.n:
         figures += f"; {needed:,} such runs would show it"
     title = "quality" if name == "B" else "A's quality"
@@ -150,41 +149,31 @@ def _target_check(name: str, runs: pl.DataFrame, test: AgainstNumber, rules: Rul
 
 def _judge_quality(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
     """Return whether B beats the quality of A, or a stated one, by the rules' margin."""
-    gained = _quality_gain(sides, rules, stated)
-    if gained is None:
+    up, p_value = 1 if rules.meets == ">=" else -1, None
+    if "A" in sides:
+        gap = _compare_sides(sides).difference
+        if gap is None:
+            remedy = "Select one with --metric."
+            raise TtastatsError("the sides log different metrics", remedy=remedy)
+        gain = up * gap.estimate
+        if gap.se and gap.df:
+            p_value = t_tail(gap.df, (gain - rules.margin) / gap.se)
+    elif stated is not None:
+        test = compare_with_threshold(sides["B"], rules, stated + up * rules.margin)
+        gain, p_value = (test.margin or 0.0) + rules.margin, test.p_value
+    else:
         return JudgedRecord((_make_check("quality", "no baseline", passed=False),))
-    gain, p_value = gained
-    mean, sd = _mean_and_deviation(sides["B"])
+    runs, values = sides["B"], sides["B"]["quality"].to_numpy()
+    mean, sd = moments.mean(values), moments.standard_deviation(values)
     digits = digits_for([], sd, mean)
     figures = (
-        f"{_metric(sides['B'])}: {_mean(sides['B'], digits)}, better by {digits.signed(gain)} "
-        f"(at least {rules.margin:.2g})"
+        f"{_metric(runs)}: mean {digits.mean(mean, sd)} of {runs.height}, better by "
+        f"{digits.signed(gain)} (at least {rules.margin:.2g})"
     )
     figures += "" if p_value is None else f": {_p_text(p_value, rules)}"
     shown = p_value is not None and p_value < rules.level
     check = _make_check("quality", figures, passed=shown, failed=gain <= rules.margin)
     return JudgedRecord((check,), {"quality_p": p_value})
-
-
-def _quality_gain(
-    sides: Sides, rules: Rules, stated: float | None
-) -> tuple[float, float | None] | None:
-    """Return by how much B is better, and the p of the rules' margin, or None."""
-    up = 1 if rules.meets == ">=" else -1
-    if "A" in sides:
-        gap = _compare_sides(sides).difference
-        if gap is None:
-            raise TtastatsError(
-                "the sides log different metrics", remedy="Select one with --metric."
-            )
-        gain, p_value = up * gap.estimate, None
-        if gap.se and gap.df:
-            p_value = t_tail(gap.df, (gain - rules.margin) / gap.se)
-        return gain, p_value
-    if stated is None:
-        return None
-    test = _test_threshold(sides["B"], stated + up * rules.margin, rules)
-    return (test.margin or 0.0) + rules.margin, test.p_value
 
 
 def _compare_sides(sides: Sides) -> QualityComparison:
@@ -193,14 +182,6 @@ def _compare_sides(sides: Sides) -> QualityComparison:
 
 def _metric(runs: pl.DataFrame) -> str:
     return str(runs["target_metric"].drop_nulls().first() or "quality")
-
-
-def _mean_and_deviation(runs: pl.DataFrame) -> tuple[Any, Any]:
-    return runs["quality"].mean(), runs["quality"].std()
-
-
-def _mean(runs: pl.DataFrame, digits: Digits) -> str:
-    return f"mean {digits.mean(*_mean_and_deviation(runs))} of {runs.height}"
 
 
 def _p_text(p_value: float, rules: Rules) -> str:
@@ -280,8 +261,8 @@ def _length_checks(sides: Sides, means: Mapping[str, float], rules: Rules) -> It
     gain += (theirs - ours) * rules.loss_per_step
     score = gain / math.sqrt(1 / sides["A"].height + 1 / sides["B"].height)
     figures = f"{score:.2g}, at least {rules.least_score:g} shows that B is better than A"
-    shown: Result = "passed" if score >= rules.least_score * (1 - 1e-9) else "not known"
-    yield Check("pairwise", shown, figures, decides=False)
+    passed = score >= rules.least_score * (1 - 1e-9)
+    yield Check("pairwise", "passed" if passed else "not known", figures, decides=False)
 
 
 def _judge_studies(sides: Sides, rules: Rules) -> JudgedRecord:
@@ -291,7 +272,7 @@ def _judge_studies(sides: Sides, rules: Rules) -> JudgedRecord:
     counts = {name: best.height for name, best in studies.items()}
     trials = _trials_check(studies, rules)
     checks = (
-        number(counts, {}, rules),
+        count_check(counts, {}, rules),
         trials,
         *(
             _reached_check(name, studies[name], medians[name])
@@ -310,7 +291,7 @@ def _judge_studies(sides: Sides, rules: Rules) -> JudgedRecord:
 
 def _best_trials(runs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     """Return the best time of each study; infinite if none of its trials reached."""
-    runs = once(runs)
+    runs = unique(runs)
     names = [parse_extra(text).get(rules.replicate) for text in runs["extra"].to_list()]
     if None in names:
         raise TtastatsError(

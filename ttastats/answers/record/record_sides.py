@@ -9,8 +9,8 @@ import msgspec
 import polars as pl
 from msgspec.structs import replace
 
-from ttastats.answers.record.record_checks import Rules, once
-from ttastats.answers.record.record_judged import holds, of_target
+from ttastats.answers.record.record_checks import Rules, unique
+from ttastats.answers.record.record_judged import compare_with_threshold, meets_target
 from ttastats.base import units
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.nearest import suggestion
@@ -35,7 +35,12 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     """
     if rules.value == "target":
         return question.sides(sources, dataclasses.replace(what, unit="seconds")), rules
-    target = _question_target(rules, what)
+    target = None
+    if what.target:  # which replaces that of the rules
+        target, *others = parse_targets(what.target)
+        raise_if(others, "rules have a single target", "--target", "Give one.")
+        without = rules.counts == "quality"
+        raise_if(without, f"{rules.name} has no target", "--target", "Leave out --target.")
     metric = _choose_metric(
         sources, rules, what, what.metric or (target.metric if target else None)
     )
@@ -59,17 +64,6 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     if rules.value == "earliest":
         chosen = [_judge_at_earliest(side, metric, rules, targets) for side in chosen]
     return chosen, rules
-
-
-def _question_target(rules: Rules, what: Question) -> UserTarget | None:
-    """Return the target of the question, which replaces that of the rules."""
-    if not what.target:
-        return None
-    target, *others = parse_targets(what.target)
-    raise_if(others, "rules have a single target", "--target", "Give one.")
-    without = rules.counts == "quality"
-    raise_if(without, f"{rules.name} has no target", "--target", "Leave out --target.")
-    return target
 
 
 def _target_text(target: UserTarget) -> str:
@@ -111,13 +105,10 @@ def _choose_metric(
 def _common_target(sides: Sequence[Chosen], rules: Rules) -> float:
     """Return the one target of the runs of all sides."""
     targets = pl.concat([side.runs["target_value"] for side in sides]).drop_nulls().unique().sort()
-    if targets.len() != 1:
-        known = units.join_names([f"{value:g}" for value in targets])
-        raise TtastatsError(
-            f"runs of several targets: {known}" if known else "the runs have no target",
-            where=f"--rules {rules.name}",
-            remedy="Select one: --target 'val_loss<=3.28'.",
-        )
+    known = units.join_names([f"{value:g}" for value in targets])
+    what = f"runs of several targets: {known}" if known else "the runs have no target"
+    remedy = "Select one: --target 'val_loss<=3.28'."
+    raise_if(targets.len() != 1, what, f"--rules {rules.name}", remedy)
     return float(targets[0])
 
 
@@ -128,7 +119,7 @@ def _judge_at_earliest(
 
     The step is the same for all runs of a side, so that no run chooses its own.
     """
-    counted = once(side.runs)
+    counted = unique(side.runs)
     values = (
         side.rows.filter(schema.is_evaluation(), pl.col("metric") == metric)
         .join(counted.lazy().select(schema.RUN), on=schema.RUN, how="semi")
@@ -145,7 +136,12 @@ def _judge_at_earliest(
     holding = (
         step
         for step, quality in values.iter_rows()
-        if holds(of_target(pl.DataFrame({"quality": quality}).with_columns(_NO_STEP), rules), rules)
+        if meets_target(
+            compare_with_threshold(
+                pl.DataFrame({"quality": quality}).with_columns(_NO_STEP), rules
+            ),
+            rules,
+        )
     )
     step = next(holding, values["step"][-1])
     runs = at_budget.runs(side.rows, Budget("step", step), targets=targets, metric=metric)
@@ -156,7 +152,11 @@ def by_benchmark(
     chosen: Sequence[Chosen], labels: Sequence[str]
 ) -> Iterator[tuple[str | None, dict[str, pl.DataFrame]]]:
     """Yield the runs of each benchmark of B by side, with those of A if there are any."""
-    *baseline, new = (_split_by_benchmark(side.runs) for side in chosen)
+    ordered = (side.runs.sort("benchmark", nulls_last=True, maintain_order=True) for side in chosen)
+    *baseline, new = (
+        {benchmark: part for (benchmark,), part in runs.group_by("benchmark", maintain_order=True)}
+        for runs in ordered
+    )
     theirs = baseline[0] if baseline else {}
     if baseline and not set(theirs) & set(new):
         raise TtastatsError(
@@ -177,11 +177,6 @@ def by_benchmark(
     lacking = [benchmark for benchmark in theirs if benchmark not in new]
     remedy = "Add them, or exclude the benchmark: --where 'benchmark!=...'."
     raise_if(lacking, f"{labels[-1]} has no runs of {_listed(lacking)}", None, remedy)
-
-
-def _split_by_benchmark(runs: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
-    ordered = runs.sort("benchmark", nulls_last=True, maintain_order=True)
-    return {key[0]: part for key, part in ordered.group_by("benchmark", maintain_order=True)}
 
 
 def _listed(benchmarks: Sequence[str | None] | dict[str | None, pl.DataFrame]) -> str:

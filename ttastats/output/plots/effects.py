@@ -9,7 +9,7 @@ import polars as pl
 
 from ttastats.answers import effects as effects_report
 from ttastats.answers.effects import EffectRow
-from ttastats.answers.knobs import EffectsOptions
+from ttastats.answers.knobs import EffectsOptions, part_of
 from ttastats.base import percentages, units
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes import settings
@@ -72,7 +72,7 @@ def _part_panels(report: Report, material: Material) -> Iterator[Plot]:
         of = [row for row in rows if row.keys.get("benchmark") == benchmark]
         table = pl.DataFrame(
             [{"benchmark": benchmark, "row": effects_report.name_of(row),
-              "part": effects_report.part_of(row)} | {name: row.get(name) for name in _COLUMNS}
+              "part": part_of(row)} | {name: row.get(name) for name in _COLUMNS}
              for row in of], infer_schema_length=None,
         )  # fmt: skip
         name = f"effects: {' '.join(str(value) for value in of[0].keys.values() if value)}"
