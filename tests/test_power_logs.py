@@ -13,7 +13,6 @@ from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import log_from_bytes
 from ttastats.table import store
 from ttastats_parsers import mlperf_mllog
-from ttastats_parsers.mlperf_power import integral
 
 _ZERO = 1_700_000_000
 
@@ -47,18 +46,6 @@ def run_of(files: dict[str, str], result: str = RESULT) -> Run:
     return run
 
 
-def test_readings_are_integrated_by_trapezoids_from_start_to_stop() -> None:
-    # 100 W at 10 s, 150 at 15, 300 at 20, 200 at 25, 200 at 30:
-    # 5 s x (125 + 225 + 250 + 200) W.
-    readings = [(0.0, 100.0), (10.0, 100.0), (20.0, 200.0), (20.0, 300.0), (25.0, 200.0)]
-    assert integral([(10, 100), (15, 150), (20, 300), (25, 200), (40, 200)], 10, 30) == 4000.0
-    assert integral(sorted(readings[:2]), 0, 10) == 1000.0
-
-
-def test_power_between_two_readings_changes_evenly() -> None:
-    assert integral([(0, 100), (10, 200)], 5, 10) == pytest.approx(5 * 175)
-
-
 def test_nodes_and_switches_add_up_with_their_efficiencies() -> None:
     run = run_of(
         {
@@ -69,25 +56,6 @@ def test_nodes_and_switches_add_up_with_their_efficiencies() -> None:
         }
     )
     assert run.extra["energy_joules"] == pytest.approx(20 * (50 + 300 + 45))
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"node_0.txt": power((0, 100), (40, 100)), "node_1.txt": power((0, 100), (12, 100))},
-        {"node_0.txt": power((3600, 100), (3700, 100))},
-        {"node_0.txt": "no reading"},
-    ],
-)
-def test_a_part_that_was_not_measured_makes_the_energy_unknown(files: dict[str, str]) -> None:
-    run = run_of(files)
-    assert "energy_joules" not in run.extra
-    assert [one.code for one in run.problems if one.code == "no_energy"] == ["no_energy"]
-
-
-def test_torn_lines_are_passed_over() -> None:
-    torn = power((0, 100), (40, 100)) + ':::MLLOG {"time_ms": 17, "key": "power_re'
-    assert run_of({"node_0.txt": torn}).extra["energy_joules"] == 2000.0
 
 
 def test_without_power_logs_no_folder_is_listed() -> None:
