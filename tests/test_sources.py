@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 
 from tests.test_cli import run
-from tests.test_effects import START, texts, trained
+from tests.test_effects import START, trained
 from ttastats import api
-from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 
 
@@ -48,29 +47,6 @@ def test_each_source_is_seen_in_the_part_it_changes() -> None:
         pytest.approx(1)
     )
     assert report.sentence.startswith("Variance of time to target: host ")
-
-
-def test_entries_that_are_pooled_have_means_of_their_own() -> None:
-    slow = table(times=3).with_columns(
-        entry=pl.lit("slow"),
-        run_id="slow " + pl.col("run_id"),
-        content_digest=pl.lit(None, pl.String),
-    )
-    both = pl.concat([table(), slow])
-    pooled = api.variance(both, sources="host", by=["benchmark"])
-    assert row(pooled, "run", "time_per_epoch")["log_std"] < 0.01
-    assert row(pooled, "host", "tta")["n"] == 48
-    assert {r["entry"] for r in api.variance(both, sources="host").rows} >= {"slow"}
-
-
-def test_sources_without_a_variance_are_named() -> None:
-    report = api.variance(table(), sources=["host", "day", "run_id"])
-    assert texts(report, "no_variance")[0].startswith("day, run_id: no variance of their own")
-    assert {r["source"] for r in report.rows} == {"host", "run"}
-    few = api.variance(table(hosts=2), sources=["host"])
-    assert row(few, "run", "tta")["share"] is None
-    with pytest.raises(TtastatsError, match="unknown column 'hosst'"):
-        api.variance(table(), sources=["hosst"])
 
 
 def test_the_command_line_takes_names_separated_by_commas(two_systems: Path) -> None:
