@@ -222,42 +222,6 @@ def some(draw: random.Random, count: int) -> tuple[Floats, Floats]:
     return start, start + np.array(draw.choices(range(5), k=count), float)
 
 
-def cells(start: Floats, end: Floats) -> set[int]:
-    return {at for low, high in zip(start, end, strict=True) for at in range(int(low), int(high))}
-
-
-def test_sets_of_intervals_hold_the_moments_they_should() -> None:
-    draw = random.Random("intervals")
-    for _ in range(60):
-        (a, b), (c, d) = some(draw, draw.randrange(5)), some(draw, draw.randrange(5))
-        one, other = intervals.merge_intervals(a, b), intervals.merge_intervals(c, d)
-        x, y = cells(a, b), cells(c, d)
-        for got, expected in ((one, x), (intervals.union_all([one, other, one]), x | y)):
-            assert cells(*got.T) == expected
-            assert (np.diff(got.ravel()) > 0).all()  # sorted and apart
-
-
-@pytest.mark.parametrize("few", [1, 2, 20_000])
-def test_each_moment_of_a_step_is_of_the_first_part_that_applies(
-    few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parts, "_BATCH", few)
-    draw = random.Random("parts")
-    names = ("compute", "communication", "copies", "input", "operators", "calls", "waits")
-    for _ in range(60):
-        every = {name: intervals.merge_intervals(*some(draw, draw.randrange(4))) for name in names}
-        of = {name: cells(*one.T) for name, one in every.items()}
-        low, high = sorted(draw.choices(range(22), k=2))
-        left, expected = set(range(low, high)), list[int]()
-        host = (of["operators"] | of["calls"]) - of["waits"]
-        for part in (*(of[name] for name in names[:4]), host, left):
-            expected.append(len(left & part))
-            left -= part
-        expected.append(len(of["communication"] & set(range(low, high))))
-        edges = {name: one.ravel() for name, one in every.items()}
-        assert parts._split_window(edges, low, high).tolist() == expected
-
-
 def listed(value: Any) -> Any:
     """Return what a function gives, arrays as lists."""
     if isinstance(value, np.ndarray | pl.Series):
