@@ -179,29 +179,6 @@ def test_a_value_that_nothing_has_is_named_where_others_hide_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("benchmark", "run"),
-        ("run_seconds", "run"),
-        ("reached", "result"),
-        ("tta", "result"),
-        ("tta_seconds", "result"),
-        ("epochs", "result"),
-        ("cost", "result"),
-        ("target_value", "result"),
-        ("metric", "evaluation"),
-        ("value", "evaluation"),
-        ("epoch", "evaluation"),
-        ("cv", "other"),
-        ("n", "other"),
-        ("colour", "other"),
-    ],
-)
-def test_a_column_is_of_one_kind(name: str, kind: str) -> None:
-    assert columns.kind(name) == kind
-
-
-@pytest.mark.parametrize(
     ("name", "share"),
     [
         ("cv", True),
