@@ -9,22 +9,6 @@ from ttastats.base.errors import TtastatsError
 
 
 @pytest.mark.parametrize(
-    ("written", "value"),
-    [
-        ("2%", 0.02),
-        (" 2 % ", 0.02),
-        ("0.02", 0.02),
-        (".5", 0.5),
-        ("0.5%", 0.005),
-        ("2e-2", 0.02),
-        ("99.9%", 0.999),
-    ],
-)
-def test_a_percentage_or_a_fraction_is_read(written: str, value: float) -> None:
-    assert percentages.parse_fraction(written, "--margin") == pytest.approx(value)
-
-
-@pytest.mark.parametrize(
     "written",
     ["0", "0%", "-1%", "-0.01", "100%", "100000%", "1e-999", "nan", "inf", "1e999", "1e999%",
      "", "%", "two", "0,5%", "2%%", "0x1%", "1_0%", "2 percent", "\N{FULLWIDTH DIGIT TWO}%"],

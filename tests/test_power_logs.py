@@ -37,24 +37,17 @@ def power(*watts: tuple[float, float], efficiency: float | None = None) -> str:
     return first + "".join(line(at, "power_reading", value) for at, value in watts)
 
 
-def run_of(files: dict[str, str], result: str = RESULT) -> Run:
+def test_nodes_and_switches_add_up_with_their_efficiencies() -> None:
+    files = {
+        "node_0.txt": power((0, 100), (40, 100), efficiency=0.5),
+        "node_1.txt": power((0, 300), (40, 300)),
+        "sw_0.txt": line(0, "conversion_eff", 0.9) + line(1, "interconnect_power_est", 50),
+        "total_power.txt": "nonsense",
+    }
     folder = "/v5.0/Org/results/box/resnet"
     beside = {f"{folder}/power/result_0/{name}": text.encode() for name, text in files.items()}
-    log = log_from_bytes(result.encode(), f"{folder}/result_0.txt", beside)
-    (run,) = mlperf_mllog.parse(log)
+    (run,) = mlperf_mllog.parse(log_from_bytes(RESULT.encode(), f"{folder}/result_0.txt", beside))
     assert isinstance(run, Run)
-    return run
-
-
-def test_nodes_and_switches_add_up_with_their_efficiencies() -> None:
-    run = run_of(
-        {
-            "node_0.txt": power((0, 100), (40, 100), efficiency=0.5),
-            "node_1.txt": power((0, 300), (40, 300)),
-            "sw_0.txt": line(0, "conversion_eff", 0.9) + line(1, "interconnect_power_est", 50),
-            "total_power.txt": "nonsense",
-        }
-    )
     assert run.extra["energy_joules"] == pytest.approx(20 * (50 + 300 + 45))
 
 

@@ -17,9 +17,9 @@ from ttastats.base.errors import TtastatsError
 from ttastats.table import store
 
 
-def runs(n: int, seed: int, epochs: float = 10.0, noise: float = 0.06, **more: Any) -> pl.DataFrame:
+def runs(n: int, seed: int, epochs: float = 10.0, noise: float = 0.06) -> pl.DataFrame:
     rng = np.random.default_rng(seed)
-    facts = {"global_batch_size": 256, "system": f"s{seed}", "entry": f"e{seed}"} | more
+    facts = {"global_batch_size": 256, "system": f"s{seed}", "entry": f"e{seed}"}
     return logs(
         [
             one_run(60 * float(np.exp(rng.normal(0, 0.01))),
@@ -42,10 +42,6 @@ def row(prior: pl.DataFrame | None, a: pl.DataFrame = A, b: pl.DataFrame = B) ->
     return dict(only)
 
 
-def width(of: dict[str, Any]) -> float:
-    return float(of["prior_epochs_high"] / of["prior_epochs_low"])
-
-
 def test_the_interval_of_epochs_is_narrower_and_the_verdict_that_without_a_prior(
     earlier: pl.DataFrame,
 ) -> None:
@@ -53,7 +49,8 @@ def test_the_interval_of_epochs_is_narrower_and_the_verdict_that_without_a_prior
     assert with_prior["prior_epochs_refused"] is None
     assert with_prior["prior_epochs_entries"] == 10
     assert with_prior["prior_epochs_sd"] == pytest.approx(0.06, abs=0.02)
-    assert width(with_prior) < without["epochs_high"] / without["epochs_low"]
+    width = with_prior["prior_epochs_high"] / with_prior["prior_epochs_low"]
+    assert width < without["epochs_high"] / without["epochs_low"]
     assert (with_prior["p_value"], with_prior["verdict"]) == (
         without["p_value"],
         without["verdict"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +25,8 @@ def report(a: pl.DataFrame, *others: pl.DataFrame, **asked: Any) -> Report:
     return api.compare(a, *others, **({"at_end": True} | asked))
 
 
-def row(a: Sequence[float], b: Sequence[float], **asked: Any) -> dict[str, Any]:
-    (found,) = report(side(a), side(b), **asked).rows
-    return dict(found)
-
-
 def test_the_numbers_are_those_of_welch() -> None:
-    found = row(A, LIKE_A)
+    (found,) = report(side(A), side(LIKE_A)).rows
     theirs = stats.ttest_ind(LIKE_A, A, equal_var=False)
     limits = theirs.confidence_interval()
     assert found["p_value"] == pytest.approx(theirs.pvalue)
@@ -48,14 +42,8 @@ def test_the_title_says_what_is_compared() -> None:
 
 def test_where_the_budget_is_a_time_it_is_told_how_far_runs_got() -> None:
     def paced(seconds: float) -> pl.DataFrame:
-        return logs(
-            [
-                of(
-                    *(evaluation(k, 5.0 - k, seconds=seconds * (k + 1)) for k in range(10)),
-                )
-                for _ in range(3)
-            ]
-        )
+        run = of(*(evaluation(k, 5.0 - k, seconds=seconds * (k + 1)) for k in range(10)))
+        return logs([run] * 3)
 
     (found,) = report(paced(20.0), paced(10.0), at_end=False, at="seconds=100").rows
     assert (found["axis"], found["seconds_a"], found["seconds_b"]) == ("steps", 500.0, 1000.0)

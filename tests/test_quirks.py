@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.programs import within
-from ttastats.base.records import Problem, Run
+from ttastats.base.records import Run
 from ttastats.formats.dialect import log_from_bytes
 from ttastats.ingestion import registry
 from ttastats.outcomes import time_to_target
@@ -25,16 +25,8 @@ def line(key: str, seconds: float, value: Any = None, **metadata: Any) -> bytes:
     return f":::MLLOG {json.dumps(fields)}\n".encode()
 
 
-def log(*lines: bytes, benchmark: str = "resnet") -> bytes:
-    return b"".join((line("submission_benchmark", -9, benchmark), line("run_start", 0), *lines))
-
-
-def items(
-    data: bytes, path: str = PLACE, companions: dict[str, bytes] | None = None
-) -> list[Run | Problem]:
-    dialect = registry.recognise(data)
-    assert dialect is not None
-    return list(dialect.parse(log_from_bytes(data, path, companions)))
+def log(*lines: bytes) -> bytes:
+    return b"".join((line("submission_benchmark", -9, "resnet"), line("run_start", 0), *lines))
 
 
 def row(run: Run) -> dict[str, Any]:
@@ -78,7 +70,10 @@ ODD_VALUES = [
 def test_an_odd_value_is_never_more_than_a_problem(key: str, value: bytes) -> None:
     odd = b':::MLLOG {"time_ms": 1600000050000, "key": "%b", "value": %b, "metadata": {}}\n'
     with within(1.0):
-        (run,) = items(log(odd % (key.encode(), value), GOOD))
+        data = log(odd % (key.encode(), value), GOOD)
+        dialect = registry.recognise(data)
+        assert dialect is not None
+        (run,) = dialect.parse(log_from_bytes(data, PLACE))
         assert isinstance(run, Run)
         assert row(run)["value_final"] == 0.7591
 

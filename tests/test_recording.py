@@ -45,9 +45,9 @@ def read(logs: Path) -> pl.DataFrame:
     return tta.read(output).collect()
 
 
-def the_run(logs: Path, **asked: Any) -> dict[str, Any]:
+def the_run(logs: Path) -> dict[str, Any]:
     read(logs)
-    (row,) = tta.runs(logs.parent / "read.parquet", **asked).rows
+    (row,) = tta.runs(logs.parent / "read.parquet").rows
     return row
 
 

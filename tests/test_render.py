@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 
 import pytest
@@ -14,7 +13,7 @@ from ttastats.base import codes
 from ttastats.base.note import Note
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Quantity, Table, Text
-from ttastats.report.render import as_csv, as_json, as_markdown, as_table
+from ttastats.report.render import as_csv, as_markdown, as_table
 from ttastats.report.row import Row
 
 HOSTILE = '<script>alert(1)</script>|=cmd()\n"x"'
@@ -71,9 +70,3 @@ def test_markup_in_a_name_is_shown_and_does_nothing() -> None:
 def test_a_formula_in_a_cell_is_text() -> None:
     text = as_csv.render_csv(report("=cmd()"))
     assert list(csv.reader(io.StringIO(text)))[1][0] == "'=cmd()"
-
-
-def test_json_has_no_number_that_is_none() -> None:
-    (row,) = json.loads(as_json.render_json(report()))["rows"]
-    assert (row["inf"], row["nan"], row["none"]) == ("inf", None, None)
-    assert row["name"] == HOSTILE

@@ -43,11 +43,9 @@ def runs(folder: Path, **more: object) -> tuple[set[tuple[str, int | None]], Acc
     return set(frame.select("entry", "seed").rows()), account
 
 
-def entries(*places: str, settings: list[dict[str, object]] | None = None) -> list[tuple[str, int]]:
-    several = settings or [{} for _ in places]
+def entries(*places: str) -> list[tuple[str, int]]:
     seen = [
-        Seen(("table", None), tuple(place.split("/")), "log", own, None, place)
-        for place, own in zip(places, several, strict=True)
+        Seen(("table", None), tuple(place.split("/")), "log", {}, None, place) for place in places
     ]
     return [tuple(each) for each in setups.infer_setups(seen)]  # type: ignore[misc]
 

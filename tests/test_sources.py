@@ -16,15 +16,15 @@ from ttastats import api
 from ttastats.report.answer import Report
 
 
-def table(*, hosts: int = 6, times: float = 1.0) -> pl.DataFrame:
+def table() -> pl.DataFrame:
     """Return runs whose time per epoch depends on the host and whose epochs on the seed."""
     rng = np.random.default_rng(5)
-    speed, need = rng.normal(0, 0.05, hosts), (9, 12, 10, 15)
+    speed, need = rng.normal(0, 0.05, 6), (9, 12, 10, 15)
     made = []
-    for number in range(4 * hosts):
+    for number in range(4 * 6):
         host, seed = divmod(number, 4)
         epochs = need[seed] + number % 2
-        seconds = float(10 * times * epochs * np.exp(speed[host] + rng.normal(0, 0.004)))
+        seconds = float(10 * epochs * np.exp(speed[host] + rng.normal(0, 0.004)))
         each = trained(seconds, epochs if number != 9 else None, number, host=f"h{host}")
         start = START + timedelta(days=host, hours=seed)
         made.append(each.with_columns(seed=pl.lit(seed), started_at=pl.lit(start)))

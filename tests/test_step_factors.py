@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -20,10 +19,9 @@ from ttastats.traces import store
 PACE_A, PACE_B = (20.0, 20.4, 19.8, 20.2), (16.0, 16.3, 15.9, 16.1)
 
 
-def runs(pace: tuple[float, ...], **more: Any) -> pl.DataFrame:
+def runs(pace: tuple[float, ...]) -> pl.DataFrame:
     """Return runs of two epochs that end at the target after so many seconds."""
-    own = {"run_status": "success", "benchmark": "lm", "global_batch_size": 10} | more
-    own = {"train_samples": 1000} | own
+    own = {"run_status": "success", "global_batch_size": 10, "train_samples": 1000}
     return logs(
         [
             of(
@@ -52,17 +50,12 @@ def b(tmp_path: Path) -> Path:
     return of_one_process(profile(tmp_path / "b.parquet", steps((70, 71, 69, 70), norm=25.0)))
 
 
-def compared(a: Path, b: Path, *, of_b: pl.DataFrame | None = None, **more: Any) -> Report:
-    other = runs(PACE_B) if of_b is None else of_b
-    return tta.compare(runs(PACE_A), other, profiles=(a, b), **more)
-
-
 def notes(report: Report) -> dict[str, str]:
     return {note.code: note.text for note in report.notes}
 
 
 def test_factors_multiply_to_the_throughput_of_the_runs(a: Path, b: Path) -> None:
-    (row,) = compared(a, b).rows
+    (row,) = tta.compare(runs(PACE_A), runs(PACE_B), profiles=(a, b)).rows
     assert row["step_factor"] == pytest.approx(150 / 125)
     parts = [
         value
@@ -80,7 +73,7 @@ def test_factors_multiply_to_the_throughput_of_the_runs(a: Path, b: Path) -> Non
 
 
 def test_one_profile_has_no_noise_and_repeated_ones_do(a: Path, b: Path, tmp_path: Path) -> None:
-    alone = compared(a, b)
+    alone = tta.compare(runs(PACE_A), runs(PACE_B), profiles=(a, b))
     assert alone.rows[0]["matrix_product_factor_low"] is None
     assert "have no intervals" in notes(alone)["factors"]
     several = [

@@ -27,12 +27,10 @@ def state(values: list[float], steps: list[int]) -> bytes:
     return json.dumps(fields).encode()
 
 
-def events(
-    values: list[float], steps: list[int], begun: float = BEGUN, tag: str = "eval__accuracy"
-) -> bytes:
+def events(values: list[float], steps: list[int], begun: float = BEGUN) -> bytes:
     found = made.first_event(begun) + made.text(begun, 0, "args/text_summary", '{"seed": 3}')
     return found + b"".join(
-        made.scalar(begun + step, step, **{tag: value}, train__loss=1 / step)
+        made.scalar(begun + step, step, eval__accuracy=value, train__loss=1 / step)
         for step, value in zip(steps, values, strict=True)
     )
 

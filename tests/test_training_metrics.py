@@ -42,15 +42,11 @@ def test_the_compiled_search_leaves_out_what_it_is_told() -> None:
             assert (b"train_loss" in found[0]) is (left_out is WITHOUT_TRAINING)
 
 
-def tables(logs: Path, folder: Path) -> tuple[Path, Path]:
-    ingest([logs], folder / "plain.parquet", workers=1)
-    ingest([logs], folder / "full.parquet", workers=1, metrics="all")
-    return folder / "plain.parquet", folder / "full.parquet"
-
-
 @pytest.mark.parametrize("dialect", ["hf-trainer", "tfevents", "wandb", "mlflow", "mlperf-mllog"])
 def test_no_answer_depends_on_training_metrics(dialect: str, tmp_path: Path) -> None:
-    plain, full = tables(FIXTURES / dialect, tmp_path)
+    plain, full = tmp_path / "plain.parquet", tmp_path / "full.parquet"
+    ingest([FIXTURES / dialect], plain, workers=1)
+    ingest([FIXTURES / dialect], full, workers=1, metrics="all")
     more = read_tables([full]).filter(pl.col("eval_index") < 0).collect()
     assert more.height > 0 or dialect == "mlperf-mllog"
     assert more.get_column("metric").null_count() == 0

@@ -66,10 +66,10 @@ def of_metric(run: Run, metric: str) -> list[Evaluation]:
     return [evaluation for evaluation in run.evaluations if evaluation.metric == wanted]
 
 
-def near(found: float | None, expected: float | None, digits: float = 2e-9) -> bool:
+def near(found: float | None, expected: float | None) -> bool:
     if found is None or expected is None:
         return found is expected
-    return abs(found - expected) <= digits * max(abs(found), abs(expected), 1e-30)
+    return abs(found - expected) <= 2e-9 * max(abs(found), abs(expected), 1e-30)
 
 
 def test_every_run_is_read_as_the_truth_has_it(wild: Path) -> None:
