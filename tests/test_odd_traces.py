@@ -279,20 +279,3 @@ def units() -> Iterator[str]:
 @cases("traces", units=units, **at_random(OF, listed_pieces), **accepted.parts("odd", odd, 60, 4))
 def test_pieces_of_traces_are_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
-
-
-HEADS = (
-    b'{"traceEvents": [', b'\xef\xbb\xbf {"a": {"b": [1]},\n"traceEvents" :', b"[{", b"{}", b"",
-    b'{"deviceProperties":', b'{"baseTimeNanoseconds": 3', b'{"name": "x", "ph": "X"', b"x",
-    b' [ {"name": {"a": 1}, "ph": "X"', b'[{"ph" : "Z"', b'{"a": 1}' + b" " * 65_536,
-)  # fmt: skip
-
-
-def test_a_trace_is_known_by_its_head_and_its_rank() -> None:
-    known = [kineto.recognises(head) for head in HEADS]
-    assert known == [True, True, *[False] * 3, True, True, True, *[False] * 4]
-    told = [{"rank": n, "world_size": n} for n in (-1, 0, 1, "2", None)]
-    found = [kineto._rank_and_world_size({"distributedInfo": one}) for one in (*told, [1])]
-    none = (None, None)
-    assert found == [none, (0, None), (1, 1), none, none, none]
-    assert not kineto.recognises(b'{"a": 1,' + b" " * 65_536 + HEADS[0][1:])
