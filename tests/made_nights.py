@@ -12,8 +12,6 @@ from tests.made_curves import logs, of
 from ttastats.base.records import Evaluation, Run
 
 START = datetime(2026, 1, 1, 3, tzinfo=UTC)
-#: What a night is: seconds per epoch, epochs, and how many of its runs fail.
-Night = tuple[float, float, int]
 
 
 def nights(

@@ -15,8 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-RUN_ID = "0123456789abcdef0123456789abcdef"
-
 
 def varint(value: int) -> bytes:
     value &= 2**64 - 1

@@ -153,17 +153,3 @@ def test_two_runs_in_one_file_are_two_runs_where_one_says_so(kind: str, tmp_path
     before, _ = read(changed(FIXTURES / KINDS[kind], tmp_path / "whole", bytes))
     assert before is not None
     assert account.runs == 2 * before["run_id"].n_unique()
-
-
-@pytest.mark.parametrize(
-    ("end", "is_open"), [("", True), ("\n", False), ("\r\n", False), (",", False), (" ", False)]
-)
-def test_a_value_that_a_file_ends_with_may_lack_digits(
-    end: str, is_open: bool, tmp_path: Path
-) -> None:
-    (tmp_path / "log.csv").write_bytes(f"step,val_acc\n1,0.5\n2,0.98{end}".encode())
-    block = {"metric": "val_acc"}
-    account = ingest([tmp_path / "log.csv"], tmp_path / "x.parquet", block=block, workers=1)
-    found = [each for each in account.problems if each.code == "open_end"]
-    assert [(each.line, each.severity) for each in found] == [(3, "info")] * is_open
-    assert not is_open or "val_acc 0.98 may lack digits" in found[0].message

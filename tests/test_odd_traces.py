@@ -27,7 +27,6 @@ from ttastats.traces import (
     analysis,
     answers,
     categories,
-    intervals,
     kineto,
     parts,
     pieces,
@@ -213,96 +212,12 @@ def odd(number: int) -> Iterator[str]:
 
 # ------------------------------------------------------------------------------- the arrays below
 
-Floats = Any
-
-
-def some(draw: random.Random, count: int) -> tuple[Floats, Floats]:
-    """Return starts and ends of intervals, whole numbers below 20, in any order."""
-    start = np.array(draw.choices(range(16), k=count), float)
-    return start, start + np.array(draw.choices(range(5), k=count), float)
-
-
-def cells(start: Floats, end: Floats) -> set[int]:
-    return {at for low, high in zip(start, end, strict=True) for at in range(int(low), int(high))}
-
-
-def test_sets_of_intervals_hold_the_moments_they_should() -> None:
-    draw = random.Random("intervals")
-    for _ in range(60):
-        (a, b), (c, d) = some(draw, draw.randrange(5)), some(draw, draw.randrange(5))
-        one, other = intervals.merge_intervals(a, b), intervals.merge_intervals(c, d)
-        x, y = cells(a, b), cells(c, d)
-        for got, expected in ((one, x), (intervals.union_all([one, other, one]), x | y)):
-            assert cells(*got.T) == expected
-            assert (np.diff(got.ravel()) > 0).all()  # sorted and apart
-
-
-@pytest.mark.parametrize("few", [1, 2, 20_000])
-def test_each_moment_of_a_step_is_of_the_first_part_that_applies(
-    few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parts, "_BATCH", few)
-    draw = random.Random("parts")
-    names = ("compute", "communication", "copies", "input", "operators", "calls", "waits")
-    for _ in range(60):
-        every = {name: intervals.merge_intervals(*some(draw, draw.randrange(4))) for name in names}
-        of = {name: cells(*one.T) for name, one in every.items()}
-        low, high = sorted(draw.choices(range(22), k=2))
-        left, expected = set(range(low, high)), list[int]()
-        host = (of["operators"] | of["calls"]) - of["waits"]
-        for part in (*(of[name] for name in names[:4]), host, left):
-            expected.append(len(left & part))
-            left -= part
-        expected.append(len(of["communication"] & set(range(low, high))))
-        edges = {name: one.ravel() for name, one in every.items()}
-        assert parts._split_window(edges, low, high).tolist() == expected
-
 
 def listed(value: Any) -> Any:
     """Return what a function gives, arrays as lists."""
     if isinstance(value, np.ndarray | pl.Series):
         return listed(value.tolist())
-    if isinstance(value, intervals.Nest | steps.Steps):
-        return [listed(getattr(value, name)) for name in value.__struct_fields__]
     return [listed(one) for one in value] if isinstance(value, list | tuple) else plain(value)
-
-
-def of_nests(draw: random.Random) -> Iterator[Any]:
-    """Yield operators within each other, and such as overlap as they should not."""
-    start, end = some(draw, draw.randrange(1, 9))
-    order = np.lexsort((-end, start))
-    start, length = start[order], (end - start)[order]
-    nested = intervals.find_callers(start, np.maximum(length - 0.25, 0.25))
-    marked = np.array(draw.choices([True, False], k=len(start)))
-    yield [start.tolist(), length.tolist()]
-    yield nested
-    yield intervals.self_time(length, nested)
-    yield intervals.outermost_marked(marked, nested)
-    yield intervals.calls_marked(marked, nested).astype(int)
-    moments = np.array(draw.choices(range(24), k=5)) - 1.0
-    yield intervals.enclosing(moments, start, length, nested)
-
-
-def of_steps(draw: random.Random) -> Iterator[Any]:
-    """Yield steps that annotations mark, which may be far apart, slow at first, or left behind."""
-    count = draw.randrange(7)
-    numbers = np.array(draw.choices(range(4), k=count) if draw.random() < 0.2 else range(count))
-    length = np.array(draw.choices([10.0, 10.0, 15.0, 15.5, 30.0], k=count))
-    if draw.random() < 0.3:
-        length = 2.0 ** np.arange(8, 8 - count, -1)
-    start = np.cumsum(np.append(0.0, length))[:-1]
-    mixed = np.array(draw.sample(range(count), count), int)
-    end = (start + length)[mixed]
-    known = numbers[mixed].astype(np.int64)
-    marked = steps.from_annotations(known, start[mixed], end, (1.0, 50.0))
-    yield marked
-    moments = np.array(draw.choices(range(40), k=6), float)
-    placed = steps.find_windows(moments, marked.host)
-    yield [moments, placed, steps.find_windows(moments[:2], intervals.NOTHING)]
-    late = draw.choice([0.0, 0.0, 12.0]) + np.array(draw.choices([0, 0, 0, 25, -25], k=6))
-    found = steps.device_windows(marked, placed, moments + late, moments + late + 3)
-    warm = steps.without_warmup(found)
-    yield [found.device, found.ahead, found.marked, warm.warmup, warm.numbers]
 
 
 def of_numbers(draw: random.Random) -> Iterator[Any]:
@@ -346,7 +261,7 @@ NAMES = ("aten::mm", "aten::add_", "aten::sum", "aten::copy_", "DataLoader", "nc
          "Memcpy HtoD", "cudnn::bn_fw_tr", "aten::_softmax")  # fmt: skip
 
 
-OF = ((of_nests, 40), (of_steps, 120), (of_numbers, 40), (of_calls, 40))
+OF = ((of_numbers, 40), (of_calls, 40))
 
 
 def listed_pieces(made: Iterator[Any], seed: int) -> Iterator[str]:
@@ -364,20 +279,3 @@ def units() -> Iterator[str]:
 @cases("traces", units=units, **at_random(OF, listed_pieces), **accepted.parts("odd", odd, 60, 4))
 def test_pieces_of_traces_are_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
-
-
-HEADS = (
-    b'{"traceEvents": [', b'\xef\xbb\xbf {"a": {"b": [1]},\n"traceEvents" :', b"[{", b"{}", b"",
-    b'{"deviceProperties":', b'{"baseTimeNanoseconds": 3', b'{"name": "x", "ph": "X"', b"x",
-    b' [ {"name": {"a": 1}, "ph": "X"', b'[{"ph" : "Z"', b'{"a": 1}' + b" " * 65_536,
-)  # fmt: skip
-
-
-def test_a_trace_is_known_by_its_head_and_its_rank() -> None:
-    known = [kineto.recognises(head) for head in HEADS]
-    assert known == [True, True, *[False] * 3, True, True, True, *[False] * 4]
-    told = [{"rank": n, "world_size": n} for n in (-1, 0, 1, "2", None)]
-    found = [kineto._rank_and_world_size({"distributedInfo": one}) for one in (*told, [1])]
-    none = (None, None)
-    assert found == [none, (0, None), (1, 1), none, none, none]
-    assert not kineto.recognises(b'{"a": 1,' + b" " * 65_536 + HEADS[0][1:])

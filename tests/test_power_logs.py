@@ -13,7 +13,6 @@ from ttastats.base.records import Problem, Run
 from ttastats.formats.dialect import log_from_bytes
 from ttastats.table import store
 from ttastats_parsers import mlperf_mllog
-from ttastats_parsers.mlperf_power import integral
 
 _ZERO = 1_700_000_000
 
@@ -38,55 +37,18 @@ def power(*watts: tuple[float, float], efficiency: float | None = None) -> str:
     return first + "".join(line(at, "power_reading", value) for at, value in watts)
 
 
-def run_of(files: dict[str, str], result: str = RESULT) -> Run:
+def test_nodes_and_switches_add_up_with_their_efficiencies() -> None:
+    files = {
+        "node_0.txt": power((0, 100), (40, 100), efficiency=0.5),
+        "node_1.txt": power((0, 300), (40, 300)),
+        "sw_0.txt": line(0, "conversion_eff", 0.9) + line(1, "interconnect_power_est", 50),
+        "total_power.txt": "nonsense",
+    }
     folder = "/v5.0/Org/results/box/resnet"
     beside = {f"{folder}/power/result_0/{name}": text.encode() for name, text in files.items()}
-    log = log_from_bytes(result.encode(), f"{folder}/result_0.txt", beside)
-    (run,) = mlperf_mllog.parse(log)
+    (run,) = mlperf_mllog.parse(log_from_bytes(RESULT.encode(), f"{folder}/result_0.txt", beside))
     assert isinstance(run, Run)
-    return run
-
-
-def test_readings_are_integrated_by_trapezoids_from_start_to_stop() -> None:
-    # 100 W at 10 s, 150 at 15, 300 at 20, 200 at 25, 200 at 30:
-    # 5 s x (125 + 225 + 250 + 200) W.
-    assert integral([10, 15, 20, 25, 40], [100, 150, 300, 200, 200], 10, 30) == 4000.0
-    assert integral([0.0, 10.0], [100.0, 100.0], 0, 10) == 1000.0
-
-
-def test_power_between_two_readings_changes_evenly() -> None:
-    assert integral([0, 10], [100, 200], 5, 10) == pytest.approx(5 * 175)
-
-
-def test_nodes_and_switches_add_up_with_their_efficiencies() -> None:
-    run = run_of(
-        {
-            "node_0.txt": power((0, 100), (40, 100), efficiency=0.5),
-            "node_1.txt": power((0, 300), (40, 300)),
-            "sw_0.txt": line(0, "conversion_eff", 0.9) + line(1, "interconnect_power_est", 50),
-            "total_power.txt": "nonsense",
-        }
-    )
     assert run.extra["energy_joules"] == pytest.approx(20 * (50 + 300 + 45))
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"node_0.txt": power((0, 100), (40, 100)), "node_1.txt": power((0, 100), (12, 100))},
-        {"node_0.txt": power((3600, 100), (3700, 100))},
-        {"node_0.txt": "no reading"},
-    ],
-)
-def test_a_part_that_was_not_measured_makes_the_energy_unknown(files: dict[str, str]) -> None:
-    run = run_of(files)
-    assert "energy_joules" not in run.extra
-    assert [one.code for one in run.problems if one.code == "no_energy"] == ["no_energy"]
-
-
-def test_torn_lines_are_passed_over() -> None:
-    torn = power((0, 100), (40, 100)) + ':::MLLOG {"time_ms": 17, "key": "power_re'
-    assert run_of({"node_0.txt": torn}).extra["energy_joules"] == 2000.0
 
 
 def test_without_power_logs_no_folder_is_listed() -> None:

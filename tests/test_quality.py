@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
-
-import msgspec
 import pytest
 
 from ttastats.base import benchmarks
@@ -30,28 +27,6 @@ def test_targets_are_those_of_the_round(
 ) -> None:
     found = benchmarks.targets("mlperf", benchmark, round_)
     assert {(t.metric, t.higher_is_better, t.value) for t in found} == expected
-
-
-def test_without_a_round_only_an_undisputed_target_is_given() -> None:
-    assert benchmarks.targets("mlperf", "resnet", None) == ()
-    assert [t.value for t in benchmarks.targets("mlperf", "unet3d", None)] == [0.908]
-    assert len(benchmarks.targets("mlperf", "maskrcnn", None)) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "round_", "canonical"),
-    [
-        ("mask", "v0.6", "maskrcnn"),
-        ("gnn", "v4.1", "rgat"),
-        ("language_model", "v1.0", "bert"),
-        ("ssd", "v1.0", "ssd"),
-        ("ssd", "v2.0", "retinanet"),
-        ("ssd", None, "ssd"),
-        ("my_own", "v5.0", "my_own"),
-    ],
-)
-def test_names_are_resolved_by_round(name: str, round_: str | None, canonical: str) -> None:
-    assert benchmarks.canonical_name("mlperf", name, round_) == canonical
 
 
 def test_every_benchmark_has_targets_with_a_source_and_a_number_of_runs() -> None:
@@ -97,22 +72,6 @@ def test_scoring_rules_are_those_of_benchmark_round_and_division(
     assert found == expected
 
 
-@pytest.mark.parametrize(
-    ("suite", "benchmark", "round_"),
-    [
-        ("dawnbench", "cifar10", None),
-        ("mlperf", "bert", None),
-        ("mlperf", "resnet", "v5.0"),
-        ("mlperf", "my_own", "v5.0"),
-        ("mlperf", "bert", "v9.9"),
-    ],
-)
-def test_without_official_rules_there_is_no_scoring(
-    suite: str, benchmark: str, round_: str | None
-) -> None:
-    assert benchmarks.scoring(suite, benchmark, round_, "closed") is None
-
-
 def test_every_benchmark_of_every_round_can_be_scored_and_only_v05_has_no_limit() -> None:
     for round_ in benchmarks.rounds("mlperf"):
         for name in benchmarks.benchmarks_by_name("mlperf"):
@@ -121,27 +80,3 @@ def test_every_benchmark_of_every_round_can_be_scored_and_only_v05_has_no_limit(
                 assert rules is not None
                 assert rules.runs > 2 * rules.dropped
                 assert (rules.init_minutes is None) == (round_ == "v0.5"), (name, round_)
-
-
-@pytest.mark.parametrize(
-    ("written", "instead", "complaint"),
-    [
-        ('meets = ">="', 'meats = ">="', "unknown field `meats` - at `$.target[0]`"),
-        (
-            "value = 0.749",
-            'value = "high"',
-            "Expected `float | null`, got `str` - at `$.target[0].value`",
-        ),
-        ('meets = ">="', 'meets = ">"', "Invalid enum value '>' - at `$.target[0].meets`"),
-        ("runs = 5\n", "", "missing required field `runs` - at `$.target[0]`"),
-        ("[rounds]", "[round]", "unknown field `round`"),
-    ],
-)
-def test_a_slip_in_the_file_is_named_with_its_place(
-    written: str, instead: str, complaint: str
-) -> None:
-    text = resources.files("ttastats.base").joinpath("benchmarks.toml").read_text("utf-8")
-    msgspec.toml.decode(text, type=benchmarks.Facts)
-    with pytest.raises(msgspec.ValidationError) as caught:
-        msgspec.toml.decode(text.replace(written, instead, 1), type=benchmarks.Facts)
-    assert complaint in str(caught.value)

@@ -13,30 +13,8 @@ from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.ingestion.ingest import Account
 from ttastats.outcomes.select import parse_all
-from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.render import as_table
 from ttastats.sides.question import Selection
-
-
-def keyed(*texts: str) -> Table:
-    columns = (Column("benchmark"), Column("accelerators", names=True, narrow="×"))
-    cells = [(Text(name), Text(number)) for name, number in zip("abc", texts, strict=False)]
-    return Table(columns, tuple(map(Line, cells)), "A   B")
-
-
-@pytest.mark.parametrize(
-    ("table", "first"),
-    [
-        (keyed("8", "8"), " 8 accelerators   A   B"),
-        (keyed("8", "16"), " A   B"),
-        (keyed("8"), " A   B"),
-    ],
-)
-def test_a_key_that_all_rows_share_stands_in_the_title(table: Table, first: str) -> None:
-    lines = as_table.render_text(Report("compare", (), (table,), (), "")).splitlines()
-    assert lines[0] == first
-    assert (lines[1].split() == ["benchmark"]) == first.startswith(" 8")
 
 
 def outside(lines: list[str]) -> int:

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ttastats.base.errors import TtastatsError
-from ttastats.outcomes import columns, select
+from ttastats.outcomes import select
 from ttastats.outcomes.select import parse_all
 
 TABLE = pl.DataFrame(
@@ -176,47 +176,3 @@ def test_a_value_that_nothing_has_is_named_where_others_hide_it() -> None:
         "--where: no run has benchmark=sdd. Nearest: ssd. Values: resnet, ssd.",
         "--where: no run has system=dgx9. Nearest: dgx1. Values: dgx1, dgx2h_multi.",
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("benchmark", "run"),
-        ("run_seconds", "run"),
-        ("reached", "result"),
-        ("tta", "result"),
-        ("tta_seconds", "result"),
-        ("epochs", "result"),
-        ("cost", "result"),
-        ("target_value", "result"),
-        ("metric", "evaluation"),
-        ("value", "evaluation"),
-        ("epoch", "evaluation"),
-        ("cv", "other"),
-        ("n", "other"),
-        ("colour", "other"),
-    ],
-)
-def test_a_column_is_of_one_kind(name: str, kind: str) -> None:
-    assert columns.kind(name) == kind
-
-
-@pytest.mark.parametrize(
-    ("name", "share"),
-    [
-        ("cv", True),
-        ("cv_low", True),
-        ("cv_a_high", True),
-        ("cv_ratio", False),
-        ("share_epochs", True),
-        ("throughput_efficiency_low", True),
-        ("p_adjusted", True),
-        ("value_final", True),
-        ("problems", False),
-        ("speedup", False),
-        ("n", False),
-        ("tta_mean_seconds", False),
-    ],
-)
-def test_shares_may_be_written_in_percent(name: str, *, share: bool) -> None:
-    assert columns.in_percent(name) is share

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-import polars as pl
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -44,29 +43,9 @@ def runs(folder: Path, **more: object) -> tuple[set[tuple[str, int | None]], Acc
     return set(frame.select("entry", "seed").rows()), account
 
 
-@pytest.mark.parametrize(
-    ("name", "stem", "seed"),
-    [
-        ("seed_0", "", 0), ("adam_seed12", "adam", 12), ("adam-seed=3-lr0.1", "adam-lr0.1", 3),
-        ("version_3", "", None), ("trial 2", "", None), ("run-20230329_020146-ruzz7bps", "", None),
-        ("2024-05-01", "", None), ("12-30-59", "", None), ("2024-05-01_10-00-00", "", None),
-        ("Jan28_23-42-14_adam", "adam", None), ("adam_20240501_101500", "adam", None),
-        ("9fb9b6b8914c44bb869c2a2712fb79f7", "", None), ("checkpoint-500", "", None),
-        ("51ece938-03c5-4343-8dcc-3f3336b07008", "", None),
-        ("adam", "adam", None), ("resnet-18", "resnet-18", None), ("lr1e-3", "lr1e-3", None),
-        ("mobilenet_v2", "mobilenet_v2", None), ("lora_r8", "lora_r8", None),
-        ("seedling", "seedling", None), ("2026-07-17_FP8", "2026-07-17_FP8", None),
-    ],
-)  # fmt: skip
-def test_what_numbers_runs_is_left_out_of_a_name(name: str, stem: str, seed: int | None) -> None:
-    assert setups.split_run_number(name) == (stem, seed)
-
-
-def entries(*places: str, settings: list[dict[str, object]] | None = None) -> list[tuple[str, int]]:
-    several = settings or [{} for _ in places]
+def entries(*places: str) -> list[tuple[str, int]]:
     seen = [
-        Seen(("table", None), tuple(place.split("/")), "log", own, None, place)
-        for place, own in zip(places, several, strict=True)
+        Seen(("table", None), tuple(place.split("/")), "log", {}, None, place) for place in places
     ]
     return [tuple(each) for each in setups.infer_setups(seen)]  # type: ignore[misc]
 
@@ -74,39 +53,6 @@ def entries(*places: str, settings: list[dict[str, object]] | None = None) -> li
 def test_a_number_behind_an_s_is_a_seed_where_such_numbers_count_from_zero() -> None:
     assert entries("lr1e-3-s0", "lr1e-3-s1") == [("lr1e-3", 0), ("lr1e-3", 1)]
     assert entries("vit-s16", "vit-s32") == [("vit-s16", None), ("vit-s32", None)]
-
-
-def test_a_number_at_the_end_counts_runs_where_others_have_the_same() -> None:
-    names = ("adam_0", "adam_1", "sgd_0", "sgd_1")
-    assert [entry for entry, _ in entries(*names)] == ["adam", "adam", "sgd", "sgd"]
-    assert [entry for entry, _ in entries("exp1", "exp2")] == ["exp1", "exp2"]
-    assert [entry for entry, _ in entries("resnet-18", "resnet-50")] == ["resnet-18", "resnet-50"]
-    assert [entry for entry, _ in entries("a/0", "a/1", "b/0")] == ["a", "a", "b/0"]
-
-
-def test_settings_that_vary_make_the_entry() -> None:
-    several: list[dict[str, object]] = [
-        {"optimizer.name": name, "lr": 0.1, "seed": seed, "output_dir": f"x/{name}{seed}"}
-        for name in ("adam", "sgd") for seed in (0, 1)
-    ]  # fmt: skip
-    places = [f"version_{number}" for number in range(4)]
-    assert [entry for entry, _ in entries(*places, settings=several)] == [
-        *["optimizer.name=adam"] * 2, *["optimizer.name=sgd"] * 2
-    ]  # fmt: skip
-    # Names of folders that tell the same are enough.
-    places = ["adam/0", "adam/1", "sgd/0", "sgd/1"]
-    assert {entry for entry, _ in entries(*places, settings=several)} == {"adam", "sgd"}
-    # A folder with two setups is two entries.
-    places = ["a/0", "a/1", "a/2", "b/0"]
-    assert [entry for entry, _ in entries(*places, settings=several)] == [
-        *["a optimizer.name=adam"] * 2, "a optimizer.name=sgd", "b"
-    ]  # fmt: skip
-
-
-def test_a_run_without_settings_makes_none_vary() -> None:
-    several: list[dict[str, object]] = [{"lr": 1}, {"lr": 1}, {}]
-    names = entries("version_0", "version_1", "version_2", settings=several)
-    assert len({entry for entry, _ in names[:2]}) == 1
 
 
 @pytest.mark.parametrize("name", ["lora_rank", "model_name", "optimizer.name", "model_id"])
@@ -136,40 +82,6 @@ def test_settings_beside_a_log_tell_setups_and_seeds(name: str, of: str, tmp_pat
     (first, *_) = [each for each in account.problems if each.code == "inferred_setup"]
     assert name in first.message
     assert "adam" in first.message
-
-
-@pytest.mark.parametrize("pattern", ["{0}/seed_{1}/log", "{0}-s{1}/log", "{0}_seed{1}", "{0}-s{1}"])
-def test_names_of_folders_and_files_tell_setups_and_seeds(pattern: str, tmp_path: Path) -> None:
-    files = {f"{pattern.format(*each)}.csv": CSV.format(n) for n, each in enumerate(sorted(TWO))}
-    folder = written(tmp_path / "logs", files)
-    assert runs(folder)[0] == TWO
-    # A folder, or a run, that is read alone has the same name.
-    for below in folder.iterdir():
-        assert below.is_file() or runs(below)[0] <= TWO
-
-
-def test_a_block_stands_above_what_is_inferred(tmp_path: Path) -> None:
-    files = {f"adam/seed_{seed}/log.csv": CSV.format(seed) for seed in range(3)}
-    files["adam/seed_0/hparams.yaml"] = "lr: 0.1\nseed: 8\n"
-    block = {**BLOCK, "files": "{entry}/seed_{_}/log.csv", "entry": "mine", "seed": "5"}
-    found, account = runs(written(tmp_path / "logs", files), block=block)
-    assert found == {("mine", 5)}
-    assert "inferred_setup" not in account.problem_counts()
-    block = {**BLOCK, "files": "**/log.csv", "entry": "rate {lr}"}
-    assert ("rate 0.1", 8) in runs(tmp_path / "logs", block=block)[0]
-
-
-def test_the_next_ingest_names_all_runs_again(tmp_path: Path) -> None:
-    files = {}
-    for seed in range(2):
-        files[f"version_{seed}/metrics.csv"] = CSV.format(seed)
-        files[f"version_{seed}/hparams.yaml"] = f"lr: 0.1\nwidth: 8\nseed: {seed}\n"
-    folder = written(tmp_path / "logs", files)
-    assert runs(folder)[0] == {("logs", 0), ("logs", 1)}
-    files = {"version_2/metrics.csv": CSV.format(2), "version_2/hparams.yaml": "lr: 0.2\nwidth: 8"}
-    found, account = runs(written(folder, files))
-    assert found == {("lr=0.1", 0), ("lr=0.1", 1), ("lr=0.2", None)}
-    assert account.problem_counts()["inferred_setup"] == 3
 
 
 @pytest.mark.parametrize(
@@ -207,22 +119,6 @@ LAUGHS = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in ran
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "known"),
-    [
-        ("hparams.yaml", b"a: &a {b: *a}", {}),
-        ("hparams.yaml", b"{a: 1, b: [1e-3, 'x']}\n", {"a": 1, "b": [0.001, "x"]}),
-        ("hparams.yaml", b"x: &x {lr: 1}\ny:\n  <<: *x\n  b: 2\n", {"y.lr": 1, "y.b": 2}),
-        ("args.json", b'{"a": {"b": [NaN]}}', {}),
-    ],
-)
-def test_settings_are_read_as_far_as_they_are_plain(
-    name: str, content: bytes, known: dict[str, object]
-) -> None:
-    found = settings_files.of_file(name, content)
-    assert known.items() <= found.items()
-
-
-@pytest.mark.parametrize(
     ("name", "content"),
     [
         ("hparams.yaml", b"a: [1"), ("hparams.yaml", b"[" * 100_000), ("hparams.yaml", b"text"),
@@ -236,20 +132,6 @@ def test_settings_are_read_as_far_as_they_are_plain(
 def test_damaged_settings_have_a_reason(name: str, content: bytes) -> None:
     with pytest.raises(UnreadError, match=r"\w"):
         settings_files.of_file(name, content)
-
-
-def test_files_of_one_run_in_a_folder_each_are_called_by_their_folders(tmp_path: Path) -> None:
-    files = {f"{name}/{name}.csv": CSV.format(n) for n, name in enumerate(("a", "b"))}
-    assert runs(written(tmp_path / "logs", files))[0] == {("a", None), ("b", None)}
-
-
-def test_names_do_not_change_the_order_of_rows(tmp_path: Path) -> None:
-    files = {f"run-s{seed}/log.csv": CSV.format(seed) for seed in (2, 0, 1)}
-    runs(written(tmp_path / "logs", files))
-    rows = read_tables([tmp_path / "runs.parquet"]).collect()
-    assert rows["source"].is_sorted()
-    assert rows["entry"].unique().to_list() == ["run"]
-    assert rows.schema["seed"] == pl.Int64
 
 
 def sides_of(table: Path, a: str, b: str) -> list[Selection]:

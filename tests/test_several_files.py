@@ -11,17 +11,13 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from tests.made_stores import (
-    exit_record,
     first_event,
-    history,
-    run_record,
     scalar,
-    wandb_store,
 )
 from ttastats import ingest
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Problem, Run
-from ttastats.formats.dialect import PART_OF_A_RUN, Log, log_from_bytes
+from ttastats.formats.dialect import PART_OF_A_RUN, Log
 from ttastats.ingestion import registry
 from ttastats.ingestion.containers import Archive, Disk, Memory, Remote
 from ttastats.table import store
@@ -72,12 +68,6 @@ def values(table: Path) -> dict[str, list[float]]:
         Path(source).parent.name: part["value"].to_list()
         for (source,), part in rows.group_by("source", maintain_order=True)
     }
-
-
-def test_files_of_one_run_are_one_run(book: Path, tmp_path: Path) -> None:
-    account = ingest([book], tmp_path / "x.parquet", workers=1)
-    assert (account.runs, account.parts, account.other_files, account.problems) == (2, 1, 0, ())
-    assert values(tmp_path / "x.parquet") == {"a": [1.0, 2.0], "b": [5.0]}
 
 
 def test_another_file_of_a_run_makes_its_logs_be_read_again(book: Path, tmp_path: Path) -> None:
@@ -139,15 +129,6 @@ def test_a_csv_file_without_times_does_not_replace_an_event_file(tmp_path: Path)
     assert ingest([tmp_path / "logs"], tmp_path / "x.parquet", workers=1).parts == 0
 
 
-def test_which_metrics_are_wanted_decides_what_is_read_again(book: Path, tmp_path: Path) -> None:
-    output = tmp_path / "x.parquet"
-    ingest([book], output, workers=1)
-    account = ingest([book], output, workers=1, metrics="all")
-    assert (account.written, account.unchanged, account.parts) == (True, 0, 1)
-    assert account.problem_counts() == {PART_OF_A_RUN: 1}
-    assert not account.rejected
-
-
 def test_a_part_alone_is_no_run_and_says_what_to_name(book: Path, tmp_path: Path) -> None:
     with pytest.raises(
         TtastatsError, match="no run could be read: the file is part of a run in another file"
@@ -184,13 +165,6 @@ def test_every_container_lists_what_lies_around_a_log(tmp_path: Path) -> None:
     assert Memory(b"").listing(PurePosixPath("/")) == ()
 
 
-def test_a_log_in_memory_lists_its_companions() -> None:
-    log = log_from_bytes(b"", "/top/a.txt", {f"/{name}": data for name, data in LAID.items()})
-    assert log.listing(log.folder) == ("a.txt", "below/")
-    assert log.listing(log.folder / "below") == ("b.txt", "c.txt")
-    assert log.listing(PurePosixPath("/to")) == ()
-
-
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 
 
@@ -209,35 +183,3 @@ def test_a_pointer_of_git_lfs_is_named_with_what_to_do(book: Path, tmp_path: Pat
     assert account.runs == 1
     with pytest.raises(TtastatsError, match="git lfs pull"):
         ingest([book / "weights.bin"], tmp_path / "y.parquet", workers=1)
-
-
-def test_arrays_of_numpy_are_no_archive(book: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(book / "arrays.npz", "w") as archive:
-        archive.writestr("9.page", "9.0")
-    account = ingest([book], tmp_path / "x.parquet", workers=1)
-    assert (account.runs, account.other_files) == (2, 1)
-
-
-def test_sessions_of_a_run_of_wandb_are_one_run(tmp_path: Path) -> None:
-    def session(folder: str, start: int, rows: list[tuple[int, float, float]], *end: bytes) -> None:
-        about = run_record("abc", "proj", {"lr": 0.1}, start)
-        logged = [history({"_step": s, "_runtime": t, "val/loss": v}) for s, t, v in rows]
-        (tmp_path / "wandb" / folder).mkdir(parents=True)
-        written = wandb_store([about, *logged, *end])
-        (tmp_path / "wandb" / folder / "run-abc.wandb").write_bytes(written)
-
-    first, second, third = (f"run-2024010{day}_100000-abc" for day in (1, 2, 3))
-    session(first, 1_704_103_200, [(0, 1.0, 3.0), (1, 2.0, 2.5), (2, 3.0, 2.4)])
-    session(second, 1_704_189_600, [(2, 4.0, 2.3)])  # goes on with the time
-    session(third, 1_704_276_000, [(3, 1.0, 2.0)], exit_record(0, 1))  # starts again
-    account = ingest([tmp_path / "wandb"], tmp_path / "x.parquet", workers=1)
-    assert (account.runs, account.parts) == (1, 2)
-    assert account.problem_counts() == {"resumed": 2, "part_of_a_run": 2}
-    rows = store.read_tables([tmp_path / "x.parquet"]).collect()
-    assert rows.select("step", "seconds", "value").rows() == [
-        (0, 1.0, 3.0),
-        (1, 2.0, 2.5),
-        (2, 4.0, 2.3),
-        (3, 5.0, 2.0),
-    ]
-    assert rows.select("run_status", "run_seconds").unique().rows() == [("success", 5.0)]

@@ -11,21 +11,20 @@ import polars as pl
 import pytest
 
 from tests.test_cli import run
-from tests.test_effects import START, texts, trained
+from tests.test_effects import START, trained
 from ttastats import api
-from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
 
 
-def table(*, hosts: int = 6, times: float = 1.0) -> pl.DataFrame:
+def table() -> pl.DataFrame:
     """Return runs whose time per epoch depends on the host and whose epochs on the seed."""
     rng = np.random.default_rng(5)
-    speed, need = rng.normal(0, 0.05, hosts), (9, 12, 10, 15)
+    speed, need = rng.normal(0, 0.05, 6), (9, 12, 10, 15)
     made = []
-    for number in range(4 * hosts):
+    for number in range(4 * 6):
         host, seed = divmod(number, 4)
         epochs = need[seed] + number % 2
-        seconds = float(10 * times * epochs * np.exp(speed[host] + rng.normal(0, 0.004)))
+        seconds = float(10 * epochs * np.exp(speed[host] + rng.normal(0, 0.004)))
         each = trained(seconds, epochs if number != 9 else None, number, host=f"h{host}")
         start = START + timedelta(days=host, hours=seed)
         made.append(each.with_columns(seed=pl.lit(seed), started_at=pl.lit(start)))
@@ -48,29 +47,6 @@ def test_each_source_is_seen_in_the_part_it_changes() -> None:
         pytest.approx(1)
     )
     assert report.sentence.startswith("Variance of time to target: host ")
-
-
-def test_entries_that_are_pooled_have_means_of_their_own() -> None:
-    slow = table(times=3).with_columns(
-        entry=pl.lit("slow"),
-        run_id="slow " + pl.col("run_id"),
-        content_digest=pl.lit(None, pl.String),
-    )
-    both = pl.concat([table(), slow])
-    pooled = api.variance(both, sources="host", by=["benchmark"])
-    assert row(pooled, "run", "time_per_epoch")["log_std"] < 0.01
-    assert row(pooled, "host", "tta")["n"] == 48
-    assert {r["entry"] for r in api.variance(both, sources="host").rows} >= {"slow"}
-
-
-def test_sources_without_a_variance_are_named() -> None:
-    report = api.variance(table(), sources=["host", "day", "run_id"])
-    assert texts(report, "no_variance")[0].startswith("day, run_id: no variance of their own")
-    assert {r["source"] for r in report.rows} == {"host", "run"}
-    few = api.variance(table(hosts=2), sources=["host"])
-    assert row(few, "run", "tta")["share"] is None
-    with pytest.raises(TtastatsError, match="unknown column 'hosst'"):
-        api.variance(table(), sources=["hosst"])
 
 
 def test_the_command_line_takes_names_separated_by_commas(two_systems: Path) -> None:

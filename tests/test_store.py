@@ -35,18 +35,6 @@ def frame() -> pl.DataFrame:
     return tables.table_of_runs([tables.SourcedRun(RUN, "a.txt", "ab" * 16, 0, "test")])
 
 
-def test_what_is_written_is_read_back(frame: pl.DataFrame, tmp_path: Path) -> None:
-    store.write(frame, tmp_path / "x.parquet")
-    assert store.read_tables([tmp_path / "x.parquet"]).collect().equals(frame)
-    assert [path.name for path in tmp_path.iterdir()] == ["x.parquet"]
-
-
-def test_problems_and_the_rest_of_a_run_are_kept_as_json(frame: pl.DataFrame) -> None:
-    row = frame.to_dicts()[0]
-    assert json.loads(row["problems"])[0]["line"] == 3
-    assert json.loads(row["extra"]) == {"opt_name": "sgd"}
-
-
 def test_every_column_describes_itself_to_other_programs(
     frame: pl.DataFrame, tmp_path: Path
 ) -> None:
@@ -107,22 +95,6 @@ def test_a_table_that_lost_a_column_it_needs_is_refused(
     frame.drop("seconds").write_parquet(tmp_path / "x.parquet", metadata=about)
     with pytest.raises(TtastatsError, match="lacks columns: seconds"):
         store.read_tables([tmp_path / "x.parquet"])
-
-
-def test_a_failed_write_leaves_the_old_file(frame: pl.DataFrame, tmp_path: Path) -> None:
-    path = tmp_path / "x.parquet"
-    store.write(frame, path)
-    before = path.read_bytes()
-
-    def fill_the_disk() -> None:
-        with atomic.replacing(path) as temporary:
-            temporary.write_bytes(b"half")
-            raise OSError(28, "No space left on device")
-
-    with pytest.raises(TtastatsError, match="No space left"):
-        fill_the_disk()
-    assert path.read_bytes() == before
-    assert [found.name for found in tmp_path.iterdir()] == ["x.parquet"]
 
 
 def test_what_is_written_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
@@ -209,14 +181,6 @@ class TestFolders:
     def _small_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(kind, "_PART_ROWS", 20)
         monkeypatch.setattr(kind, "_GROUP_ROWS", 10)
-
-    def test_a_folder_is_read_like_a_file(self, many: pl.DataFrame, tmp_path: Path) -> None:
-        store.write(many, tmp_path / "d", in_parts=True, manifest="kept")
-        assert len(list((tmp_path / "d").iterdir())) == 4
-        assert store.read_tables([tmp_path / "d"]).collect().equals(many)
-        assert store.read_manifest(tmp_path / "d") == "kept"
-        assert store.is_ttastats_table(tmp_path / "d")
-        assert [path.name for path in tmp_path.iterdir()] == ["d"]
 
     def test_a_table_without_rows_has_a_part(self, many: pl.DataFrame, tmp_path: Path) -> None:
         store.write(many.clear(), tmp_path / "d", in_parts=True)
@@ -342,19 +306,6 @@ class TestFolders:
             store.write(frame, folder, in_parts=True)
         assert outside.read_text() == "mine"
 
-    def test_a_failed_write_leaves_the_old_folder(self, many: pl.DataFrame, tmp_path: Path) -> None:
-        store.write(many, tmp_path / "d", in_parts=True)
-
-        def fill_the_disk() -> None:
-            with atomic.replacing_folder(tmp_path / "d") as temporary:
-                (temporary / "half").write_bytes(b"half")
-                raise OSError(28, "No space left on device")
-
-        with pytest.raises(TtastatsError, match="No space left"):
-            fill_the_disk()
-        assert store.read_tables([tmp_path / "d"]).collect().equals(many)
-        assert [path.name for path in tmp_path.iterdir()] == ["d"]
-
     @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
     def test_a_killed_writer_leaves_the_old_folder(
         self, many: pl.DataFrame, tmp_path: Path
@@ -383,10 +334,3 @@ class TestPlaces:
         store.write(frame, tmp_path / "x.parquet")
         with pytest.raises(TtastatsError, match="is a file"):
             store.expect_output(tmp_path / "x.parquet", in_parts=True)
-
-    def test_free_places_and_ours_may_be_written(self, frame: pl.DataFrame, tmp_path: Path) -> None:
-        (tmp_path / "empty").mkdir()
-        store.write(frame, tmp_path / "d", in_parts=True)
-        for name in ("empty", "d", "new"):
-            store.expect_output(tmp_path / name, in_parts=True)
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["d", "empty"]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
 from tests import made_stores as made
 from ttastats.ingestion.ingest import Account, ingest
@@ -28,12 +27,10 @@ def state(values: list[float], steps: list[int]) -> bytes:
     return json.dumps(fields).encode()
 
 
-def events(
-    values: list[float], steps: list[int], begun: float = BEGUN, tag: str = "eval__accuracy"
-) -> bytes:
+def events(values: list[float], steps: list[int], begun: float = BEGUN) -> bytes:
     found = made.first_event(begun) + made.text(begun, 0, "args/text_summary", '{"seed": 3}')
     return found + b"".join(
-        made.scalar(begun + step, step, **{tag: value}, train__loss=1 / step)
+        made.scalar(begun + step, step, eval__accuracy=value, train__loss=1 / step)
         for step, value in zip(steps, values, strict=True)
     )
 
@@ -47,25 +44,6 @@ def read(folder: Path, files: dict[str, bytes]) -> tuple[pl.DataFrame, Account]:
 
 
 VALUES, STEPS = [0.5, 0.7, 0.8], [10, 20, 30]
-
-
-def test_a_trainer_state_has_the_times_of_its_event_files(tmp_path: Path) -> None:
-    """A checkpoint and the end of the training, as `Trainer` leaves them with TensorBoard."""
-    files = {
-        "out/trainer_state.json": state(VALUES, STEPS),
-        "out/checkpoint-20/trainer_state.json": state(VALUES[:2], STEPS[:2]),
-        f"out/runs/Jan28_23-42-14_host/{NAME.format(BEGUN)}": events(VALUES, STEPS),
-    }
-    rows, account = read(tmp_path / "logs", files)
-    assert (account.runs, account.parts, account.rejected) == (1, 2, ())
-    accuracy = rows.filter(metric="eval_accuracy")
-    assert accuracy["value"].to_list() == VALUES
-    assert accuracy["seconds"].to_list() == [10.0, 20.0, 30.0]
-    assert accuracy["epoch"].to_list() == [1.0, 2.0, 3.0]
-    assert set(rows["seed"]) == {3}
-    assert set(rows["clock"]) == {"wall"}
-    texts = {each.message for each in account.problems if each.code == "part_of_a_run"}
-    assert "its run is in trainer_state.json" in texts
 
 
 def test_a_training_that_was_resumed_is_one_run(tmp_path: Path) -> None:
@@ -91,33 +69,3 @@ def test_event_files_of_another_run_are_a_run(tmp_path: Path) -> None:
     rows, account = read(tmp_path / "logs", files)
     assert account.runs == 2
     assert rows.filter(dialect="hf-trainer")["seconds"].null_count() == 6
-
-
-def test_event_files_that_were_given_without_the_state_are_read(tmp_path: Path) -> None:
-    files = {
-        "out/trainer_state.json": state(VALUES, STEPS),
-        f"out/runs/a/{NAME.format(BEGUN)}": events(VALUES, STEPS),
-    }
-    read(tmp_path / "logs", files)
-    for part in ("out/runs", f"out/runs/a/{NAME.format(BEGUN)}"):
-        assert ingest([tmp_path / "logs" / part], tmp_path / "y.parquet").runs == 1
-
-
-@pytest.mark.parametrize("same", [True, False])
-def test_event_files_beside_the_table_of_lightning(same: bool, tmp_path: Path) -> None:
-    text = "epoch,step,val_acc\n" + "".join(
-        f"{n},{step},{value}\n" for n, (step, value) in enumerate(zip(STEPS, VALUES, strict=True))
-    )
-    values = VALUES if same else [0.1, 0.2, 0.3]
-    place = "lightning_logs/version_0"
-    files = {
-        f"{place}/metrics.csv": text.encode(),
-        f"{place}/{NAME.format(BEGUN)}": events(values, STEPS, tag="val_acc"),
-        f"{place}/hparams.yaml": b"seed: 4\noptimizer: adam\n",
-    }
-    rows, account = read(tmp_path / "logs", files)
-    assert account.runs == (1 if same else 2)
-    table = rows.filter(dialect="table")
-    assert table["value"].to_list() == VALUES
-    assert table["seconds"].to_list() == ([10.0, 20.0, 30.0] if same else [None] * 3)
-    assert set(table["seed"]) == {4 if not same else 3}

@@ -8,13 +8,8 @@ import polars as pl
 import pytest
 
 from tests.conftest import FIXTURES
-from tests.made_stores import first_event, scalar
 from ttastats import api, ingest
-from ttastats.base.errors import TtastatsError
-from ttastats.base.records import Run
-from ttastats.formats.dialect import log_from_bytes
 from ttastats.table.store import read_tables
-from ttastats_parsers import mlperf_mllog
 from ttastats_parsers.mlperf_scan import LEFT_OUT, WITHOUT_TRAINING, payloads_in, payloads_in_python
 
 LOGGED = (
@@ -38,34 +33,6 @@ LOG = (
 )
 
 
-def run_of(metrics: str) -> Run:
-    (run,) = (
-        item
-        for item in mlperf_mllog.parse(log_from_bytes(LOG.encode(), metrics=metrics))  # type: ignore[arg-type]
-        if isinstance(item, Run)
-    )
-    return run
-
-
-def test_training_metrics_of_mlperf_come_on_request() -> None:
-    rows = [(e.index, e.metric, e.value, e.seconds) for e in run_of("all").evaluations]
-    assert rows == [
-        (-4, "train_loss", 2.5, 4.0),
-        (-4, "lr", 0.01, 4.0),
-        (-3, "throughput", 320.5, 5.0),
-        (-1, "train_loss", 1.5, 14.0),
-        (0, "masked_lm_accuracy", 0.73, 10.0),
-    ]
-    samples = [e.samples for e in run_of("all").evaluations if e.metric == "train_loss"]
-    assert samples == [64, 192]
-
-
-def test_all_the_rest_of_a_run_is_the_same() -> None:
-    plain, full = run_of("evaluations"), run_of("all")
-    assert plain.run_seconds == full.run_seconds == 10.0
-    assert [e for e in full.evaluations if e.index >= 0] == list(plain.evaluations)
-
-
 def test_the_compiled_search_leaves_out_what_it_is_told() -> None:
     for left_out in (LEFT_OUT, WITHOUT_TRAINING):
         for with_init in (False, True):
@@ -75,34 +42,16 @@ def test_the_compiled_search_leaves_out_what_it_is_told() -> None:
             assert (b"train_loss" in found[0]) is (left_out is WITHOUT_TRAINING)
 
 
-def tables(logs: Path, folder: Path) -> tuple[Path, Path]:
-    ingest([logs], folder / "plain.parquet", workers=1)
-    ingest([logs], folder / "full.parquet", workers=1, metrics="all")
-    return folder / "plain.parquet", folder / "full.parquet"
-
-
 @pytest.mark.parametrize("dialect", ["hf-trainer", "tfevents", "wandb", "mlflow", "mlperf-mllog"])
 def test_no_answer_depends_on_training_metrics(dialect: str, tmp_path: Path) -> None:
-    plain, full = tables(FIXTURES / dialect, tmp_path)
+    plain, full = tmp_path / "plain.parquet", tmp_path / "full.parquet"
+    ingest([FIXTURES / dialect], plain, workers=1)
+    ingest([FIXTURES / dialect], full, workers=1, metrics="all")
     more = read_tables([full]).filter(pl.col("eval_index") < 0).collect()
     assert more.height > 0 or dialect == "mlperf-mllog"
     assert more.get_column("metric").null_count() == 0
     for answer in (api.runs, api.summary):
         assert answer([full]).rows == answer([plain]).rows  # type: ignore[operator]
-
-
-def test_events_of_training_have_their_times_and_steps(tmp_path: Path) -> None:
-    name = tmp_path / "run" / "events.out.tfevents.1700000000.x"
-    name.parent.mkdir()
-    events = [scalar(10.0 + n, n, train__loss=2.0 - n, lr=0.1) for n in range(3)]
-    name.write_bytes(first_event(10.0) + b"".join(events) + scalar(14.0, 2, val__acc=0.5))
-    _, full = tables(tmp_path / "run", tmp_path)
-    rows = read_tables([full]).sort("eval_index", "metric").collect()
-    loss = rows.filter(pl.col("metric") == "train/loss")
-    assert loss.get_column("step").to_list() == [0, 1, 2]
-    assert loss.get_column("seconds").to_list() == [0.0, 1.0, 2.0]
-    assert loss.get_column("eval_index").to_list() == [-3, -2, -1]
-    assert rows.get_column("metric").to_list()[-1] == "val/acc"
 
 
 THROUGHPUT = LOG + logged(16_000, "tracked_stats", '{"throughput": 310.0}', '"epoch_num": 1.5')
@@ -135,19 +84,3 @@ def test_any_metric_is_drawn_over_time_and_epochs(
     assert ("The dotted line is the target" in plot.caption) is has_target
     assert ("the mark is" in plot.caption) is has_target
     plot.to_svg()
-
-
-def test_a_metric_that_is_not_there_names_the_nearest_and_how_training_is_kept(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "result.txt").write_text(THROUGHPUT)
-    plain, full = tables(tmp_path / "result.txt", tmp_path)
-    for table, metric, said in (
-        (full, "troughput", "Nearest: throughput"),
-        (plain, "throughput", "ingest --metrics all"),
-    ):
-        with pytest.raises(TtastatsError) as refused:
-            api.plot("quality-time", table, metric=metric)
-        assert said in str(refused.value)
-    with pytest.raises(TtastatsError, match="does not support --metric"):
-        api.plot("tta", full, metric="throughput")

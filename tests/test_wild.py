@@ -180,26 +180,6 @@ def test_what_presets_read_without_a_word_is_what_an_independent_reader_reads(
     assert number == 283
 
 
-def test_the_means_that_authors_state_are_those_of_the_runs(rows: pl.DataFrame) -> None:
-    last = (
-        rows.filter(pl.col("seconds").is_not_null())
-        .group_by("source", "run_id", "entry", "metric")
-        .agg(pl.col("seconds", "value").last())
-        .group_by("entry", "metric")
-        .agg(pl.col("seconds", "value").mean(), n=pl.len())
-    )
-    stated = {  # the records' own tables, and the export's summary
-        ("baseline", "val_loss"): (13, 80.728615, 3.2782461538),
-        ("this_pr", "val_loss"): (13, 79.684923, 3.2783692308),
-        ("A1_no_pos_encoding", "val/loss"): (4, 755.0, 1.566792011),
-        ("A2_rope", "val/loss"): (4, 902.75, 1.736690521),
-        ("G1_ternary_weights", "val/loss"): (4, 788.25, 1.470450968),
-    }
-    read = {(entry, metric): (n, s, v) for entry, metric, s, v, n in last.iter_rows()}
-    for key, (n, seconds, value) in stated.items():
-        assert read[key] == (n, pytest.approx(seconds, abs=1e-5), pytest.approx(value, abs=1e-8))
-
-
 def order_of(
     truth: Mapping[str, Any],
     key: tuple[str, str],

@@ -41,27 +41,6 @@ def spread(runs: list[dict[str, Any]], name: str) -> tuple[float, float]:
     return statistics.mean(values), statistics.stdev(values)
 
 
-@pytest.mark.parametrize(
-    ("folder", "setup"),
-    [
-        ("baseline", "record 88 (baseline of record 89)"),
-        ("this_pr", "record 89: FP8 MLP down projection"),
-    ],
-)
-def test_nanogpt_records(
-    folder: str, setup: str, table: Path, stated: dict[str, dict[str, Any]]
-) -> None:
-    theirs = stated[setup]["stated_by_authors"]
-    runs = rows("runs", table, "--where", f"source=*FP8*/{folder}/*", "--target", "val_loss<=3.2")
-    assert [each["reached"] for each in runs] == [False] * 13
-    assert spread(runs, "run_seconds") == pytest.approx(
-        (theirs["mean_train_time"], theirs["sd_time"]), abs=1e-6
-    )
-    assert spread(runs, "value_final") == pytest.approx(
-        (theirs["mean_val_loss"], theirs["sd"]), abs=1e-9
-    )
-
-
 def test_means_and_deviations_of_all_setups_of_an_export(
     table: Path, stated: dict[str, dict[str, Any]]
 ) -> None:

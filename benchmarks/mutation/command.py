@@ -41,7 +41,7 @@ filter fixtures gate headline history judged_record judging layout league left_o
 own_logs own_rows pairing power_logs prior problems profile_changes profile_measured
 qualities_compared quality question quirks random_claims random_folders random_logs
 random_questions random_rounds random_tables random_traces rank rcp recording refined rows same
-scaling scan score select sequential sessions setups several_files standings step_factors summary
+scaling scan score select sequential sessions setups several_files standings step_factors
 target targets time_to_target traces trained_logs training_metrics varying
 """
 
