@@ -32,10 +32,3 @@ def test_what_sets_hide_is_no_less_than_what_their_runs_leave_open() -> None:
     assert (found.deviation, found.highest) == (0.0, 0.2)
     assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 12) * math.sqrt(0.08))
     assert variance_between_sets([Set(1.0, 0.0, 4)] * 2).smallest_claim == 0.0
-
-
-def test_a_stricter_confidence_claims_less() -> None:
-    sets = [Set(1.0, 0.01, 4), Set(1.2, 0.01, 4), Set(0.9, 0.01, 4)]
-    usual, strict = variance_between_sets(sets), variance_between_sets(sets, confidence=0.99)
-    assert strict.smallest_claim > usual.smallest_claim
-    assert strict.highest > usual.highest

@@ -30,14 +30,6 @@ def test_unknown_p_values_stay_unknown_and_cost_nothing() -> None:
     assert adjust_p_values([]) == ()
 
 
-def test_one_benchmark_is_its_own_mean() -> None:
-    rng = np.random.default_rng(1)
-    one = ratio_of_means(rng.lognormal(0, 0.1, 5), rng.lognormal(0, 0.2, 6))
-    mean = geometric_mean_speedup([one])
-    for name in ("estimate", "low", "high"):
-        assert getattr(mean, name) == pytest.approx(getattr(one, name))
-
-
 def test_a_mean_needs_every_speedup_and_its_interval_every_interval() -> None:
     good, single = ratio_of_means([2.0, 2.1], [1.0, 1.1]), ratio_of_means([2.0], [1.0])
     half = geometric_mean_speedup([good, single])

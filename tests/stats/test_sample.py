@@ -26,11 +26,6 @@ def test_one_or_two_runs_have_a_mean_but_no_interval() -> None:
     assert none.estimate is None
 
 
-def test_equal_times_have_zero_spread_exactly() -> None:
-    found = mean_interval([0.1] * 7)
-    assert (found.estimate, found.low, found.high) == (0.1, 0.1, 0.1)
-
-
 def test_the_official_score_drops_failures_as_slowest_and_refuses_too_many() -> None:
     assert olympic_mean([10, 20, 30, 40]) == 25
     assert olympic_mean([10, 20, 30, 40], n_failed=1) == 30
