@@ -2,37 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ttastats.output.plots import axes, names, theme
-
-
-@pytest.mark.parametrize(
-    ("times", "title", "divisor"),
-    [
-        ([20.0, 90.0], "time (seconds)", 1),
-        ([200.0, 900.0], "time (minutes)", 60),
-        ([20_000.0, 90_000.0], "time (hours)", 3600),
-        ([300_000.0, 900_000.0], "time (days)", 86_400),
-    ],
-)
-def test_the_unit_of_an_axis_follows_from_its_times(
-    times: list[float], title: str, divisor: float
-) -> None:
-    axis = axes.time_axis(times, "time")
-    assert (axis.title, axis.divisor) == (title, divisor)
-    low, high = axis.scale["domain"]
-    assert low <= times[0] / divisor
-    assert high >= times[1] / divisor
-
-
-def test_an_axis_over_decades_has_ticks_with_their_own_units() -> None:
-    axis = axes.time_axis([9.0, 370_000.0], "time")
-    assert axis.scale["type"] == "log"
-    assert axis.title == "time (log scale)"
-    assert axis.axis["values"] == [10, 60, 600, 3600, 36_000, 86_400]
 
 
 @given(st.lists(st.floats(1e-3, 1e7), min_size=1, max_size=8))
@@ -48,11 +21,6 @@ def test_every_ratio_and_one_lie_inside_their_axis(ratios: list[float]) -> None:
     low, high = axes.ratio_axis(ratios)["scale"]["domain"]
     assert low < min(*ratios, 1.0)
     assert high > max(*ratios, 1.0)
-
-
-def test_an_interval_that_goes_on_forever_is_cut() -> None:
-    _, high = axes.ratio_axis([1.5], [0.9, float("inf"), 1e9])["scale"]["domain"]
-    assert high < 4
 
 
 def test_short_names_leave_out_what_all_share() -> None:
@@ -71,12 +39,6 @@ def test_long_names_lose_what_does_not_tell_them_apart() -> None:
     found = list(names.short_names(long).values())
     assert all(n in text for n, text in zip(counts, found, strict=True))
     assert max(map(len, found)) <= 50
-
-
-def test_names_that_cannot_be_cut_apart_are_numbered() -> None:
-    same = ["a" * 60 + middle + "a" * 60 for middle in "bc"]
-    cut = "a" * 24 + "…" + "a" * 25
-    assert list(names.short_names(same).values()) == [cut, f"{cut} (2)"]
 
 
 def test_colours_do_not_carry_meaning_alone() -> None:
