@@ -17,7 +17,6 @@ from ttastats.stats.effects import (
     aliased_settings,
     fit_part,
     full_rank,
-    nonlinearity_p,
 )
 from ttastats.stats.results import Floats
 
@@ -227,18 +226,6 @@ def test_settings_that_were_changed_together_are_named() -> None:
     corners = Setting(TWO[0].levels + 2 * TWO[1].levels)
     assert aliased_settings((corners, TWO[1])) == (0, 1)
     assert not full_rank([TWO[0].design_columns, TWO[0].design_columns])
-
-
-def test_a_bent_line_is_told_from_a_straight_one() -> None:
-    levels = np.repeat(np.arange(4), 4)
-    noise = np.tile([-0.02, 0.01, 0.02, -0.01], 4)
-    number, values = Setting(levels, levels.astype(np.float64)), levels.astype(np.float64)
-    line, curve = (np.asarray(0.3 * x + noise, np.float64) for x in (values, (values - 1.5) ** 2))
-    straight, curved = (nonlinearity_p(y, Design((number,)), 0) for y in (line, curve))
-    assert straight is not None
-    assert curved is not None
-    assert straight > 0.9
-    assert curved < 1e-6
 
 
 class TestReaching:

@@ -64,13 +64,6 @@ def test_the_published_table_of_runs_per_side() -> None:
     assert {key: runs_needed(key[1], key[0]) for key in table} == table
 
 
-def test_the_detectable_ratio_has_just_the_power_asked_for() -> None:
-    for n, cv in ((3, 0.02), (5, 0.14), (100, 0.44)):
-        ratio = detectable_ratio(n, cv, power=0.9)
-        assert ratio is not None
-        assert power_of_effect(math.log(ratio), n, cv, 0.05) == pytest.approx(0.9)
-
-
 def test_what_cannot_be_reached_is_unknown() -> None:
     assert runs_needed(1.0, 0.1) is None
     assert detectable_ratio(1, 0.1) is None

@@ -30,11 +30,6 @@ def test_the_profile_counts_benchmarks_within_a_factor_of_the_best() -> None:
             assert found.shares[s, k] == pytest.approx(count / 10)
 
 
-def test_a_benchmark_nobody_solved_counts_for_nobody() -> None:
-    found = performance_profile([[1.0, math.inf], [2.0, math.inf]], [1.0, 2.0, 1e9])
-    assert found.shares.tolist() == [[0.5, 0.5, 0.5], [0.0, 0.5, 0.5]]
-
-
 def test_a_factor_met_exactly_is_met_despite_rounding() -> None:
     found = performance_profile([[0.1], [0.1 * 3]], [3.0])
     assert found.shares.tolist() == [[1.0], [1.0]]

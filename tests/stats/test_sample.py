@@ -8,7 +8,6 @@ from scipy import stats
 
 from ttastats.stats.means import (
     mean_interval,
-    olympic_mean,
 )
 
 
@@ -17,22 +16,6 @@ def test_the_interval_of_the_mean_is_students() -> None:
     low, high = stats.t.interval(0.9, 3, np.mean(times), stats.sem(times))
     found = mean_interval(times, confidence=0.9)
     assert (found.low, found.high) == pytest.approx((low, high))
-
-
-def test_one_or_two_runs_have_a_mean_but_no_interval() -> None:
-    one, two, none = mean_interval([5.0]), mean_interval([4.0, 6.0]), mean_interval([])
-    assert (one.estimate, one.low) == (5.0, None)
-    assert (two.estimate, two.high) == (5.0, None)
-    assert none.estimate is None
-
-
-def test_the_official_score_drops_failures_as_slowest_and_refuses_too_many() -> None:
-    assert olympic_mean([10, 20, 30, 40]) == 25
-    assert olympic_mean([10, 20, 30, 40], n_failed=1) == 30
-    assert olympic_mean([10, 20, 30], n_failed=2) is None
-    assert olympic_mean([10, 20]) is None
-    assert olympic_mean(range(1, 10), drop=4) == 5
-    assert olympic_mean(range(1, 9), drop=4) is None
 
 
 def test_the_interval_of_pooled_setups_is_that_of_their_means() -> None:

@@ -24,12 +24,6 @@ def test_the_stable_range_ends_where_the_word_changes() -> None:
     assert (beyond.word, beyond.lowest, beyond.highest) == ("slower", 0.8, 0.85)
 
 
-def test_a_word_that_comes_back_does_not_belong_to_the_range() -> None:
-    words = {1.0: "same", 2.0: "faster", 3.0: "same", 4.0: "faster", 5.0: "same"}
-    found = stable_range(words, 3.0)
-    assert (found.lowest, found.highest) == (3.0, 3.0)
-
-
 def test_the_hardest_common_target_is_the_last_that_every_run_meets() -> None:
     runs = curves([0.2, 0.9, 0.8], [0.3, math.nan, 0.7])
     assert hardest_common_target(runs) == 0.7
@@ -57,10 +51,6 @@ def test_the_grid_holds_round_targets_of_the_range_that_all_runs_reached(
     falling = curves([-lowest, -highest - 1], [-lowest, -highest])
     negated = tuple(-target for target in targets)
     assert target_grid(falling, points, higher_is_better=False) == negated
-
-
-def test_the_grid_starts_at_the_worst_start_and_ends_at_the_hardest_common_target() -> None:
-    assert target_grid(curves([0.2, 0.9], [0.3, 0.7]), 9) == (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 
 
 def test_a_grid_without_a_range_is_the_one_value_or_nothing() -> None:

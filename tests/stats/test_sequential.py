@@ -11,12 +11,9 @@ from scipy import special
 from ttastats.stats.outcomes import make_outcomes
 from ttastats.stats.sequential import (
     FIRST_LOOK,
-    MOST_LOOKS,
     Look,
-    boundaries,
     critical_values,
     simulate_plan,
-    spent_error,
 )
 from ttastats.stats.speedup import compute_speedup
 
@@ -29,12 +26,6 @@ def test_boundaries_are_the_published_ones_of_five_equal_looks() -> None:
     assert critical_values(range(1, 6), spending.tolist()) == pytest.approx(published, abs=2e-4)
 
 
-def test_half_of_the_error_is_spent_at_the_end_of_a_plan_and_in_proportion_before() -> None:
-    assert spent_error(0.05, 20, 20) == pytest.approx(0.025)
-    assert spent_error(0.05, 5, 20) == pytest.approx(0.025 / 4)
-    assert Look(3, 3).level(0.05) == pytest.approx(0.025)
-
-
 @settings(max_examples=10)
 @given(st.integers(3, 12), st.integers(0, 20), st.floats(0.001, 0.3))
 def test_a_p_is_below_alpha_where_that_of_one_look_is_below_its_level(
@@ -45,12 +36,6 @@ def test_a_p_is_below_alpha_where_that_of_one_look_is_below_its_level(
     assert 0 < level < alpha
     assert look.p_value(level) == pytest.approx(alpha, rel=1e-6)
     assert look.p_value(level * 0.9) < alpha < look.p_value(min(1.0, level * 1.1))
-
-
-def test_the_longest_plan_has_boundaries() -> None:
-    edges = boundaries(0.05, MOST_LOOKS, MOST_LOOKS)
-    assert len(edges) == MOST_LOOKS - FIRST_LOOK + 1
-    assert all(1.9 < edge < 6 for edge in edges)
 
 
 def _sides(n: int, ratio: float = 1.1) -> tuple[np.ndarray, np.ndarray]:
