@@ -149,6 +149,13 @@ def test_a_notebook_shows_svg_and_words() -> None:
     assert bundle["text/plain"].startswith("Time-to-accuracy: resnet")
 
 
+def test_two_plots_of_one_benchmark_stand_below_each_other() -> None:
+    drawn = drawing.render_svg(api.plot("leaderboard", made.leaders()))
+    assert drawn.count("<svg") == 3
+    ids = re.findall(r'\bid="([^"]+)"', drawn)
+    assert len(ids) == len(set(ids))
+
+
 def test_rows_hold_nothing_that_json_cannot() -> None:
     frame = pl.DataFrame({"x": [1.0, float("nan"), float("inf")]})
     plot = Plot("tta", "", "", {}, {"t": frame})

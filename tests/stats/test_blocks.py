@@ -108,6 +108,11 @@ def test_blocks_of_one_side_tell_nothing() -> None:
         difference_within_blocks(A, B, (BLOCKS_A, BLOCKS_B + 3))
 
 
+def test_with_one_run_there_is_no_interval() -> None:
+    single = make_outcomes([2.0], blocks=np.zeros(1, dtype=np.intp))
+    assert compute_speedup(single, both()[1]).ratio.low is None
+
+
 def test_splits_of_pairs_are_counted_by_hand() -> None:
     scores = np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.0])
     pairs = np.array([0, 1, 2, 0, 1, 2])

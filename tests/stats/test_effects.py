@@ -239,6 +239,9 @@ class TestReaching:
         (p,) = model.setting_p_values(self.counts(12, 6), [self.X])
         assert p == pytest.approx(0.00683105, rel=1e-3)
 
+    def test_nothing_is_tested_where_no_run_failed(self) -> None:
+        assert model.setting_p_values(self.counts(12, 12), [self.X]) == [None]
+
     def test_a_level_where_all_failed_has_a_p_beside_other_settings(self) -> None:
         other = Setting(np.tile([0, 1], 12))
         first, second = model.setting_p_values(self.counts(12, 5), [self.X, other])

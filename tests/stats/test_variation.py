@@ -13,6 +13,7 @@ from ttastats.stats.variation import (
     bonett_limits,
     cv_interval,
     delta_limits,
+    has_outlier,
     vangel_limits,
 )
 
@@ -82,6 +83,7 @@ def test_no_share_of_deviating_runs_allowed_by_the_bound_gives_a_larger_cv(
 def test_where_a_run_is_unlike_the_others_few_runs_have_no_interval() -> None:
     far = [106.0, 106.2, 105.9, 106.1, 813.0]
     assert cv_interval(far).withheld == "unusual_run"
+    assert has_outlier(np.array(far))
     assert cv_interval(far * 2 + [104.0]).withheld is None
     # Another evaluation is no unlike run; two more in one step are.
     epochs = [3.0, 3.0, 3.0, 3.0, 4.0]
