@@ -23,11 +23,6 @@ def test_every_ratio_and_one_lie_inside_their_axis(ratios: list[float]) -> None:
     assert high > max(*ratios, 1.0)
 
 
-def test_short_names_leave_out_what_all_share() -> None:
-    short = names.short_names(["lab/results/one", "lab/results/two"])
-    assert list(short.values()) == ["one", "two"]
-
-
 @given(st.lists(st.text("ab/. ", min_size=1, max_size=90), min_size=1, max_size=6, unique=True))
 def test_different_names_stay_different(given_names: list[str]) -> None:
     assert len(set(names.short_names(given_names).values())) == len(given_names)
@@ -43,9 +38,3 @@ def test_long_names_lose_what_does_not_tell_them_apart() -> None:
 
 def test_colours_do_not_carry_meaning_alone() -> None:
     assert len(set(theme.COLOURS)) == len(set(theme.SHAPES)) == theme.HIGHLIGHTS
-
-
-def test_light_and_dark_differ_in_ink_and_keep_the_background_clear() -> None:
-    light, dark = theme.theme_config(), theme.theme_config(dark=True)
-    assert light["background"] == dark["background"] == "transparent"
-    assert light["axis"]["labelColor"] != dark["axis"]["labelColor"]

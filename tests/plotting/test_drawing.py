@@ -14,7 +14,7 @@ from fontTools.ttLib import TTFont
 
 from tests.plotting import made
 from ttastats import api
-from ttastats.output.plots import drawing, kinds, material, theme
+from ttastats.output.plots import drawing, kinds, theme
 from ttastats.output.plots.plot import FILTERS, Plot
 
 
@@ -61,13 +61,6 @@ def test_charts_are_valid_vega_lite(plots: tuple[Plot, ...]) -> None:
         seen.add(plot.kind)
 
 
-def test_every_plot_says_n_and_describes_itself(plots: tuple[Plot, ...]) -> None:
-    for plot in plots:
-        assert re.search(r"\d+ runs|A \d+/\d+, B \d+/\d+", plot.caption), plot.caption
-        assert plot.chart["description"].startswith(plot.title)
-        assert plot.chart["height"], plot.title
-
-
 def test_tables_have_safe_names_and_the_filters_of_a_page(plots: tuple[Plot, ...]) -> None:
     for plot in plots:
         for name, frame in plot.data.items():
@@ -76,14 +69,6 @@ def test_tables_have_safe_names_and_the_filters_of_a_page(plots: tuple[Plot, ...
                 assert "benchmark" in frame.columns, name
         if plot.kind in {"tta", "solved"}:
             assert all(set(FILTERS) <= set(frame.columns) for frame in plot.data.values())
-
-
-def test_a_failed_run_is_a_dashed_line_and_a_cross() -> None:
-    (plot,) = api.plot("quality-time", made.two_entries())
-    drawn = plot.to_svg()
-    assert drawn.count('stroke-dasharray="4,2"') == 1
-    (all_reached,) = api.plot("quality-time", made.rows(made.FAST))
-    assert 'stroke-dasharray="4,2"' not in all_reached.to_svg()
 
 
 def test_an_svg_brings_the_letters_it_shows() -> None:
@@ -142,13 +127,6 @@ def test_a_legend_of_long_names_has_one_column_where_a_plot_is_narrow() -> None:
     assert all(f"a_machine_with_a_long_name_{n}</text>" in drawn for n in range(3))
 
 
-def test_a_notebook_shows_svg_and_words() -> None:
-    (plot,) = api.plot("tta", made.two_entries())
-    bundle = plot._repr_mimebundle_()
-    assert bundle["image/svg+xml"].startswith("<svg")
-    assert bundle["text/plain"].startswith("Time-to-accuracy: resnet")
-
-
 def test_two_plots_of_one_benchmark_stand_below_each_other() -> None:
     drawn = drawing.render_svg(api.plot("leaderboard", made.leaders()))
     assert drawn.count("<svg") == 3
@@ -163,17 +141,6 @@ def test_rows_hold_nothing_that_json_cannot() -> None:
 
 
 # ------------------------------------------------------------------------------------------ limits
-
-
-def test_more_entries_than_a_plot_can_show_are_counted() -> None:
-    source = pl.concat(
-        made.rows([(50.0 + n, 5)], entry=f"lab/e{n:02}") for n in range(material.MOST_SERIES + 3)
-    )
-    (plot,) = api.plot("tta", source)
-    assert "40 runs of 40 entries" in plot.caption
-    assert "3 slower entries (3 runs) are not shown" in plot.caption
-    (lines,) = api.plot("quality-time", source)
-    assert "The 6 fastest entries are coloured" in lines.caption
 
 
 def test_more_runs_than_lines_can_show_are_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:

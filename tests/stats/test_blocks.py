@@ -108,9 +108,24 @@ def test_blocks_of_one_side_tell_nothing() -> None:
         difference_within_blocks(A, B, (BLOCKS_A, BLOCKS_B + 3))
 
 
-def test_with_one_run_there_is_no_interval() -> None:
+def test_without_spread_there_is_none_and_with_one_run_no_interval() -> None:
+    steady = (
+        make_outcomes([2.0, 4.0], blocks=np.arange(2)),
+        make_outcomes([1.0, 2.0], blocks=np.arange(2)),
+    )
+    found = compute_speedup(*steady).ratio
+    assert found.estimate == pytest.approx(2.0)
+    assert (found.se_log, found.p_value) == (0.0, None)
     single = make_outcomes([2.0], blocks=np.zeros(1, dtype=np.intp))
     assert compute_speedup(single, both()[1]).ratio.low is None
+
+
+def test_rounding_leaves_a_spread_within_blocks_too() -> None:
+    flat = np.array([1.0, 1.0, 2.0, 2.0]), np.array([0, 0, 1, 1])
+    plain = mean_difference(flat[0], flat[0], blocks=(flat[1], flat[1]))
+    rounded = mean_difference(flat[0], flat[0], blocks=(flat[1], flat[1]), resolution=1.0)
+    assert plain.se == 0.0
+    assert rounded.se == pytest.approx(np.sqrt(2 / 12 / 4))
 
 
 def test_splits_of_pairs_are_counted_by_hand() -> None:

@@ -112,3 +112,6 @@ class TestErrorRates:
         reference = measured(np.full(4, 100.0), 10.0)
         found = pass_rate(reference, 95.0, 3, dropped=1, faster=0.05, draws=40_000, rng=rng())
         assert found == pytest.approx(0.5, abs=0.01)
+
+    def test_too_few_runs_for_a_mean_have_none(self) -> None:
+        assert pass_rate(measured(LORA), 1.0, 2, dropped=1, draws=100, rng=rng()) is None

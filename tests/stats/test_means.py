@@ -12,6 +12,7 @@ from ttastats.stats.means import (
     compare_exact,
     compare_with_number,
     mean_difference,
+    smallest_change,
 )
 from ttastats.stats.power import runs_for_mean
 
@@ -74,6 +75,12 @@ def test_without_any_spread_exact_tests_stand_in() -> None:
     assert [one.p_value for one in shown] == [0.5**4, 0.5**5]
     assert [one.holds for one in shown] == [False, True]
     assert not compare_with_number([0.94] * 9, 0.94, higher_is_better=True).holds
+
+
+def test_the_smallest_change_between_values() -> None:
+    assert smallest_change([0.5, 0.25, 0.7512, 0.7513]) == pytest.approx((1e-4,))
+    assert smallest_change([0.1 + 0.2, 0.3, 0.4]) == pytest.approx((0.1,)), "rounding in binary"
+    assert smallest_change([7.0]) == smallest_change([]) == ()
 
 
 def test_pooled_setups_are_the_unit_of_evidence() -> None:
