@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-import vl_convert
 
 from tests import made_traces
 from tests.conftest import ROOT, matches_accepted, plain
@@ -72,15 +71,6 @@ def profile(name: str = "made", *, measured: bool = True) -> pl.DataFrame:
 def path(tmp_path: Path) -> Path:
     store.write_profile(profile(), tmp_path / "p.parquet")
     return tmp_path / "p.parquet"
-
-
-@pytest.mark.parametrize("kind", kinds.KINDS)
-def test_every_kind_compiles_and_finds_its_fields(kind: str, path: Path) -> None:
-    for plot in api.plot_profiles(kind, path):
-        compiled = vl_convert.vegalite_to_vega(plot.specification())
-        assert set(plot.data) <= {data["name"] for data in compiled["data"]}
-        assert "undefined" not in json.dumps(compiled["marks"])
-        assert plot.caption.endswith("On Abacus 3.")
 
 
 def test_what_is_drawn_is_as_accepted(tmp_path: Path) -> None:
@@ -174,10 +164,6 @@ class TestCommand:
         assert done.returncode == 0
         assert "Roofline of operators: made" in done.stderr
         assert (tmp_path / "r.svg").read_text("utf-8").startswith("<svg")
-
-    def test_the_list_names_the_kinds(self) -> None:
-        listed = run("plot", "list").stdout
-        assert all(f"\n{kind} " in listed for kind in kinds.KINDS)
 
     def test_options_that_choose_runs_are_refused(self, path: Path, tmp_path: Path) -> None:
         words = ("plot", "memory", path, "-o", tmp_path / "m.svg")

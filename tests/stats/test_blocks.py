@@ -99,6 +99,18 @@ def test_pairs_are_students_paired_t() -> None:
     assert found.df == pytest.approx(3.0)
 
 
+def test_what_blocks_do_to_both_sides_changes_nothing() -> None:
+    factor = np.array([1.0, 7.0, 0.2])
+    slow = (
+        make_outcomes(A * factor[BLOCKS_A], blocks=BLOCKS_A),
+        make_outcomes(B * factor[BLOCKS_B], blocks=BLOCKS_B),
+    )
+    one, other = compute_speedup(*both()).ratio, compute_speedup(*slow).ratio
+    assert (other.estimate, other.low, other.p_value) == pytest.approx(
+        (one.estimate, one.low, one.p_value)
+    )
+
+
 def test_blocks_of_one_side_tell_nothing() -> None:
     more = np.append(A, 99.0), np.append(BLOCKS_A, 3)
     found = compute_speedup(make_outcomes(more[0], blocks=more[1]), both()[1]).ratio

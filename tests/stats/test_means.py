@@ -1,4 +1,4 @@
-"""Means of a quality: against a number, and of two sides against each other."""
+"""Means of times and of a quality: against a number, of two sides, and of several sets of runs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import pytest
 from scipy import stats
 
 from ttastats.stats.means import (
+    Set,
     compare_exact,
     compare_with_number,
     mean_difference,
+    mean_interval,
     smallest_change,
+    variance_between_sets,
 )
 from ttastats.stats.power import runs_for_mean
 
@@ -104,3 +107,42 @@ def test_fewer_runs_are_needed_where_the_deviation_is_known() -> None:
     assert known == 25
     assert runs_for_mean(0.5, 1.0, samples=1, level=0.05) == 27
     assert runs_for_mean(1e-9, 1.0, samples=1, level=0.05) is None
+
+
+def test_the_interval_of_the_mean_is_students() -> None:
+    times = [10.0, 12.0, 9.0, 15.0]
+    low, high = stats.t.interval(0.9, 3, np.mean(times), stats.sem(times))
+    found = mean_interval(times, confidence=0.9)
+    assert (found.low, found.high) == pytest.approx((low, high))
+
+
+def test_the_interval_of_pooled_setups_is_that_of_their_means() -> None:
+    rng = np.random.default_rng(5)
+    setups = np.repeat(np.arange(4), 5)
+    times = 100 + 10 * np.repeat(rng.standard_normal(4), 5) + 0.1 * rng.standard_normal(20)
+    pooled = mean_interval(times, setups=setups)
+    of_means = mean_interval([times[setups == n].mean() for n in range(4)])
+    assert pooled.low == pytest.approx(of_means.low)
+    assert pooled.high == pytest.approx(of_means.high)
+    assert mean_interval(times, setups=np.arange(20)) == mean_interval(times)
+    alone = mean_interval(times)
+    assert alone.low is not None
+    assert pooled.low is not None
+    assert pooled.low < alone.low
+
+
+def test_means_that_are_known_exactly_give_their_own_deviation() -> None:
+    found = variance_between_sets([Set(1.0, 0.0001, 4), Set(2.0, 0.0001, 4), Set(4.5, 0.0001, 4)])
+    assert found.deviation == pytest.approx(math.sqrt(3.25 - 0.0001))
+    assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 2) * math.sqrt(2 * 3.25))
+    # For equal variances the bound is that of a chi-squared variance.
+    bound = 2 * 3.25 / stats.chi2.ppf(0.05, 2) - 0.0001
+    assert found.highest == pytest.approx(math.sqrt(bound))
+
+
+def test_two_sets_have_a_bound_and_no_estimate() -> None:
+    found = variance_between_sets([Set(1.0, 0.01, 4), Set(1.5, 0.04, 9)])
+    assert found.deviation is None
+    bound = (0.25 / stats.chi2.ppf(0.05, 1) - 0.05) / 2
+    assert found.highest == pytest.approx(math.sqrt(bound))
+    assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 1) * 0.5)

@@ -21,33 +21,12 @@ def test_the_score_is_that_of_the_book() -> None:
     assert outliers.modified_z(np.exp(values)) == pytest.approx(expected)
 
 
-def test_where_most_are_equal_the_others_are_measured_by_the_mean() -> None:
-    assert found(4, 4, 4, 4, 8) == [8]
-    assert found(4, 4, 4, 8, 8) == []
-
-
-def test_few_runs_and_runs_that_agree_have_none() -> None:
-    assert found(10, 10, 10, 1000) == []
-    assert found(10, 10, 10, 10, 10) == []
-    assert found(10, 10.001, 10.002, 10.001, 10.3) == []
-    assert found() == []
-
-
 def test_runs_of_two_machines_have_two_speeds() -> None:
     times = np.array([106.1, 813.0, 105.2, 106.9, 831.0, 106.4, 105.8])
     assert outliers.count_faster(times) == 5
     assert outliers.count_faster(times / 60) == 5
     assert outliers.count_faster(1 / times) == 2
     assert outliers.count_faster(np.array([100.0, 100, 100, 150, 150])) == 3
-
-
-def test_one_slow_run_is_no_second_machine_nor_are_runs_that_nearly_agree() -> None:
-    assert outliers.count_faster(np.array([106.1, 105.2, 106.9, 106.4, 831.0])) is None
-    assert outliers.count_faster(np.array([100.0, 100, 100, 105, 105])) is None
-    assert outliers.count_faster(np.array([100.0, 100, 100, 100])) is None
-    assert outliers.count_faster(np.array([100.0, 100, 200])) is None
-    assert outliers.count_faster(np.array([100.0, 100, 200, 200, np.nan])) is None
-    assert outliers.count_faster(np.array([100.0, 100, 200, 200, 0])) is None
 
 
 @pytest.mark.parametrize(

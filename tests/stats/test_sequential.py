@@ -8,14 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from ttastats.stats.outcomes import make_outcomes
 from ttastats.stats.sequential import (
     FIRST_LOOK,
     Look,
     critical_values,
     simulate_plan,
 )
-from ttastats.stats.speedup import compute_speedup
 
 
 def test_boundaries_are_the_published_ones_of_five_equal_looks() -> None:
@@ -36,33 +34,6 @@ def test_a_p_is_below_alpha_where_that_of_one_look_is_below_its_level(
     assert 0 < level < alpha
     assert look.p_value(level) == pytest.approx(alpha, rel=1e-6)
     assert look.p_value(level * 0.9) < alpha < look.p_value(min(1.0, level * 1.1))
-
-
-def _sides(n: int, ratio: float = 1.1) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(n)
-    return ratio * rng.lognormal(0, 0.02, n), rng.lognormal(0, 0.02, n)
-
-
-@pytest.mark.parametrize("n", [3, 5, 12])
-def test_an_interval_of_a_look_is_that_of_its_level_and_mirrors_when_sides_are_swapped(
-    n: int,
-) -> None:
-    times_a, times_b = _sides(n)
-    a, b = make_outcomes(times_a), make_outcomes(times_b)
-    look = Look(n, 20)
-    found = compute_speedup(a, b, look=look)
-    alone = compute_speedup(a, b, confidence=1 - look.level(0.05))
-    assert (found.ratio.low, found.ratio.high) == (alone.ratio.low, alone.ratio.high)
-    assert found.ratio.confidence == 0.95
-    assert found.limits(0.95) == (found.ratio.low, found.ratio.high)
-    wide = compute_speedup(a, b, look=look).limits(0.90)
-    narrow = compute_speedup(a, b, confidence=1 - look.level(0.1)).ratio
-    assert wide == pytest.approx((narrow.low, narrow.high))
-    swapped = compute_speedup(b, a, look=look).ratio
-    assert found.ratio.low is not None
-    assert swapped.high is not None
-    assert found.ratio.low == pytest.approx(1 / swapped.high)
-    assert found.ratio.p_value == pytest.approx(swapped.p_value)
 
 
 def test_runs_expected_at_the_ends() -> None:
