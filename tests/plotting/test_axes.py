@@ -5,22 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ttastats.output.plots import axes, names, theme
-
-
-@given(st.lists(st.floats(1e-3, 1e7), min_size=1, max_size=8))
-def test_every_time_lies_inside_its_axis(times: list[float]) -> None:
-    axis = axes.time_axis(times, "time")
-    low, high = (end * axis.divisor for end in axis.scale["domain"])
-    assert low <= min(times) * (1 + 1e-9)
-    assert high >= max(times) * (1 - 1e-9)
-
-
-@given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=8))
-def test_every_ratio_and_one_lie_inside_their_axis(ratios: list[float]) -> None:
-    low, high = axes.ratio_axis(ratios)["scale"]["domain"]
-    assert low < min(*ratios, 1.0)
-    assert high > max(*ratios, 1.0)
+from ttastats.output.plots import names, theme
 
 
 @given(st.lists(st.text("ab/. ", min_size=1, max_size=90), min_size=1, max_size=6, unique=True))

@@ -110,12 +110,6 @@ def test_an_html_file_needs_no_network() -> None:
     assert not re.search(r"\b(?:src|href)=", outside)
 
 
-def test_an_html_file_has_no_marks_of_code_in_its_words() -> None:
-    (plot,) = api.plot("quality-time", made.rows(made.FAST))
-    assert "`run_stop`" in plot.caption
-    assert "<code>run_stop</code>" in drawing.render_html([plot])
-
-
 def test_a_legend_of_long_names_has_one_column_where_a_plot_is_narrow() -> None:
     names = [f"lab/a_machine_with_a_long_name_{n}" for n in range(3)]
     source = pl.concat([made.rows(made.FAST, entry=name) for name in names])

@@ -45,13 +45,6 @@ def test_means_are_those_of_the_summary_and_intervals_are_t_intervals() -> None:
     assert means.row(0, named=True)["high"] == mean.high
 
 
-def test_rows_stand_fastest_first_also_where_some_have_no_interval() -> None:
-    one = made.rows([(10.0, 4)], entry="lab/alone")
-    plot = the("tta", pl.concat([made.two_entries(), one]))
-    shown = re.findall(r">(alone|fast|slow)</text>", plot.to_svg())
-    assert shown == ["alone", "fast", "slow"]
-
-
 def test_lines_leave_the_frame_where_their_values_do_and_the_caption_counts_them() -> None:
     dipped = (pl.col("eval_index") == 3) & (pl.col("seed") == 0)
     source = made.rows(made.SLOW[:3]).with_columns(
@@ -81,14 +74,6 @@ def test_what_has_a_colour_lies_above_the_others() -> None:
         if layer["mark"]["type"] == "point"
     }
     assert json.loads(points) == {"field": "order", "sort": "descending", "type": "quantitative"}
-
-
-def test_the_record_has_dates_that_every_reader_of_charts_understands() -> None:
-    plot = the("record", made.leaders())
-    (scale,) = {json.dumps(layer["encoding"]["x"]["scale"]) for layer in plot.chart["layer"]}
-    ends = json.loads(scale)["domain"]
-    # In parts, since the interpreter of a page takes a bare number for a year.
-    assert [(end["year"], end["utc"]) for end in ends] == [(2017, True), (2019, True)]
 
 
 def test_a_run_against_one_like_it_is_a_plot_of_finite_size() -> None:
@@ -157,41 +142,3 @@ def test_a_run_that_stands_twice_in_a_group_is_drawn_once() -> None:
 @pytest.mark.parametrize("kind", ["tta", "solved"])
 def test_a_table_of_runs_can_be_drawn_where_no_curves_are_needed(kind: str) -> None:
     assert the(kind, api.run_table(made.two_entries())).caption.startswith("10 runs")
-
-
-def test_intervals_of_pooled_setups_are_drawn_by_setup() -> None:
-    parts = [
-        made.rows([(base + k, 5) for k in range(4)], entry=f"lab/{n}", submitter="lab")
-        for n, base in enumerate((100.0, 140.0, 90.0, 160.0))
-    ]
-    source = pl.concat(parts)
-    (plot,) = api.plot("tta", source, by=["submitter"])
-    means = table(plot, "mean TTA")
-    times = [base + 1.5 for base in (100.0, 140.0, 90.0, 160.0)]
-    known = mean_interval(times)
-    assert means["low"].to_list() == [pytest.approx(known.low)]
-    assert means["high"].to_list() == [pytest.approx(known.high)]
-    assert "by setup where a row pools several" in plot.caption
-
-
-def test_entries_of_several_sizes_stand_below_their_size() -> None:
-    sizes = {"a": 512, "b": 8, "c": 64, "d": 8, "e": None}
-    source = pl.concat(
-        made.rows(made.FAST[:2], entry=f"lab/{name}", accelerators=size).with_columns(
-            pl.col("accelerators").cast(pl.Int64)
-        )
-        for name, size in sizes.items()
-    )
-    plot = the("tta", source)
-    headings = table(plot, "sizes").sort("place")
-    assert headings["series"].unique(maintain_order=True).to_list() == [
-        "8 accelerators", "64 accelerators", "512 accelerators", "size unknown",
-    ]  # fmt: skip
-    # A filter of the page that leaves no entry of a size leaves out its heading.
-    assert dict(headings.select("entry", "series").rows())["lab/a"] == "512 accelerators"
-    names = re.findall(r">(\d+ accelerators|size unknown|[a-e])</text>", plot.to_svg())
-    assert names == [
-        "8 accelerators", "b", "d", "64 accelerators", "c",
-        "512 accelerators", "a", "size unknown", "e",
-    ]  # fmt: skip
-    assert not [name for name in the("tta", made.two_entries()).data if "sizes" in name]

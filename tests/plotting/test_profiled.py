@@ -15,8 +15,7 @@ from tests.conftest import ROOT, matches_accepted, plain
 from tests.test_cli import failed, run
 from ttastats import api
 from ttastats.ingestion.profiled import is_profile
-from ttastats.output.plots import drawing, theme
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import NothingToDrawError
 from ttastats.output.plots.profiled import kinds
 from ttastats.traces import store, table
 from ttastats.traces.table import measure_row
@@ -93,17 +92,6 @@ def test_what_is_drawn_is_as_accepted(tmp_path: Path) -> None:
     assert matches_accepted(ACCEPTED / "profiles_drawn.txt", "\n".join(lines) + "\n")
 
 
-def drawn(kind: str, path: Path) -> Plot:
-    return api.plot_profiles(kind, path)[0]
-
-
-def test_a_legend_above_long_names_of_bars_is_not_cut(path: Path) -> None:
-    narrow = drawing.Style(theme.COLUMN)
-    for kind, layout in (("memory", {"top": {"anchor": "end"}}), ("work", None)):
-        config = drawing.sized_specification(drawn(kind, path), narrow)["config"]
-        assert config["legend"].get("layout") == layout
-
-
 def test_time_adds_up_over_the_use_of_tensor_cores(tmp_path: Path) -> None:
     on, some = pl.col("category") == "convolution", pl.col("category") == "matrix product"
     kernels = profile(measured=False).with_columns(
@@ -152,7 +140,8 @@ def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
     for kind in ("memory", "batch-sizes", "workers"):
         with pytest.raises(NothingToDrawError, match="was not measured"):
             api.plot_profiles(kind, tmp_path / "p.parquet")
-    assert "Peaks are not known" in drawn("roofline", tmp_path / "p.parquet").caption
+    (roofline,) = api.plot_profiles("roofline", tmp_path / "p.parquet")
+    assert "Peaks are not known" in roofline.caption
     store.write_profile(profile().with_columns(flops=pl.lit(0)), tmp_path / "p.parquet")
     with pytest.raises(NothingToDrawError, match="FLOPs are unknown"):
         api.plot_profiles("work", tmp_path / "p.parquet")
