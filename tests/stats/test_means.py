@@ -146,3 +146,10 @@ def test_two_sets_have_a_bound_and_no_estimate() -> None:
     bound = (0.25 / stats.chi2.ppf(0.05, 1) - 0.05) / 2
     assert found.highest == pytest.approx(math.sqrt(bound))
     assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 1) * 0.5)
+
+
+def test_what_sets_hide_is_no_less_than_what_their_runs_leave_open() -> None:
+    found = variance_between_sets([Set(1.0, 0.04, 4), Set(1.0, 0.04, 4), Set(1.0, 0.04, 4)])
+    assert (found.deviation, found.highest) == (0.0, 0.2)
+    assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 12) * math.sqrt(0.08))
+    assert variance_between_sets([Set(1.0, 0.0, 4)] * 2).smallest_claim == 0.0

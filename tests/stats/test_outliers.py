@@ -29,6 +29,15 @@ def test_runs_of_two_machines_have_two_speeds() -> None:
     assert outliers.count_faster(np.array([100.0, 100, 100, 150, 150])) == 3
 
 
+def test_one_slow_run_is_no_second_machine_nor_are_runs_that_nearly_agree() -> None:
+    assert outliers.count_faster(np.array([106.1, 105.2, 106.9, 106.4, 831.0])) is None
+    assert outliers.count_faster(np.array([100.0, 100, 100, 105, 105])) is None
+    assert outliers.count_faster(np.array([100.0, 100, 100, 100])) is None
+    assert outliers.count_faster(np.array([100.0, 100, 200])) is None
+    assert outliers.count_faster(np.array([100.0, 100, 200, 200, np.nan])) is None
+    assert outliers.count_faster(np.array([100.0, 100, 200, 200, 0])) is None
+
+
 @pytest.mark.parametrize(
     ("values", "straggles"),
     [

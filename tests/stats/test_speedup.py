@@ -66,6 +66,20 @@ def test_a_quantum_as_coarse_as_the_whole_run_leaves_the_speedup_unbounded() -> 
     assert safe_limits(compared(times, times, VARYING, coarse))[1] == math.inf
 
 
+def test_to_know_less_never_allows_to_claim_more() -> None:
+    times = np.array([30.0, 31, 30, 31, 30])
+    no_interval = compared(times, times, Epochs(np.full(5, 3.0)), VARYING)
+    assert {flag.code for flag in no_interval.flags} == {
+        "constant_epochs",
+        "unknown_evaluation_interval",
+    }
+    unknown = compute_speedup(make_outcomes(times), make_outcomes(times, progress=VARYING))
+    assert [flag.code for flag in unknown.flags] == ["unknown_epochs"]
+    for found in (no_interval, unknown):
+        assert found.unseen_epochs
+        assert safe_limits(found) == (0.0, math.inf)
+
+
 def test_unseen_runs_may_fail_and_fail_again_when_they_are_started_again() -> None:
     """5 of 5 leave up to 45 % of runs: 0.82 failures per success, of two mean times each."""
     times = np.full(5, 30.0)
