@@ -1,4 +1,4 @@
-"""Looks of a plan against published boundaries, a slow integral, chance and themselves."""
+"""Looks of a plan against published boundaries and themselves."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
+from ttastats.stats.outcomes import make_outcomes
 from ttastats.stats.sequential import (
     FIRST_LOOK,
     Look,
     critical_values,
     simulate_plan,
 )
+from ttastats.stats.speedup import compute_speedup
 
 
 def test_boundaries_are_the_published_ones_of_five_equal_looks() -> None:
@@ -34,6 +36,16 @@ def test_a_p_is_below_alpha_where_that_of_one_look_is_below_its_level(
     assert 0 < level < alpha
     assert look.p_value(level) == pytest.approx(alpha, rel=1e-6)
     assert look.p_value(level * 0.9) < alpha < look.p_value(min(1.0, level * 1.1))
+
+
+def test_an_interval_and_a_p_of_a_look_are_those_of_its_level() -> None:
+    rng = np.random.default_rng(5)
+    a, b = (make_outcomes(slower * rng.lognormal(0, 0.02, 5)) for slower in (1.1, 1.0))
+    look = Look(5, 20)
+    found = compute_speedup(a, b, look=look).ratio
+    alone = compute_speedup(a, b, confidence=1 - look.level(0.05)).ratio
+    assert (found.low, found.high, found.confidence) == (alone.low, alone.high, 0.95)
+    assert found.p_value == look.p_value(alone.p_value or 0.0)
 
 
 def test_runs_expected_at_the_ends() -> None:
