@@ -8,11 +8,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from tests.page.made import HOSTILE, data_of, frame, rows
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.output.page import embedded
+from ttastats.outcomes.axis import SECONDS
+from ttastats.output.page import embedded, figure
+from ttastats.output.page.figure_rows import FigureRow, Runs
 from ttastats.output.plots import kinds
 from ttastats.report.render.harmless import escape_invisible
 
@@ -45,6 +48,21 @@ def test_no_name_of_two_sides_leaves_its_place() -> None:
     for name in HOSTILE[:6]:
         assert name not in text.replace("javascript:alert(4)", "")
     assert "&lt;script&gt;alert(1)" in text
+
+
+def test_names_in_a_figure_are_text_and_cut_so_that_they_stay_apart() -> None:
+    row = FigureRow(
+        benchmark="resnet", name="resnet", setup="8× H200", count="3 and 2 runs",
+        a=Runs((100.0, 110.0, 120.0), (150.0,), 110.0), b=Runs((50.0, 60.0), (), 55.0),
+        ratio=2.0, low=1.6, high=2.5, parts=(("throughput", 4.0), ("epochs", 0.5)),
+        verdict="▲ faster", tone="good", p="p < .001", carried="",
+    )  # fmt: skip
+    rows = [replace(row, name=f"<b>{'long_' * 20}{end}", benchmark=end) for end in ("one", "two")]
+    for text in figure.figure_svg(rows, ("old", "new"), SECONDS, 0.95, {}).split("\n"):
+        assert "<b>" not in text
+        names = re.findall(r'class="n">([^<]+)<', text)
+        assert len(set(names)) == 2
+        assert all(len(name.replace("&lt;", "<").replace("&gt;", ">")) <= 24 for name in names)
 
 
 def test_columns_come_back_as_they_were() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +11,6 @@ import vl_convert
 
 from tests.plotting import made
 from ttastats import api
-from ttastats.output.plots import theme
 from ttastats.output.plots.plot import NothingToDrawError, Plot
 from ttastats.stats.means import mean_interval
 
@@ -43,37 +40,6 @@ def test_means_are_those_of_the_summary_and_intervals_are_t_intervals() -> None:
     mean = mean_interval([seconds for seconds, _ in made.FAST])
     assert means.row(0, named=True)["low"] == mean.low
     assert means.row(0, named=True)["high"] == mean.high
-
-
-def test_lines_leave_the_frame_where_their_values_do_and_the_caption_counts_them() -> None:
-    dipped = (pl.col("eval_index") == 3) & (pl.col("seed") == 0)
-    source = made.rows(made.SLOW[:3]).with_columns(
-        value=pl.when(dipped).then(pl.lit(0.02)).otherwise("value")
-    )
-    plot = the("quality-time", source)
-    assert "clipped at the frame; outside it: 1 value of 1 run (0.02)." in plot.caption
-    assert "clipped at the frame" not in the("quality-time", made.rows(made.SLOW[:3])).caption
-    paths = re.findall(r'aria-roledescription="line mark"[^>]* d="([^"]*)"', plot.to_svg())
-    lengths = sorted(len(re.findall("[ML]", path)) for path in paths)
-    assert lengths == [5, 5, 6]  # every evaluation is a point of its line
-
-
-def test_what_has_a_colour_lies_above_the_others() -> None:
-    entries = [made.rows([(50.0 + n, 4)] * 3, entry=f"lab/{n}") for n in range(8)]
-    source = pl.concat(
-        one.with_columns(content_digest=pl.format("{}{}", "entry", "source")) for one in entries
-    )
-    for kind in ("quality-time", "solved"):
-        plot = the(kind, source)
-        drawn = re.findall(r'line mark"[^>]*stroke="(#\w+)"', plot.to_svg())
-        assert drawn[0] == theme.BEHIND
-        assert drawn[-1] == theme.COLOURS[0]
-    (points,) = {
-        json.dumps(layer["encoding"]["order"])
-        for layer in the("quality-time", source).chart["layer"]
-        if layer["mark"]["type"] == "point"
-    }
-    assert json.loads(points) == {"field": "order", "sort": "descending", "type": "quantitative"}
 
 
 def test_a_run_against_one_like_it_is_a_plot_of_finite_size() -> None:

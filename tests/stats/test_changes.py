@@ -139,3 +139,15 @@ def test_a_drift_is_called_one_and_a_step_is_not() -> None:
     assert changes.locate_change(drift).drift
     assert changes.locate_change(drift).size == pytest.approx(4, abs=1)
     assert not changes.locate_change(drawn(1, n40=4.0)).drift
+
+
+def test_nights_like_the_night_before_are_told_and_their_changes_are_not_independent() -> None:
+    white = drawn(5)
+    alike = white.copy()
+    for night in range(1, 100):
+        alike[night] = 0.6 * alike[night - 1] + 0.8 * white[night]
+    assert changes.shown_autocorrelation(white, []) is None
+    assert changes.shown_autocorrelation(alike, []) == pytest.approx(0.6, abs=0.15)
+    assert changes.locate_change(drawn(5, n40=2.0)).independent
+    step = alike + 1.5 * (np.arange(100) >= 40)
+    assert not changes.locate_change(step).independent

@@ -6,9 +6,15 @@ import math
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from statsmodels.stats.multitest import multipletests
 
-from ttastats.stats.multiplicity import adjust_p_values, performance_profile
+from ttastats.stats.multiplicity import (
+    adjust_p_values,
+    geometric_mean_speedup,
+    performance_profile,
+)
+from ttastats.stats.speedup import ratio_of_means
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -20,6 +26,17 @@ def test_adjusted_p_values_are_those_of_statsmodels(seed: int) -> None:
     assert adjust_p_values(p.tolist(), fdr=True) == pytest.approx(
         multipletests(p, method="fdr_bh")[1]
     )
+
+
+def test_a_mean_needs_every_speedup_and_its_interval_every_interval() -> None:
+    good, single = ratio_of_means([2.0, 2.1], [1.0, 1.1]), ratio_of_means([2.0], [1.0])
+    half = geometric_mean_speedup([good, single])
+    assert half.estimate is not None
+    assert half.low is None
+    assert geometric_mean_speedup([]).estimate is None
+    for bad in (None, 0.0, math.inf):
+        found = geometric_mean_speedup([good, replace(good, estimate=bad)])
+        assert found.estimate is None
 
 
 def test_the_score_is_the_area_under_the_profile() -> None:
