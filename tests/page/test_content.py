@@ -14,7 +14,7 @@ from tests.page.made import HOSTILE, data_of, frame, rows
 from ttastats import api
 from ttastats.base.errors import TtastatsError
 from ttastats.outcomes.axis import SECONDS
-from ttastats.output.page import embedded, figure
+from ttastats.output.page import embedded, figure, figure_rows
 from ttastats.output.page.figure_rows import FigureRow, Runs
 from ttastats.output.plots import kinds
 from ttastats.report.render.harmless import escape_invisible
@@ -63,6 +63,12 @@ def test_names_in_a_figure_are_text_and_cut_so_that_they_stay_apart() -> None:
         names = re.findall(r'class="n">([^<]+)<', text)
         assert len(set(names)) == 2
         assert all(len(name.replace("&lt;", "<").replace("&gt;", ">")) <= 24 for name in names)
+
+
+def test_where_runs_failed_the_mean_beside_them_in_a_figure_counts_their_time() -> None:
+    report = api.compare(rows(["a"], runs=4), rows(["b"], runs=4, seed=1))
+    (row,), (said,) = figure_rows.figure_rows(report), report.rows
+    assert row.a.mean == said["ert_a_seconds"] != said["tta_a_seconds"]
 
 
 def test_columns_come_back_as_they_were() -> None:

@@ -6,12 +6,14 @@ import base64
 import io
 import json
 import re
+from pathlib import Path
 
 import polars as pl
 import pytest
 import vl_convert
 from fontTools.ttLib import TTFont
 
+import ttastats as tta
 from tests.plotting import made
 from ttastats import api
 from ttastats.output.plots import drawing, kinds, theme
@@ -173,3 +175,24 @@ def test_a_quality_that_exploded_leaves_plots_that_can_be_drawn(column: str, num
         pl.when(first).then(number).otherwise(column).alias(column)
     )
     assert [json.dumps(one.chart, allow_nan=False) for one in api.plots(odd)]
+
+
+def test_plots_show_themselves_and_are_saved(tmp_path: Path) -> None:
+    drawn = tta.plot("tta", made.rows(made.FAST))
+    assert repr(drawn) == "<Plot tta: Time-to-accuracy: resnet>"
+    assert drawn._repr_html_().count("<svg") == 1
+    drawn[0].save(tmp_path / "one.svg", width=320)
+    assert (tmp_path / "one.svg").read_text("utf-8").startswith("<svg")
+    drawn.save(tmp_path / "all.html")
+    assert "<html" in (tmp_path / "all.html").read_text("utf-8")
+    with pytest.raises(tta.TtastatsError, match="has no supported plot format"):
+        drawn[0].save(tmp_path / "one.doc")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.html", "one.svg"]
+
+
+def test_a_page_shows_itself_in_a_frame_that_keeps_to_itself() -> None:
+    page = tta.html_report(made.rows(made.FAST))
+    assert repr(page).startswith("<Page: 5 runs, ")
+    frame = page._repr_html_()
+    assert frame.count("<") == 2
+    assert 'sandbox="allow-scripts"' in frame

@@ -94,6 +94,9 @@ def test_a_profile_is_of_the_systems_of_one_size() -> None:
     assert plot.title == "Performance profile of 2 systems of 8 accelerators"
     assert plot.caption.startswith("20 runs.")
     assert set(plot.data["profile"]["system"]) == {"a", "b"}
+    shares = the("profile", of_one_size()).data["profile"]
+    for system, share in (("fast", 1.0), ("slow", 0.0)):
+        assert shares.filter(pl.col("system") == system)["share"].to_list()[0] == share
 
 
 def test_a_run_that_stands_twice_in_a_group_is_drawn_once() -> None:

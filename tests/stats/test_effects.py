@@ -17,6 +17,7 @@ from ttastats.stats.effects import (
     aliased_settings,
     fit_part,
     full_rank,
+    nonlinearity_p,
 )
 from ttastats.stats.results import Floats
 
@@ -212,6 +213,11 @@ def test_one_setting_of_two_levels_is_welch_s_test() -> None:
     assert (ratio.p_value, ratio.df) == pytest.approx((known.pvalue, known.df))
 
 
+def test_a_part_that_is_the_same_in_all_runs_has_a_ratio_of_one_and_no_p() -> None:
+    (effect,) = fit_part(np.log(np.full(12, 8.0)), Design((TWO[0],))).effects[0]
+    assert (effect.ratio.estimate, effect.ratio.low, effect.ratio.p_value) == (1.0, None, None)
+
+
 def test_a_smaller_noisier_level_is_flagged() -> None:
     levels = np.repeat([0, 1], [8, 4])
     noise = np.tile([-1.0, 1.0], 6) * np.where(levels == 1, 0.3, 0.02)
@@ -226,6 +232,18 @@ def test_settings_that_were_changed_together_are_named() -> None:
     corners = Setting(TWO[0].levels + 2 * TWO[1].levels)
     assert aliased_settings((corners, TWO[1])) == (0, 1)
     assert not full_rank([TWO[0].design_columns, TWO[0].design_columns])
+
+
+def test_a_bent_line_is_told_from_a_straight_one() -> None:
+    levels = np.repeat(np.arange(4), 4)
+    noise = np.tile([-0.02, 0.01, 0.02, -0.01], 4)
+    number, values = Setting(levels, levels.astype(np.float64)), levels.astype(np.float64)
+    line, curve = (np.asarray(0.3 * x + noise, np.float64) for x in (values, (values - 1.5) ** 2))
+    straight, curved = (nonlinearity_p(y, Design((number,)), 0) for y in (line, curve))
+    assert straight is not None
+    assert curved is not None
+    assert straight > 0.9
+    assert curved < 1e-6
 
 
 class TestReaching:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.stats.made import ert_ratio
 from ttastats.stats import outcomes
 from ttastats.stats.outcomes import expected_time
 
@@ -78,3 +79,10 @@ def test_the_expected_time_is_the_mean_wait_when_one_restarts_until_success() ->
     found = expected_time(times, reached)
     assert found.estimate == pytest.approx(90 / 3)
     assert found.estimate == pytest.approx(np.mean(waits), rel=0.02)
+
+
+def test_a_side_without_successes_bounds_the_ratio_of_expected_times() -> None:
+    for reached_a, reached_b, bound in ((True, False, 0.0), (False, True, math.inf)):
+        found = ert_ratio([5.0], [reached_a], [300.0], [reached_b])
+        assert (found.estimate, found.low, found.p_value) == (bound, None, None)
+    assert ert_ratio([300.0], [False], [300.0], [False]).estimate is None

@@ -153,3 +153,10 @@ def test_what_sets_hide_is_no_less_than_what_their_runs_leave_open() -> None:
     assert (found.deviation, found.highest) == (0.0, 0.2)
     assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 12) * math.sqrt(0.08))
     assert variance_between_sets([Set(1.0, 0.0, 4)] * 2).smallest_claim == 0.0
+
+
+def test_one_or_two_runs_have_a_mean_but_no_interval() -> None:
+    one, two, none = mean_interval([5.0]), mean_interval([4.0, 6.0]), mean_interval([])
+    assert (one.estimate, one.low) == (5.0, None)
+    assert (two.estimate, two.high) == (5.0, None)
+    assert none.estimate is None

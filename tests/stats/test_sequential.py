@@ -38,6 +38,10 @@ def test_a_p_is_below_alpha_where_that_of_one_look_is_below_its_level(
     assert look.p_value(level * 0.9) < alpha < look.p_value(min(1.0, level * 1.1))
 
 
+def test_half_of_the_error_is_spent_at_the_end_of_a_plan() -> None:
+    assert Look(3, 3).level(0.05) == pytest.approx(0.025)
+
+
 def test_an_interval_and_a_p_of_a_look_are_those_of_its_level() -> None:
     rng = np.random.default_rng(5)
     a, b = (make_outcomes(slower * rng.lognormal(0, 0.02, 5)) for slower in (1.1, 1.0))

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from tests.stats.made import compared, safe_limits
+from ttastats.stats.logratio import safe_exp
 from ttastats.stats.outcomes import Epochs, make_outcomes
 from ttastats.stats.results import Estimate
 from ttastats.stats.speedup import (
@@ -129,3 +130,8 @@ def test_the_slope_is_the_least_squares_line_through_the_log_means() -> None:
     assert found.low is not None
     assert found.high is not None
     assert found.low < line[0] < found.high
+
+
+def test_the_exponential_of_what_is_too_large_is_infinite() -> None:
+    assert safe_exp(708.9) == math.exp(708.9)
+    assert [safe_exp(one) for one in (709.0, 800.0, -800.0)] == [math.inf, math.inf, 0.0]
