@@ -17,7 +17,7 @@ import ttastats as tta
 from tests.plotting import made
 from ttastats import api
 from ttastats.output.plots import drawing, kinds, theme
-from ttastats.output.plots.plot import FILTERS, Plot
+from ttastats.output.plots.plot import Plot
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +61,6 @@ def test_charts_are_valid_vega_lite(plots: tuple[Plot, ...]) -> None:
         if plot.kind not in seen:
             plot.altair()  # is checked against the schema
         seen.add(plot.kind)
-
-
-def test_tables_have_safe_names_and_the_filters_of_a_page(plots: tuple[Plot, ...]) -> None:
-    for plot in plots:
-        for name, frame in plot.data.items():
-            assert all(re.fullmatch(r"\w+", column) for column in frame.columns), name
-            if plot.kind in {"tta", "quality-time", "solved", "leaderboard"}:
-                assert "benchmark" in frame.columns, name
-        if plot.kind in {"tta", "solved"}:
-            assert all(set(FILTERS) <= set(frame.columns) for frame in plot.data.values())
 
 
 def test_an_svg_brings_the_letters_it_shows() -> None:

@@ -99,15 +99,6 @@ def test_a_profile_is_of_the_systems_of_one_size() -> None:
         assert shares.filter(pl.col("system") == system)["share"].to_list()[0] == share
 
 
-def test_a_run_that_stands_twice_in_a_group_is_drawn_once() -> None:
-    source = made.rows(made.FAST).with_columns(content_digest=pl.format("c{}", "source"))
-    copies = source.with_columns(
-        source=pl.format("copy/{}", "source"), run_id=pl.format("c{}", "run_id")
-    )
-    plot = the("tta", pl.concat([source, copies]))
-    assert plot.caption.startswith("5 runs of 1 entry")
-
-
 @pytest.mark.parametrize("kind", ["tta", "solved"])
 def test_a_table_of_runs_can_be_drawn_where_no_curves_are_needed(kind: str) -> None:
     assert the(kind, api.run_table(made.two_entries())).caption.startswith("10 runs")
