@@ -138,7 +138,9 @@ def test_a_drift_is_called_one_and_a_step_is_not() -> None:
     drift = drawn(1) + np.linspace(0, 4, 100)
     assert changes.locate_change(drift).drift
     assert changes.locate_change(drift).size == pytest.approx(4, abs=1)
-    assert not changes.locate_change(drawn(1, n40=4.0)).drift
+    step = changes.locate_change(drawn(1, n40=4.0))
+    assert not step.drift
+    assert step.low < 4 < step.high
 
 
 def test_nights_like_the_night_before_are_told_and_their_changes_are_not_independent() -> None:
