@@ -71,6 +71,17 @@ def test_where_runs_failed_the_mean_beside_them_in_a_figure_counts_their_time() 
     assert row.a.mean == said["ert_a_seconds"] != said["tta_a_seconds"]
 
 
+def test_of_many_rows_of_a_figure_those_that_are_decided_stand_first() -> None:
+    names = [f"benchmark_{number:02}" for number in range(40)]
+    a, b = (rows([side], runs=8, benchmarks=names, seed=ord(side)) for side in "ab")
+    pace = pl.when(pl.col("benchmark") > "benchmark_31").then(0.5).otherwise(1.0)
+    halved = b.with_columns(pl.col("seconds", "run_seconds") * pace)
+    report = api.compare(*(one.filter(pl.col("seed") < 7) for one in (a, halved)))
+    found = figure_rows.figure_rows(report)
+    assert figure_rows.verdict_counts(found) == "8 faster, 32 undecided"
+    assert [row.verdict for row in found[:9]] == ["▲ faster"] * 8 + ["~ undecided"]
+
+
 def test_columns_come_back_as_they_were() -> None:
     table = pl.DataFrame(
         {

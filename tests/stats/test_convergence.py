@@ -64,6 +64,14 @@ class TestInterpolation:
         of_means = (0.25 * 100 / 3 + 0.25 * 400 / 3) / 150**2
         assert found.ratio.se_log == pytest.approx(math.sqrt(of_means + 0.01), rel=1e-3)
 
+    def test_between_the_only_two_records_there_is_no_interval(self) -> None:
+        reference = interpolate_reference(
+            self.LOW, self.HIGH, 0.5, interpolation_errors([1, 2], [100, 200])
+        )
+        found = convergence_ratio(side(np.array([140.0, 150, 160]), 10), reference)
+        assert found.ratio.estimate == pytest.approx(1)
+        assert found.limits(0.95, epochs=True) is None
+
     def test_the_misfit_is_that_of_leaving_a_record_out(self) -> None:
         found = interpolation_errors([1, 2, 4, 8], [100, 110, 110, 150])
         assert found == pytest.approx(np.log([110 / (100 + 10 / 3), 110 / (110 + 40 / 3)]))
