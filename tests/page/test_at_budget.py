@@ -59,12 +59,6 @@ def test_a_summary_names_the_best_mean_and_who_has_no_value() -> None:
     assert "11 runs, 10 with a value, 1 without" in said
 
 
-def test_several_tables_are_named_in_the_title() -> None:
-    tables = [side(A), side(LOWER), side(A)]
-    text = page(*tables, at_end=True, labels=["old", "new", "next"])
-    assert "<title>val_loss at the end: new, next against old</title>" in text
-
-
 def short() -> pl.DataFrame:
     return logs([curve(5.0, 4.0, entry="one")])
 

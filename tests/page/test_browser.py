@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -624,3 +625,40 @@ def test_a_plot_can_be_saved(compared_page: Page, tmp_path: Path) -> None:
         compared_page.get_by_role("button", name="Save as SVG").first.click()
     saved.value.save_as(tmp_path / "saved.svg")
     assert (tmp_path / "saved.svg").read_text("utf-8").startswith("<svg")
+
+
+# ------------------------------------------------------------------------------- accessibility
+
+#: Plots are looked at once: the contrast of each of their words takes long.
+WITHOUT_PLOTS = "{exclude: [['.drawing']]}"
+
+
+def findings(page: Page, where: str = WITHOUT_PLOTS) -> list[str]:
+    """Return what axe-core finds, with the first place of each."""
+    spec = find_spec("axe_playwright_python")
+    if spec is None or spec.origin is None:
+        pytest.skip("axe-playwright-python is not installed")
+    page.evaluate(Path(spec.origin).with_name("axe.min.js").read_text("utf-8") + "; 0")
+    return page.evaluate(f"""async () => {{
+        const {{violations}} = await axe.run({where}, {{preload: false}});
+        return violations.filter(({{impact}}) => ['serious', 'critical'].includes(impact))
+            .map(({{id, nodes}}) => `${{id}}: ${{nodes[0].html}}`);
+    }}""")  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(("name", "width", "scheme"), [
+    ("several", 375, "dark"), ("summarised", 375, "light"), ("profiled", 1600, "dark"),
+])  # fmt: skip
+def test_everybody_can_read_a_page(
+    browser: Browser, name: str, width: int, scheme: str, request: pytest.FixtureRequest
+) -> None:
+    path = request.getfixturevalue(name)
+    with opened(browser, path, width=width, scheme=scheme, bypass_csp=True) as page:
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        assert findings(page) == []
+
+
+def test_plots_have_names(browser: Browser, profiled: Path) -> None:
+    with opened(browser, profiled, bypass_csp=True) as page:
+        draw_all(page)
+        assert findings(page, "'.drawing'") == []

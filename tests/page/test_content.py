@@ -11,15 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from tests.page.made import HOSTILE, data_of, frame, rows
-from tests.plotting import test_profiled as made_profiles
 from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.output.page import content, embedded, facts, of_profiles
-from ttastats.output.page.content import Content
+from ttastats.outcomes.axis import SECONDS
+from ttastats.output.page import embedded, figure, figure_rows
+from ttastats.output.page.figure_rows import FigureRow, Runs
 from ttastats.output.plots import kinds
-from ttastats.report.answer import Report
-from ttastats.report.cells import Column, Line, Quantity, Reached, Table, Text
-from ttastats.report.render import as_html
 from ttastats.report.render.harmless import escape_invisible
 
 
@@ -53,6 +50,38 @@ def test_no_name_of_two_sides_leaves_its_place() -> None:
     assert "&lt;script&gt;alert(1)" in text
 
 
+def test_names_in_a_figure_are_text_and_cut_so_that_they_stay_apart() -> None:
+    row = FigureRow(
+        benchmark="resnet", name="resnet", setup="8× H200", count="3 and 2 runs",
+        a=Runs((100.0, 110.0, 120.0), (150.0,), 110.0), b=Runs((50.0, 60.0), (), 55.0),
+        ratio=2.0, low=1.6, high=2.5, parts=(("throughput", 4.0), ("epochs", 0.5)),
+        verdict="▲ faster", tone="good", p="p < .001", carried="",
+    )  # fmt: skip
+    rows = [replace(row, name=f"<b>{'long_' * 20}{end}", benchmark=end) for end in ("one", "two")]
+    for text in figure.figure_svg(rows, ("old", "new"), SECONDS, 0.95, {}).split("\n"):
+        assert "<b>" not in text
+        names = re.findall(r'class="n">([^<]+)<', text)
+        assert len(set(names)) == 2
+        assert all(len(name.replace("&lt;", "<").replace("&gt;", ">")) <= 24 for name in names)
+
+
+def test_where_runs_failed_the_mean_beside_them_in_a_figure_counts_their_time() -> None:
+    report = api.compare(rows(["a"], runs=4), rows(["b"], runs=4, seed=1))
+    (row,), (said,) = figure_rows.figure_rows(report), report.rows
+    assert row.a.mean == said["ert_a_seconds"] != said["tta_a_seconds"]
+
+
+def test_of_many_rows_of_a_figure_those_that_are_decided_stand_first() -> None:
+    names = [f"benchmark_{number:02}" for number in range(40)]
+    a, b = (rows([side], runs=8, benchmarks=names, seed=ord(side)) for side in "ab")
+    pace = pl.when(pl.col("benchmark") > "benchmark_31").then(0.5).otherwise(1.0)
+    halved = b.with_columns(pl.col("seconds", "run_seconds") * pace)
+    report = api.compare(*(one.filter(pl.col("seed") < 7) for one in (a, halved)))
+    found = figure_rows.figure_rows(report)
+    assert figure_rows.verdict_counts(found) == "8 faster, 32 undecided"
+    assert [row.verdict for row in found[:9]] == ["▲ faster"] * 8 + ["~ undecided"]
+
+
 def test_columns_come_back_as_they_were() -> None:
     table = pl.DataFrame(
         {
@@ -78,85 +107,6 @@ def test_a_table_that_plots_share_is_there_once() -> None:
     assert places == [{"runs": 0}, {"runs": 0, "all": 1}, {"runs": 2}]
 
 
-def test_the_head_tells_benchmarks_that_are_not_compared() -> None:
-    a, b = (api.run_table(rows(["a"], benchmarks=names)) for names in ("xy", "xyz"))
-    said = {fact.name: fact.text for fact in facts.page_facts([("a", a), ("b", b)], [])}
-    assert said["Covers"].startswith("3 benchmarks, ")
-    assert said["Covers"].endswith("; 1 benchmark on one side only")
-    said = {fact.name: fact.text for fact in facts.page_facts([("a", a), ("b", a)], [])}
-    assert "only" not in said["Covers"]
-
-
-def test_the_head_counts_runs_benchmarks_and_blemishes() -> None:
-    runs = api.run_table(rows(["a", "b"], benchmarks=("x", "y")))
-    runs = runs.with_columns(
-        problems=pl.when(pl.col("seed") == 0).then(pl.lit("[{}]")),
-        content_digest=pl.lit("same"),
-    )
-    said = {fact.name: fact.text for fact in facts.page_facts([("runs", runs)], ["nodes>=8"])}
-    assert said["Runs"] == "12 runs, 8 reached the target, 4 did not"
-    assert said["Covers"] == "2 benchmarks, 2 systems, 2 entries"
-    assert said["Started"] == "2026-01-01"
-    assert said["Filtered by"] == "nodes>=8"
-    assert said["Note"] == ("4 runs with problems, see `ttastats problems`; 11 duplicate runs")
-
-
-def test_a_run_of_both_sides_is_chosen_once() -> None:
-    runs = api.run_table(rows(["a"]))
-    assert facts.available_choices([("A", runs), ("B", runs)]).get_column("runs").to_list() == [3]
-
-
-def changed(seconds: float, *, steps: int = 2) -> Content:
-    """Return the content of a page of a profile, and of one whose steps take some other time."""
-    other = made_profiles.profile("other").filter(pl.col("step").fill_null(0) < steps)
-    other = other.with_columns(pl.col("seconds", "value") * seconds)
-    noise = (pl.lit(1) + pl.col("step").fill_null(0) / 1000).alias("noise")
-    sides = [("a", made_profiles.profile("made")), ("b", other)]
-    noisy = [
-        (label, rows.with_columns(noise).with_columns(value=pl.col("value") * pl.col("noise")))
-        for label, rows in sides
-    ]
-    return of_profiles.profiles_content([(label, rows.drop("noise")) for label, rows in noisy], [])
-
-
-def test_a_page_of_profiles_says_whose_steps_are_shorter_and_where_each_goes() -> None:
-    found = changed(0.5)
-    assert [(one.about, one.word) for one in found.verdicts] == [
-        ("other against made", "faster"), ("made", "what to do"),
-        ("other", "what to do"),
-    ]  # fmt: skip
-    assert {(one.name, one.text) for one in found.facts} == {
-        ("Steps", "made: 2; other: 2"), ("Device", "Abacus 3"), ("Precision", "fp32"),
-    }  # fmt: skip
-    assert found.report.tables[0].title.startswith("A = made   B = other")
-    assert found.counted == "2 profiles"
-    assert changed(2.0).verdicts[0].word == "slower"
-    assert changed(1.0).verdicts[0].word == "undecided"
-    assert changed(2.0, steps=1).verdicts[0].word == "not tested"
-
-
-def test_of_more_profiles_than_colours_one_of_each_file_is_drawn() -> None:
-    rows = [made_profiles.profile("made").with_columns(profile_id=pl.lit(str(n))) for n in range(8)]
-    sides = [("a", pl.concat(rows[:4])), ("b", pl.concat(rows[4:]))]
-    found = of_profiles.profiles_content(sides, [])
-    assert found.counted == "8 profiles"
-    assert found.report.notes[-1].text == "2 of 8 profiles are drawn, the first of each file."
-    assert [one.data["step"]["bar"].unique(maintain_order=True).to_list()
-            for one in found.plots if one.kind == "step"] == [["a", "b"]]  # fmt: skip
-    assert found.verdicts[0].about == "b against a"
-
-
-def test_of_many_rows_the_fastest_of_each_benchmark_are_shown_and_it_is_said() -> None:
-    report = api.summary(rows([f"e{n:02}" for n in range(20)], benchmarks=("x", "y")), top=0)
-    few = content.limit_rows(report, most=10)
-    names = [(row.cells[0], row.cells[1]) for row in few.tables[0].rows]
-    assert names[:2] == [(Text("x"), Text("e00")), (Text("x"), Text("e01"))]
-    assert [name[0] for name in names] == [Text("x")] * 5 + [Text("y")] * 5
-    assert few.notes[0].text.startswith("10 of 40 rows are shown, the fastest of each benchmark")
-    assert len(few.rows) == 40
-    assert content.limit_rows(report, most=40) is report
-
-
 def test_a_page_says_which_plots_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
     table = rows(["one"], runs=4)
     assert "is omitted for more than" not in api.html_report(table).html
@@ -164,38 +114,6 @@ def test_a_page_says_which_plots_it_leaves_out(monkeypatch: pytest.MonkeyPatch) 
     assert f"the plot `{kinds.variance.KIND}` is omitted for more than 3 runs" in re.sub(
         r"</?code>", "`", api.html_report(table).html
     )
-
-
-def test_a_comparison_with_many_rows_shows_the_first() -> None:
-    table = rows(["e"], benchmarks=tuple("abcdef"))
-    report = api.compare(table, rows(["f"], benchmarks=tuple("abcdef"), seed=1))
-    few = content.limit_rows(report, most=2)
-    assert len(few.tables[0].rows) == 2
-    assert "the first" in few.notes[0].text
-
-
-def test_cells_are_html_and_say_their_number() -> None:
-    table = Table(
-        (Column("entry"), Column("TTA", "right"), Column("reached", "right")),
-        (Line((Text("<b>", "good"), Quantity(90.0, "seconds"), Reached(1, 2)), ("why & how",)),),
-        title="A < B",
-    )
-    text = as_html.render_html(Report("summary", (), (table,), (), "B & A."))
-    assert '<th scope="row" data-tone="good">&lt;b&gt;</th>' in text
-    assert '<td class="number" data-value="90.0">90.0 s</td>' in text
-    assert '<td class="number" data-value="0.5">1/2</td>' in text
-    assert '<td colspan="3">why &amp; how</td>' in text
-    assert "<caption>A &lt; B</caption>" in text
-    assert "B &amp; A." in text
-    unknown = replace(table, rows=(Line((Text(""), Quantity(None), Reached(0, 0))),))
-    assert as_html.render_html(Report("summary", (), (unknown,))).count('data-value=""') == 2
-
-
-def test_an_input_is_not_written_over(sides: list[Path]) -> None:
-    before = sides[0].read_bytes()
-    with pytest.raises(TtastatsError, match="is an input; the output would overwrite it"):
-        api.html_report(*sides, output=sides[0])
-    assert sides[0].read_bytes() == before
 
 
 def test_only_a_page_of_ours_is_replaced(tmp_path: Path, sides: list[Path]) -> None:

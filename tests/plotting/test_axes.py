@@ -1,63 +1,14 @@
-"""Axes and names that people can read."""
+"""Names and colours that people can tell apart, and curves that are thinned evenly."""
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ttastats.output.plots import axes, names, theme
-
-
-@pytest.mark.parametrize(
-    ("times", "title", "divisor"),
-    [
-        ([20.0, 90.0], "time (seconds)", 1),
-        ([200.0, 900.0], "time (minutes)", 60),
-        ([20_000.0, 90_000.0], "time (hours)", 3600),
-        ([300_000.0, 900_000.0], "time (days)", 86_400),
-    ],
-)
-def test_the_unit_of_an_axis_follows_from_its_times(
-    times: list[float], title: str, divisor: float
-) -> None:
-    axis = axes.time_axis(times, "time")
-    assert (axis.title, axis.divisor) == (title, divisor)
-    low, high = axis.scale["domain"]
-    assert low <= times[0] / divisor
-    assert high >= times[1] / divisor
-
-
-def test_an_axis_over_decades_has_ticks_with_their_own_units() -> None:
-    axis = axes.time_axis([9.0, 370_000.0], "time")
-    assert axis.scale["type"] == "log"
-    assert axis.title == "time (log scale)"
-    assert axis.axis["values"] == [10, 60, 600, 3600, 36_000, 86_400]
-
-
-@given(st.lists(st.floats(1e-3, 1e7), min_size=1, max_size=8))
-def test_every_time_lies_inside_its_axis(times: list[float]) -> None:
-    axis = axes.time_axis(times, "time")
-    low, high = (end * axis.divisor for end in axis.scale["domain"])
-    assert low <= min(times) * (1 + 1e-9)
-    assert high >= max(times) * (1 - 1e-9)
-
-
-@given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=8))
-def test_every_ratio_and_one_lie_inside_their_axis(ratios: list[float]) -> None:
-    low, high = axes.ratio_axis(ratios)["scale"]["domain"]
-    assert low < min(*ratios, 1.0)
-    assert high > max(*ratios, 1.0)
-
-
-def test_an_interval_that_goes_on_forever_is_cut() -> None:
-    _, high = axes.ratio_axis([1.5], [0.9, float("inf"), 1e9])["scale"]["domain"]
-    assert high < 4
-
-
-def test_short_names_leave_out_what_all_share() -> None:
-    short = names.short_names(["lab/results/one", "lab/results/two"])
-    assert list(short.values()) == ["one", "two"]
+from ttastats.output.plots import names, theme
+from ttastats.output.plots.curves import evenly_spaced
 
 
 @given(st.lists(st.text("ab/. ", min_size=1, max_size=90), min_size=1, max_size=6, unique=True))
@@ -73,17 +24,24 @@ def test_long_names_lose_what_does_not_tell_them_apart() -> None:
     assert max(map(len, found)) <= 50
 
 
-def test_names_that_cannot_be_cut_apart_are_numbered() -> None:
-    same = ["a" * 60 + middle + "a" * 60 for middle in "bc"]
-    cut = "a" * 24 + "…" + "a" * 25
-    assert list(names.short_names(same).values()) == [cut, f"{cut} (2)"]
-
-
 def test_colours_do_not_carry_meaning_alone() -> None:
     assert len(set(theme.COLOURS)) == len(set(theme.SHAPES)) == theme.HIGHLIGHTS
 
 
-def test_light_and_dark_differ_in_ink_and_keep_the_background_clear() -> None:
-    light, dark = theme.theme_config(), theme.theme_config(dark=True)
-    assert light["background"] == dark["background"] == "transparent"
-    assert light["axis"]["labelColor"] != dark["axis"]["labelColor"]
+@pytest.mark.parametrize(("rows", "kept"), [(1, [0]), (3, [0, 1, 2]), (9, [0, 2, 4, 6, 8])])
+def test_first_and_last_stay_and_what_is_between_is_even(rows: int, kept: list[int]) -> None:
+    frame = pl.DataFrame({"group": ["a"] * rows, "n": range(rows)})
+    assert frame.filter(evenly_spaced(5, ["group"]))["n"].to_list() == kept
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=200), st.integers(2, 20))
+def test_every_group_keeps_its_ends_and_not_many_more_than_asked(
+    groups: list[int], most: int
+) -> None:
+    frame = pl.DataFrame({"group": groups}).with_row_index("n")
+    kept = frame.filter(evenly_spaced(most, ["group"]))
+    for name in set(groups):
+        before = frame.filter(pl.col("group") == name)["n"].to_list()
+        after = kept.filter(pl.col("group") == name)["n"].to_list()
+        assert (after[0], after[-1]) == (before[0], before[-1])
+        assert len(after) <= most + 1

@@ -6,16 +6,18 @@ import base64
 import io
 import json
 import re
+from pathlib import Path
 
 import polars as pl
 import pytest
 import vl_convert
 from fontTools.ttLib import TTFont
 
+import ttastats as tta
 from tests.plotting import made
 from ttastats import api
-from ttastats.output.plots import drawing, kinds, material, theme
-from ttastats.output.plots.plot import FILTERS, Plot
+from ttastats.output.plots import drawing, kinds, theme
+from ttastats.output.plots.plot import Plot
 
 
 @pytest.fixture(scope="module")
@@ -33,23 +35,14 @@ def plots() -> tuple[Plot, ...]:
     )
 
 
-def test_there_is_a_plot_of_every_kind(plots: tuple[Plot, ...]) -> None:
-    assert {plot.kind for plot in plots} == set(kinds.KINDS)
-
-
-def test_every_plot_compiles_and_finds_its_fields(plots: tuple[Plot, ...]) -> None:
-    for plot in plots:
-        compiled = vl_convert.vegalite_to_vega(plot.specification())
-        named = {data["name"] for data in compiled["data"]}
-        assert set(plot.data) <= named, plot.title
-        assert "undefined" not in json.dumps(compiled["marks"]), plot.title
-
-
-def test_the_compiler_has_nothing_to_warn_of(
+def test_every_plot_compiles_without_a_warning_and_finds_its_fields(
     plots: tuple[Plot, ...], capfd: pytest.CaptureFixture[str]
 ) -> None:
+    assert {plot.kind for plot in plots} == set(kinds.KINDS)
     for plot in plots:
-        vl_convert.vegalite_to_vega(plot.specification(), show_warnings=True)
+        compiled = vl_convert.vegalite_to_vega(plot.specification(), show_warnings=True)
+        assert set(plot.data) <= {data["name"] for data in compiled["data"]}, plot.title
+        assert "undefined" not in json.dumps(compiled["marks"]), plot.title
     said = capfd.readouterr()
     assert (said.out, said.err) == ("", "")
 
@@ -68,31 +61,6 @@ def test_charts_are_valid_vega_lite(plots: tuple[Plot, ...]) -> None:
         if plot.kind not in seen:
             plot.altair()  # is checked against the schema
         seen.add(plot.kind)
-
-
-def test_every_plot_says_n_and_describes_itself(plots: tuple[Plot, ...]) -> None:
-    for plot in plots:
-        assert re.search(r"\d+ runs|A \d+/\d+, B \d+/\d+", plot.caption), plot.caption
-        assert plot.chart["description"].startswith(plot.title)
-        assert plot.chart["height"], plot.title
-
-
-def test_tables_have_safe_names_and_the_filters_of_a_page(plots: tuple[Plot, ...]) -> None:
-    for plot in plots:
-        for name, frame in plot.data.items():
-            assert all(re.fullmatch(r"\w+", column) for column in frame.columns), name
-            if plot.kind in {"tta", "quality-time", "solved", "leaderboard"}:
-                assert "benchmark" in frame.columns, name
-        if plot.kind in {"tta", "solved"}:
-            assert all(set(FILTERS) <= set(frame.columns) for frame in plot.data.values())
-
-
-def test_a_failed_run_is_a_dashed_line_and_a_cross() -> None:
-    (plot,) = api.plot("quality-time", made.two_entries())
-    drawn = plot.to_svg()
-    assert drawn.count('stroke-dasharray="4,2"') == 1
-    (all_reached,) = api.plot("quality-time", made.rows(made.FAST))
-    assert 'stroke-dasharray="4,2"' not in all_reached.to_svg()
 
 
 def test_an_svg_brings_the_letters_it_shows() -> None:
@@ -134,12 +102,6 @@ def test_an_html_file_needs_no_network() -> None:
     assert not re.search(r"\b(?:src|href)=", outside)
 
 
-def test_an_html_file_has_no_marks_of_code_in_its_words() -> None:
-    (plot,) = api.plot("quality-time", made.rows(made.FAST))
-    assert "`run_stop`" in plot.caption
-    assert "<code>run_stop</code>" in drawing.render_html([plot])
-
-
 def test_a_legend_of_long_names_has_one_column_where_a_plot_is_narrow() -> None:
     names = [f"lab/a_machine_with_a_long_name_{n}" for n in range(3)]
     source = pl.concat([made.rows(made.FAST, entry=name) for name in names])
@@ -149,13 +111,6 @@ def test_a_legend_of_long_names_has_one_column_where_a_plot_is_narrow() -> None:
         assert found["color"]["legend"]["columns"] == columns
     drawn = drawing.render_svg([plot], drawing.Style(theme.COLUMN))
     assert all(f"a_machine_with_a_long_name_{n}</text>" in drawn for n in range(3))
-
-
-def test_a_notebook_shows_svg_and_words() -> None:
-    (plot,) = api.plot("tta", made.two_entries())
-    bundle = plot._repr_mimebundle_()
-    assert bundle["image/svg+xml"].startswith("<svg")
-    assert bundle["text/plain"].startswith("Time-to-accuracy: resnet")
 
 
 def test_two_plots_of_one_benchmark_stand_below_each_other() -> None:
@@ -172,17 +127,6 @@ def test_rows_hold_nothing_that_json_cannot() -> None:
 
 
 # ------------------------------------------------------------------------------------------ limits
-
-
-def test_more_entries_than_a_plot_can_show_are_counted() -> None:
-    source = pl.concat(
-        made.rows([(50.0 + n, 5)], entry=f"lab/e{n:02}") for n in range(material.MOST_SERIES + 3)
-    )
-    (plot,) = api.plot("tta", source)
-    assert "40 runs of 40 entries" in plot.caption
-    assert "3 slower entries (3 runs) are not shown" in plot.caption
-    (lines,) = api.plot("quality-time", source)
-    assert "The 6 fastest entries are coloured" in lines.caption
 
 
 def test_more_runs_than_lines_can_show_are_drawn_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,3 +165,24 @@ def test_a_quality_that_exploded_leaves_plots_that_can_be_drawn(column: str, num
         pl.when(first).then(number).otherwise(column).alias(column)
     )
     assert [json.dumps(one.chart, allow_nan=False) for one in api.plots(odd)]
+
+
+def test_plots_show_themselves_and_are_saved(tmp_path: Path) -> None:
+    drawn = tta.plot("tta", made.rows(made.FAST))
+    assert repr(drawn) == "<Plot tta: Time-to-accuracy: resnet>"
+    assert drawn._repr_html_().count("<svg") == 1
+    drawn[0].save(tmp_path / "one.svg", width=320)
+    assert (tmp_path / "one.svg").read_text("utf-8").startswith("<svg")
+    drawn.save(tmp_path / "all.html")
+    assert "<html" in (tmp_path / "all.html").read_text("utf-8")
+    with pytest.raises(tta.TtastatsError, match="has no supported plot format"):
+        drawn[0].save(tmp_path / "one.doc")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.html", "one.svg"]
+
+
+def test_a_page_shows_itself_in_a_frame_that_keeps_to_itself() -> None:
+    page = tta.html_report(made.rows(made.FAST))
+    assert repr(page).startswith("<Page: 5 runs, ")
+    frame = page._repr_html_()
+    assert frame.count("<") == 2
+    assert 'sandbox="allow-scripts"' in frame

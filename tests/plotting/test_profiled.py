@@ -9,17 +9,15 @@ from typing import Any
 
 import polars as pl
 import pytest
-import vl_convert
 
 from tests import made_traces
 from tests.conftest import ROOT, matches_accepted, plain
 from tests.test_cli import failed, run
 from ttastats import api
 from ttastats.ingestion.profiled import is_profile
-from ttastats.output.plots import drawing, theme
-from ttastats.output.plots.plot import NothingToDrawError, Plot
+from ttastats.output.plots.plot import NothingToDrawError
 from ttastats.output.plots.profiled import kinds
-from ttastats.traces import answers, store, table
+from ttastats.traces import store, table
 from ttastats.traces.table import measure_row
 
 ACCEPTED = ROOT / "tests" / "reference" / "answers"
@@ -74,15 +72,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "p.parquet"
 
 
-@pytest.mark.parametrize("kind", kinds.KINDS)
-def test_every_kind_compiles_and_finds_its_fields(kind: str, path: Path) -> None:
-    for plot in api.plot_profiles(kind, path):
-        compiled = vl_convert.vegalite_to_vega(plot.specification())
-        assert set(plot.data) <= {data["name"] for data in compiled["data"]}
-        assert "undefined" not in json.dumps(compiled["marks"])
-        assert plot.caption.endswith("On Abacus 3.")
-
-
 def test_what_is_drawn_is_as_accepted(tmp_path: Path) -> None:
     folder = tmp_path / "ranks"
     folder.mkdir()
@@ -101,88 +90,6 @@ def test_what_is_drawn_is_as_accepted(tmp_path: Path) -> None:
                     for row in table.iter_rows(named=True)
                 ]
     assert matches_accepted(ACCEPTED / "profiles_drawn.txt", "\n".join(lines) + "\n")
-
-
-def drawn(kind: str, path: Path) -> Plot:
-    return api.plot_profiles(kind, path)[0]
-
-
-def test_the_roofline_has_each_operator_with_flops_and_the_whole_step(path: Path) -> None:
-    data = drawn("roofline", path).data
-    found = {row["operator"]: row for row in data["operators"].iter_rows(named=True)}
-    assert found.keys() == {"aten::convolution", "aten::addmm", "the whole step"}
-    assert found["aten::convolution"]["intensity"] == 60
-    assert found["aten::convolution"]["flops_per_second"] == pytest.approx(5e10)
-    assert found["the whole step"]["flops_per_second"] == pytest.approx(38e7 / 0.011)
-    assert found["the whole step"]["intensity"] == pytest.approx(380 / 17)
-
-
-def test_the_roof_bends_where_the_peak_of_its_precision_is_reached(path: Path) -> None:
-    plot = drawn("roofline", path)
-    corners = plot.data["roof"].select("intensity", "flops_per_second").rows()
-    assert (10.0, 1e11) in corners
-    assert max(rate for _, rate in corners) == 1e11
-    assert "Operators without FLOPs (30.0% of the time)" in plot.caption
-
-
-def test_time_adds_up_from_the_slowest_rate_to_the_fastest(path: Path) -> None:
-    found = drawn("work", path).data["work"].filter(profile="made")
-    assert found["operator"].to_list() == [
-        "aten::native_batch_norm", "aten::convolution", "aten::addmm",
-    ]  # fmt: skip
-    assert found["below"].to_list() == pytest.approx([0.3, 0.9, 1.0])
-    rates = answers.operator_table(profile()).sort("flops_per_second", nulls_last=False)
-    assert found["flops_per_second"].to_list()[1:] == rates["flops_per_second"].to_list()[1:]
-
-
-def test_memory_is_told_by_kind_and_in_all(path: Path) -> None:
-    plot = drawn("memory", path)
-    assert dict(plot.data["memory"].select("part", "share").rows())["feature maps"] == 0.8
-    assert "made 100 B" in plot.caption
-
-
-def test_a_legend_above_long_names_of_bars_is_not_cut(path: Path) -> None:
-    narrow = drawing.Style(theme.COLUMN)
-    for kind, layout in (("memory", {"top": {"anchor": "end"}}), ("work", None)):
-        config = drawing.sized_specification(drawn(kind, path), narrow)["config"]
-        assert config["legend"].get("layout") == layout
-
-
-def test_throughput_is_told_up_to_its_saturation(path: Path) -> None:
-    throughput, share = api.plot_profiles("batch-sizes", path)
-    assert throughput.data["batch sizes"]["samples_per_second"].to_list() == [100, 190, 195]
-    assert share.data["batch sizes"]["utilization"].to_list() == pytest.approx(
-        [0.001, 0.0019, 0.00195]
-    )
-    assert "made 16." in throughput.caption
-
-
-def test_communication_is_told_in_shares_of_a_step(path: Path) -> None:
-    found = drawn("workers", path).data["workers"]
-    assert dict(found.select("part", "share").rows()) == {
-        "in flight": 0.5, "exposed": 0.2, "pure": 0.1,
-    }  # fmt: skip
-    assert set(found["bar"]) == {"made"}
-
-
-def test_parts_sum_to_the_step_and_what_takes_no_time_is_left_out(path: Path) -> None:
-    plot = drawn("step", path)
-    assert plot.data["step"].select("part", "seconds").rows() == [
-        ("compute-bound kernels", pytest.approx(0.007)),
-        ("memory-bound kernels", pytest.approx(0.003)),
-        ("waiting for the host", 0.001),
-    ]
-    assert "made 11.0 ms (2 steps)" in plot.caption
-
-
-def test_a_single_profile_is_drawn_without_some_kinds_of_work_too(path: Path) -> None:
-    plot = drawn("work", path)
-    found = plot.data["work"].filter(profile="without batch norm")
-    assert found.select("operator", "below").rows() == [
-        ("aten::convolution", pytest.approx(6 / 7)), ("aten::addmm", pytest.approx(1)),
-    ]  # fmt: skip
-    assert "Without FLOPs: made 30.0%, without batch norm 0.0%." in plot.caption
-    assert plot.data["peaks"].rows() == [("made", 1e11)]
 
 
 def test_time_adds_up_over_the_use_of_tensor_cores(tmp_path: Path) -> None:
@@ -233,7 +140,8 @@ def test_what_was_not_measured_is_said(tmp_path: Path) -> None:
     for kind in ("memory", "batch-sizes", "workers"):
         with pytest.raises(NothingToDrawError, match="was not measured"):
             api.plot_profiles(kind, tmp_path / "p.parquet")
-    assert "Peaks are not known" in drawn("roofline", tmp_path / "p.parquet").caption
+    (roofline,) = api.plot_profiles("roofline", tmp_path / "p.parquet")
+    assert "Peaks are not known" in roofline.caption
     store.write_profile(profile().with_columns(flops=pl.lit(0)), tmp_path / "p.parquet")
     with pytest.raises(NothingToDrawError, match="FLOPs are unknown"):
         api.plot_profiles("work", tmp_path / "p.parquet")
@@ -245,10 +153,6 @@ class TestCommand:
         assert done.returncode == 0
         assert "Roofline of operators: made" in done.stderr
         assert (tmp_path / "r.svg").read_text("utf-8").startswith("<svg")
-
-    def test_the_list_names_the_kinds(self) -> None:
-        listed = run("plot", "list").stdout
-        assert all(f"\n{kind} " in listed for kind in kinds.KINDS)
 
     def test_options_that_choose_runs_are_refused(self, path: Path, tmp_path: Path) -> None:
         words = ("plot", "memory", path, "-o", tmp_path / "m.svg")

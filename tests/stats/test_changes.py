@@ -134,27 +134,13 @@ def drawn(seed: int, nights: int = 100, **shift: float) -> np.ndarray:
     return x
 
 
-def test_unchanged_series_raise_hardly_any_alarm_and_changed_ones_do() -> None:
-    assert sum(bool(changes.find_changes(drawn(seed))) for seed in range(30)) <= 1
-    found = [changes.find_changes(drawn(seed, n40=2.5)) for seed in range(30)]
-    assert all(found)
-    covered = [each[0].first <= 40 <= each[0].last for each in found]
-    held = [each[0].low <= 2.5 <= each[0].high for each in found]
-    assert np.mean(covered) > 0.9
-    assert np.mean(held) > 0.9
-
-
-def test_after_a_change_the_series_begins_anew() -> None:
-    found = changes.find_changes(drawn(3, n30=4.0, n70=-4.0))
-    assert [change.split for change in found] == [30, 70]
-    assert [np.sign(change.size) for change in found] == [1, -1]
-
-
 def test_a_drift_is_called_one_and_a_step_is_not() -> None:
     drift = drawn(1) + np.linspace(0, 4, 100)
     assert changes.locate_change(drift).drift
     assert changes.locate_change(drift).size == pytest.approx(4, abs=1)
-    assert not changes.locate_change(drawn(1, n40=4.0)).drift
+    step = changes.locate_change(drawn(1, n40=4.0))
+    assert not step.drift
+    assert step.low < 4 < step.high
 
 
 def test_nights_like_the_night_before_are_told_and_their_changes_are_not_independent() -> None:
@@ -167,14 +153,3 @@ def test_nights_like_the_night_before_are_told_and_their_changes_are_not_indepen
     assert changes.locate_change(drawn(5, n40=2.0)).independent
     step = alike + 1.5 * (np.arange(100) >= 40)
     assert not changes.locate_change(step).independent
-
-
-def test_four_of_five_changes_of_the_size_that_is_stated_are_found_within_twenty_nights() -> None:
-    size = changes.detectable_change(1.0, 40)
-    assert size == pytest.approx(1.5997, abs=1e-4)
-
-    def found(seed: int) -> bool:
-        x = drawn(seed, 60) + size * (np.arange(60) >= 40)
-        return any(changes.change_test(x[:n])[0] < changes.ALARM for n in range(41, 61))
-
-    assert 0.7 < np.mean([found(seed) for seed in range(60)]) < 0.99

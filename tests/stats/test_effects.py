@@ -149,15 +149,6 @@ def test_sessions_as_a_block(
         assert (made.shares[2].share or 0) * total == pytest.approx(0.0065217095, rel=1e-6)
 
 
-def test_effects_on_the_parts_add_up_with_interactions_too() -> None:
-    design = Design(TWO, ((0, 1),))
-    made = {name: fit_part(y, design) for name, y in logs(A).items()}
-    for number in range(3):
-        t, e, p = (numbers(made[name].effects[number][0])[0] for name in "TEP")
-        assert t is not None
-        assert t == pytest.approx((e or 0) + (p or 0), abs=1e-14)
-
-
 class TestAgainstStatsmodels:
     @pytest.fixture
     def fitted(self) -> Any:

@@ -1,4 +1,4 @@
-"""Intervals and tests of the fraction reached against their definitions."""
+"""Fractions reached, and the expected time where some runs fail."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import math
 from fractions import Fraction
 from math import comb
 
+import numpy as np
 import pytest
 from scipy import stats
 
+from tests.stats.made import ert_ratio
 from ttastats.stats import outcomes
+from ttastats.stats.outcomes import expected_time
 
 
 def binomial_tail(n: int, p: float, at_least: int) -> float:
@@ -61,3 +64,25 @@ def test_fisher_takes_a_hundred_thousand_runs_a_side() -> None:
     found = outcomes.fisher_p(60_000, 100_000, 60_500, 100_000)
     normal = 2 * stats.norm.sf(0.005 / math.sqrt(2 * 0.6025 * 0.3975 / 100_000))
     assert found == pytest.approx(normal, rel=0.02)
+
+
+def test_the_expected_time_is_the_mean_wait_when_one_restarts_until_success() -> None:
+    rng = np.random.default_rng(1)
+    times, reached = [10.0, 14.0, 30.0, 25.0, 11.0], [True, True, False, False, True]
+    waits = []
+    for _ in range(20_000):
+        wait, done = 0.0, False
+        while not done:
+            k = rng.integers(5)
+            wait, done = wait + times[k], reached[k]
+        waits.append(wait)
+    found = expected_time(times, reached)
+    assert found.estimate == pytest.approx(90 / 3)
+    assert found.estimate == pytest.approx(np.mean(waits), rel=0.02)
+
+
+def test_a_side_without_successes_bounds_the_ratio_of_expected_times() -> None:
+    for reached_a, reached_b, bound in ((True, False, 0.0), (False, True, math.inf)):
+        found = ert_ratio([5.0], [reached_a], [300.0], [reached_b])
+        assert (found.estimate, found.low, found.p_value) == (bound, None, None)
+    assert ert_ratio([300.0], [False], [300.0], [False]).estimate is None

@@ -1,4 +1,4 @@
-"""Means of a quality: against a number, and of two sides against each other."""
+"""Means of times and of a quality: against a number, of two sides, and of several sets of runs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from ttastats.stats.means import (
+    Set,
     compare_exact,
     compare_with_number,
     mean_difference,
+    mean_interval,
     smallest_change,
+    variance_between_sets,
 )
 from ttastats.stats.power import runs_for_mean
 
@@ -27,8 +28,6 @@ RECORD_89 = [
     3.2775, 3.2779, 3.2793, 3.2791, 3.2769, 3.2781, 3.2772, 3.2775, 3.2783, 3.2775, 3.2806, 3.2816,
     3.2773,
 ]  # fmt: skip
-
-SAMPLES = st.lists(st.floats(-100, 100).map(lambda x: round(x, 3)), min_size=2, max_size=12)
 
 
 def test_the_p_values_that_the_authors_state() -> None:
@@ -61,14 +60,6 @@ def test_a_claim_is_the_one_sided_test_of_another_program(higher: bool) -> None:
     assert (found.low, found.high) == pytest.approx((limits.low, limits.high), rel=1e-9)
 
 
-def test_the_interval_and_the_claim_agree() -> None:
-    values = [3.278, 3.281, 3.277]
-    at_the_end = compare_with_number(values, 3.3, higher_is_better=False).high
-    assert at_the_end is not None
-    assert compare_with_number(values, at_the_end + 1e-9, higher_is_better=False).holds
-    assert not compare_with_number(values, at_the_end - 1e-9, higher_is_better=False).holds
-
-
 def test_a_known_deviation_makes_it_a_z_test() -> None:
     found = compare_with_number(
         [3.2785] * 20, 3.28, higher_is_better=False, sigma=0.0013, level=0.001
@@ -76,15 +67,6 @@ def test_a_known_deviation_makes_it_a_z_test() -> None:
     assert found.p_value == pytest.approx(stats.norm.sf(0.0015 * math.sqrt(20) / 0.0013))
     one = compare_with_number([3.27], 3.28, higher_is_better=False, sigma=0.0013)
     assert (one.n, one.holds) == (1, True)
-
-
-def test_values_that_agree_have_the_spread_of_rounding_at_least() -> None:
-    same, other = [0.94] * 5, [0.95] * 5
-    rounded = mean_difference(same, other, resolution=0.01)
-    assert rounded.se == pytest.approx(0.01 / math.sqrt(12) * math.sqrt(2 / 5))
-    assert compare_with_number(same, 0.94, higher_is_better=True, resolution=0.01).p_value == 0.5
-    wide = mean_difference([0.1, 0.9, 0.5], [0.2, 0.8, 0.6], resolution=0.01)
-    assert wide.se == mean_difference([0.1, 0.9, 0.5], [0.2, 0.8, 0.6]).se
 
 
 def test_without_any_spread_exact_tests_stand_in() -> None:
@@ -120,45 +102,61 @@ def test_what_was_chosen_is_held_against_a_limit_as_it_is() -> None:
     assert not compare_exact(3, 300.0, 299.0, 0.05).holds
 
 
-def test_single_runs_show_nothing() -> None:
-    found = mean_difference([1.0], [2.0, 2.1])
-    assert (found.estimate, found.low, found.p_value) == (pytest.approx(1.05), None, None)
-    assert found.flags[0].message == "n_A=1: no variance, no CI; 2 runs needed"
-    one = compare_with_number([1.0], 0.5, higher_is_better=True)
-    assert (one.mean, one.p_value, one.holds) == (1.0, None, False)
-    none = compare_with_number([], 0.5, higher_is_better=True)
-    assert (none.n, none.mean, none.holds) == (0, None, False)
-
-
-@given(SAMPLES, SAMPLES)
-def test_swapping_the_sides_turns_the_difference_round(a: list[float], b: list[float]) -> None:
-    there, back = mean_difference(a, b, resolution=1e-3), mean_difference(b, a, resolution=1e-3)
-    assert there.p_value == pytest.approx(back.p_value)
-    assert there.low is not None
-    assert back.high is not None
-    assert there.low == pytest.approx(-back.high, abs=1e-9)
-
-
-@pytest.mark.parametrize(("samples", "effect"), [(1, 0.5), (2, 0.5), (1, 2.0)])
-def test_so_many_runs_have_that_power(samples: int, effect: float) -> None:
-    n = runs_for_mean(effect, 1.0, samples=samples, level=0.05)  # type: ignore[arg-type]
-    assert n is not None
-    rng = np.random.default_rng(1)
-    shown = []
-    for size in (n - 1, n):
-        a, b = rng.normal(effect, 1, (40_000, size)), rng.normal(0, 1, (40_000, size))
-        test = (
-            stats.ttest_1samp(a, 0, axis=1, alternative="greater")
-            if samples == 1
-            else stats.ttest_ind(a, b, axis=1, alternative="greater")
-        )
-        shown.append(float(np.mean(test.pvalue < 0.05)))
-    assert shown[0] < 0.81
-    assert shown[1] > 0.79
-
-
 def test_fewer_runs_are_needed_where_the_deviation_is_known() -> None:
     known = runs_for_mean(0.5, 1.0, samples=1, level=0.05, sigma_known=True)
     assert known == 25
     assert runs_for_mean(0.5, 1.0, samples=1, level=0.05) == 27
     assert runs_for_mean(1e-9, 1.0, samples=1, level=0.05) is None
+
+
+def test_the_interval_of_the_mean_is_students() -> None:
+    times = [10.0, 12.0, 9.0, 15.0]
+    low, high = stats.t.interval(0.9, 3, np.mean(times), stats.sem(times))
+    found = mean_interval(times, confidence=0.9)
+    assert (found.low, found.high) == pytest.approx((low, high))
+
+
+def test_the_interval_of_pooled_setups_is_that_of_their_means() -> None:
+    rng = np.random.default_rng(5)
+    setups = np.repeat(np.arange(4), 5)
+    times = 100 + 10 * np.repeat(rng.standard_normal(4), 5) + 0.1 * rng.standard_normal(20)
+    pooled = mean_interval(times, setups=setups)
+    of_means = mean_interval([times[setups == n].mean() for n in range(4)])
+    assert pooled.low == pytest.approx(of_means.low)
+    assert pooled.high == pytest.approx(of_means.high)
+    assert mean_interval(times, setups=np.arange(20)) == mean_interval(times)
+    alone = mean_interval(times)
+    assert alone.low is not None
+    assert pooled.low is not None
+    assert pooled.low < alone.low
+
+
+def test_means_that_are_known_exactly_give_their_own_deviation() -> None:
+    found = variance_between_sets([Set(1.0, 0.0001, 4), Set(2.0, 0.0001, 4), Set(4.5, 0.0001, 4)])
+    assert found.deviation == pytest.approx(math.sqrt(3.25 - 0.0001))
+    assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 2) * math.sqrt(2 * 3.25))
+    # For equal variances the bound is that of a chi-squared variance.
+    bound = 2 * 3.25 / stats.chi2.ppf(0.05, 2) - 0.0001
+    assert found.highest == pytest.approx(math.sqrt(bound))
+
+
+def test_two_sets_have_a_bound_and_no_estimate() -> None:
+    found = variance_between_sets([Set(1.0, 0.01, 4), Set(1.5, 0.04, 9)])
+    assert found.deviation is None
+    bound = (0.25 / stats.chi2.ppf(0.05, 1) - 0.05) / 2
+    assert found.highest == pytest.approx(math.sqrt(bound))
+    assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 1) * 0.5)
+
+
+def test_what_sets_hide_is_no_less_than_what_their_runs_leave_open() -> None:
+    found = variance_between_sets([Set(1.0, 0.04, 4), Set(1.0, 0.04, 4), Set(1.0, 0.04, 4)])
+    assert (found.deviation, found.highest) == (0.0, 0.2)
+    assert found.smallest_claim == pytest.approx(stats.t.ppf(0.975, 12) * math.sqrt(0.08))
+    assert variance_between_sets([Set(1.0, 0.0, 4)] * 2).smallest_claim == 0.0
+
+
+def test_one_or_two_runs_have_a_mean_but_no_interval() -> None:
+    one, two, none = mean_interval([5.0]), mean_interval([4.0, 6.0]), mean_interval([])
+    assert (one.estimate, one.low) == (5.0, None)
+    assert (two.estimate, two.high) == (5.0, None)
+    assert none.estimate is None

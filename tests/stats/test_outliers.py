@@ -21,35 +21,6 @@ def test_the_score_is_that_of_the_book() -> None:
     assert outliers.modified_z(np.exp(values)) == pytest.approx(expected)
 
 
-def test_a_run_three_times_as_long_is_one() -> None:
-    assert found(10, 11, 10.5, 9.8, 30) == [30]
-    assert found(10, 11, 10.5, 9.8, 3) == [3]
-
-
-def test_units_do_not_matter() -> None:
-    values = np.random.default_rng(1).lognormal(3, 0.3, 40)
-    assert outliers.modified_z(values * 60) == pytest.approx(outliers.modified_z(values))
-
-
-def test_where_most_are_equal_the_others_are_measured_by_the_mean() -> None:
-    assert found(4, 4, 4, 4, 8) == [8]
-    assert found(4, 4, 4, 8, 8) == []
-
-
-def test_few_runs_and_runs_that_agree_have_none() -> None:
-    assert found(10, 10, 10, 1000) == []
-    assert found(10, 10, 10, 10, 10) == []
-    assert found(10, 10.001, 10.002, 10.001, 10.3) == []
-    assert found() == []
-
-
-def test_many_groups_of_one_size_are_judged_as_each_alone() -> None:
-    groups = np.array([[4, 4, 4, 4, 8], [10, 10, 10, 10, 10], [10, 11, 10.5, 9.8, 30]])
-    for together, group in zip(outliers.modified_z(groups), groups, strict=True):
-        assert together.tolist() == outliers.modified_z(group).tolist()
-    assert groups[outliers.find_outliers(groups)].tolist() == [8, 30]
-
-
 def test_runs_of_two_machines_have_two_speeds() -> None:
     times = np.array([106.1, 813.0, 105.2, 106.9, 831.0, 106.4, 105.8])
     assert outliers.count_faster(times) == 5
@@ -65,23 +36,6 @@ def test_one_slow_run_is_no_second_machine_nor_are_runs_that_nearly_agree() -> N
     assert outliers.count_faster(np.array([100.0, 100, 200])) is None
     assert outliers.count_faster(np.array([100.0, 100, 200, 200, np.nan])) is None
     assert outliers.count_faster(np.array([100.0, 100, 200, 200, 0])) is None
-
-
-@pytest.mark.parametrize("n", [3, 4, 5, 7, 10, 15, 20, 50])
-@pytest.mark.parametrize("cv", [0.05, 0.3])
-def test_lognormal_times_of_one_machine_have_two_speeds_in_two_percent_at_most(
-    n: int, cv: float
-) -> None:
-    times = np.random.default_rng(n).lognormal(5.0, np.sqrt(np.log1p(cv**2)), (1_000, n))
-    alarms = sum(outliers.count_faster(row) is not None for row in times)
-    assert alarms <= 20
-
-
-@pytest.mark.parametrize(("fast", "slow"), [(5, 2), (9, 2), (3, 3), (20, 5)])
-def test_a_machine_that_takes_twice_the_time_is_nearly_always_seen(fast: int, slow: int) -> None:
-    rng = np.random.default_rng(fast)
-    times = rng.lognormal(5.0, 0.03, (200, fast + slow)) * np.repeat([1.0, 2.0], [fast, slow])
-    assert sum(outliers.count_faster(row) == fast for row in times) >= 190
 
 
 @pytest.mark.parametrize(
@@ -115,10 +69,3 @@ def test_the_limit_of_a_straggler_is_grubbs() -> None:
                 score = (logs.max() - logs.mean()) / logs.std(ddof=1)
                 low, high = (middle, high) if score < limit * factor else (low, middle)
             assert outliers.has_straggler(np.exp(np.append(others, high))) is straggles
-
-
-def test_steady_runs_seldom_have_a_straggler() -> None:
-    rng = np.random.default_rng(1)
-    for n in (3, 5, 20):
-        hits = sum(outliers.has_straggler(rng.lognormal(0, 0.3, n)) for _ in range(2000))
-        assert hits <= 35  # 1 % of 2,000 are 20

@@ -62,18 +62,9 @@ def test_p_is_the_share_of_all_splits_at_least_as_extreme(
             assert studentised == pytest.approx(walk(a, b, studentised=True))
 
 
-def test_unequal_sides_are_studentised_and_equal_ones_give_the_same_p_either_way() -> None:
-    rng = np.random.default_rng(5)
-    a, b = rng.lognormal(0, 0.1, 3), rng.lognormal(0, 0.5, 7)
-    assert permutation_test(a, b) == of_logs(a, b, studentised=True)
-    assert permutation_test(a, b) != of_logs(a, b)
-    equal = permutation_test(a, b[:3]), of_logs(a, b[:3], studentised=True)
-    assert equal[0] == equal[1]
-
-
 def test_random_splits_agree_with_all_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
-    for sizes in ((7, 7), (4, 9), (9, 4), (1, 11)):
+    for sizes in ((7, 7), (9, 4)):
         a, b = rng.lognormal(0, 0.2, sizes[0]), rng.lognormal(0.15, 0.2, sizes[1])
         exact = permutation_test(a, b)
         with monkeypatch.context() as patch:
@@ -92,16 +83,6 @@ def test_random_splits_draw_every_choice_equally_often(size: int, n: int) -> Non
     choices = [sum(2.0**k for k in c) for c in itertools.combinations(range(size), n)]
     assert set(seen) == set(choices)
     assert stats.chisquare([seen[c] for c in choices]).pvalue > 1e-4
-
-
-def test_a_seed_repeats_the_sampled_p_and_another_seed_need_not() -> None:
-    rng = np.random.default_rng(11)
-    a, b = rng.lognormal(0, 0.2, 30), rng.lognormal(0.05, 0.2, 30)
-    first, again, other = (
-        permutation_test(a, b, rng=np.random.default_rng(seed)) for seed in (1, 1, 2)
-    )
-    assert first == again
-    assert first != other
 
 
 def test_a_hundred_thousand_runs_a_side_fit_in_bounded_memory() -> None:
@@ -123,31 +104,10 @@ def test_more_splits_than_can_be_enumerated_need_a_generator() -> None:
         permutation_test(values, values)
 
 
-def test_ten_against_ten_is_still_enumerated() -> None:
-    values = np.linspace(1, 2, 10)
-    assert permutation_test(values, values[::-1] + 5) == 2 / math.comb(20, 10)
-
-
 def test_equal_times_that_binary_fractions_cannot_hold_are_ties() -> None:
     assert permutation_test([0.1] * 4, [0.1] * 3) == 1.0
     assert permutation_test([0.1] * 4, [0.3] * 3) == pytest.approx(1 / 35)
     assert permute_scores(np.full(7, 1 / 3), 4, studentised=True) == 1.0
-
-
-def test_cancellation_leaves_no_variance_where_there_is_none() -> None:
-    rng = np.random.default_rng(12)
-    for x, y in rng.lognormal(3, 1, (100, 2)):
-        test = permutation_test([x] * 3, [y] * 5)
-        assert test == pytest.approx(1 / 56)
-
-
-@pytest.mark.parametrize(("n_a", "n_b"), [(1, 1), (3, 3), (4, 4), (2, 5), (3, 7)])
-def test_the_smallest_p_is_reached_by_complete_separation_and_by_nothing_else(
-    n_a: int, n_b: int
-) -> None:
-    rng = np.random.default_rng([n_a, n_b])
-    far = of_logs(rng.uniform(1, 1.1, n_a), rng.uniform(90, 99, n_b))
-    assert far == pytest.approx(permutation.smallest_p(n_a, n_b))
 
 
 def test_the_number_of_splits_is_known_however_many_they_are() -> None:
@@ -157,12 +117,3 @@ def test_the_number_of_splits_is_known_however_many_they_are() -> None:
     assert permutation.number_of_splits(100_000, 100_000) == 1e300
     assert permutation.number_of_splits(1, 2000) == pytest.approx(2001)
     assert 0 < permutation.smallest_p(10**6, 10**6) < 1e-299
-
-
-def test_the_size_holds_when_both_sides_have_the_same_distribution() -> None:
-    rng = np.random.default_rng(8)
-    p_values = [
-        permutation_test(rng.lognormal(0, 0.3, 5), rng.lognormal(0, 0.3, 5)) for _ in range(1500)
-    ]
-    rejected = np.mean([p <= 0.05 for p in p_values])
-    assert 0.03 < rejected < 0.065

@@ -31,22 +31,6 @@ def test_of_many_runs_it_is_the_power_of_the_pooled_t_test_and_of_few_it_is_less
     )
 
 
-def test_three_runs_keep_the_power_that_they_are_recommended_for() -> None:
-    rng = np.random.default_rng(3)
-    for ratio, cv in ((1.2, 0.05), (1.5, 0.05), (1.1, 0.01), (1.5, 0.14)):
-        n = runs_needed(ratio, cv)
-        assert n is not None
-        assert n >= 3
-        spread, repetitions = math.sqrt(math.log1p(cv**2)), 4000
-        a = rng.normal(math.log(ratio), spread, (repetitions, n))
-        b = rng.normal(0.0, spread, (repetitions, n))
-        decided = stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue < 0.05
-        assert decided.mean() > 0.8 - 0.02
-        assert power_of_effect(math.log(ratio), n, cv, 0.05) == pytest.approx(
-            decided.mean(), abs=0.025
-        )
-
-
 @pytest.mark.parametrize(
     ("n", "shift"),
     [(2, 5.0), (3, 0.5), (10, 20.0), (10, 300.0), (200, 0.5), (200, 38.0)],
@@ -75,28 +59,9 @@ def test_power_is_finite_and_right_far_out_where_library_tails_are_nan(
     )
 
 
-def test_runs_needed_are_the_fewest_that_suffice() -> None:
-    for ratio, cv in ((1.01, 0.02), (1.2, 0.14), (1.5, 0.44), (1.05, 0.001)):
-        n = runs_needed(ratio, cv)
-        assert n is not None
-        assert power_of_effect(math.log(ratio), n, cv, 0.05) >= 0.8
-        assert n == 3 or power_of_effect(math.log(ratio), n - 1, cv, 0.05) < 0.8
-
-
 def test_the_published_table_of_runs_per_side() -> None:
     table = {(0.05, 1.01): 397, (0.07, 1.05): 34, (0.14, 1.1): 35, (0.44, 1.01): 28060}
     assert {key: runs_needed(key[1], key[0]) for key in table} == table
-
-
-def test_the_detectable_ratio_has_just_the_power_asked_for() -> None:
-    for n, cv in ((3, 0.02), (5, 0.14), (100, 0.44)):
-        ratio = detectable_ratio(n, cv, power=0.9)
-        assert ratio is not None
-        assert power_of_effect(math.log(ratio), n, cv, 0.05) == pytest.approx(0.9)
-
-
-def test_a_ratio_and_its_inverse_are_equally_hard() -> None:
-    assert runs_needed(0.8, 0.2) == runs_needed(1.25, 0.2)
 
 
 def test_what_cannot_be_reached_is_unknown() -> None:
@@ -109,23 +74,6 @@ def test_what_cannot_be_reached_is_unknown() -> None:
     assert runs_needed(1.001, 0.0) == 3
 
 
-@pytest.mark.parametrize(("n", "sds"), [(3, (0.1, 0.24)), (3, (0.5, 0.5)), (8, (1.0, 3.0))])
-def test_welchs_test_shows_the_detectable_difference_four_times_in_five(
-    n: int, sds: tuple[float, float]
-) -> None:
-    rng = np.random.default_rng(3)
-    a = rng.normal(0, sds[0], (60_000, n))
-    b = rng.normal(detectable_difference(n, sds), sds[1], (60_000, n))
-    shown = stats.ttest_ind(a, b, axis=1, equal_var=False).pvalue < 0.05
-    assert shown.mean() == pytest.approx(0.8, abs=0.006)
-
-
 def test_of_many_runs_the_detectable_difference_is_that_of_the_pooled_test() -> None:
     theirs = TTestIndPower().solve_power(nobs1=400, alpha=0.05, power=0.8)
     assert detectable_difference(400, (2.0, 2.0)) == pytest.approx(2 * theirs, rel=1e-3)
-
-
-def test_the_detectable_difference_has_the_unit_of_the_deviations() -> None:
-    one = detectable_difference(3, (0.2, 0.1))
-    assert detectable_difference(3, (200.0, 100.0)) == pytest.approx(1000 * one)
-    assert detectable_difference(3, (0.1, 0.2)) == pytest.approx(one)

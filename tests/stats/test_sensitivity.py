@@ -2,40 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ttastats.stats.sensitivity import hardest_common_target, stable_range, target_grid
+from ttastats.stats.sensitivity import target_grid
 
 
 def curves(*values: list[float]) -> list[np.ndarray]:
     return [np.array(run) for run in values]
-
-
-def test_the_stable_range_ends_where_the_word_changes() -> None:
-    words = {0.8: "slower", 0.3: "faster", 0.4: "faster", 0.5: "faster", 0.85: "slower"}
-    found = stable_range(words, 0.4)
-    assert (found.word, found.lowest, found.highest) == ("faster", 0.3, 0.5)
-    beyond = stable_range(words, 0.85)
-    assert (beyond.word, beyond.lowest, beyond.highest) == ("slower", 0.8, 0.85)
-
-
-def test_a_word_that_comes_back_does_not_belong_to_the_range() -> None:
-    words = {1.0: "same", 2.0: "faster", 3.0: "same", 4.0: "faster", 5.0: "same"}
-    found = stable_range(words, 3.0)
-    assert (found.lowest, found.highest) == (3.0, 3.0)
-
-
-def test_the_hardest_common_target_is_the_last_that_every_run_meets() -> None:
-    runs = curves([0.2, 0.9, 0.8], [0.3, math.nan, 0.7])
-    assert hardest_common_target(runs) == 0.7
-    assert hardest_common_target(runs, higher_is_better=False) == 0.3
-    assert hardest_common_target([*runs, np.array([math.nan])]) is None
-    assert hardest_common_target([]) is None
 
 
 @pytest.mark.parametrize(
@@ -57,15 +33,6 @@ def test_the_grid_holds_round_targets_of_the_range_that_all_runs_reached(
     falling = curves([-lowest, -highest - 1], [-lowest, -highest])
     negated = tuple(-target for target in targets)
     assert target_grid(falling, points, higher_is_better=False) == negated
-
-
-def test_the_grid_starts_at_the_worst_start_and_ends_at_the_hardest_common_target() -> None:
-    assert target_grid(curves([0.2, 0.9], [0.3, 0.7]), 9) == (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
-
-
-def test_a_grid_without_a_range_is_the_one_value_or_nothing() -> None:
-    assert target_grid(curves([0.4321])) == (0.4321,)
-    assert target_grid(curves([math.nan])) == ()
 
 
 @given(

@@ -7,7 +7,7 @@ import pytest
 
 from tests.stats.test_effects import OF_B, SESSIONS, B, logs
 from ttastats.stats.results import Floats
-from ttastats.stats.sources import Part, reml_loss, separable, variance_parts
+from ttastats.stats.sources import reml_loss, separable, variance_parts
 
 FIXED = np.column_stack([np.ones(15), *(setting.design_columns for setting in OF_B)])
 ONES = np.ones((24, 1))
@@ -50,10 +50,6 @@ def test_two_sources_that_cross_are_those_of_mean_squares() -> None:
     known = [np.var(days, ddof=1) - error / 4, np.var(seeds, ddof=1) - error / 6, error]
     ours = [(each.std or 0) ** 2 for each in variance_parts(made(), [DAY, SEED], ONES)]
     assert ours == pytest.approx(known, rel=1e-3)
-
-
-def test_what_does_not_vary_has_no_shares() -> None:
-    assert variance_parts(np.ones(24), [DAY], ONES) == [Part()] * 2
 
 
 def test_sources_that_cannot_be_told_apart_are_left_out() -> None:

@@ -73,13 +73,6 @@ def side_of(value: float, low: float | None, high: float | None) -> int:
     return 1 if low > value else -1 if high < value else 0
 
 
-def check_margin(margin: float) -> float:
-    """Return the margin; ValueError unless it is positive and finite (0.01 is 1 %)."""
-    if not 0.0 < margin < math.inf:
-        raise ValueError(f"a margin is a positive fraction such as 0.01, not {margin}")
-    return margin
-
-
 def decide(
     speedup: Speedup,
     *,
@@ -94,9 +87,11 @@ def decide(
     such as one adjusted for many benchmarks. ``p_permutation``: the robustness p; it stands
     in where there is no variance for a t test, and a disagreement about alpha is flagged.
     ``bounds``: what is shown about the margin, if many benchmarks share alpha
-    (:func:`margin_bounds`). Without an interval the verdict is "unavailable".
+    (:func:`margin_bounds`). Without an interval the verdict is "unavailable". ValueError unless the
+    ``margin`` is positive and finite (0.01 is 1 %).
     """
-    check_margin(margin)
+    if not 0.0 < margin < math.inf:
+        raise ValueError(f"a margin is a positive fraction such as 0.01, not {margin}")
     ratio = speedup.ratio
     alpha = round(1 - ratio.confidence, 12)
     if ratio.low is None or ratio.high is None:

@@ -98,7 +98,10 @@ class Design(Struct, frozen=True, eq=False):
         blocks = [] if self.sessions is None or self.nested else [_dummies(self.sessions)]
         return [
             *single,
-            *(_interaction_columns(single[a], single[b]) for a, b in self.pairs),
+            *(
+                np.einsum("ij,ik->ijk", single[a], single[b]).reshape(len(single[a]), -1)
+                for a, b in self.pairs
+            ),
             *blocks,
         ]
 
@@ -123,11 +126,6 @@ class Design(Struct, frozen=True, eq=False):
 
 def _dummies(levels: Labels) -> Floats:
     return np.equal.outer(levels, np.arange(1, levels.max() + 1)).astype(np.float64)
-
-
-def _interaction_columns(a: Floats, b: Floats) -> Floats:
-    every: Floats = np.einsum("ij,ik->ijk", a, b)
-    return every.reshape(len(a), -1)
 
 
 def _design_matrix(terms: Sequence[Floats], n: int) -> Floats:

@@ -109,21 +109,16 @@ def ratio_of_log(
     scale = combine_terms(log, terms, confidence)
     estimate = safe_exp(log) if estimate is None else estimate
     low, high = interval_around(estimate, scale)
-    flags = variance_flags(n_a, n_b, scale.se)
+    if 1 in {n_a, n_b}:
+        flags: tuple[Flag, ...] = (Flag("one_run", too_few_runs(n_a, n_b)),)
+    elif scale.se == 0.0:
+        message = "zero variance on both sides: p of the t test is undefined, use the permutation p"
+        flags = (Flag("zero_variance", message), *unbalanced_flag(n_a, n_b))
+    else:
+        flags = unbalanced_flag(n_a, n_b)
     return Ratio(
         estimate, low, high, confidence, scale.p_value, scale.se, scale.df, n_a, n_b, flags
     )
-
-
-def variance_flags(n_a: int, n_b: int, se: float | None) -> tuple[Flag, ...]:
-    """Return flags for what prevents or weakens an interval: one run, no variance, imbalance."""
-    if 1 in {n_a, n_b}:
-        return (Flag("one_run", too_few_runs(n_a, n_b)),)
-    flags: tuple[Flag, ...] = ()
-    if se == 0.0:
-        message = "zero variance on both sides: p of the t test is undefined, use the permutation p"
-        flags += (Flag("zero_variance", message),)
-    return flags + unbalanced_flag(n_a, n_b)
 
 
 def too_few_runs(n_a: int, n_b: int) -> str:
@@ -137,11 +132,8 @@ def unbalanced_flag(n_a: int, n_b: int) -> tuple[Flag, ...]:
     """Return a flag if one side has at least twice the runs of the other."""
     if 0.5 < n_a / n_b < 2.0:
         return ()
-    return (
-        Flag(
-            "unbalanced", f"unbalanced: {n_a} vs {n_b} runs; the coverage of the intervals is lower"
-        ),
-    )
+    message = f"unbalanced: {n_a} vs {n_b} runs; the coverage of the intervals is lower"
+    return (Flag("unbalanced", message),)
 
 
 #: Sums that differ by less than this share of them are equal, but for rounding.

@@ -196,12 +196,8 @@ def fails_more_p(successes_a: int, n_a: int, successes_b: int, n_b: int) -> floa
     (Fisher 1935).
     """
     total = successes_a + successes_b
-    return min(
-        1.0,
-        float(
-            _success_probabilities(total, n_b, n_a)[: successes_b - max(0, total - n_a) + 1].sum()
-        ),
-    )
+    p = _success_probabilities(total, n_b, n_a)
+    return min(1.0, float(p[: successes_b - max(0, total - n_a) + 1].sum()))
 
 
 def _success_probabilities(total: int, n: int, other: int) -> Floats:

@@ -98,14 +98,8 @@ def permute_within_blocks(
     ``scores`` and ``blocks``: shape (n_a + n_b,). Blocks weigh n_a n_b / (n_a + n_b), so that
     splits are ordered by how far the sum of A lies from that of its blocks' means.
     """
-    sums, exact, observed = (
-        np.zeros(1),
-        number_of_splits_within(blocks, n_a) <= ENUMERATED_SPLITS,
-        0.0,
-    )
-    if not exact:
-        sums = np.zeros(DRAWS)
-    size = 0.0
+    exact = number_of_splits_within(blocks, n_a) <= ENUMERATED_SPLITS
+    sums, observed, size = np.zeros(1 if exact else DRAWS), 0.0, 0.0
     for block in np.unique(blocks):
         inside = blocks == block
         n = int(inside[:n_a].sum())

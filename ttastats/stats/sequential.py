@@ -78,16 +78,14 @@ class Look(Struct, frozen=True):
 _SMALLEST_P = 1e-15
 
 
-def spent_error(alpha: float, n: int, most: int) -> float:
-    """Return the error spent by the look at `n` runs a side: in proportion to them."""
-    return _SHARE * alpha * n / most
-
-
 @lru_cache(maxsize=4096)
 def boundaries(alpha: float, n: int, most: int) -> tuple[float, ...]:
-    """Return the critical values of |Z| at the looks from the first to `n` runs a side."""
+    """Return the critical values of |Z| at the looks from the first to `n` runs a side.
+
+    The error spent by a look is in proportion to its runs.
+    """
     looks = range(FIRST_LOOK, n + 1)
-    return critical_values(looks, [spent_error(alpha, runs, most) for runs in looks])
+    return critical_values(looks, [_SHARE * alpha * runs / most for runs in looks])
 
 
 def critical_values(looks: Sequence[int], spending: Sequence[float]) -> tuple[float, ...]:
