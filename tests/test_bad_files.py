@@ -277,6 +277,7 @@ class TestDialects:
         other = SimpleNamespace(name="other", recognises=lambda h: h[:5] == b"other", parse=parse)
         known = dict(registry.dialects())
         monkeypatch.setattr(registry, "dialects", lambda: {**known, "other": other})
+        monkeypatch.setattr(registry, "_recognisers", registry._recognisers.__wrapped__)
         (tree / "other.txt").write_bytes(b"other")
         return read(tree)
 

@@ -18,8 +18,10 @@ from ttastats.ingestion import registry
 @pytest.fixture
 def fresh_registry() -> Iterator[None]:
     registry.dialects.cache_clear()
+    registry._recognisers.cache_clear()
     yield
     registry.dialects.cache_clear()
+    registry._recognisers.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,7 @@ class Greedy:
 def test_two_claimants_are_an_error_that_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {**registry.dialects(), "greedy": Greedy()}
     monkeypatch.setattr(registry, "dialects", lambda: known)
+    monkeypatch.setattr(registry, "_recognisers", registry._recognisers.__wrapped__)
     with pytest.raises(TtastatsError, match="several dialects: dawnbench, greedy"):
         registry.recognise(b"epoch\thours\ttop1Accuracy\n")
 

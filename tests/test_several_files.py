@@ -51,6 +51,7 @@ class Pages:
 def _pages(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {**registry.dialects(), "pages": Pages()}
     monkeypatch.setattr(registry, "dialects", lambda: known)
+    monkeypatch.setattr(registry, "_recognisers", registry._recognisers.__wrapped__)
 
 
 @pytest.fixture
