@@ -12,7 +12,13 @@ from msgspec.structs import replace
 
 from ttastats.outcomes.axis import SECONDS, Axis
 from ttastats.sides.design import checks
-from ttastats.sides.design.findings import WORDS, Finding, carrying, these_blocks, words
+from ttastats.sides.design.findings import (
+    WORDS,
+    Finding,
+    condition_names,
+    these_blocks,
+    with_conditions,
+)
 from ttastats.sides.numbers import SideNumbers
 from ttastats.sides.options import Options
 from ttastats.stats.blocks import ByBlock
@@ -133,7 +139,9 @@ class ValuesContrast(Contrast[Sample], frozen=True, eq=False):
     @property
     def allowed_for(self) -> str:
         """Return what the verdict allows for because of where runs were evaluated."""
-        return words(finding.code for finding in self.findings if finding.effect == "allowance")
+        return condition_names(
+            finding.code for finding in self.findings if finding.effect == "allowance"
+        )
 
 
 def speedup_of(
@@ -173,7 +181,9 @@ def judged(
     """
     contrasts = list(contrasts)
     for number, contrast in enumerate(contrasts):
-        reasons = words(each.code for each in contrast.findings if each.effect == "undecided")
+        reasons = condition_names(
+            each.code for each in contrast.findings if each.effect == "undecided"
+        )
         if reasons and contrast.verdict is NOT_JUDGED:
             contrasts[number] = replace(contrast, verdict=no_verdict(reasons, options))
     known = [None if each.verdict.reason else each.p_value for each in contrasts]
@@ -208,7 +218,7 @@ def _judge_one(
     if contrast.within_blocks and has_interval:
         alpha = 1 - options.confidence
         findings += these_blocks(contrast.by_block, contrast.p_value, p, alpha)
-    verdict = carrying(verdict, findings)
+    verdict = with_conditions(verdict, findings)
     flags = dict.fromkeys((*contrast.flags, *verdict.flags, *(each.flag for each in findings)))
     return replace(
         contrast, p_adjusted=p, verdict=verdict, findings=tuple(findings), flags=tuple(flags)

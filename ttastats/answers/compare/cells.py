@@ -132,7 +132,7 @@ def _verdict_cell(s: Times, view: View) -> Text:
         return Text(row.on.claim(claim))
     if word is Verdict.UNAVAILABLE:
         return Text(claim if row.why else "n/a")
-    carried = findings.words(row.conditions)
+    carried = findings.condition_names(row.conditions)
     marked = (f", {carried}" if carried else "") + (f" {row.marks}" if row.marks else "")
     if word.directed:
         tone = "bad" if findings.POOLED in row.conditions else word.tone

@@ -106,7 +106,7 @@ class _AnyRow(Row, frozen=True, kw_only=True):
     @property
     def carried(self) -> str:
         """Return the conditions of a claim by design (`setups pooled`); empty without a claim."""
-        return findings.words(self.get("conditions")) if self.word.decided else ""
+        return findings.condition_names(self.get("conditions")) if self.word.decided else ""
 
 
 class TimesRow(_AnyRow, frozen=True, kw_only=True):

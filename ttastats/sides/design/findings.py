@@ -64,7 +64,7 @@ class Finding:
         return Flag(self.code, self.message)
 
 
-def carrying(verdict: Decision, findings: Sequence[Finding]) -> Decision:
+def with_conditions(verdict: Decision, findings: Sequence[Finding]) -> Decision:
     """Return a verdict with the conditions that follow from the design."""
     if not verdict.word.decided:
         return verdict
@@ -72,7 +72,7 @@ def carrying(verdict: Decision, findings: Sequence[Finding]) -> Decision:
     return replace(verdict, conditions=tuple(dict.fromkeys((*verdict.conditions, *carried))))
 
 
-def words(codes: Iterable[str]) -> str:
+def condition_names(codes: Iterable[str]) -> str:
     """Return the short names of those codes that are conditions of a verdict."""
     return ", ".join(dict.fromkeys(WORDS[code] for code in codes if code in WORDS))
 
