@@ -9,9 +9,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-
-pytest.importorskip("torch", reason="recording needs PyTorch")
-
 import torch
 from torch import nn
 

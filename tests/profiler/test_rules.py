@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("torch", reason="recording needs PyTorch")
-
 from ttastats.traces import answers
 from ttastats.trainer.profiler import memory, timing
 from ttastats.trainer.profiler.workload import fitting_batch_size

@@ -8,9 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("torch", reason="recording needs PyTorch")
-
 import torch
 from torch import nn
 

@@ -7,24 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-torch = pytest.importorskip("torch", reason="training needs PyTorch")
-from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
-
-from tests.trainer.runs import curve, small, trained  # noqa: E402
-from tests.trainer.test_cifar10 import write_binary  # noqa: E402
-from ttastats.base.errors import TtastatsError  # noqa: E402
-from ttastats.trainer import workloads  # noqa: E402
-from ttastats.trainer.network import (  # noqa: E402
+from tests.trainer.runs import curve, small, trained
+from tests.trainer.test_cifar10 import write_binary
+from ttastats.base.errors import TtastatsError
+from ttastats.trainer import workloads
+from ttastats.trainer.network import (
     Network,
     build_network,
     make_optimizers,
     steps_per_epoch,
 )
-from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import Overrides, complete_settings  # noqa: E402
-from ttastats.trainer.workloads import airbench94, airbench96  # noqa: E402
-from ttastats.trainer.workloads.contract import Data  # noqa: E402
+from ttastats.trainer.parallel import Team
+from ttastats.trainer.settings import Overrides, complete_settings
+from ttastats.trainer.workloads import airbench94, airbench96
+from ttastats.trainer.workloads.contract import Data
 
 NAMES = ("airbench94", "airbench96")
 CPU = torch.device("cpu")

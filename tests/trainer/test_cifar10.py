@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="training needs PyTorch")
-
-from tests.trainer.runs import curve, small, trained  # noqa: E402
-from ttastats.base.errors import TtastatsError  # noqa: E402
-from ttastats.trainer import workloads  # noqa: E402
-from ttastats.trainer.network import steps_per_epoch  # noqa: E402
-from ttastats.trainer.settings import Overrides, complete_settings  # noqa: E402
-from ttastats.trainer.workloads import cifar10, cifar10_files  # noqa: E402
+from tests.trainer.runs import curve, small, trained
+from ttastats.base.errors import TtastatsError
+from ttastats.trainer import workloads
+from ttastats.trainer.network import steps_per_epoch
+from ttastats.trainer.settings import Overrides, complete_settings
+from ttastats.trainer.workloads import cifar10, cifar10_files
 
 TRAIN_NAMES = [f"data_batch_{number}" for number in range(1, 6)]
 PER_FILE = 20

@@ -6,14 +6,13 @@ import math
 from pathlib import Path
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="training needs PyTorch")
-
-from tests.trainer.runs import curve, small, trained  # noqa: E402
-from ttastats.base.errors import TtastatsError  # noqa: E402
-from ttastats.trainer import workloads  # noqa: E402
-from ttastats.trainer.workloads import gpt  # noqa: E402
-from ttastats.trainer.workloads.contract import Data  # noqa: E402
+from tests.trainer.runs import curve, small, trained
+from ttastats.base.errors import TtastatsError
+from ttastats.trainer import workloads
+from ttastats.trainer.workloads import gpt
+from ttastats.trainer.workloads.contract import Data
 
 
 @pytest.fixture

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="training needs PyTorch")
 if not torch.cuda.is_available():
     pytest.skip("no GPU is present", allow_module_level=True)
 
-from tests.trainer.runs import curve, log_of, request, small, summary, trained  # noqa: E402
-from tests.trainer.test_cifar10 import write_binary  # noqa: E402
-from ttastats.trainer import experiment, workloads  # noqa: E402
-from ttastats.trainer.network import build_network, warm_up  # noqa: E402
-from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import complete_settings  # noqa: E402
+from tests.trainer.runs import curve, log_of, request, small, summary, trained
+from tests.trainer.test_cifar10 import write_binary
+from ttastats.trainer import experiment, workloads
+from ttastats.trainer.network import build_network, warm_up
+from ttastats.trainer.parallel import Team
+from ttastats.trainer.settings import complete_settings
 
 two_gpus = pytest.mark.skipif(
     torch.cuda.device_count() < 2, reason="one GPU is present, two are needed"

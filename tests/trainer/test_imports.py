@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="training needs PyTorch")
-
 from ttastats.trainer.workloads import imported_sources
 
 FILES = {

@@ -8,16 +8,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="training needs PyTorch")
-
-from tests.trainer.runs import small  # noqa: E402
-from ttastats.base.errors import TtastatsError  # noqa: E402
-from ttastats.recording.result_files import ResultFolder  # noqa: E402
-from ttastats.trainer import hardware, network, parallel, workloads  # noqa: E402
-from ttastats.trainer.network import build_network, set_numerics  # noqa: E402
-from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import Settings, complete_settings  # noqa: E402
+from tests.trainer.runs import small
+from ttastats.base.errors import TtastatsError
+from ttastats.recording.result_files import ResultFolder
+from ttastats.trainer import hardware, network, parallel, workloads
+from ttastats.trainer.network import build_network, set_numerics
+from ttastats.trainer.parallel import Team
+from ttastats.trainer.settings import Settings, complete_settings
 
 CPU = Team(0, 1, torch.device("cpu"))
 

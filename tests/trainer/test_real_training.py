@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="training needs PyTorch")
-
-from tests.trainer.runs import curve, small, summary, trained  # noqa: E402
-from ttastats import api  # noqa: E402
-from ttastats.trainer.session import Made  # noqa: E402
-from ttastats.trainer.settings import Overrides  # noqa: E402
+from tests.trainer.runs import curve, small, summary, trained
+from ttastats import api
+from ttastats.trainer.session import Made
+from ttastats.trainer.settings import Overrides
 
 
 def test_both_seeds_reach_the_target_and_stop_there(two_runs: list[Made]) -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-pytest.importorskip("torch", reason="training needs PyTorch")
-
 from tests.trainer.runs import request, small
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import torch
+from torch.nn import functional as F  # noqa: N812
+from torch.profiler import ProfilerActivity, profile
+from torch.utils import flop_counter
 
-torch = pytest.importorskip("torch")
-from torch.nn import functional as F  # noqa: E402, N812
-from torch.profiler import ProfilerActivity, profile  # noqa: E402
-from torch.utils import flop_counter  # noqa: E402
-
-from ttastats.traces import kineto  # noqa: E402
+from ttastats.traces import kineto
 
 
 def traced(work: Callable[[], object], path: Path) -> pl.DataFrame:

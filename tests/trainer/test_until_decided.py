@@ -8,8 +8,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-pytest.importorskip("torch", reason="training needs PyTorch")
-
 from tests.test_compare import side
 from tests.trainer.runs import request, small
 from ttastats.base.errors import TtastatsError

@@ -5,22 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 from msgspec.structs import replace
 
-torch = pytest.importorskip("torch", reason="training needs PyTorch")
-
-from tests.trainer.runs import small, summary, trained  # noqa: E402
-from ttastats.base.errors import TtastatsError  # noqa: E402
-from ttastats.recording.clock import Clock  # noqa: E402
-from ttastats.trainer import experiment, workloads  # noqa: E402
-from ttastats.trainer.network import (  # noqa: E402
+from tests.trainer.runs import small, summary, trained
+from ttastats.base.errors import TtastatsError
+from ttastats.recording.clock import Clock
+from ttastats.trainer import experiment, workloads
+from ttastats.trainer.network import (
     build_network,
     learning_rate_share,
     warm_up,
 )
-from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import Overrides, complete_settings, setup_suffix  # noqa: E402
-from ttastats.trainer.workloads.contract import Data, LearningRate, make_hook  # noqa: E402
+from ttastats.trainer.parallel import Team
+from ttastats.trainer.settings import Overrides, complete_settings, setup_suffix
+from ttastats.trainer.workloads.contract import Data, LearningRate, make_hook
 
 OWN = '''
 """A line through points."""
