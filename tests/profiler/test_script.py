@@ -46,11 +46,8 @@ def test_steps_after_the_last_that_is_watched_cost_nothing(
     names = {row["name"] for row in report.rows}
     assert {"aten::addmm", "samples_per_second", "step_seconds"} <= names
     assert not any(row["section"] == "memory" for row in report.rows)
-    assert "clock of a recorded step: CPU time of the thread." in words(report)
-
-
-def words(report: tta.Report) -> list[str]:
-    return [note.text for note in report.notes]
+    notes = [note.text for note in report.notes]
+    assert "clock of a recorded step: CPU time of the thread." in notes
 
 
 def test_several_threads_are_timed_by_the_wall_and_it_is_said(
@@ -61,7 +58,7 @@ def test_several_threads_are_timed_by_the_wall_and_it_is_said(
         while not prof.done:
             step()
             prof.step()
-    said = words(tta.profiled(tmp_path / "p.parquet"))
+    said = [note.text for note in tta.profiled(tmp_path / "p.parquet").notes]
     assert "clock of a recorded step: wall-clock." in said
     assert any(text.startswith("wall-clock time includes delays") for text in said)
 
