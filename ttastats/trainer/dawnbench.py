@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from ttastats.base import atomic
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
 from ttastats.recording import dawnbench
 from ttastats.recording.result_files import ResultFolder, log_errors_named, log_number
 from ttastats.trainer.events import Outcome
@@ -18,18 +18,14 @@ from ttastats.trainer.workloads.contract import Recipe
 
 def expect_accuracy(recipe: Recipe) -> None:
     """Raise an error unless a workload's quality is an accuracy, as DAWNBench's format requires."""
-    if recipe.metric != "accuracy":
-        raise TtastatsError(
-            f"DAWNBench tables hold accuracies, not {recipe.metric}",
-            where="--dawnbench",
-            remedy="Remove the option; the log contains all metrics.",
-        )
+    other = f"DAWNBench tables hold accuracies, not {recipe.metric}"
+    remedy = "Remove the option; the log contains all metrics."
+    raise_if(recipe.metric != "accuracy", other, "--dawnbench", remedy)
 
 
 def write_entry(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) -> Path:
     """Write the two DAWNBench files of a run; return the path of the table."""
-    number = log_number(log)
-    name = f"{place.org}_{place.benchmark}_{place.system}_pytorch_run{number}"
+    name = f"{place.org}_{place.benchmark}_{place.system}_pytorch_run{log_number(log)}"
     table = place.dawnbench / f"{name}.tsv"
     with log_errors_named(table):
         table.parent.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,6 @@ from ttastats.trainer.loop import train_run
 from ttastats.trainer.network import set_numerics
 from ttastats.trainer.parallel import Team, is_lost_worker, join_team
 from ttastats.trainer.settings import Settings
-from ttastats.trainer.workloads.contract import Recipe
 
 
 class Planned(Struct, frozen=True):
@@ -125,7 +124,7 @@ def _expected_failure(error: Exception, workers: Team) -> tuple[str, str] | None
         return f"{first}: the run counts as failed", trace
     if isinstance(error, Interrupted):
         return (
-            f"interrupted by {error.reason}; this is recorded in the log, and the run is left out",
+            f"interrupted by {error}; this is recorded in the log, and the run is left out",
             "The runs before it are complete. Run the same command again to resume.",
         )
     if is_lost_worker(error):
@@ -144,8 +143,9 @@ def progress_watcher() -> Iterator[Watcher]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SystemDiffers)
         if console.is_terminal:
-            with _Terminal(console) as terminal:
-                yield terminal
+            line = TextColumn("{task.description}  {task.fields[state]}")
+            with Progress(line, console=console, transient=True) as bar:
+                yield _Terminal(bar)
         else:
             yield Watcher()
     for message in dict.fromkeys(_warning_text(warning) for warning in caught):
@@ -155,28 +155,17 @@ def progress_watcher() -> Iterator[Watcher]:
 class _Terminal(Watcher):
     """One line that follows the run, and one that stays for each run made."""
 
-    def __init__(self, console: Console) -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}  {task.fields[state]}"), console=console, transient=True
-        )
-        self._task = self._bar.add_task("setting up", total=None, state="")
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._task = bar.add_task("setting up", total=None, state="")
         self._planned: Planned | None = None
-        self._recipe: Recipe | None = None
         self._run = ""
-
-    def __enter__(self) -> _Terminal:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
 
     def on_begin(self, planned: Planned, number: int, count: int) -> None:
         """Draw an empty progress line for a run."""
         if self._planned is None or self._planned.place != planned.place:
             self._bar.console.print(planned.place.system, highlight=False, style="bold")
         self._planned = planned
-        self._recipe = workloads.load_workload(planned.settings.workload).recipe
         self._run = f"run {number}/{count}"
         self._bar.reset(
             self._task,
@@ -187,10 +176,9 @@ class _Terminal(Watcher):
 
     def on_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Draw the progress of the run and its latest quality."""
-        if self._planned is None or self._recipe is None:
-            return
-        state = _progress_text(checkpoint, self._recipe, self._planned.settings)
-        self._bar.update(self._task, completed=checkpoint.epoch, state=state)
+        if self._planned is not None:
+            state = _progress_text(checkpoint, self._planned.settings)
+            self._bar.update(self._task, completed=checkpoint.epoch, state=state)
 
     def on_end(self, made: Made) -> None:
         """Replace the progress line by one with the result."""
@@ -207,7 +195,8 @@ def result_line(made: Made) -> str:
     )
 
 
-def _progress_text(checkpoint: Checkpoint, recipe: Recipe, settings: Settings) -> str:
+def _progress_text(checkpoint: Checkpoint, settings: Settings) -> str:
+    recipe = workloads.load_workload(settings.workload).recipe
     missing = settings.target - checkpoint.quality
     missing = missing if recipe.higher_is_better else -missing
     distance = "target reached" if missing <= 0 else f"{missing:.4f} to go"
