@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.file_names import checked_folder_name
 from ttastats.recording import mllog, result_files
 from ttastats.recording.result_files import ResultFolder
@@ -75,10 +75,9 @@ def plan_runs(
         _setup_name(chosen, grid): _runs_of_setup(request, options, chosen, seeds)
         for chosen in (dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
     }
-    if len({runs[0].settings.setup_digest() for runs in setups.values()}) < math.prod(
-        len(values) for values in grid.values()
-    ):
-        raise TtastatsError("two setups of the grid are identical", remedy="Give each value once.")
+    digests = {planned[0].settings.setup_digest() for planned in setups.values()}
+    twice = len(digests) < math.prod(len(values) for values in grid.values())
+    raise_if(twice, "two setups of the grid are identical", remedy="Give each value once.")
     for planned in setups.values():
         settings = planned[0].settings
         workload.check(Path(settings.data) if settings.data else None, **settings.hook_arguments())
@@ -121,8 +120,7 @@ def _runs_of_setup(
     differs from the recipe, so that different setups do not end up as one entry.
     """
     workload = workloads.load_workload(request.workload)
-    options = replace(options, values={**options.values, **chosen})
-    options = replace(options, values=_with_worker_count(options.values))
+    options = replace(options, values=_with_worker_count({**options.values, **chosen}))
     settings = [complete_settings(options, workload, request.workload, seed) for seed in seeds]
     suffix = setup_suffix(options, settings[0], workload)
     system = request.system or hardware.default_system(settings[0].device)
@@ -192,10 +190,6 @@ def _with_worker_count(values: Mapping[str, Value]) -> Mapping[str, Value]:
     if not parallel.is_worker():
         return values
     workers, there = values.get("workers", 1), parallel.world_size()
-    if workers not in {1, there}:
-        raise TtastatsError(
-            f"torchrun started {there} workers, not {workers}",
-            where="--workers",
-            remedy="Remove the option under torchrun.",
-        )
+    other = f"torchrun started {there} workers, not {workers}"
+    raise_if(workers not in {1, there}, other, "--workers", "Remove the option under torchrun.")
     return {**values, "workers": there}

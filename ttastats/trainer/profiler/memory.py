@@ -34,25 +34,22 @@ class TrainingState(Struct, frozen=True, eq=False):
     model: nn.Module
     optimizers: tuple[Any, ...]
 
-    def free_gradients(self) -> None:
-        """Free the gradients, which each step creates anew."""
+    def begin_step(self) -> dict[str, dict[int, int]]:
+        """Free the gradients, which each step creates anew; return what stays, of either kind.
+
+        It is given in bytes by the address of each storage, buffers among the weights.
+        """
         for weight in self.model.parameters():
             weight.grad = None
-
-    def weight_bytes(self) -> dict[int, int]:
-        """Return the bytes of weights and buffers by the address of each storage."""
-        return _storage_sizes((*self.model.parameters(), *self.model.buffers()))
-
-    def optimizer_bytes(self) -> dict[int, int]:
-        """Return the bytes of optimizer state by the address of each storage."""
+        weights = _storage_sizes((*self.model.parameters(), *self.model.buffers()))
         states = [
             dict(state)
             for optimizer in self.optimizers
             for state in getattr(optimizer, "state", {}).values()
         ]
-        weights = self.weight_bytes()
         storages = _storage_sizes(tree_leaves(states))
-        return {address: size for address, size in storages.items() if address not in weights}
+        others = {address: size for address, size in storages.items() if address not in weights}
+        return {"weights": weights, "optimizer state": others}
 
 
 def _storage_sizes(tensors: Iterable[Any]) -> dict[int, int]:
@@ -81,10 +78,9 @@ class Watched(TorchDispatchMode):
         self._stack = ExitStack()
 
     def __enter__(self) -> Watched:
-        self._state.free_gradients()
-        weights, states = self._state.weight_bytes(), self._state.optimizer_bytes()
-        self._steady = {"weights": sum(weights.values()), "optimizer state": sum(states.values())}
-        self._ignored = {*weights, *states}
+        steady = self._state.begin_step()
+        self._steady = {kind: sum(sizes.values()) for kind, sizes in steady.items()}
+        self._ignored = set(itertools.chain(*steady.values()))
         hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, lambda tensor: tensor)
         self._stack.enter_context(hooks)
         for weight in self._state.model.parameters():
@@ -173,9 +169,7 @@ class Measured:
         self._stack = ExitStack()
 
     def __enter__(self) -> Measured:
-        self._state.free_gradients()
-        weights, states = self._state.weight_bytes(), self._state.optimizer_bytes()
-        self._before = sum((*weights.values(), *states.values()))
+        self._before = sum(sum(sizes.values()) for sizes in self._state.begin_step().values())
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
             torch.cuda.reset_peak_memory_stats(self._device)
