@@ -21,6 +21,7 @@ from ttastats.recording.clock import Clock
 from ttastats.recording.run_log import RunLog
 from ttastats.trainer import after, experiment, session, workloads
 from ttastats.trainer.session import Made
+from ttastats.trainer.settings import Settings
 
 RULES = importlib.resources.files("ttastats.trainer") / "rules" / "ttastats_common.yaml"
 
@@ -52,7 +53,7 @@ def test_the_log_says_what_decides_the_run(two_runs: list[Made]) -> None:
     assert said["train_samples"]["value"] == 1198
     assert said["eval_samples"]["value"] == 599
     settings = two_runs[1].settings
-    assert said["settings"]["value"] == settings.as_dict()
+    assert Settings(**said["settings"]["value"]) == settings
     source = said["workload_source"]["value"]
     assert hashlib.sha256(source.encode()).hexdigest() == settings.sha256
     assert 'metric="accuracy"' in source

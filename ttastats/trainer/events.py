@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from ttastats.base.version import __version__
 from ttastats.recording import mllog
@@ -71,7 +72,7 @@ def log_setup(log: EventLog, net: Network) -> None:
         metric=workload.recipe.metric,
         higher_is_better=workload.recipe.higher_is_better,
     )
-    log.point("settings", settings.as_dict())
+    log.point("settings", asdict(settings))
     log.point("workload_source", workload.source)
     for text in workload.imported:
         log.point("workload_import", text)

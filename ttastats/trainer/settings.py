@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 
 from ttastats.base.errors import raise_if
 from ttastats.trainer.workloads.contract import END, Value, Workload
@@ -46,10 +46,6 @@ class Settings(Struct, frozen=True):
             return object.__getattribute__(self, "values")[name]
         except KeyError:
             raise AttributeError(name) from None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the settings as plain values."""
-        return structs.asdict(self)
 
     def hook_arguments(self, device: torch.device | None = None) -> dict[str, Any]:
         """Return the arguments of a workload's hooks: all values, the device and the seed."""
