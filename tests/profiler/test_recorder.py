@@ -147,19 +147,16 @@ class TestAblation:
         assert not list(variants.ablation_measures(lambda: subject(nn.Conv2d(3, 4, 3)), steps=1))
 
 
-class TestScreen:
-    def test_what_the_profiler_says_is_kept_off_it(self, capfd: pytest.CaptureFixture[str]) -> None:
-        recorder = trace.Recorder(CPU)
-        recorder.start()
-        with recorder.annotate_step():
-            torch.ones(3).sum()
-        assert b'"ProfilerStep#0"' in recorder.stop()
-        assert capfd.readouterr().err == ""
-
-    def test_what_others_say_is_let_through(self, capfd: pytest.CaptureFixture[str]) -> None:
-        with trace.hiding_profiler_output():
-            os.write(2, b"USDT: a start\nan error\n")
-        assert capfd.readouterr().err == "an error\n"
+def test_what_the_profiler_says_is_kept_off_the_screen(capfd: pytest.CaptureFixture[str]) -> None:
+    recorder = trace.Recorder(CPU)
+    recorder.start()
+    with recorder.annotate_step():
+        torch.ones(3).sum()
+    assert b'"ProfilerStep#0"' in recorder.stop()
+    assert capfd.readouterr().err == ""
+    with trace.hiding_profiler_output():
+        os.write(2, b"USDT: a start\nan error\n")
+    assert capfd.readouterr().err == "an error\n"
 
 
 class NVMLError(Exception):
@@ -170,12 +167,11 @@ def driver(**changes: Any) -> Any:
     """Return a stand-in for NVML that tells 300 W, 80 % and counters of 10 %, 20 %, ..."""
 
     def get(asked: Any) -> None:
-        for place in range(asked.numMetrics):
-            asked.metrics[place].value = 10.0 * asked.metrics[place].metricId
+        for metric in asked.metrics[: asked.numMetrics]:
+            metric.value = 10.0 * metric.metricId
 
     def asked() -> Any:
-        metrics = [SimpleNamespace(metricId=0, value=0.0, nvmlReturn=0) for _ in range(9)]
-        return SimpleNamespace(metrics=metrics)
+        return SimpleNamespace(metrics=[SimpleNamespace(nvmlReturn=0) for _ in range(9)])
 
     names = dict(zip(machine.COUNTERS.values(), range(1, 9), strict=False))
     return SimpleNamespace(**{
@@ -196,49 +192,39 @@ def driver(**changes: Any) -> Any:
     })  # fmt: skip
 
 
-class TestDriver:
-    @pytest.fixture(autouse=True)
-    def _a_gpu(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        about = SimpleNamespace(uuid="1234")
-        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: about)
-        monkeypatch.setattr(machine, "_EVERY_SECONDS", 1e-4)
+def refuse(*_: object) -> None:
+    raise NVMLError
 
-    def asked(self, monkeypatch: pytest.MonkeyPatch, nvml: Any) -> dict[str, float]:
-        monkeypatch.setitem(sys.modules, "pynvml", nvml)
-        it = machine.Driver(torch.device("cuda", 0))
-        it.start()
-        while it._thread.is_alive() and not it._busy:
-            pass
-        it.stop()
-        return it.measures
 
-    def test_it_tells_power_and_counters(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        measures = self.asked(monkeypatch, driver())
-        assert measures.keys() <= MEASURES.keys()
-        assert measures == {
-            "sm_utilization": pytest.approx(0.1),
-            "tensor_core_utilization": pytest.approx(0.2),
-            "fp32_utilization": pytest.approx(0.3),
-            "memory_utilization": pytest.approx(0.4),
-            "power": pytest.approx(300.0),
-            "gpu_utilization": pytest.approx(0.8),
-        }
+USUAL = {"power": pytest.approx(300.0), "gpu_utilization": pytest.approx(0.8)}
+COUNTED = {name: pytest.approx(0.1 * place) for place, name in enumerate(machine.COUNTERS, 1)}
 
-    def test_before_hopper_there_are_no_counters(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        old = driver(nvmlGpmQueryDeviceSupport=lambda _: SimpleNamespace(isSupportedDevice=0))
-        assert self.asked(monkeypatch, old).keys() == {"power", "gpu_utilization"}
 
-    def test_a_driver_that_refuses_tells_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(*_: object) -> None:
-            raise NVMLError
-
-        mute = driver(nvmlDeviceGetPowerUsage=refuse, nvmlGpmQueryDeviceSupport=refuse)
-        assert self.asked(monkeypatch, mute) == {}
-        assert self.asked(monkeypatch, driver(nvmlInit=refuse)) == {}
-
-    def test_a_cpu_is_not_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "pynvml", driver())
-        it = machine.Driver(CPU)
-        it.start()
-        it.stop()
-        assert it.measures == {}
+@pytest.mark.parametrize(
+    ("device", "nvml", "told"),
+    [
+        ("cuda", driver(), {**COUNTED, **USUAL}),
+        (  # before Hopper there are no counters
+            "cuda",
+            driver(nvmlGpmQueryDeviceSupport=lambda _: SimpleNamespace(isSupportedDevice=0)),
+            USUAL,
+        ),
+        ("cuda", driver(nvmlDeviceGetPowerUsage=refuse, nvmlGpmQueryDeviceSupport=refuse), {}),
+        ("cuda", driver(nvmlInit=refuse), {}),
+        ("cpu", driver(), {}),
+    ],
+)
+def test_a_driver_tells_power_and_counters_if_it_has_them(
+    device: str, nvml: Any, told: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = SimpleNamespace(uuid="1234")
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: about)
+    monkeypatch.setattr(machine, "_EVERY_SECONDS", 1e-4)
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    asked = machine.Driver(torch.device(device))
+    asked.start()
+    while asked._thread.is_alive() and not asked._busy:
+        pass
+    asked.stop()
+    assert asked.measures == told
+    assert told.keys() <= MEASURES.keys()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -80,16 +81,20 @@ def test_a_run_takes_the_published_operations(name: str, published: float, weigh
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_seed_gives_the_same_curve(name: str, tmp_path: Path) -> None:
-    folder = str(write_binary(tmp_path / "bin"))
-    options = small(
-        width=8, batch_size=20, epochs=1.4, evaluate_every=1.0, precision="fp32", data=folder,
-        whiten_bias_epochs=0.5,
-    )  # fmt: skip
+    setup: dict[str, Any] = {
+        "width": 8, "batch_size": 20, "epochs": 1.4, "precision": "fp32",
+        "whiten_bias_epochs": 0.5, "data": str(write_binary(tmp_path / "bin")),
+    }  # fmt: skip
+    options = small(**setup, evaluate_every=1.0)
     first, second = (trained(tmp_path / place, options, name)[0] for place in ("a", "b"))
     assert [one.epoch for one in first.outcome.checkpoints] == [1, 1.4]
     assert curve(first) == curve(second)
     losses = [loss for loss, _ in curve(first)]
     assert losses[-1] < losses[0]
+    (as_published,) = trained(tmp_path / "c", small(**setup), name)
+    assert [one.epoch for one in as_published.outcome.checkpoints] == [1.4]
+    with pytest.raises(TtastatsError, match="supports one GPU only"):
+        network(name, some_data(4), workers=2)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -104,16 +109,6 @@ def test_half_precision_is_that_of_all_but_the_norms(name: str, tmp_path: Path) 
     assert {one.bias.dtype for one in norms} == {torch.float32}
     rest = {id(one) for norm in norms for one in norm.parameters()}
     assert {p.dtype for p in net.parameters() if id(p) not in rest} == {torch.float16}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_quality_is_asked_once_and_the_recipe_is_for_one_gpu(name: str, tmp_path: Path) -> None:
-    folder = str(write_binary(tmp_path / "bin"))
-    options = small(width=8, batch_size=50, precision="fp32", data=folder)
-    (made,) = trained(tmp_path / "logs", options, name)
-    assert [one.epoch for one in made.outcome.checkpoints] == [2]
-    with pytest.raises(TtastatsError, match="supports one GPU only"):
-        network(name, some_data(4), workers=2)
 
 
 def test_the_first_layer_whitens_the_patches_of_the_images() -> None:
