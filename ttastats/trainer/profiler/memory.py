@@ -14,6 +14,7 @@ import json
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import torch
@@ -81,7 +82,8 @@ class Watched(TorchDispatchMode):
         steady = self._state.begin_step()
         self._steady = {kind: sum(sizes.values()) for kind, sizes in steady.items()}
         self._ignored = set(itertools.chain(*steady.values()))
-        hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, lambda tensor: tensor)
+        keep = partial(self._add, numbers=self._maps)
+        hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
         self._stack.enter_context(hooks)
         for weight in self._state.model.parameters():
             if weight.requires_grad:
@@ -115,18 +117,14 @@ class Watched(TorchDispatchMode):
                 self._see(tensor.untyped_storage())
         return result
 
-    def _keep(self, tensor: Tensor) -> Tensor:
-        self._add(tensor, self._maps)
-        return tensor
-
     def _see_gradient(self, weight: Tensor) -> None:
         if weight.grad is not None:
             self._add(weight.grad, self._gradients)
 
-    def _add(self, tensor: Tensor, numbers: set[int]) -> None:
-        number = self._seen.get(tensor.untyped_storage()._cdata)
-        if number is not None:
+    def _add(self, tensor: Tensor, numbers: set[int]) -> Tensor:
+        if (number := self._seen.get(tensor.untyped_storage()._cdata)) is not None:
             numbers.add(number)
+        return tensor
 
     def _see(self, storage: torch.UntypedStorage) -> None:
         address, size = storage._cdata, storage.nbytes()
@@ -141,21 +139,14 @@ class Watched(TorchDispatchMode):
 
 def live_at_peak(log: Sequence[tuple[int, int]]) -> dict[int, int]:
     """Return the storages alive at the peak with their bytes, from a log of changes."""
+    sizes = list(itertools.accumulate((size for _, size in log), initial=0))
     live: dict[int, int] = {}
-    most: dict[int, int] = {}
-    now = highest = 0
-    rising = False
-    for number, size in log:
+    for number, size in log[: sizes.index(max(sizes))]:
         if size > 0:
             live[number] = size
         else:
-            if rising:
-                most, rising = dict(live), False
             del live[number]
-        now += size
-        if now > highest:
-            highest, rising = now, True
-    return dict(live) if rising else most
+    return live
 
 
 class Measured:
