@@ -135,6 +135,5 @@ def test_the_full_network_has_the_known_size() -> None:
 
 
 def test_what_makes_no_batch_is_left_out_as_in_the_original() -> None:
-    workload = workloads.load_workload("cifar10")
-    settings = complete_settings(Overrides(device="cpu"), workload, "cifar10", 0)
+    settings = complete_settings(Overrides(device="cpu"), "cifar10", 0)
     assert steps_per_epoch(50_000, settings) == 97

@@ -71,9 +71,10 @@ def test_the_log_names_driver_clocks_libraries_and_peak_memory(tmp_path: Path) -
 
 
 def test_warming_up_puts_back_the_random_numbers_of_the_gpu() -> None:
-    workload = workloads.load_workload("digits")
-    settings = complete_settings(small(device="cuda"), workload, "digits", 3)
-    network = build_network(workload, settings, Team(0, 1, torch.device("cuda", 0)))
+    settings = complete_settings(small(device="cuda"), "digits", 3)
+    network = build_network(
+        workloads.load_workload("digits"), settings, Team(0, 1, torch.device("cuda", 0))
+    )
     before = torch.cuda.get_rng_state()
     warm_up(network)
     assert torch.equal(before, torch.cuda.get_rng_state())

@@ -30,7 +30,7 @@ def eight_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(**changes: object) -> Settings:
-    return complete_settings(small(**changes), workloads.load_workload("digits"), "digits", 0)
+    return complete_settings(small(**changes), "digits", 0)
 
 
 @pytest.mark.parametrize(("precision", "tf32"), [("fp32", False), ("tf32", True), ("bf16", True)])

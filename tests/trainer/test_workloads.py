@@ -14,7 +14,7 @@ from ttastats.recording.clock import Clock
 from ttastats.trainer import experiment, workloads
 from ttastats.trainer.network import Network, build_network, learning_rate_share, warm_up
 from ttastats.trainer.parallel import Team
-from ttastats.trainer.settings import Overrides, Settings, complete_settings, setup_suffix
+from ttastats.trainer.settings import Overrides, complete_settings, setup_suffix
 from ttastats.trainer.workloads.contract import Data, Recipe, make_hook
 
 
@@ -23,12 +23,8 @@ def recipe() -> Recipe:
     return workloads.load_workload("digits").recipe
 
 
-def settings_of(options: Overrides, name: str = "digits", seed: int = 0) -> Settings:
-    return complete_settings(options, workloads.load_workload(name), name, seed)
-
-
 def network_of(**changes: object) -> Network:
-    settings = settings_of(small(**changes), seed=3)
+    settings = complete_settings(small(**changes), "digits", 3)
     return build_network(
         workloads.load_workload("digits"), settings, Team(0, 1, torch.device("cpu"))
     )
@@ -126,10 +122,10 @@ def test_the_learning_rate_rises_then_falls_to_zero() -> None:
 
 
 def test_one_thread_is_the_default_on_a_cpu() -> None:
-    settings = settings_of(Overrides(device="cpu"))
+    settings = complete_settings(Overrides(device="cpu"), "digits", 0)
     assert settings.threads == 1
     assert (settings.batch_size, settings.width, settings.target) == (64, 16, 0.96)
-    assert setup_suffix(Overrides(), settings, workloads.load_workload("digits")) == ""
+    assert setup_suffix(Overrides(), settings) == ""
 
 
 def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
@@ -138,7 +134,7 @@ def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
         "width": 16, "nesterov": False,
     }  # fmt: skip
     options = Overrides(changed, device="cpu")
-    suffix = setup_suffix(options, settings_of(options), workloads.load_workload("digits"))
+    suffix = setup_suffix(options, complete_settings(options, "digits", 0))
     expected = {"batch512", "bf16", "compile", "workers2", "epochs5", "no_nesterov"}
     assert set(suffix.removeprefix("-").split("-")) == expected
 
@@ -155,13 +151,13 @@ def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
 )
 def test_impossible_options_are_refused(options: Overrides, message: str) -> None:
     with pytest.raises(TtastatsError, match=message):
-        settings_of(options)
+        complete_settings(options, "digits", 0)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_refused() -> None:
     with pytest.raises(TtastatsError, match="no CUDA device"):
-        settings_of(Overrides(device="cuda"))
+        complete_settings(Overrides(device="cuda"), "digits", 0)
 
 
 def test_a_schedule_lasts_as_long_as_the_run_may(recipe: Recipe) -> None:
@@ -317,7 +313,9 @@ def test_what_is_no_workload_is_named_before_anything_begins(
 def test_a_workload_is_what_its_file_holds_wherever_it_lies(whole: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.py"
     elsewhere.write_text(WHOLE)
-    first, second = (settings_of(Overrides(device="cpu"), str(path)) for path in (whole, elsewhere))
+    first, second = (
+        complete_settings(Overrides(device="cpu"), str(path), 0) for path in (whole, elsewhere)
+    )
     assert first.identifying_values() == second.identifying_values()
     assert first.setup_digest() == second.setup_digest()
 

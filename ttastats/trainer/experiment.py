@@ -121,8 +121,8 @@ def _runs_of_setup(
     """
     workload = workloads.load_workload(request.workload)
     options = replace(options, values=_with_worker_count({**options.values, **chosen}))
-    settings = [complete_settings(options, workload, request.workload, seed) for seed in seeds]
-    suffix = setup_suffix(options, settings[0], workload)
+    settings = [complete_settings(options, request.workload, seed) for seed in seeds]
+    suffix = setup_suffix(options, settings[0])
     system = request.system or hardware.default_system(settings[0].device)
     place = ResultFolder(
         request.root,

@@ -12,6 +12,7 @@ import torch
 from msgspec import Struct, field
 
 from ttastats.base.errors import raise_if
+from ttastats.trainer.workloads import load_workload
 from ttastats.trainer.workloads.contract import END, Value, Workload
 
 #: How precise numbers can be; a recipe may name another that its file sees to itself.
@@ -62,23 +63,22 @@ class Settings(Struct, frozen=True):
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
 
-def complete_settings(options: Overrides, workload: Workload, path: str, seed: int) -> Settings:
-    """Return the user's options completed by the recipe and the machine."""
+def complete_settings(options: Overrides, name: str, seed: int) -> Settings:
+    """Return the user's options completed by the recipe of a workload and by the machine."""
+    workload = load_workload(name)
     device = _parse_device(options.device)
     values = workload.recipe.complete(options.values)
     # Two threads on two cores that somebody else uses as well can be twenty times slower than
     # one, since they wait for each other without sleeping.
     values["threads"] = values["threads"] or (1 if device == "cpu" else 0)
-    settings = Settings(path, workload.sha256, seed, values, device, options.data)
+    settings = Settings(name, workload.sha256, seed, values, device, options.data)
     _check_settings(settings, workload)
     return settings
 
 
-def setup_suffix(options: Overrides, settings: Settings, workload: Workload) -> str:
+def setup_suffix(options: Overrides, settings: Settings) -> str:
     """Return a short name of the changed settings, such as `-batch512-bf16`, or an empty text."""
-    usual = complete_settings(
-        Overrides(device=settings.device), workload, settings.workload, 0
-    ).values
+    usual = complete_settings(Overrides(device=settings.device), settings.workload, 0).values
     changed = {name: settings.values[name] for name in settings.values if name in options.values}
     return "".join(
         f"-{_short_setting(name, value)}"

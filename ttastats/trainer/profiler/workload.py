@@ -76,18 +76,15 @@ def profile_workload(request: Request) -> pl.DataFrame:
 def _request_settings(request: Request, **values: Any) -> Settings:
     """Return the settings of the run to profile."""
     options = replace(request.options, values={**request.options.values, **values})
-    return complete_settings(
-        options, workloads.load_workload(request.workload), request.workload, seed=0
-    )
+    return complete_settings(options, request.workload, seed=0)
 
 
 def _profile_name(request: Request, settings: Settings) -> str:
     """Return the workload's name with the changed settings, such as `digits-batch512`."""
-    workload = workloads.load_workload(request.workload)
     changed = {**request.options.values, "batch_size": settings.batch_size}
-    suffix = setup_suffix(replace(request.options, values=changed), settings, workload)
+    suffix = setup_suffix(replace(request.options, values=changed), settings)
     without = f" without {', '.join(request.without)}" if request.without else ""
-    return workload.name + suffix + without
+    return workloads.load_workload(request.workload).name + suffix + without
 
 
 def _record_steps(settings: Settings, team: Team, request: Request) -> tuple[Recording, int]:
