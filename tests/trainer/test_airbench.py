@@ -39,9 +39,7 @@ def some_data(samples: int) -> Data:
 
 def network(name: str, data: Data, **changes: object) -> Network:
     options = Overrides({"precision": "fp32", **changes}, device="cpu")  # type: ignore[dict-item]
-    workload = workloads.load_workload(name)
-    settings = complete_settings(options, name, 0)
-    return build_network(workload, settings, Team(0, 1, CPU), data)
+    return build_network(complete_settings(options, name, 0), Team(0, 1, CPU), data)
 
 
 def flops(of: Callable[[], object]) -> int:

@@ -14,7 +14,7 @@ if not torch.cuda.is_available():
 
 from tests.trainer.runs import curve, log_of, request, small, summary, trained
 from tests.trainer.test_cifar10 import write_binary
-from ttastats.trainer import experiment, workloads
+from ttastats.trainer import experiment
 from ttastats.trainer.network import build_network, warm_up
 from ttastats.trainer.parallel import Team
 from ttastats.trainer.settings import complete_settings
@@ -72,9 +72,7 @@ def test_the_log_names_driver_clocks_libraries_and_peak_memory(tmp_path: Path) -
 
 def test_warming_up_puts_back_the_random_numbers_of_the_gpu() -> None:
     settings = complete_settings(small(device="cuda"), "digits", 3)
-    network = build_network(
-        workloads.load_workload("digits"), settings, Team(0, 1, torch.device("cuda", 0))
-    )
+    network = build_network(settings, Team(0, 1, torch.device("cuda", 0)))
     before = torch.cuda.get_rng_state()
     warm_up(network)
     assert torch.equal(before, torch.cuda.get_rng_state())

@@ -55,14 +55,14 @@ def test_graphs_are_compiled_for_known_shapes(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(torch, "compile", compile_)
     monkeypatch.setenv("CXX", sys.executable)  # any program: nothing is compiled here
-    build_network(workloads.load_workload("digits"), asked(compile=True), CPU)
+    build_network(asked(compile=True), CPU)
     assert compiled == [{"dynamic": False}, {"dynamic": False}]
 
 
 def test_without_a_compiler_nothing_is_compiled_for_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(TtastatsError, match="no-such-compiler was not found") as refused:
-        build_network(workloads.load_workload("digits"), asked(compile=True), CPU)
+        build_network(asked(compile=True), CPU)
     assert refused.value.where == "--compile"
 
 

@@ -25,9 +25,7 @@ def recipe() -> Recipe:
 
 def network_of(**changes: object) -> Network:
     settings = complete_settings(small(**changes), "digits", 3)
-    return build_network(
-        workloads.load_workload("digits"), settings, Team(0, 1, torch.device("cpu"))
-    )
+    return build_network(settings, Team(0, 1, torch.device("cpu")))
 
 
 def test_a_file_of_the_users_own_is_a_workload(tmp_path: Path) -> None:

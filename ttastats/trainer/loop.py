@@ -20,7 +20,8 @@ from ttastats.trainer.interrupts import Interrupted, StopRequest
 from ttastats.trainer.network import Network
 from ttastats.trainer.parallel import Team, is_lost_worker
 from ttastats.trainer.settings import Settings
-from ttastats.trainer.workloads.contract import END, Data, Workload
+from ttastats.trainer.workloads import load_workload
+from ttastats.trainer.workloads.contract import END, Data
 
 #: The part of a step's samples that this worker trains on, and how many all have.
 Batch = tuple[Any, Any, int]
@@ -31,7 +32,6 @@ _BEGINNING = Checkpoint(0, 0, 0, math.nan, math.nan, _NOTHING, 0.0, _NOTHING)
 
 
 def train_run(
-    workload: Workload,
     settings: Settings,
     team: Team,
     log: EventLog,
@@ -42,7 +42,7 @@ def train_run(
     """Train until the target is reached or the epochs are used up; log every event."""
     run = None
     try:
-        net = _build_and_warm_up(workload, settings, team, log, stop)
+        net = _build_and_warm_up(settings, team, log, stop)
         run = _Run(net, log, clock, stop, on_checkpoint)
         waited = _waiting_seconds()
         log.begin("run_start", at=clock.start())
@@ -71,15 +71,13 @@ def _waiting_seconds() -> float | None:
     return sum(waited) / 1e9 if waited else None
 
 
-def _build_and_warm_up(
-    workload: Workload, settings: Settings, team: Team, log: EventLog, stop: StopRequest
-) -> Network:
+def _build_and_warm_up(settings: Settings, team: Team, log: EventLog, stop: StopRequest) -> Network:
     """Return the network, built and warmed up before the clock starts."""
     log.begin("init_start")
-    first_look = None
+    workload, first_look = load_workload(settings.workload), None
     if workload.dummy is None or workload.model.takes("data"):  # shapes or weights depend on them
-        first_look = network.load_data(workload, settings, team).without_test()
-    net = network.build_network(workload, settings, team, first_look)
+        first_look = network.load_data(settings, team).without_test()
+    net = network.build_network(settings, team, first_look)
     events.log_setup(log, net)
     network.warm_up(net, first_look)
     stop.raise_if_stopped()
@@ -124,10 +122,10 @@ class _Run:
     def train_and_log(self) -> Outcome:
         """Read the data, train, and log the end of the run."""
         net = self._net
-        whole = network.load_data(net.workload, net.settings, net.team)
+        whole = network.load_data(net.settings, net.team)
         data = whole.without_test()
         if net.workload.model.takes("data"):
-            made = network.make_model(net.workload, net.settings, net.team, data)
+            made = network.make_model(net.settings, net.team, data)
             net.bare.load_state_dict(made.state_dict())
         events.log_data(self._log, data)
         per_epoch = network.steps_per_epoch(len(data.train_targets), net.settings)

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from ttastats.base.errors import raise_if
 from ttastats.trainer.parallel import Team, average_gradients
 from ttastats.trainer.settings import Settings
+from ttastats.trainer.workloads import load_workload
 from ttastats.trainer.workloads.contract import Data, Workload
 
 #: Batches of a file's own kind that are tried before the clock runs.
@@ -186,29 +187,28 @@ def steps_per_epoch(samples: int, settings: Settings) -> int:
     return max(1, int(batches) if settings.drop_last else math.ceil(batches))
 
 
-def load_data(workload: Workload, settings: Settings, team: Team) -> Data:
+def load_data(settings: Settings, team: Team) -> Data:
     """Return the data of a run, on the device."""
+    workload = load_workload(settings.workload)
     folder = Path(settings.data) if settings.data else None
     data: Data = workload.data(folder, **settings.hook_arguments(team.device))
     return data.to_device(team.device)
 
 
-def make_model(workload: Workload, settings: Settings, team: Team, data: Data | None) -> nn.Module:
+def make_model(settings: Settings, team: Team, data: Data | None) -> nn.Module:
     """Return the model of a run with weights decided by the seed; it may depend on the data."""
     torch.manual_seed(settings.seed)
     arguments = {**settings.hook_arguments(team.device), "data": data}
     where: dict[str, Any] = {"device": team.device}
     if settings.channels_last:
         where["memory_format"] = torch.channels_last
-    model: nn.Module = workload.model(**arguments).to(**where)
+    model: nn.Module = load_workload(settings.workload).model(**arguments).to(**where)
     return model
 
 
-def build_network(
-    workload: Workload, settings: Settings, team: Team, data: Data | None = None
-) -> Network:
+def build_network(settings: Settings, team: Team, data: Data | None = None) -> Network:
     """Return the network of a run; `data` are needed if the model depends on them."""
-    bare = make_model(workload, settings, team, data)
+    workload, bare = load_workload(settings.workload), make_model(settings, team, data)
     if settings.channels_last:
         bare.register_forward_pre_hook(_channels_last)
     shared: nn.Module = average_gradients(bare, team) if team.size > 1 else bare

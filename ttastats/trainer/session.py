@@ -90,12 +90,11 @@ def _make_run(
     if settings.threads:
         torch.set_num_threads(settings.threads)
     set_numerics(settings)
-    workload = workloads.load_workload(settings.workload)
     on_gpu = workers.device.type == "cuda"
     clock = Clock(lambda: torch.cuda.synchronize(workers.device)) if on_gpu else Clock()
     gc.collect()  # what the last run left is not collected on the clock of this one
     if not workers.is_leader:
-        train_run(workload, settings, workers, SilentLog(), clock, stop, on_checkpoint)
+        train_run(settings, workers, SilentLog(), clock, stop, on_checkpoint)
         return None
     result_files.write_description(
         planned.place, hardware.system_description(planned.place, settings)
@@ -104,7 +103,7 @@ def _make_run(
     log = RunLog(path, stream, clock)
     try:
         events.log_head(log, planned.place)
-        outcome = train_run(workload, settings, workers, log, clock, stop, on_checkpoint)
+        outcome = train_run(settings, workers, log, clock, stop, on_checkpoint)
         log.save()
     except Exception as error:
         log.save()

@@ -35,11 +35,11 @@ def prepare_step(settings: Settings, team: Team) -> Subject:
     network.set_numerics(settings)
     workload = workloads.load_workload(settings.workload)
     if workload.dummy is None or workload.batches is not None:
-        data = network.load_data(workload, settings, team)
+        data = network.load_data(settings, team)
     else:
         made_up = workload.dummy(settings.batch_size, **settings.hook_arguments(team.device))
         data = Data(*made_up, *(part[:1] for part in made_up)).to_device(team.device)
-    net = network.build_network(workload, settings, team, data)
+    net = network.build_network(settings, team, data)
     batches = _equal_batches(net, data)
     first = next(batches)
     following = enumerate(itertools.chain([first], batches))
