@@ -35,25 +35,18 @@ def asked(**changes: object) -> Settings:
 
 @pytest.mark.parametrize(("precision", "tf32"), [("fp32", False), ("tf32", True), ("bf16", True)])
 def test_fp32_is_not_tf32(precision: str, tf32: bool) -> None:
-    before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = cudnn.allow_tf32, matmul.allow_tf32, cudnn.benchmark
     try:
         set_numerics(asked(precision=precision))
-        assert torch.backends.cudnn.allow_tf32 is tf32
-        assert torch.backends.cuda.matmul.allow_tf32 is tf32
-        assert torch.backends.cudnn.benchmark is True
+        assert (cudnn.allow_tf32, matmul.allow_tf32, cudnn.benchmark) == (tf32, tf32, True)
     finally:
-        torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
-        torch.backends.cudnn.benchmark = False
+        cudnn.allow_tf32, matmul.allow_tf32, cudnn.benchmark = before
 
 
 def test_graphs_are_compiled_for_known_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[dict[str, Any]] = []
-
-    def compile_(model: object, **how: Any) -> object:
-        compiled.append(how)
-        return model
-
-    monkeypatch.setattr(torch, "compile", compile_)
+    monkeypatch.setattr(torch, "compile", lambda model, **how: compiled.append(how))
     monkeypatch.setenv("CXX", sys.executable)  # any program: nothing is compiled here
     build_network(asked(compile=True), CPU)
     assert compiled == [{"dynamic": False}, {"dynamic": False}]

@@ -31,8 +31,7 @@ def network_of(**changes: object) -> Network:
 def test_a_file_of_the_users_own_is_a_workload(tmp_path: Path) -> None:
     path = tmp_path / "my_line.py"
     path.write_text(OWN)
-    options = Overrides(device="cpu")
-    (made,) = trained(tmp_path, options, str(path))
+    (made,) = trained(tmp_path, Overrides(device="cpu"), str(path))
     assert made.outcome.reached
     (row,) = summary([made])
     assert (row["benchmark"], row["reached"]) == ("my-line", 1)
@@ -145,17 +144,15 @@ def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
         (small(precision="fp8"), "does not support precision 'fp8'"),
         (small(learning_rate=1.0), "no value 'learning_rate'"),
         (small(epochs=0), "must be above 0"),
+        (small(device="cuda"), "no CUDA device"),
     ],
 )
-def test_impossible_options_are_refused(options: Overrides, message: str) -> None:
+def test_impossible_options_are_refused(
+    options: Overrides, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(TtastatsError, match=message):
         complete_settings(options, "digits", 0)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_gpu_that_is_not_there_is_refused() -> None:
-    with pytest.raises(TtastatsError, match="no CUDA device"):
-        complete_settings(Overrides(device="cuda"), "digits", 0)
 
 
 def test_a_schedule_lasts_as_long_as_the_run_may(recipe: Recipe) -> None:
