@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from torch import nn
 
 from tests.profiler.nets import CPU, Attending, flops_of_attending, recorded, trained
+from tests.programs import until
 from ttastats.traces import kineto as reader
 from ttastats.traces.table import MEASURES
 from ttastats.trainer.profiler import machine, recording, trace, variants
@@ -221,10 +223,10 @@ def test_a_driver_tells_power_and_counters_if_it_has_them(
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: about)
     monkeypatch.setattr(machine, "_EVERY_SECONDS", 1e-4)
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    asked = machine.Driver(torch.device(device))
-    asked.start()
-    while asked._thread.is_alive() and not asked._busy:
-        pass
-    asked.stop()
-    assert asked.measures == told
+    before, asked = threading.active_count(), []
+    rates = nvml.nvmlDeviceGetUtilizationRates
+    nvml.nvmlDeviceGetUtilizationRates = lambda handle: asked.append(handle) or rates(handle)
+    with machine.driver_measures(torch.device(device)) as measures:
+        until(lambda: asked or threading.active_count() == before)
+    assert measures == told
     assert told.keys() <= MEASURES.keys()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import json
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -149,35 +149,24 @@ def live_at_peak(log: Sequence[tuple[int, int]]) -> dict[int, int]:
     return live
 
 
-class Measured:
-    """Measures the step in a `with` block by the allocator; `bytes` are those at its peak."""
-
-    bytes = 0
-
-    def __init__(self, state: TrainingState, device: torch.device) -> None:
-        self._state, self._device = state, device
-        self._recorder = Recorder(device, memory=True)
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Measured:
-        self._before = sum(sum(sizes.values()) for sizes in self._state.begin_step().values())
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-            torch.cuda.reset_peak_memory_stats(self._device)
-            self._allocated = torch.cuda.memory_allocated(self._device)
-        else:
-            self._recorder.start()
-            self._stack.enter_context(hiding_profiler_output())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-            risen = torch.cuda.max_memory_allocated(self._device) - self._allocated
-        else:
-            risen = peak_bytes(json.loads(self._recorder.stop())["traceEvents"])
-        self.bytes = self._before + risen
+def measured_step(state: TrainingState, device: torch.device) -> Generator[None, None, int]:
+    """Measure by the allocator a step that is taken at the yield; return the bytes at its peak."""
+    before = sum(sum(sizes.values()) for sizes in state.begin_step().values())
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        allocated = torch.cuda.memory_allocated(device)
+        yield
+        torch.cuda.synchronize(device)
+        return before + torch.cuda.max_memory_allocated(device) - allocated
+    recorder = Recorder(device, memory=True)
+    recorder.start()
+    try:
+        with hiding_profiler_output():
+            yield
+    finally:
+        trace = recorder.stop()
+    return before + peak_bytes(json.loads(trace)["traceEvents"])
 
 
 def peak_bytes(trace: Iterable[Mapping[str, Any]]) -> int:

@@ -21,7 +21,6 @@ from ttastats.traces import kineto, table
 from ttastats.traces.table import Row, measure_row
 from ttastats.trainer import hardware
 from ttastats.trainer.profiler import machine, memory, timing, trace
-from ttastats.trainer.profiler.machine import Driver
 from ttastats.trainer.profiler.memory import TrainingState
 from ttastats.trainer.profiler.timing import FlopCounter, Length
 
@@ -52,7 +51,7 @@ class Recording:
         self.watched: list[trace.TimedOperators] = []
         self.counter: FlopCounter = FlopCounter()
         self.memory: dict[str, int] = {}
-        self.driver: Driver = Driver(device)
+        self.driver_measures: dict[str, float] = {}
         #: The trace, and whether its clock is the CPU time of this thread.
         self.trace: bytes = b""
         self.by_cpu_time: bool = timing.uses_cpu_time(device) and not compiled
@@ -94,9 +93,8 @@ class Recording:
         if self._state is not None:
             with memory.Watched(self._state) as watched:
                 yield
-            with memory.Measured(self._state, self.device) as measured:
-                yield
-            self.memory = watched.split_by_kind(measured.bytes)
+            whole = yield from memory.measured_step(self._state, self.device)
+            self.memory = watched.split_by_kind(whole)
         self.done = True
 
     def _alternating_steps(self, steps: int) -> Iterator[None]:
@@ -112,11 +110,10 @@ class Recording:
 
     def _profiled_steps(self, steps: int) -> Iterator[None]:
         """Time steps, then let PyTorch's profiler record as many; it is started once."""
-        self.driver.start()
-        for _ in range(steps):
-            with timing.timed(self.device, self.plain):
-                yield
-        self.driver.stop()
+        with machine.driver_measures(self.device) as self.driver_measures:
+            for _ in range(steps):
+                with timing.timed(self.device, self.plain):
+                    yield
         recorder = trace.Recorder(self.device)
         recorder.start()
         for _ in range(steps):
@@ -188,7 +185,7 @@ def _plain_step_measures(recording: Recording, about: About) -> Iterator[Row]:
     )
     for kind, size in recording.memory.items():
         yield measure_row("memory_bytes", size, of=kind)
-    for name, value in recording.driver.measures.items():
+    for name, value in recording.driver_measures.items():
         yield measure_row(name, value, of=str(recording.device.index or 0))
     if about.samples:
         throughput = about.samples / recording.step_seconds
