@@ -156,7 +156,7 @@ def test_our_own_lines_equal_those_of_the_official_package() -> None:
 
 def test_dawnbench_files_hold_the_same_curve(tmp_path: Path) -> None:
     planned = experiment.plan_runs(request(tmp_path, dawnbench=True), small(), (0,)).runs
-    (made,) = session.make_all(planned, session.Watcher(), write_dawnbench=True)
+    (made,) = session.make_all(planned, session.Watcher())
     (table,) = planned[0].place.dawnbench.glob("*.tsv")
     assert json.loads(table.with_suffix(".json").read_text())["logFilename"] == made.log.name
     account = api.ingest([table], tmp_path / "entry.parquet")

@@ -160,6 +160,7 @@ def test_a_schedule_lasts_as_long_as_the_run_may(recipe: Recipe) -> None:
     assert recipe.complete({"epochs": 5})["schedule_epochs"] == usual
     assert recipe.complete({"epochs": 90})["schedule_epochs"] == 90
     assert recipe.complete({"epochs": 90, "schedule_epochs": 8})["schedule_epochs"] == 8
+    assert recipe.complete({"evaluate_every": "end"})["evaluate_every"] == "end"
 
 
 def test_the_learning_rate_is_that_of_the_batch_size_unless_it_is_set(recipe: Recipe) -> None:

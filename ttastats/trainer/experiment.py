@@ -86,24 +86,24 @@ def plan_runs(
     return Plan(runs, missing, {name: planned[0].place for name, planned in setups.items()})
 
 
-def make_runs(planned: Sequence[Planned], *, write_dawnbench: bool = False) -> None:
+def make_runs(planned: Sequence[Planned]) -> None:
     """Make the planned runs in order, in this process or in workers."""
     for workers, alike in groupby(planned, key=lambda run: run.settings.workers):
         runs = list(alike)
         if workers == 1 or parallel.is_worker():
-            _make_here(runs, write_dawnbench=write_dawnbench)
+            _make_here(runs)
             continue
         try:
-            parallel.run_workers(workers, _make_here, runs, write_dawnbench)
+            parallel.run_workers(workers, _make_here, runs)
         except TtastatsError:
             # Now and then gloo aborts a worker that has finished: the logs tell what was done.
             if not all(map(_is_complete, runs)):
                 raise
 
 
-def _make_here(planned: list[Planned], write_dawnbench: bool) -> None:
+def _make_here(planned: list[Planned]) -> None:
     with session.progress_watcher() as watcher:
-        session.make_all(planned, watcher, write_dawnbench=write_dawnbench)
+        session.make_all(planned, watcher)
 
 
 def is_leader() -> bool:
@@ -134,7 +134,7 @@ def _runs_of_setup(
     # Where runs of another setup lie, such as those of a file before a change, a name of its own.
     if any(logged is None or logged.setup_digest() != setup for logged, _ in _read_logs(place)):
         place = dataclasses.replace(place, system=f"{place.system}-{setup[:7]}")
-    return [Planned(each, place) for each in settings]
+    return [Planned(each, place, request.dawnbench) for each in settings]
 
 
 def _is_complete(run: Planned) -> bool:
@@ -151,14 +151,13 @@ def _read_logs(place: ResultFolder) -> Iterator[tuple[Settings | None, str | Non
     What was killed before its run began is no log of a run.
     """
     for path in result_files.existing_logs(place):
-        begun, settings, reason = _read_log(path, path.stat().st_size)
-        if begun:
-            yield settings, reason
+        if read := _read_log(path, path.stat().st_size):
+            yield read
 
 
 @cache
-def _read_log(path: Path, _size: int) -> tuple[bool, Settings | None, str | None]:
-    """Return if a log's run began, its settings if by this version, and its end reason."""
+def _read_log(path: Path, _size: int) -> tuple[Settings | None, str | None] | None:
+    """Return the settings of a log if by this version, and its end reason; None if none began."""
     begun, settings, reason = False, None, None
     for event in mllog.read_events(path.read_text("utf-8", "replace")):
         value = event.get("value")
@@ -169,7 +168,7 @@ def _read_log(path: Path, _size: int) -> tuple[bool, Settings | None, str | None
             settings = Settings(**value) if is_known else None
         elif event.get("key") == "run_stop":
             reason = event["metadata"].get("reason")
-    return begun, settings, reason
+    return (settings, reason) if begun else None
 
 
 def _setup_name(chosen: Mapping[str, Value], grid: Mapping[str, Sequence[Value]]) -> str:

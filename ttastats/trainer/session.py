@@ -29,10 +29,11 @@ from ttastats.trainer.settings import Settings
 
 
 class Planned(Struct, frozen=True):
-    """A run to be made and where its log goes."""
+    """A run to be made and where its log goes; `dawnbench` asks for DAWNBench files beside it."""
 
     settings: Settings
     place: ResultFolder
+    dawnbench: bool = False
 
 
 class Made(Struct, frozen=True):
@@ -56,9 +57,7 @@ class Watcher:
         """Handle the end of a run."""
 
 
-def make_all(
-    planned: Sequence[Planned], watcher: Watcher, *, write_dawnbench: bool = False
-) -> list[Made]:
+def make_all(planned: Sequence[Planned], watcher: Watcher) -> list[Made]:
     """Make the runs in this process, which may be one worker of several."""
     made: list[Made] = []
     with (
@@ -75,7 +74,7 @@ def make_all(
             done = _make_run(run, workers, stop, listener.on_checkpoint)
             if done is None:
                 continue
-            if write_dawnbench:
+            if run.dawnbench:
                 dawnbench.write_entry(run.place, done.settings, done.log, done.outcome)
             watcher.on_end(done)
             made.append(done)
