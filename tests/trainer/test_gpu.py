@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import torch
 if not torch.cuda.is_available():
     pytest.skip("no GPU is present", allow_module_level=True)
 
-from tests.trainer.runs import curve, log_of, request, small, summary, trained
+from tests.trainer.runs import curve, events, log_of, request, small, summary, trained
 from tests.trainer.test_cifar10 import write_binary
 from ttastats.trainer import experiment
 from ttastats.trainer.network import build_network, warm_up
@@ -25,8 +24,7 @@ two_gpus = pytest.mark.skipif(
 
 
 def said(log: Path) -> dict[str, Any]:
-    events = (json.loads(line.removeprefix(":::MLLOG ")) for line in log.read_text().splitlines())
-    return {event["key"]: event["value"] for event in events}
+    return {event["key"]: event["value"] for event in events(log)}
 
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
