@@ -27,8 +27,7 @@ from ttastats.trainer.workloads.contract import END, Data
 Batch = tuple[Any, Any, int]
 
 #: Before a run has trained.
-_NOTHING = Seconds(0.0, 0.0)
-_BEGINNING = Checkpoint(0, 0, 0, math.nan, math.nan, _NOTHING, 0.0, _NOTHING)
+_BEGINNING = Checkpoint(0, 0, 0, math.nan, math.nan, Seconds(0.0, 0.0), 0.0, Seconds(0.0, 0.0))
 
 
 def train_run(
