@@ -46,7 +46,8 @@ def test_the_events_of_an_epoch_come_in_order(two_runs: list[Made]) -> None:
 
 
 def test_the_log_says_what_decides_the_run(two_runs: list[Made]) -> None:
-    said = {event["key"]: event for event in events(two_runs[1].log)}
+    every = events(two_runs[1].log)
+    said = {event["key"]: event for event in every}
     assert said["seed"]["value"] == 1
     assert said["seed"]["metadata"]["file"] == "ttastats/trainer/events.py"
     assert said["global_batch_size"]["value"] == 64
@@ -63,6 +64,11 @@ def test_the_log_says_what_decides_the_run(two_runs: list[Made]) -> None:
     assert said["run_stop"]["metadata"]["status"] == "success"
     totals = said["run_totals"]["value"]
     assert totals["training_seconds"] + totals["evaluation_seconds"] <= totals["wall_seconds"]
+    trained = [event["value"]["wall_seconds"] for event in every if event["key"] == "tracked_stats"]
+    assert totals["training_seconds"] == pytest.approx(sum(trained), abs=1e-4)
+    signs = {"eval_start": -1, "eval_stop": 1}
+    evaluated = sum(signs.get(event["key"], 0) * event["time_ms"] for event in every) / 1000
+    assert totals["evaluation_seconds"] == pytest.approx(evaluated, abs=1e-4)
     last = said["eval_accuracy"]["metadata"]  # the event that was logged last
     assert last["training_seconds"] == totals["training_seconds"]
     assert 0 < last["training_cpu_seconds"] < last["cpu_seconds"] <= totals["cpu_seconds"]

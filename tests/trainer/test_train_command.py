@@ -93,11 +93,11 @@ def test_a_sweep_ends_with_what_each_option_does_and_goes_on_where_it_was(tmp_pa
     assert "speedup over batch_size 64, lr 0.05" in table_7
     assert "batch_size 128 vs 64" in effects
     assert "lr 0.1 vs 0.05" in effects
-    first, second = (invoke(*command, "--runs", 1) for _ in range(2))
+    first, second = (invoke(*command, "--runs", 2) for _ in range(2))
     assert (both.exception, first.exception, second.exception) == (None, None, None)
     assert "speedup over batch_size 64 (" in first.stdout
     assert first.stdout == second.stdout
-    assert "2 of 2 runs are already complete" in second.stderr
+    assert "4 of 4 runs are already complete" in second.stderr
     assert " effects\n" not in first.stdout
 
 
