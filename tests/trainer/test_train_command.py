@@ -76,6 +76,7 @@ def test_training_prints_a_summary_and_keeps_the_logs(tmp_path: Path) -> None:
     assert "2/2" in done.stdout
     results = tmp_path / "Test" / "results"  # not the DAWNBench files, which say the same again
     assert f"next: ttastats ingest {results} -o {tmp_path.name}.parquet &&" in done.stderr
+    assert "CV of epochs" in done.stderr
     assert "epoch 1/" not in done.stderr  # progress is for terminals
     files = sorted(str(path.relative_to(tmp_path / "Test")) for path in tmp_path.rglob("*.*"))
     name = "dawnbench/digits/Test_digits_machine_pytorch_run"
