@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 
-
-@pytest.fixture(autouse=True, scope="session")
-def _needs_torch() -> None:
-    pytest.importorskip("torch", reason="recording needs PyTorch")
+if not find_spec("torch"):
+    collect_ignore_glob = ["*"]
 
 
 @pytest.fixture(autouse=True)
-def _small_peaks(_needs_torch: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def _one_thread_and_small_peaks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Measure peaks by small products and copies: how high they are is no matter here."""
+    import torch
+
     from ttastats.trainer.profiler import machine
 
     monkeypatch.setattr(machine, "_SIDE", {"cpu": 64})
     monkeypatch.setattr(machine, "_COPIED", {"cpu": 2**16})
-
-
-@pytest.fixture(autouse=True)
-def _one_thread(_needs_torch: None) -> Iterator[None]:
-    import torch
-
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -38,7 +38,7 @@ def recorded(
 ) -> Recording:
     """Record a profile."""
     recording = Recording(CPU, kept, steps=steps, compiled=compiled)
-    recording.begin_step()
+    recording.step()
     while not recording.done:
         step()
         recording.step()

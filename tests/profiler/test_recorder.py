@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
-
-pytest.importorskip("torch", reason="recording needs PyTorch")
-
 import torch
 from torch import nn
 
 from tests.profiler.nets import CPU, Attending, flops_of_attending, recorded, trained
+from tests.programs import until
 from ttastats.traces import kineto as reader
 from ttastats.traces.table import MEASURES
 from ttastats.trainer.profiler import machine, recording, trace, variants
-from ttastats.trainer.profiler.memory import TrainingState
+from ttastats.trainer.profiler.memory import KINDS, TrainingState
 from ttastats.trainer.profiler.recording import Recording
 from ttastats.trainer.profiler.subject import Subject
 
@@ -31,14 +30,15 @@ def attending() -> Recording:
 
 
 class TestFlops:
-    def test_those_counted_are_those_of_the_network(self, attending: Recording) -> None:
+    def test_those_counted_and_those_of_the_operators_are_those_of_the_network(
+        self, attending: Recording
+    ) -> None:
         assert attending.counter.counted_flops == flops_of_attending(batch=4, side=16)
-
-    def test_those_of_the_operators_are_the_same(self, attending: Recording) -> None:
         rows = reader.read_trace([attending.trace]).rows
         steps = rows.group_by("step").agg(total="flops").drop_nulls("step")
         sums = {sum(filter(None, one)) for one in steps["total"]}
         assert sums == {flops_of_attending(batch=4, side=16)}
+        assert b"Optimizer.step#SGD.step" in attending.trace
 
     def test_those_of_the_profiler_of_pytorch_are_the_same(self) -> None:
         step, _ = trained(Attending(), torch.randn(4, 3, 16, 16))
@@ -72,9 +72,6 @@ class TestTimes:
         assert attending.step_seconds * 0.999 <= lengths.min()
         assert lengths.max() <= longest * 1.001
 
-    def test_optimizers_are_marked(self, attending: Recording) -> None:
-        assert b"Optimizer.step#SGD.step" in attending.trace
-
     def test_there_are_enough_steps_and_not_too_many(self) -> None:
         assert [recording.steps_to_profile(seconds) for seconds in (0.001, 0.1, 9.0)] == [20, 10, 5]
 
@@ -90,13 +87,7 @@ class TestMemory:
         # were there before the step, are not of it.
         assert 0 < found["gradients"] <= weights
         assert found["workspace"] >= 0
-        assert list(found) == [
-            "weights",
-            "gradients",
-            "optimizer state",
-            "feature maps",
-            "workspace",
-        ]
+        assert list(found) == list(KINDS)
 
     def test_feature_maps_are_what_the_backward_pass_needs(self) -> None:
         layers = (nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(10))
@@ -120,10 +111,6 @@ class TestMemory:
 
         found = recorded(step, TrainingState(model, (optimizer,))).memory
         assert found["gradients"] == found["weights"] == 4 * (400 * 400 + 400)
-
-    def test_without_a_model_nothing_is_told(self) -> None:
-        step, _ = trained(nn.Linear(4, 4), torch.randn(2, 4))
-        assert recorded(step).memory == {}
 
 
 def subject(*layers: nn.Module) -> Subject:
@@ -162,19 +149,16 @@ class TestAblation:
         assert not list(variants.ablation_measures(lambda: subject(nn.Conv2d(3, 4, 3)), steps=1))
 
 
-class TestScreen:
-    def test_what_the_profiler_says_is_kept_off_it(self, capfd: pytest.CaptureFixture[str]) -> None:
-        recorder = trace.Recorder(CPU)
-        recorder.start()
-        with recorder.annotate_step():
-            torch.ones(3).sum()
-        assert b'"ProfilerStep#0"' in recorder.stop()
-        assert capfd.readouterr().err == ""
-
-    def test_what_others_say_is_let_through(self, capfd: pytest.CaptureFixture[str]) -> None:
-        with trace.hiding_profiler_output():
-            os.write(2, b"USDT: a start\nan error\n")
-        assert capfd.readouterr().err == "an error\n"
+def test_what_the_profiler_says_is_kept_off_the_screen(capfd: pytest.CaptureFixture[str]) -> None:
+    recorder = trace.Recorder(CPU)
+    recorder.start()
+    with recorder.annotate_step():
+        torch.ones(3).sum()
+    assert b'"ProfilerStep#0"' in recorder.stop()
+    assert capfd.readouterr().err == ""
+    with trace.hiding_profiler_output():
+        os.write(2, b"USDT: a start\nan error\n")
+    assert capfd.readouterr().err == "an error\n"
 
 
 class NVMLError(Exception):
@@ -185,12 +169,11 @@ def driver(**changes: Any) -> Any:
     """Return a stand-in for NVML that tells 300 W, 80 % and counters of 10 %, 20 %, ..."""
 
     def get(asked: Any) -> None:
-        for place in range(asked.numMetrics):
-            asked.metrics[place].value = 10.0 * asked.metrics[place].metricId
+        for metric in asked.metrics[: asked.numMetrics]:
+            metric.value = 10.0 * metric.metricId
 
     def asked() -> Any:
-        metrics = [SimpleNamespace(metricId=0, value=0.0, nvmlReturn=0) for _ in range(9)]
-        return SimpleNamespace(metrics=metrics)
+        return SimpleNamespace(metrics=[SimpleNamespace(nvmlReturn=0) for _ in range(9)])
 
     names = dict(zip(machine.COUNTERS.values(), range(1, 9), strict=False))
     return SimpleNamespace(**{
@@ -211,50 +194,39 @@ def driver(**changes: Any) -> Any:
     })  # fmt: skip
 
 
-class TestDriver:
-    @pytest.fixture(autouse=True)
-    def _a_gpu(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        about = SimpleNamespace(uuid="1234")
-        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: about)
-        monkeypatch.setattr(machine, "_EVERY_SECONDS", 1e-4)
+def refuse(*_: object) -> None:
+    raise NVMLError
 
-    def asked(self, monkeypatch: pytest.MonkeyPatch, nvml: Any) -> dict[str, float]:
-        monkeypatch.setitem(sys.modules, "pynvml", nvml)
-        it = machine.Driver(torch.device("cuda", 0))
-        it.start()
-        while it._thread.is_alive() and not it._busy:
-            pass
-        it.stop()
-        return it.measures
 
-    def test_it_tells_power_and_counters(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert self.asked(monkeypatch, driver()) == {
-            "sm_utilization": pytest.approx(0.1),
-            "tensor_core_utilization": pytest.approx(0.2),
-            "fp32_utilization": pytest.approx(0.3),
-            "memory_utilization": pytest.approx(0.4),
-            "power": pytest.approx(300.0),
-            "gpu_utilization": pytest.approx(0.8),
-        }
+USUAL = {"power": pytest.approx(300.0), "gpu_utilization": pytest.approx(0.8)}
+COUNTED = {name: pytest.approx(0.1 * place) for place, name in enumerate(machine.COUNTERS, 1)}
 
-    def test_each_of_its_numbers_is_a_measure(self) -> None:
-        assert {*machine.COUNTERS, "power", "gpu_utilization"} <= MEASURES.keys()
 
-    def test_before_hopper_there_are_no_counters(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        old = driver(nvmlGpmQueryDeviceSupport=lambda _: SimpleNamespace(isSupportedDevice=0))
-        assert self.asked(monkeypatch, old).keys() == {"power", "gpu_utilization"}
-
-    def test_a_driver_that_refuses_tells_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(*_: object) -> None:
-            raise NVMLError
-
-        mute = driver(nvmlDeviceGetPowerUsage=refuse, nvmlGpmQueryDeviceSupport=refuse)
-        assert self.asked(monkeypatch, mute) == {}
-        assert self.asked(monkeypatch, driver(nvmlInit=refuse)) == {}
-
-    def test_a_cpu_is_not_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "pynvml", driver())
-        it = machine.Driver(CPU)
-        it.start()
-        it.stop()
-        assert it.measures == {}
+@pytest.mark.parametrize(
+    ("device", "nvml", "told"),
+    [
+        ("cuda", driver(), {**COUNTED, **USUAL}),
+        (  # before Hopper there are no counters
+            "cuda",
+            driver(nvmlGpmQueryDeviceSupport=lambda _: SimpleNamespace(isSupportedDevice=0)),
+            USUAL,
+        ),
+        ("cuda", driver(nvmlDeviceGetPowerUsage=refuse, nvmlGpmQueryDeviceSupport=refuse), {}),
+        ("cuda", driver(nvmlInit=refuse), {}),
+        ("cpu", driver(), {}),
+    ],
+)
+def test_a_driver_tells_power_and_counters_if_it_has_them(
+    device: str, nvml: Any, told: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = SimpleNamespace(uuid="1234")
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: about)
+    monkeypatch.setattr(machine, "_EVERY_SECONDS", 1e-4)
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    before, asked = threading.active_count(), []
+    rates = nvml.nvmlDeviceGetUtilizationRates
+    nvml.nvmlDeviceGetUtilizationRates = lambda handle: asked.append(handle) or rates(handle)
+    with machine.driver_measures(torch.device(device)) as measures:
+        until(lambda: asked or threading.active_count() == before)
+    assert measures == told
+    assert told.keys() <= MEASURES.keys()

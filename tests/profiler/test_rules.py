@@ -4,55 +4,53 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("torch", reason="recording needs PyTorch")
-
 from ttastats.traces import answers
 from ttastats.trainer.profiler import memory, timing
 from ttastats.trainer.profiler.workload import fitting_batch_size
 
 
-class TestWarmUp:
-    def test_the_first_step_is_always_left_out(self) -> None:
-        assert timing.warm_up_steps([1.0] * 8)[0] == 1
-
-    def test_slow_steps_are_left_out_until_one_is_within_five_percent(self) -> None:
-        assert timing.warm_up_steps([9.0, 3.0, 1.2, 1.04, 1.0, 1.0, 1.0, 1.0])[0] == 3
-
-    def test_a_slow_step_later_on_is_no_warming_up(self) -> None:
-        assert timing.warm_up_steps([9.0, 1.0, 5.0, 1.0, 1.0, 1.0, 1.0, 1.0])[0] == 1
-
-    def test_faster_steps_have_warmed_up(self) -> None:
-        assert timing.warm_up_steps([9.0, 0.5, 1.0, 1.0, 1.0, 1.0])[0] == 1
-
-    def test_steps_that_never_settle_cost_half_of_them_and_it_is_said(self) -> None:
-        steps, rule = timing.warm_up_steps([9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0])
-        assert steps == 4
-        assert rule.endswith(
-            "median of the last half; there was none, so half of them are excluded"
-        )
-
-    def test_no_rule_for_three_steps(self) -> None:
-        with pytest.raises(ValueError, match="fewer than four"):
-            timing.warm_up_steps([1.0, 1.0, 1.0])
+@pytest.mark.parametrize(
+    ("seconds", "steps"),
+    [
+        ([1.0] * 8, 1),  # the first always was
+        ([9.0, 3.0, 1.2, 1.04, 1.0, 1.0, 1.0, 1.0], 3),  # within five percent
+        ([9.0, 1.0, 5.0, 1.0, 1.0, 1.0, 1.0, 1.0], 1),  # a slow step later on is none
+        ([9.0, 0.5, 1.0, 1.0, 1.0, 1.0], 1),
+    ],
+)
+def test_steps_warm_up_until_one_is_as_short_as_the_last_half(
+    seconds: list[float], steps: int
+) -> None:
+    assert timing.warm_up_steps(seconds)[0] == steps
 
 
-class TestSaturation:
-    def test_it_is_the_first_size_from_which_doubling_gains_less_than_five_percent(self) -> None:
-        assert answers.saturation_point({8: 100.0, 16: 190.0, 32: 199.0, 64: 400.0}) == 16
+def test_steps_that_never_settle_cost_half_of_them_and_it_is_said() -> None:
+    steps, rule = timing.warm_up_steps([9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0])
+    assert steps == 4
+    assert rule.endswith("median of the last half; there was none, so half of them are excluded")
+    with pytest.raises(ValueError, match="fewer than four"):
+        timing.warm_up_steps([1.0, 1.0, 1.0])
 
-    def test_six_percent_are_not_less_than_five(self) -> None:
-        assert answers.saturation_point({8: 100.0, 16: 106.0, 32: 110.0}) == 16
 
-    def test_gains_are_per_doubling(self) -> None:
-        assert answers.doubling_gains({8: 100.0, 32: 121.0}) == {32: pytest.approx(0.1)}
-        assert answers.saturation_point({8: 100.0, 128: 121.0}) == 8
+@pytest.mark.parametrize(
+    ("throughputs", "enough"),
+    [
+        ({8: 100.0, 16: 190.0, 32: 199.0, 64: 400.0}, 16),  # the first that doubling hardly helps
+        ({8: 100.0, 16: 106.0, 32: 110.0}, 16),  # six percent are not less than five
+        ({8: 100.0, 128: 121.0}, 8),  # per doubling
+        ({8: 100.0, 16: 150.0}, None),
+        ({8: 100.0}, None),
+        ({64: 104.0, 32: 100.0, 16: 50.0}, 32),
+    ],
+)
+def test_a_batch_saturates_where_doubling_gains_less_than_five_percent(
+    throughputs: dict[int, float], enough: int | None
+) -> None:
+    assert answers.saturation_point(throughputs) == enough
 
-    def test_what_still_gains_is_not_saturated(self) -> None:
-        assert answers.saturation_point({8: 100.0, 16: 150.0}) is None
-        assert answers.saturation_point({8: 100.0}) is None
 
-    def test_the_order_of_sizes_does_not_matter(self) -> None:
-        assert answers.saturation_point({64: 104.0, 32: 100.0, 16: 50.0}) == 32
+def test_gains_are_per_doubling() -> None:
+    assert answers.doubling_gains({8: 100.0, 32: 121.0}) == {32: pytest.approx(0.1)}
 
 
 class TestLivingStorages:

@@ -6,11 +6,9 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-
-pytest.importorskip("torch", reason="recording needs PyTorch")
-
 import torch
 from torch import nn
 
@@ -31,6 +29,15 @@ with tta.profile({path!r}, steps=2) as prof:
 """
 
 
+def recorded(path: Path, step: Callable[[], None], **options: Any) -> tta.Report:
+    """Record one step, and return its report."""
+    with tta.profile(path, steps=1, **options) as prof:
+        while not prof.done:
+            step()
+            prof.step()
+    return tta.profiled(path)
+
+
 @pytest.fixture
 def step() -> Callable[[], None]:
     step, _ = trained(nn.Linear(8, 8), torch.randn(4, 8))
@@ -49,22 +56,15 @@ def test_steps_after_the_last_that_is_watched_cost_nothing(
     names = {row["name"] for row in report.rows}
     assert {"aten::addmm", "samples_per_second", "step_seconds"} <= names
     assert not any(row["section"] == "memory" for row in report.rows)
-    assert "clock of a recorded step: CPU time of the thread." in words(report)
-
-
-def words(report: tta.Report) -> list[str]:
-    return [note.text for note in report.notes]
+    notes = [note.text for note in report.notes]
+    assert "clock of a recorded step: CPU time of the thread." in notes
 
 
 def test_several_threads_are_timed_by_the_wall_and_it_is_said(
     step: Callable[[], None], tmp_path: Path
 ) -> None:
     torch.set_num_threads(2)
-    with tta.profile(tmp_path / "p.parquet", steps=1) as prof:
-        while not prof.done:
-            step()
-            prof.step()
-    said = words(tta.profiled(tmp_path / "p.parquet"))
+    said = [note.text for note in recorded(tmp_path / "p.parquet", step).notes]
     assert "clock of a recorded step: wall-clock." in said
     assert any(text.startswith("wall-clock time includes delays") for text in said)
 
@@ -72,13 +72,8 @@ def test_several_threads_are_timed_by_the_wall_and_it_is_said(
 def test_with_a_model_the_memory_is_told(tmp_path: Path) -> None:
     model = nn.Linear(8, 8)
     step, kept = trained(model, torch.randn(4, 8), momentum=0.9)
-    path = tmp_path / "p.parquet"
-    with tta.profile(path, model=model, optimizer=kept.optimizers[0], steps=1) as prof:
-        while not prof.done:
-            step()
-            prof.step()
-    rows = tta.profiled(path).rows
-    memory = {row["name"]: row["bytes"] for row in rows if row["section"] == "memory"}
+    report = recorded(tmp_path / "p.parquet", step, model=model, optimizer=kept.optimizers[0])
+    memory = {row["name"]: row["bytes"] for row in report.rows if row["section"] == "memory"}
     assert memory["weights"] == memory["optimizer state"] == 4 * (64 + 8)
 
 
@@ -124,23 +119,28 @@ class TestCommand:
         assert result.returncode == 2
         assert "recorded no profile" in result.stderr
 
-    def test_options_of_a_recording_are_refused_for_files(self, tmp_path: Path) -> None:
-        result = run("profile", tmp_path / "p.parquet", "--batch-size", "8")
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            ("p.parquet", "no such file"),
+            ("p.parquet --batch-size 8", "--batch-size: only applies when a workload is profiled"),
+            ("p.parquet --ablation", "--ablation: only applies when"),
+            ("p.parquet -o kept.parquet", "--output: only applies when"),
+            ("digits --batch-sizes 8,x", "invalid batch sizes"),
+            ("digits --width 8,16", "takes one value"),
+            ("digits --set target=0.5", "has no effect on a step"),
+            ("digits --without bn", "unknown layers 'bn'"),
+            ("digit", "unknown workload 'digit'"),
+            ("digits digits-lm", "at a time"),
+        ],
+    )
+    def test_what_cannot_be_profiled_so_is_refused(
+        self, words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        result = run("profile", *words.split())
         assert result.returncode == 2
-        assert "--batch-size: only applies when a workload is profiled now" in result.stderr
-        result = run("profile", tmp_path / "p.parquet", "--ablation")
-        assert "--ablation: only applies when" in result.stderr
-        result = run("profile", tmp_path / "p.parquet", "-o", tmp_path / "kept.parquet")
-        assert "--output: only applies when" in result.stderr
-        assert "no such file" in run("profile", tmp_path / "p.parquet").stderr
-
-    def test_sizes_that_are_none_and_several_values_are_refused(self) -> None:
-        assert "invalid batch sizes" in run("profile", "digits", "--batch-sizes", "8,x").stderr
-        assert "takes one value" in run("profile", "digits", "--width", "8,16").stderr
-        assert "has no effect on a step" in run("profile", "digits", "--set", "target=0.5").stderr
-        assert "unknown layers 'bn'" in run("profile", "digits", "--without", "bn").stderr
-        assert "unknown workload 'digit'" in run("profile", "digit").stderr
-        assert "at a time" in run("profile", "digits", "digits-lm").stderr
+        assert said in result.stderr
 
     def test_a_workload_is_profiled_with_all_that_can_be_measured(self, tmp_path: Path) -> None:
         path = tmp_path / "p.parquet"
@@ -148,13 +148,10 @@ class TestCommand:
         result = run("profile", "digits", *words, "-o", path, "--format", "json")
         assert result.returncode == 0, result.stderr
         rows = tta.profiled(path).rows
-        by_section: dict[str, list[str]] = {}
-        for row in rows:
-            by_section.setdefault(row["section"], []).append(str(row["name"]))
-        assert by_section["batch_size"] == ["8", "16"]
-        assert by_section["ablation"][0] == "all layers"
-        assert "aten::convolution_backward" in by_section["operator"]
-        assert len(by_section["memory"]) == 5
+        named = [(row["section"], str(row["name"])) for row in rows]
+        assert [name for section, name in named if section == "batch_size"] == ["8", "16"]
+        assert next(name for section, name in named if section == "ablation") == "all layers"
+        assert sum(section == "memory" for section, _ in named) == 5
         (flops,) = {row["flops"] for row in rows if row["name"] == "aten::convolution_backward"}
         assert flops > 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
@@ -13,10 +12,41 @@ from typing import Any
 
 from tests import programs
 from ttastats import api
+from ttastats.recording import mllog
 from ttastats.trainer import after, experiment, session
 from ttastats.trainer.experiment import Request
 from ttastats.trainer.session import Made
 from ttastats.trainer.settings import Overrides
+
+#: A workload of a user's own: a line through points.
+OWN = """
+import torch
+from torch import nn
+from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
+
+RECIPE = Recipe(
+    metric="mean_squared_error", higher_is_better=False, target=0.01, epochs=20,
+    schedule_epochs=20, warmup_epochs=0.0, batch_size=8, width=1, optimizer="sgd",
+    learning_rates={"sgd": LearningRate(0.1, 8, "linear", 0.0)},
+    train_samples=64, eval_samples=16,
+)
+
+def data(folder):
+    x = torch.linspace(-1, 1, 80)[:, None]
+    return Data(x[::5].repeat(4, 1), 2 * x[::5].repeat(4, 1) + 1, x[::5], 2 * x[::5] + 1)
+
+def dummy(samples):
+    return torch.zeros(samples, 1), torch.zeros(samples, 1)
+
+def model(width):
+    return nn.Linear(1, 1)
+
+def loss(outputs, targets):
+    return nn.functional.mse_loss(outputs, targets)
+
+def score(outputs, targets):
+    return (outputs - targets).square().mean(dim=1)
+"""
 
 
 def small(**changes: object) -> Overrides:
@@ -55,22 +85,16 @@ def log_of(root: Path) -> Path:
     return root / "Test" / "results" / "machine" / "digits" / "result_0.txt"
 
 
-def start(program: str, root: Path) -> subprocess.Popen[str]:
-    """Run a Python text, given a folder, in a process that does not long outlive this one."""
-    return programs.started(
-        "-c",
-        f"import signal\nsignal.alarm({int(programs.PATIENCE)})\n{program}",
-        root,
-        env=programs.environment(OMP_NUM_THREADS="1"),
-        stdout=subprocess.PIPE,
-    )
+def events(log: Path) -> list[dict[str, Any]]:
+    """Return what a log says."""
+    return list(mllog.read_events(log.read_text()))
 
 
-def evaluating(program: str, root: Path) -> subprocess.Popen[str]:
-    """Start a program that trains for very long, and give it when it has evaluated once."""
-    process = start(program, root)
-    programs.until(lambda: has_evaluated(root), process)
-    return process
+def the_run(root: Path) -> Mapping[str, Any]:
+    """Return the row of the only run in a folder."""
+    api.ingest([root / "Test" / "results"], root / "runs.parquet")
+    (row,) = api.runs(root / "runs.parquet").rows
+    return row
 
 
 def has_evaluated(root: Path) -> bool:

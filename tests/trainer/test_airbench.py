@@ -5,26 +5,26 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-torch = pytest.importorskip("torch", reason="training needs PyTorch")
-from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
-
-from tests.trainer.runs import curve, small, trained  # noqa: E402
-from tests.trainer.test_cifar10 import write_binary  # noqa: E402
-from ttastats.base.errors import TtastatsError  # noqa: E402
-from ttastats.trainer import workloads  # noqa: E402
-from ttastats.trainer.network import (  # noqa: E402
+from tests.trainer.runs import curve, small, trained
+from tests.trainer.test_cifar10 import write_binary
+from ttastats.base.errors import TtastatsError
+from ttastats.trainer import workloads
+from ttastats.trainer.network import (
     Network,
     build_network,
     make_optimizers,
     steps_per_epoch,
 )
-from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import Overrides, complete_settings  # noqa: E402
-from ttastats.trainer.workloads import airbench94, airbench96  # noqa: E402
-from ttastats.trainer.workloads.contract import Data  # noqa: E402
+from ttastats.trainer.parallel import Team
+from ttastats.trainer.settings import Overrides, complete_settings
+from ttastats.trainer.workloads import airbench94, airbench96
+from ttastats.trainer.workloads.contract import Data
 
 NAMES = ("airbench94", "airbench96")
 CPU = torch.device("cpu")
@@ -39,9 +39,7 @@ def some_data(samples: int) -> Data:
 
 def network(name: str, data: Data, **changes: object) -> Network:
     options = Overrides({"precision": "fp32", **changes}, device="cpu")  # type: ignore[dict-item]
-    workload = workloads.load_workload(name)
-    settings = complete_settings(options, workload, name, 0)
-    return build_network(workload, settings, Team(0, 1, CPU), data)
+    return build_network(complete_settings(options, name, 0), Team(0, 1, CPU), data)
 
 
 def flops(of: Callable[[], object]) -> int:
@@ -81,16 +79,20 @@ def test_a_run_takes_the_published_operations(name: str, published: float, weigh
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_seed_gives_the_same_curve(name: str, tmp_path: Path) -> None:
-    folder = str(write_binary(tmp_path / "bin"))
-    options = small(
-        width=8, batch_size=20, epochs=1.4, evaluate_every=1.0, precision="fp32", data=folder,
-        whiten_bias_epochs=0.5,
-    )  # fmt: skip
+    setup: dict[str, Any] = {
+        "width": 8, "batch_size": 20, "epochs": 1.4, "precision": "fp32",
+        "whiten_bias_epochs": 0.5, "data": str(write_binary(tmp_path / "bin")),
+    }  # fmt: skip
+    options = small(**setup, evaluate_every=1.0)
     first, second = (trained(tmp_path / place, options, name)[0] for place in ("a", "b"))
     assert [one.epoch for one in first.outcome.checkpoints] == [1, 1.4]
     assert curve(first) == curve(second)
     losses = [loss for loss, _ in curve(first)]
     assert losses[-1] < losses[0]
+    (as_published,) = trained(tmp_path / "c", small(**setup), name)
+    assert [one.epoch for one in as_published.outcome.checkpoints] == [1.4]
+    with pytest.raises(TtastatsError, match="supports one GPU only"):
+        network(name, some_data(4), workers=2)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -105,16 +107,6 @@ def test_half_precision_is_that_of_all_but_the_norms(name: str, tmp_path: Path) 
     assert {one.bias.dtype for one in norms} == {torch.float32}
     rest = {id(one) for norm in norms for one in norm.parameters()}
     assert {p.dtype for p in net.parameters() if id(p) not in rest} == {torch.float16}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_quality_is_asked_once_and_the_recipe_is_for_one_gpu(name: str, tmp_path: Path) -> None:
-    folder = str(write_binary(tmp_path / "bin"))
-    options = small(width=8, batch_size=50, precision="fp32", data=folder)
-    (made,) = trained(tmp_path / "logs", options, name)
-    assert [one.epoch for one in made.outcome.checkpoints] == [2]
-    with pytest.raises(TtastatsError, match="supports one GPU only"):
-        network(name, some_data(4), workers=2)
 
 
 def test_the_first_layer_whitens_the_patches_of_the_images() -> None:
@@ -183,9 +175,3 @@ def test_weights_end_as_their_slow_mean() -> None:
 def test_the_rate_of_96_rises_for_a_tenth_of_the_time_and_falls_to_zero() -> None:
     rates = [airbench96.schedule(epoch, 45) for epoch in (0, 2.25, 4.5, 24.75, 45)]
     assert rates == pytest.approx([0.2, 0.6, 1.0, 0.5, 0.0])
-
-
-def test_the_files_are_shorter_than_those_they_follow() -> None:
-    lengths = {name: len(workloads.load_workload(name).source.splitlines()) for name in NAMES}
-    assert lengths["airbench94"] < 317
-    assert lengths["airbench96"] < 300

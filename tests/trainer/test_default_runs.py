@@ -7,9 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("torch", reason="training needs PyTorch")
-
 import torch
 
 from tests.trainer.runs import trained

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="training needs PyTorch")
 if not torch.cuda.is_available():
     pytest.skip("no GPU is present", allow_module_level=True)
 
-from tests.trainer.runs import curve, log_of, request, small, summary, trained  # noqa: E402
-from tests.trainer.test_cifar10 import write_binary  # noqa: E402
-from ttastats.trainer import experiment, workloads  # noqa: E402
-from ttastats.trainer.network import build_network, warm_up  # noqa: E402
-from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import complete_settings  # noqa: E402
+from tests.trainer.runs import curve, events, log_of, request, small, summary, trained
+from tests.trainer.test_cifar10 import write_binary
+from ttastats.trainer import experiment
+from ttastats.trainer.network import build_network, warm_up
+from ttastats.trainer.parallel import Team
+from ttastats.trainer.settings import complete_settings
 
 two_gpus = pytest.mark.skipif(
     torch.cuda.device_count() < 2, reason="one GPU is present, two are needed"
@@ -25,8 +24,7 @@ two_gpus = pytest.mark.skipif(
 
 
 def said(log: Path) -> dict[str, Any]:
-    events = (json.loads(line.removeprefix(":::MLLOG ")) for line in log.read_text().splitlines())
-    return {event["key"]: event["value"] for event in events}
+    return {event["key"]: event["value"] for event in events(log)}
 
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
@@ -71,9 +69,8 @@ def test_the_log_names_driver_clocks_libraries_and_peak_memory(tmp_path: Path) -
 
 
 def test_warming_up_puts_back_the_random_numbers_of_the_gpu() -> None:
-    workload = workloads.load_workload("digits")
-    settings = complete_settings(small(device="cuda"), workload, "digits", 3)
-    network = build_network(workload, settings, Team(0, 1, torch.device("cuda", 0)))
+    settings = complete_settings(small(device="cuda"), "digits", 3)
+    network = build_network(settings, Team(0, 1, torch.device("cuda", 0)))
     before = torch.cuda.get_rng_state()
     warm_up(network)
     assert torch.equal(before, torch.cuda.get_rng_state())

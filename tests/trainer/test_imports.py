@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("torch", reason="training needs PyTorch")
-
 from ttastats.trainer.workloads import imported_sources
 
 FILES = {
@@ -46,28 +42,3 @@ def test_a_workload_is_what_other_workloads_give_it_but_not_the_trainer(tmp_path
     found = imported_sources(tmp_path / "mine.py")
     assert len(found) == 3  # airbench94, cifar10 and the files of cifar10
     assert any("94 % on CIFAR-10 on one GPU" in text for text in found)
-
-
-def test_a_changed_file_beside_a_workload_makes_new_runs(tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="training needs PyTorch")
-    from tests.trainer.runs import request, trained
-    from tests.trainer.test_workloads import OWN
-    from ttastats.trainer import experiment, workloads
-    from ttastats.trainer.settings import Overrides
-
-    path, beside = tmp_path / "mine.py", tmp_path / "rates_beside_mine.py"
-    path.write_text("from rates_beside_mine import RATE\n" + OWN.replace("0.1, 8", "RATE, 8"))
-    beside.write_text("RATE = 0.1")
-    (made,) = trained(tmp_path, Overrides(device="cpu"), str(path))
-    assert '"key": "workload_import", "value": "RATE = 0.1"' in made.log.read_text()
-
-    def planned() -> experiment.Plan:
-        workloads.load_workload.cache_clear()
-        return experiment.plan_runs(request(tmp_path, str(path)), Overrides(device="cpu"), range(1))
-
-    assert not planned().missing
-    beside.write_text("RATE = 0.2")
-    (new,) = planned().missing
-    assert new.place.system != made.log.parents[1].name
-    beside.write_text("RATE = 0.1")
-    assert not planned().missing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -11,58 +10,47 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE
+from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="training needs PyTorch")
 if not torch.distributed.is_available():
     pytest.skip("this PyTorch has no process groups", allow_module_level=True)
 
-from torch.distributed import run as torchrun_program  # noqa: E402
+from torch.distributed import run as torchrun_program
 
-from tests.programs import PATIENCE, ended, environment  # noqa: E402
-from tests.trainer.runs import (  # noqa: E402
-    evaluating,
+from tests.programs import PATIENCE, ended, environment, started, until
+from tests.trainer.runs import (
+    OWN,
+    events,
     forked,
     has_evaluated,
     log_of,
     request,
     small,
+    the_run,
     trained,
 )
-from ttastats import api  # noqa: E402
-from ttastats.base.errors import TtastatsError  # noqa: E402
-from ttastats.trainer import experiment, parallel  # noqa: E402
-from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import Overrides  # noqa: E402
-
-#: Trains for far longer than a test waits.
-TWO_WORKERS = """
-import sys
-from pathlib import Path
+from ttastats import api
 from ttastats.base.errors import TtastatsError
-from ttastats.trainer import experiment
+from ttastats.trainer import experiment, parallel
+from ttastats.trainer.parallel import Team
 from ttastats.trainer.settings import Overrides
-request = experiment.Request("digits", Path(sys.argv[1]), "Test", "machine")
-values = {"target": 0.9999, "epochs": 100_000.0, "width": 8, "workers": 2}
-options = Overrides(values, device="cpu")
-try:
-    experiment.make_runs(experiment.plan_runs(request, options, [0]).missing)
-except TtastatsError as error:
-    sys.exit(f"ttastats: {error}")
-"""
 
-
-UNDER_TORCHRUN = """
-import sys
+#: Makes a run with the values that are given after its folder.
+PROGRAM = """
+import json, signal, sys
 from pathlib import Path
 from ttastats.trainer import experiment
 from ttastats.trainer.settings import Overrides
+signal.alarm(PATIENCE)
 request = experiment.Request("digits", Path(sys.argv[1]), "Test", "machine")
-planned = experiment.plan_runs(request, Overrides({"width": 8, "epochs": 2.0}, "cpu"), [5]).runs
-experiment.make_runs(planned)
+options = Overrides({"width": 8, **json.loads(sys.argv[2])}, "cpu")
+experiment.make_runs(experiment.plan_runs(request, options, [5]).runs)
 print(experiment.is_leader())
-"""
+""".replace("PATIENCE", str(int(PATIENCE)))
 
 
 def torchrun_of(node: int, port: str, program: Path, root: Path) -> None:
@@ -71,9 +59,9 @@ def torchrun_of(node: int, port: str, program: Path, root: Path) -> None:
     with (root / f"node_{node}").open("w") as stream:
         for number in (1, 2):
             os.dup2(stream.fileno(), number)
-    meeting = ["--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", port]
-    words = ["--nproc-per-node", "1", "--node-rank", str(node), str(program), str(root)]
-    torchrun_program.main([*meeting, *words])
+    meeting = ["--nnodes=2", "--master-addr=127.0.0.1", f"--master-port={port}"]
+    here = ["--nproc-per-node=1", f"--node-rank={node}"]
+    torchrun_program.main([*meeting, *here, str(program), str(root), '{"epochs": 2}'])
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +69,7 @@ def torchrun(tmp_path_factory: pytest.TempPathFactory, workers_say: Path) -> Pat
     """Return the folder of a run by two workers that torchrun started on two nodes."""
     root = tmp_path_factory.mktemp("shared")
     program = root / "run.py"
-    program.write_text(UNDER_TORCHRUN)
+    program.write_text(PROGRAM)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -109,41 +97,26 @@ def test_torchrun_starts_a_run_on_two_nodes(torchrun: Path) -> None:
     assert leads == [["True"], ["False"]]
 
 
-def values(path: Path, key: str) -> list[object]:
-    events = [json.loads(line.removeprefix(":::MLLOG ")) for line in path.read_text().splitlines()]
-    return [event["value"] for event in events if event["key"] == key]
+def values(path: Path, key: str) -> list[Any]:
+    return [event["value"] for event in events(path) if event["key"] == key]
 
 
-def test_one_log_per_run_whatever_the_number_of_workers(shared_runs: list[Path]) -> None:
+def test_two_workers_write_one_log_and_give_bitwise_the_same_curve_again(
+    shared_runs: list[Path], tmp_path: Path
+) -> None:
     assert [path.name for path in shared_runs] == ["result_0.txt", "result_1.txt"]
+    first, second = (values(path, "eval_accuracy") for path in shared_runs)
+    assert len(first) == 2
+    assert first == second
     for path in shared_runs:
         assert values(path, "workers") == [2]
         assert values(path, "train_samples") == [1198]
-        assert len(values(path, "eval_accuracy")) == 2
-
-
-def test_two_workers_give_bitwise_the_same_curve_again(shared_runs: list[Path]) -> None:
-    first, second = (values(path, "eval_accuracy") for path in shared_runs)
-    assert first == second
-
-
-def test_two_workers_learn_something_else_than_one(shared_runs: list[Path], tmp_path: Path) -> None:
     (alone,) = trained(tmp_path, small(), seeds=(5,))
-    assert values(alone.log, "eval_accuracy") != values(shared_runs[0], "eval_accuracy")
-
-
-def test_cpu_time_is_that_of_all_workers(shared_runs: list[Path]) -> None:
+    assert values(alone.log, "eval_accuracy") != first
     (totals,) = values(shared_runs[0], "run_totals")
-    assert isinstance(totals, dict)
     assert totals["cpu_seconds_all_workers"] > 1.5 * totals["cpu_seconds"]
-
-
-def test_our_reader_finds_that_one_is_a_copy_and_no_problem_else(
-    shared_runs: list[Path], tmp_path: Path
-) -> None:
     account = api.ingest([shared_runs[0].parent], tmp_path / "runs.parquet")
-    assert account.runs == 2
-    assert [problem.code for problem in account.problems] == ["duplicate_run"]
+    assert (account.runs, [problem.code for problem in account.problems]) == (2, ["duplicate_run"])
 
 
 @contextmanager
@@ -180,7 +153,7 @@ def test_an_interrupt_reaches_the_worker_that_logs(tmp_path: Path, workers_say: 
     said = stopped(tmp_path, lambda: os.kill(os.getpid(), signal.SIGINT), workers_say)
     assert "interrupted by SIGINT" in said
     assert "Traceback" not in said
-    last = json.loads(log_of(tmp_path).read_text().splitlines()[-1].removeprefix(":::MLLOG "))
+    last = events(log_of(tmp_path))[-1]
     assert (last["key"], last["metadata"]["status"]) == ("run_stop", "aborted")
 
 
@@ -206,27 +179,15 @@ def test_a_lost_worker_ends_the_run_with_one_clear_message(
     said = stopped(tmp_path, lambda: os.kill(workers()[1], signal.SIGKILL), workers_say)
     assert "worker 1 died" in said or "another worker was lost" in said
     assert "Traceback" not in said
-    (row,) = api.runs(_ingested(tmp_path)).rows
+    row = the_run(tmp_path)
     assert row["run_status"] in {"exception", "truncated"}
     assert (row["reached"], row["set_aside"]) == (False, None)
 
 
+#: What the second worker does in the third epoch.
 RAISING = """
-import os
-import torch
-from torch import nn
-from ttastats.trainer.workloads.contract import Data, Recipe
-RECIPE = Recipe(metric="error", higher_is_better=False, target=0, epochs=9, batch_size=8, lr=0.1)
-def data():
-    x = torch.linspace(-1, 1, 40)[:, None]
-    return Data(x, 2 * x, x, 2 * x)
-def model():
-    return nn.Linear(1, 1)
-def loss(outputs, targets):
-    return (outputs - targets).square().mean()
-def score(outputs, targets):
-    return (outputs - targets).square().mean(1)
 def augment(inputs, epoch):
+    import os
     if os.environ.get("RANK") == "1" and epoch == 2:
         raise ValueError("my own mistake")
     return inputs
@@ -235,7 +196,7 @@ def augment(inputs, epoch):
 
 def test_what_another_worker_raises_is_shown_and_fails_the_run(tmp_path: Path) -> None:
     path = tmp_path / "raising.py"
-    path.write_text(RAISING)
+    path.write_text(OWN.replace("target=0.01", "target=0") + RAISING)
     asked = request(tmp_path, str(path)), Overrides({"workers": 2}, "cpu"), (0,)
     planned = experiment.plan_runs(*asked)
     with pytest.raises(TtastatsError) as caught:
@@ -246,29 +207,27 @@ def test_what_another_worker_raises_is_shown_and_fails_the_run(tmp_path: Path) -
     (log,) = planned.runs[0].place.results.iterdir()
     last = log.read_text().splitlines()[-1]
     assert '"reason": "worker 1: ValueError: my own mistake"' in last
-    (row,) = api.runs(_ingested(tmp_path)).rows
+    row = the_run(tmp_path)
     assert (row["run_status"], row["set_aside"], row["reached"]) == ("exception", None, False)
     assert len(experiment.plan_runs(*asked).missing) == 1
 
 
 def test_workers_whose_starter_was_killed_stop_and_say_so(tmp_path: Path) -> None:
-    process = evaluating(TWO_WORKERS, tmp_path)
+    endless = '{"target": 0.9999, "epochs": 100000, "workers": 2}'
+    process = started(
+        "-c", PROGRAM, tmp_path, endless, env=environment(OMP_NUM_THREADS="1"), stdout=PIPE
+    )
+    until(lambda: has_evaluated(tmp_path), process)
     process.kill()
     ended(process)  # when the last worker has let go of its stderr
-    (row,) = api.runs(_ingested(tmp_path)).rows
+    row = the_run(tmp_path)
     assert (row["run_status"], row["reached"]) == ("stopped", False)
 
 
-def _ingested(root: Path) -> Path:
-    api.ingest([root / "Test" / "results"], root / "runs.parquet")
-    return root / "runs.parquet"
-
-
 def test_the_parts_of_a_batch_make_up_the_batch() -> None:
-    batch = torch.arange(46)
-    parts = [Team(rank, 2, torch.device("cpu")).own_share(batch) for rank in range(2)]
+    parts = [Team(rank, 2, torch.device("cpu")).own_share(torch.arange(46)) for rank in range(2)]
     assert [len(part) for part in parts] == [23, 23]
-    assert sorted(torch.cat(parts).tolist()) == batch.tolist()
+    assert sorted(torch.cat(parts).tolist()) == list(range(46))
 
 
 def test_a_worker_whose_starter_is_gone_before_it_looks_stops() -> None:

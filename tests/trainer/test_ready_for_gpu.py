@@ -8,16 +8,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch", reason="training needs PyTorch")
-
-from tests.trainer.runs import small  # noqa: E402
-from ttastats.base.errors import TtastatsError  # noqa: E402
-from ttastats.recording.result_files import ResultFolder  # noqa: E402
-from ttastats.trainer import hardware, network, parallel, workloads  # noqa: E402
-from ttastats.trainer.network import build_network, set_numerics  # noqa: E402
-from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import Settings, complete_settings  # noqa: E402
+from tests.trainer.runs import small
+from ttastats.base.errors import TtastatsError
+from ttastats.recording.result_files import ResultFolder
+from ttastats.trainer import hardware, network, parallel, workloads
+from ttastats.trainer.network import build_network, set_numerics
+from ttastats.trainer.parallel import Team
+from ttastats.trainer.settings import Settings, complete_settings
 
 CPU = Team(0, 1, torch.device("cpu"))
 
@@ -31,39 +30,32 @@ def eight_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(**changes: object) -> Settings:
-    return complete_settings(small(**changes), workloads.load_workload("digits"), "digits", 0)
+    return complete_settings(small(**changes), "digits", 0)
 
 
 @pytest.mark.parametrize(("precision", "tf32"), [("fp32", False), ("tf32", True), ("bf16", True)])
 def test_fp32_is_not_tf32(precision: str, tf32: bool) -> None:
-    before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = cudnn.allow_tf32, matmul.allow_tf32, cudnn.benchmark
     try:
         set_numerics(asked(precision=precision))
-        assert torch.backends.cudnn.allow_tf32 is tf32
-        assert torch.backends.cuda.matmul.allow_tf32 is tf32
-        assert torch.backends.cudnn.benchmark is True
+        assert (cudnn.allow_tf32, matmul.allow_tf32, cudnn.benchmark) == (tf32, tf32, True)
     finally:
-        torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
-        torch.backends.cudnn.benchmark = False
+        cudnn.allow_tf32, matmul.allow_tf32, cudnn.benchmark = before
 
 
 def test_graphs_are_compiled_for_known_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[dict[str, Any]] = []
-
-    def compile_(model: object, **how: Any) -> object:
-        compiled.append(how)
-        return model
-
-    monkeypatch.setattr(torch, "compile", compile_)
+    monkeypatch.setattr(torch, "compile", lambda model, **how: compiled.append(how))
     monkeypatch.setenv("CXX", sys.executable)  # any program: nothing is compiled here
-    build_network(workloads.load_workload("digits"), asked(compile=True), CPU)
+    build_network(asked(compile=True), CPU)
     assert compiled == [{"dynamic": False}, {"dynamic": False}]
 
 
 def test_without_a_compiler_nothing_is_compiled_for_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(TtastatsError, match="no-such-compiler was not found") as refused:
-        build_network(workloads.load_workload("digits"), asked(compile=True), CPU)
+        build_network(asked(compile=True), CPU)
     assert refused.value.where == "--compile"
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import shutil
 from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.console import Console
 
-pytest.importorskip("torch", reason="training needs PyTorch")
-
-from tests.trainer.runs import request, small
+from tests.trainer.runs import OWN, request, small
 from ttastats.base.errors import TtastatsError
 from ttastats.report.answer import Report
+from ttastats.report.render import as_table
 from ttastats.trainer import after, experiment, tables, workloads
 from ttastats.trainer.settings import Overrides
 
@@ -35,12 +37,9 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def order(of: experiment.Plan) -> list[tuple[int, int]]:
-    return [(one.settings.seed, one.settings.batch_size) for one in of.runs]
-
-
 def test_setups_take_turns_and_none_is_always_first(tmp_path: Path) -> None:
-    assert order(plan(tmp_path, runs=3)) == [
+    runs = [one.settings for one in plan(tmp_path, runs=3).runs]
+    assert [(one.seed, one.batch_size) for one in runs] == [
         (0, 64), (0, 512), (1, 512), (1, 64), (2, 64), (2, 512),
     ]  # fmt: skip
 
@@ -63,19 +62,14 @@ def test_the_same_setup_twice_is_refused(tmp_path: Path) -> None:
         experiment.plan_runs(request(tmp_path), small(), range(1), {"batch_size": [64, 64]})
 
 
-def test_a_finished_sweep_has_nothing_left_to_run(swept: Path) -> None:
+def test_only_other_settings_or_seeds_of_a_finished_sweep_are_run(swept: Path) -> None:
     again = plan(swept)
     assert (len(again.runs), len(again.missing)) == (4, 0)
-
-
-def test_other_settings_or_seeds_are_run(swept: Path) -> None:
     assert len(plan(swept, runs=3).missing) == 2
     assert len(plan(swept, optimizer="adamw").missing) == 4
 
 
 def test_a_run_that_broke_off_is_made_again_and_has_failed(swept: Path, tmp_path: Path) -> None:
-    import shutil
-
     root = tmp_path / "copy"
     shutil.copytree(swept, root)
     done = plan(root)
@@ -97,32 +91,8 @@ def test_a_run_that_broke_off_is_made_again_and_has_failed(swept: Path, tmp_path
     }
 
 
-def test_any_value_of_the_recipe_is_an_axis(tmp_path: Path) -> None:
-    grid = {"lr": [0.05, 0.1], "channels_last": [False, True], "threads": [1, 2]}
-    made = experiment.plan_runs(request(tmp_path), small(), range(1), grid)
-    assert len(made.runs) == 8
-    assert len({one.settings.setup_digest() for one in made.runs}) == 8
-    assert len({place.system for place in made.setups.values()}) == 8
-
-
-WORKLOAD = """
-import torch
-from torch import nn
-from ttastats.trainer.workloads.contract import Data, Recipe
-RECIPE = Recipe(metric="error", higher_is_better=False, target=0.5, epochs=1, batch_size=8, lr=0.1)
-def data():
-    x = torch.linspace(-1, 1, 40)[:, None]
-    return Data(x, 2 * x, x, 2 * x)
-def model():
-    return nn.Linear(1, 1)
-def loss(outputs, targets):
-    return (outputs - targets).square().mean()
-def score(outputs, targets):
-    return (outputs - targets).square().mean(1)
-"""
-
-
 def planned(path: Path, root: Path, runs: int = 2) -> experiment.Plan:
+    workloads.load_workload.cache_clear()
     asked = request(root, str(path))
     return experiment.plan_runs(asked, Overrides(device="cpu"), range(runs))
 
@@ -130,8 +100,8 @@ def planned(path: Path, root: Path, runs: int = 2) -> experiment.Plan:
 @pytest.fixture
 def workload(tmp_path: Path) -> Path:
     path = tmp_path / "line.py"
-    path.write_text(WORKLOAD)
-    workloads.load_workload.cache_clear()
+    path.write_text("from beside_the_line import RATE\n" + OWN.replace("0.1, 8", "RATE, 8"))
+    (tmp_path / "beside_the_line.py").write_text("RATE = 0.1\n")
     return path
 
 
@@ -143,22 +113,31 @@ def test_more_runs_are_the_seeds_that_are_missing(workload: Path, tmp_path: Path
     assert {one.place for one in more.runs} == {first.runs[0].place}
     elsewhere = tmp_path / "copy" / "line.py"
     elsewhere.parent.mkdir()
-    elsewhere.write_text(WORKLOAD)
+    for name in ("line.py", "beside_the_line.py"):
+        shutil.copy(tmp_path / name, elsewhere.parent)
     assert planned(elsewhere, tmp_path).missing == ()
 
 
-def test_a_changed_file_makes_other_runs_of_another_entry(workload: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "other"),
+    [("line.py", "target=0.01", "target=0.02"), ("beside_the_line.py", "0.1", "0.2")],
+)
+def test_a_changed_file_makes_other_runs_of_another_entry(
+    name: str, value: str, other: str, workload: Path, tmp_path: Path
+) -> None:
     before = planned(workload, tmp_path)
     experiment.make_runs(before.missing)
-    workload.write_text(WORKLOAD.replace("lr=0.1", "lr=0.3"))
-    workloads.load_workload.cache_clear()
+    logged = (before.runs[0].place.results / "result_0.txt").read_text()
+    assert '"key": "workload_import", "value": "RATE = 0.1\\n"' in logged
+    changed = tmp_path / name
+    text = changed.read_text()
+    changed.write_text(text.replace(value, other))
     after_change = planned(workload, tmp_path)
     assert len(after_change.missing) == 2
     assert after_change.runs[0].place != before.runs[0].place
     experiment.make_runs(after_change.missing)
     assert planned(workload, tmp_path).missing == ()
-    workload.write_text(WORKLOAD)
-    workloads.load_workload.cache_clear()
+    changed.write_text(text)
     assert planned(workload, tmp_path).missing == ()
 
 
@@ -178,7 +157,8 @@ def test_a_run_that_was_killed_in_its_beginning_is_made_in_the_same_place(
 
 
 def test_table_7_sets_throughput_beside_time_to_accuracy(swept: Path) -> None:
-    first, second = report(plan(swept)).rows
+    found = report(plan(swept))
+    first, second = found.rows
     assert (first["setup"], first["verdict"]) == ("batch_size 64", "baseline")
     assert (first["throughput_speedup"], first["speedup"]) == (1.0, 1.0)
     assert (first["speedup_low"], first["speedup_high"]) == (None, None)  # it is no estimate
@@ -187,6 +167,10 @@ def test_table_7_sets_throughput_beside_time_to_accuracy(swept: Path) -> None:
     for key in ("throughput_speedup", "speedup", "cpu_throughput_speedup", "cpu_tta_speedup"):
         assert second[key] > 0
     assert second["epochs_ratio"] == pytest.approx(first["epochs_mean"] / second["epochs_mean"])
+    stream = io.StringIO()
+    as_table.print_report(found, Console(file=stream, width=200))
+    assert "speedup over batch_size 64" in stream.getvalue()
+    assert "batch_size 512 trains" in stream.getvalue()
 
 
 def test_table_5_compares_what_runs_are_worth_on_data_that_stopped_none(swept: Path) -> None:
@@ -205,26 +189,8 @@ def test_table_5_compares_what_runs_are_worth_on_data_that_stopped_none(swept: P
     table = found.tables[1]
     assert "at the end of the runs, on data that were not used to stop them" in table.title
     assert [row.cells[-1].text for row in table.rows] == ["baseline", second["test_verdict"]]
-
-
-def test_a_sweep_of_which_one_setup_kept_no_test_part_has_no_table_5(swept: Path) -> None:
-    done = plan(swept)
-    table = after.table_of_logs([place.results for place in done.setups.values()])
     systems = {name: place.system for name, place in done.setups.items()}
+    every = after.table_of_logs([place.results for place in done.setups.values()])
     last = pl.col("system") == list(systems.values())[-1]
-    silent = table.filter(~(last & (pl.col("metric") == "test_accuracy")))
-    assert len(tables.sweep_report(silent, systems).tables) == 1
-
-
-def test_the_tables_show_the_setups_in_words(swept: Path) -> None:
-    import io
-
-    from rich.console import Console
-
-    from ttastats.report.render import as_table
-
-    stream = io.StringIO()
-    as_table.print_report(report(plan(swept)), Console(file=stream, width=200))
-    text = stream.getvalue()
-    assert "speedup over batch_size 64" in text
-    assert "batch_size 512 trains" in text
+    untested = every.filter(~(last & (pl.col("metric") == "test_accuracy")))
+    assert len(tables.sweep_report(untested, systems).tables) == 1

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import torch
+from torch.nn import functional as F  # noqa: N812
+from torch.profiler import ProfilerActivity, profile
+from torch.utils import flop_counter
 
-torch = pytest.importorskip("torch")
-from torch.nn import functional as F  # noqa: E402, N812
-from torch.profiler import ProfilerActivity, profile  # noqa: E402
-from torch.utils import flop_counter  # noqa: E402
-
-from ttastats.traces import kineto  # noqa: E402
+from ttastats.traces import kineto
 
 
 def traced(work: Callable[[], object], path: Path) -> pl.DataFrame:
@@ -42,45 +41,18 @@ NETS = {
     "strided": (torch.nn.Conv2d(3, 8, 3, stride=2, padding=1), (4, 3, 16, 16)),
     "dilated, in groups": (torch.nn.Conv2d(8, 12, 3, groups=2, dilation=2), (4, 8, 16, 16)),
     "depthwise": (torch.nn.Conv2d(8, 8, 3, groups=8, padding="same"), (2, 8, 9, 9)),
-    "transposed": (
-        torch.nn.ConvTranspose2d(8, 4, 3, stride=2, output_padding=1),
-        (2, 8, 7, 7),
-    ),
+    "transposed": (torch.nn.ConvTranspose2d(8, 4, 3, stride=2, output_padding=1), (2, 8, 7, 7)),
     "one dimension": (torch.nn.Conv1d(4, 6, 5), (2, 4, 20)),
     "three dimensions": (torch.nn.Conv3d(2, 3, 2), (2, 2, 5, 6, 7)),
     "linear": (torch.nn.Linear(16, 5), (7, 16)),
     "linear over sequences": (torch.nn.Linear(16, 5, bias=False), (3, 7, 16)),
-    "recurrent": (torch.nn.LSTMCell(6, 4), (3, 6)),
-    "deep": (
-        torch.nn.Sequential(
-            torch.nn.Conv2d(3, 8, 3),
-            torch.nn.BatchNorm2d(8),
-            torch.nn.ReLU(),
-            torch.nn.Conv2d(8, 8, 3),
-            torch.nn.Flatten(),
-            torch.nn.Linear(8 * 144, 10),
-        ),
-        (4, 3, 16, 16),
-    ),
 }
-
-
-class First(torch.nn.Module):
-    """Return the first output of a layer that has several."""
-
-    def __init__(self, layer: torch.nn.Module) -> None:
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        found = self.layer(inputs)
-        return found[0] if isinstance(found, tuple) else found
 
 
 @pytest.mark.parametrize("name", NETS)
 def test_of_a_network_forward_and_backward(name: str, tmp_path: Path) -> None:
     layer, shape = NETS[name]
-    work = trained(First(layer), *shape)
+    work = trained(layer, *shape)
     assert flops(traced(work, tmp_path / "t.json")) == counted(work) > 0
 
 

@@ -5,80 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 from msgspec.structs import replace
 
-torch = pytest.importorskip("torch", reason="training needs PyTorch")
+from tests.trainer.runs import OWN, small, summary, trained
+from ttastats.base.errors import TtastatsError
+from ttastats.recording.clock import Clock
+from ttastats.trainer import experiment, workloads
+from ttastats.trainer.network import Network, build_network, learning_rate_share, warm_up
+from ttastats.trainer.parallel import Team
+from ttastats.trainer.settings import Overrides, complete_settings, setup_suffix
+from ttastats.trainer.workloads.contract import Data, Recipe, make_hook
 
-from tests.trainer.runs import small, summary, trained  # noqa: E402
-from ttastats.base.errors import TtastatsError  # noqa: E402
-from ttastats.recording.clock import Clock  # noqa: E402
-from ttastats.trainer import experiment, workloads  # noqa: E402
-from ttastats.trainer.network import (  # noqa: E402
-    build_network,
-    learning_rate_share,
-    warm_up,
-)
-from ttastats.trainer.parallel import Team  # noqa: E402
-from ttastats.trainer.settings import Overrides, complete_settings, setup_suffix  # noqa: E402
-from ttastats.trainer.workloads.contract import Data, LearningRate, make_hook  # noqa: E402
 
-OWN = '''
-"""A line through points."""
-import torch
-from torch import nn
-from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
+@pytest.fixture
+def recipe() -> Recipe:
+    return workloads.load_workload("digits").recipe
 
-RECIPE = Recipe(
-    metric="mean_squared_error", higher_is_better=False, target=0.01, epochs=20,
-    schedule_epochs=20, warmup_epochs=0.0, batch_size=8, width=1, optimizer="sgd",
-    learning_rates={"sgd": LearningRate(0.1, 8, "linear", 0.0)},
-    train_samples=64, eval_samples=16,
-)
 
-def data(folder):
-    x = torch.linspace(-1, 1, 80)[:, None]
-    return Data(x[::5].repeat(4, 1), 2 * x[::5].repeat(4, 1) + 1, x[::5], 2 * x[::5] + 1)
-
-def dummy(samples):
-    return torch.zeros(samples, 1), torch.zeros(samples, 1)
-
-def model(width):
-    return nn.Linear(1, 1)
-
-def loss(outputs, targets):
-    return nn.functional.mse_loss(outputs, targets)
-
-def score(outputs, targets):
-    return (outputs - targets).square().mean(dim=1)
-'''
+def network_of(**changes: object) -> Network:
+    settings = complete_settings(small(**changes), "digits", 3)
+    return build_network(settings, Team(0, 1, torch.device("cpu")))
 
 
 def test_a_file_of_the_users_own_is_a_workload(tmp_path: Path) -> None:
     path = tmp_path / "my_line.py"
     path.write_text(OWN)
-    options = Overrides(device="cpu")
-    (made,) = trained(tmp_path, options, str(path))
+    (made,) = trained(tmp_path, Overrides(device="cpu"), str(path))
     assert made.outcome.reached
     (row,) = summary([made])
     assert (row["benchmark"], row["reached"]) == ("my-line", 1)
-
-
-def test_a_file_that_lacks_something_is_told_what(tmp_path: Path) -> None:
-    path = tmp_path / "mine.py"
-    path.write_text(OWN.replace("def model(", "def network("))
-    with pytest.raises(TtastatsError, match="does not define model"):
-        workloads.load_workload(str(path))
-
-
-@pytest.mark.parametrize(
-    "text", ["1 / 0", "def (", "import no_such_package_at_all", "raise OSError"]
-)
-def test_a_file_that_cannot_be_run_is_named(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "mine.py"
-    path.write_text(text)
-    with pytest.raises(TtastatsError, match="cannot be run") as caught:
-        workloads.load_workload(str(path))
-    assert caught.value.where == str(path)
 
 
 def test_unknown_workloads_are_refused(tmp_path: Path) -> None:
@@ -88,8 +44,8 @@ def test_unknown_workloads_are_refused(tmp_path: Path) -> None:
         workloads.load_workload(str(tmp_path / "mine.py"))
 
 
-@pytest.mark.parametrize("name", ["digits", "digits-lm"])
-def test_the_digits_are_1797_of_which_599_are_held_out(name: str) -> None:
+@pytest.mark.parametrize(("name", "weights"), [("digits", 77754), ("digits-lm", 28657)])
+def test_digits_and_networks_have_the_documented_sizes(name: str, weights: int) -> None:
     workload = workloads.load_workload(name)
     data = workload.data(None)
     assert (len(data.train_targets), len(data.eval_targets)) == (1198, 599)
@@ -97,15 +53,8 @@ def test_the_digits_are_1797_of_which_599_are_held_out(name: str) -> None:
     inputs, targets = workload.dummy(5)
     assert inputs.shape[1:] == data.train_inputs.shape[1:]
     assert (inputs.dtype, targets.dtype) == (data.train_inputs.dtype, data.train_targets.dtype)
-
-
-def test_the_default_network_has_the_documented_size() -> None:
-    sizes = {
-        name: sum(p.numel() for p in workload.model(workload.recipe.values["width"]).parameters())
-        for name in ("digits", "digits-lm")
-        for workload in [workloads.load_workload(name)]
-    }
-    assert sizes == {"digits": 77754, "digits-lm": 28657}
+    model = workload.model(workload.recipe.values["width"])
+    assert sum(each.numel() for each in model.parameters()) == weights
 
 
 def test_the_language_model_does_not_see_the_pixel_it_foretells() -> None:
@@ -132,9 +81,7 @@ def test_shifted_digits_keep_their_inner_pixels() -> None:
 
 
 def test_warming_up_leaves_no_trace() -> None:
-    workload = workloads.load_workload("digits")
-    settings = complete_settings(small(), workload, "digits", 3)
-    network = build_network(workload, settings, Team(0, 1, torch.device("cpu")))
+    network = network_of()
     before = {name: tensor.clone() for name, tensor in network.bare.state_dict().items()}
     rng = torch.get_rng_state()
     warm_up(network)
@@ -146,16 +93,14 @@ def test_warming_up_leaves_no_trace() -> None:
 
 
 def test_warming_up_meets_the_end_of_the_schedule() -> None:
-    workload = workloads.load_workload("digits")
-    settings = complete_settings(small(epochs=7), workload, "digits", 0)
-    network = build_network(workload, settings, Team(0, 1, torch.device("cpu")))
+    network = network_of(epochs=7)
     met: list[float] = []
 
     def schedule(epoch: float, step: int, group: object, **values: object) -> float:
         met.append(epoch)
         return 1.0
 
-    network.workload = replace(workload, schedule=schedule)  # type: ignore[arg-type]
+    network.workload = replace(network.workload, schedule=schedule)  # type: ignore[arg-type]
     warm_up(network)
     assert set(met) == {0.0, 7.0}
 
@@ -173,29 +118,21 @@ def test_the_learning_rate_rises_then_falls_to_zero() -> None:
     assert learning_rate_share(2, warmup_epochs=2.0, epochs=2) == 1.0
 
 
-def test_the_learning_rate_follows_the_batch_size() -> None:
-    assert LearningRate(0.05, 64, "linear", 0.0).scaled_to(256) == pytest.approx(0.2)
-    assert LearningRate(0.05, 64, "sqrt", 0.0).scaled_to(256) == pytest.approx(0.1)
-
-
 def test_one_thread_is_the_default_on_a_cpu() -> None:
-    workload = workloads.load_workload("digits")
-    settings = complete_settings(Overrides(device="cpu"), workload, "digits", 0)
+    settings = complete_settings(Overrides(device="cpu"), "digits", 0)
     assert settings.threads == 1
     assert (settings.batch_size, settings.width, settings.target) == (64, 16, 0.96)
-    assert setup_suffix(Overrides(), settings, workload) == ""
+    assert setup_suffix(Overrides(), settings) == ""
 
 
 def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
-    workload = workloads.load_workload("digits")
     changed = {
         "batch_size": 512, "precision": "bf16", "compile": True, "workers": 2, "epochs": 5,
         "width": 16, "nesterov": False,
     }  # fmt: skip
     options = Overrides(changed, device="cpu")
-    settings = complete_settings(options, workload, "digits", 0)
+    suffix = setup_suffix(options, complete_settings(options, "digits", 0))
     expected = {"batch512", "bf16", "compile", "workers2", "epochs5", "no_nesterov"}
-    suffix = setup_suffix(options, settings, workload)
     assert set(suffix.removeprefix("-").split("-")) == expected
 
 
@@ -207,32 +144,30 @@ def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
         (small(precision="fp8"), "does not support precision 'fp8'"),
         (small(learning_rate=1.0), "no value 'learning_rate'"),
         (small(epochs=0), "must be above 0"),
+        (small(device="cuda"), "no CUDA device"),
     ],
 )
-def test_impossible_options_are_refused(options: Overrides, message: str) -> None:
+def test_impossible_options_are_refused(
+    options: Overrides, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(TtastatsError, match=message):
-        complete_settings(options, workloads.load_workload("digits"), "digits", 0)
+        complete_settings(options, "digits", 0)
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_gpu_that_is_not_there_is_refused() -> None:
-    with pytest.raises(TtastatsError, match="no CUDA device"):
-        complete_settings(Overrides(device="cuda"), workloads.load_workload("digits"), "digits", 0)
-
-
-def test_a_schedule_lasts_as_long_as_the_run_may() -> None:
-    recipe = workloads.load_workload("digits").recipe
+def test_a_schedule_lasts_as_long_as_the_run_may(recipe: Recipe) -> None:
     usual = recipe.values["schedule_epochs"]
     assert recipe.complete({"epochs": 5})["schedule_epochs"] == usual
     assert recipe.complete({"epochs": 90})["schedule_epochs"] == 90
     assert recipe.complete({"epochs": 90, "schedule_epochs": 8})["schedule_epochs"] == 8
+    assert recipe.complete({"evaluate_every": "end"})["evaluate_every"] == "end"
 
 
-def test_the_learning_rate_is_the_recipes_unless_it_is_set() -> None:
-    recipe = workloads.load_workload("digits").recipe
+def test_the_learning_rate_is_that_of_the_batch_size_unless_it_is_set(recipe: Recipe) -> None:
     assert recipe.complete({"batch_size": 512})["lr"] == pytest.approx(0.4)
     assert recipe.complete({"batch_size": 512, "lr": 0.2})["lr"] == 0.2
-    assert recipe.complete({"optimizer": "adamw"})["weight_decay"] == 1e-2
+    other = recipe.complete({"optimizer": "adamw", "batch_size": 256})
+    assert (other["lr"], other["weight_decay"]) == (pytest.approx(0.006), 1e-2)
 
 
 @pytest.mark.parametrize(
@@ -247,8 +182,10 @@ def test_the_learning_rate_is_the_recipes_unless_it_is_set() -> None:
         ("evaluate_every", "end", "end"),
     ],
 )
-def test_values_are_read_as_they_are_written(name: str, text: str, value: object) -> None:
-    found = workloads.load_workload("digits").recipe.parse_value(name, text)
+def test_values_are_read_as_they_are_written(
+    name: str, text: str, value: object, recipe: Recipe
+) -> None:
+    found = recipe.parse_value(name, text)
     assert (found, type(found)) == (value, type(value))
 
 
@@ -262,9 +199,9 @@ def test_values_are_read_as_they_are_written(name: str, text: str, value: object
         ("evaluate_every", "never", "'never' is not a number"),
     ],
 )
-def test_what_is_no_value_is_refused(name: str, text: str, message: str) -> None:
+def test_what_is_no_value_is_refused(name: str, text: str, message: str, recipe: Recipe) -> None:
     with pytest.raises(TtastatsError, match=message):
-        workloads.load_workload("digits").recipe.parse_value(name, text)
+        recipe.parse_value(name, text)
 
 
 #: Owns all of its training: groups of weights, batches, schedule, step, evaluation.
@@ -320,63 +257,66 @@ def evaluate(model, data):
 """
 
 
-def test_a_workload_may_own_its_whole_training(tmp_path: Path) -> None:
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
     path = tmp_path / "whole.py"
     path.write_text(WHOLE)
-    (made,) = trained(tmp_path, Overrides(device="cpu"), str(path))
+    return path
+
+
+def test_a_workload_may_own_its_whole_training(whole: Path, tmp_path: Path) -> None:
+    (made,) = trained(tmp_path, Overrides(device="cpu"), str(whole))
     checkpoints = made.outcome.checkpoints
     assert [one.epoch for one in checkpoints][:3] == [0.5, 1.0, 1.5]
     assert [one.samples for one in checkpoints][:3] == [32, 64, 96]
     assert checkpoints[-1].epoch <= 2.5
     assert checkpoints[-1].quality < checkpoints[0].quality < 2
-    seen = workloads.load_workload(str(path)).augment.function.__globals__["SEEN"]
+    workload = workloads.load_workload(str(whole))
+    seen = workload.augment.function.__globals__["SEEN"]
     trained_at = seen[-checkpoints[-1].step :]
     assert trained_at[:5] == [(0, 0), (0, 1), (0, 2), (0, 3), (1, 4)]
-
-
-def test_values_of_the_trainers_own_way_are_gone_where_a_file_has_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "whole.py"
-    path.write_text(WHOLE)
-    recipe = workloads.load_workload(str(path)).recipe
+    # Values of the trainer's own ways are gone where the file has its own.
     with pytest.raises(TtastatsError, match="no value 'momentum'"):
-        recipe.parse_value("momentum", "0.8")
-    assert recipe.parse_value("bias_factor", "2") == 2.0
-    assert recipe.complete({})["optimizer"] == "own"
+        workload.recipe.parse_value("momentum", "0.8")
+    assert workload.recipe.parse_value("bias_factor", "2") == 2.0
+    assert workload.recipe.complete({})["optimizer"] == "own"
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "message"),
+    ("text", "message"),
     [
-        ("lr, bias_factor)", "lr, bias)", "which is neither an argument nor in RECIPE"),
-        ("lr=0.5, ", "lr=0.5, inputs=3, ", "reserved names for values: inputs"),
-        ("SEEN = []", "SEEN = []\ndef dummy(samples): ...", "dummy needs the numbers of samples"),
+        (OWN.replace("def model(", "def network("), "does not define model"),
+        ("1 / 0", "cannot be run"),
+        ("def (", "cannot be run"),
+        (
+            WHOLE.replace("lr, bias_factor)", "lr, bias)"),
+            "which is neither an argument nor in RECIPE",
+        ),
+        (WHOLE.replace("lr=0.5, ", "lr=0.5, inputs=3, "), "reserved names for values: inputs"),
+        (WHOLE + "def dummy(samples): ...", "dummy needs the numbers of samples"),
     ],
 )
-def test_what_nobody_gives_is_named_before_anything_begins(
-    before: str, after: str, message: str, tmp_path: Path
+def test_what_is_no_workload_is_named_before_anything_begins(
+    text: str, message: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "whole.py"
-    path.write_text(WHOLE.replace(before, after))
+    path = tmp_path / "mine.py"
+    path.write_text(text)
     with pytest.raises(TtastatsError, match=message) as caught:
         workloads.load_workload(str(path))
     assert caught.value.where == str(path)
 
 
-def test_a_workload_is_what_its_file_holds_wherever_it_lies(tmp_path: Path) -> None:
-    paths = [tmp_path / "whole.py", tmp_path / "elsewhere" / "whole.py"]
-    for path in paths:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(WHOLE)
+def test_a_workload_is_what_its_file_holds_wherever_it_lies(whole: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.py"
+    elsewhere.write_text(WHOLE)
     first, second = (
-        complete_settings(Overrides(device="cpu"), workloads.load_workload(str(path)), str(path), 0)
-        for path in paths
+        complete_settings(Overrides(device="cpu"), str(path), 0) for path in (whole, elsewhere)
     )
     assert first.identifying_values() == second.identifying_values()
     assert first.setup_digest() == second.setup_digest()
 
 
-def test_a_function_that_tells_no_parameters_is_called_by_place() -> None:
-    recipe = workloads.load_workload("digits").recipe
+def test_a_function_that_tells_no_parameters_is_called_by_place(recipe: Recipe) -> None:
     outputs, targets = torch.tensor([[0.2, 0.8]]), torch.tensor([1])
     for function in (torch.nn.CrossEntropyLoss(), torch.nn.functional.cross_entropy):
         loss = make_hook("loss", function, recipe)(outputs, targets, epoch=1)
@@ -384,31 +324,23 @@ def test_a_function_that_tells_no_parameters_is_called_by_place() -> None:
     assert make_hook("score", torch.eq, recipe)(targets, targets, epoch=1).tolist() == [True]
 
 
-def test_any_tensor_has_a_digest() -> None:
-    def of(kind: torch.dtype) -> str:
+def test_the_digest_of_any_data_is_made_of_what_is_still_on_the_host() -> None:
+    digests = set()
+    for kind in (torch.float32, torch.bfloat16, torch.uint8, torch.bool):
         samples = torch.arange(6).reshape(3, 2).to(kind)
-        return Data(samples, samples, samples, samples).digest()
-
-    kinds = (torch.float32, torch.bfloat16, torch.uint8, torch.bool)
-    assert len({of(kind) for kind in kinds}) == len(kinds)
-    assert of(torch.bfloat16) == of(torch.bfloat16)
-
-
-def test_the_digest_of_the_data_is_made_of_what_is_still_on_the_host() -> None:
-    samples = torch.arange(6.0).reshape(3, 2)
-    here = Data(samples, samples, samples, samples)
-    there = here.to_device(torch.device("meta"))  # from which nothing can be copied back
-    assert there.train_inputs.device.type == "meta"
-    assert there.digest() == here.digest()
-    made_there = Data(*there.tensors, raw=here.tensors).to_device(torch.device("meta"))
-    assert made_there.digest() == here.digest()
+        here = Data(samples, samples, samples, samples)
+        there = here.to_device(torch.device("meta"))  # from which nothing can be copied back
+        assert there.train_inputs.device.type == "meta"
+        made_there = Data(*there.tensors, raw=here.tensors).to_device(torch.device("meta"))
+        assert here.digest() == there.digest() == made_there.digest()
+        digests.add(here.digest())
+    assert len(digests) == 4
 
 
-def test_the_check_before_anything_begins_is_given_the_recipe(tmp_path: Path) -> None:
-    path = tmp_path / "whole.py"
+def test_the_check_before_anything_begins_is_given_the_recipe(whole: Path, tmp_path: Path) -> None:
     check = "\ndef check(folder, bias_factor):\n    assert bias_factor < 1, 'too high'\n"
-    path.write_text(WHOLE + check)
-    ask = experiment.Request(str(path), tmp_path / "logs", "Test", "machine")
+    whole.write_text(WHOLE + check)
+    ask = experiment.Request(str(whole), tmp_path / "logs", "Test", "machine")
     experiment.plan_runs(ask, Overrides(device="cpu"), range(1))
     with pytest.raises(AssertionError, match="too high"):
         experiment.plan_runs(ask, Overrides(device="cpu"), range(1), {"bias_factor": [0.1, 1.0]})
@@ -427,32 +359,18 @@ def test_the_examples_reach_their_target(name: str, tmp_path: Path) -> None:
     assert len(path.read_text().splitlines()) < 50
 
 
-class TestClock:
-    def clock(self) -> tuple[Clock, list[str]]:
-        seen: list[str] = []
-        wall, cpu = iter([10.0, 11.0, 12.5, 20.0]), iter([1.0, 2.0, 5.0])
-        clock = Clock(
-            finish_device=lambda: seen.append("finished"),
-            wall=lambda: next(wall),
-            cpu=lambda: next(cpu),
-            epoch=lambda: 1000.0,
-        )
-        return clock, seen
-
-    def test_only_the_seconds_between_start_and_stop_count(self) -> None:
-        clock, _ = self.clock()
-        assert clock.counted().wall == 0.0
-        assert clock.start().time_ms == 1_001_000
-        clock.stop()
-        assert (clock.counted().wall, clock.counted().cpu) == (1.5, 1.0)
-
-    def test_a_correction_of_the_system_clock_moves_nothing(self) -> None:
-        clock, _ = self.clock()
-        clock.epoch = lambda: -5.0
-        assert clock.start().time_ms == 1_001_000
-
-    def test_the_device_finishes_before_each_stamp(self) -> None:
-        clock, seen = self.clock()
-        clock.start()
-        clock.stamp()
-        assert seen == ["finished", "finished"]
+def test_only_the_seconds_between_start_and_stop_count() -> None:
+    finished: list[bool] = []
+    wall, cpu = iter([10.0, 11.0, 12.5]), iter([1.0, 2.0])
+    clock = Clock(
+        finish_device=lambda: finished.append(True),
+        wall=lambda: next(wall),
+        cpu=lambda: next(cpu),
+        epoch=lambda: 1000.0,
+    )
+    assert clock.counted().wall == 0.0
+    clock.epoch = lambda: -5.0  # a correction of the system's clock moves nothing
+    assert clock.start().time_ms == 1_001_000
+    clock.stop()
+    assert (clock.counted().wall, clock.counted().cpu) == (1.5, 1.0)
+    assert len(finished) == 2  # the device, before each stamp

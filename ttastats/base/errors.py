@@ -27,7 +27,7 @@ class TtastatsError(Exception):
         return f"{text}\n  {self.remedy}" if self.remedy else text
 
 
-def raise_if(holds: object, what: str, where: str | None, remedy: str) -> None:
+def raise_if(holds: object, what: str, where: str | None = None, remedy: str | None = None) -> None:
     """Raise a TtastatsError if a condition holds, such as two options that exclude each other."""
     if holds:
         raise TtastatsError(what, where=where, remedy=remedy)

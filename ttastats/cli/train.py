@@ -142,7 +142,7 @@ def train(
     with folder as root:
         request = experiment.Request(workload, Path(root), org, system, dawnbench)
         plan = experiment.plan_runs(request, options, range(seed, seed + runs))
-        results = _make_missing(plan, write_dawnbench=dawnbench)
+        results = _make_missing(plan)
         if results is None:
             return
         table = after.table_of_logs(results)
@@ -230,14 +230,14 @@ def _run_until_decided(
     _say_next(decided.report, request.root, results[0].parent.parent)
 
 
-def _make_missing(plan: Plan, *, write_dawnbench: bool = False) -> list[Path] | None:
+def _make_missing(plan: Plan) -> list[Path] | None:
     """Make the missing runs; return the folders of all, or None in workers but the first."""
     from ttastats.trainer import experiment
 
     there = len(plan.runs) - len(plan.missing)
     if there and experiment.is_leader():
         say(f"{there} of {len(plan.runs)} runs are already complete")
-    experiment.make_runs(plan.missing, write_dawnbench=write_dawnbench)
+    experiment.make_runs(plan.missing)
     return [place.results for place in plan.setups.values()] if experiment.is_leader() else None
 
 

@@ -24,18 +24,8 @@ def table_of_logs(places: Sequence[Path]) -> pl.DataFrame:
 
 
 def variation_remarks(table: pl.DataFrame) -> list[str]:
-    """Return remarks on how epochs and CPU time varied, and on odd data."""
-    return [*_variation(counted.counted(api.run_table(table))), *data_remarks(table)]
-
-
-def data_remarks(table: pl.DataFrame) -> list[str]:
-    """Return what the logs of runs report as odd about their data."""
-    extras = map(parse_extra, api.run_table(table).get_column("extra"))
-    return list(dict.fromkeys(extra["data_note"] for extra in extras if "data_note" in extra))
-
-
-def _variation(runs: pl.DataFrame) -> list[str]:
-    """Return how epochs and CPU time per epoch varied over runs that reached (Table 4)."""
+    """Return remarks on odd data, and before them how runs that reached varied (Table 4)."""
+    runs = counted.counted(api.run_table(table))
     solved = [
         (epochs, seconds, extra["run_totals"]["cpu_seconds_all_workers"])
         for reached, epochs, seconds, text in runs.select(
@@ -44,12 +34,19 @@ def _variation(runs: pl.DataFrame) -> list[str]:
         if reached and epochs and "run_totals" in (extra := parse_extra(text))
     ]
     if len(solved) < 2:
-        return []
+        return data_remarks(table)
     epochs, wall, cpu = np.array(solved).T
     of_epochs, of_wall, of_cpu = map(
         coefficient_of_variation, (epochs, wall / epochs, cpu / epochs)
     )
-    return [
+    variation = (
         f"CV of epochs {of_epochs:.1%}; of time per epoch {of_cpu:.1%} (CPU), {of_wall:.1%} "
         f"(wall). CPU time {np.mean(cpu / epochs):.3g} s per epoch, {cpu.sum():.3g} s in all."
-    ]
+    )
+    return [variation, *data_remarks(table)]
+
+
+def data_remarks(table: pl.DataFrame) -> list[str]:
+    """Return what the logs of runs report as odd about their data."""
+    extras = map(parse_extra, api.run_table(table).get_column("extra"))
+    return list(dict.fromkeys(extra["data_note"] for extra in extras if "data_note" in extra))

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
+from msgspec.structs import asdict
 
 from ttastats.base import atomic
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
 from ttastats.recording import dawnbench
 from ttastats.recording.result_files import ResultFolder, log_errors_named, log_number
 from ttastats.trainer.events import Outcome
@@ -18,49 +19,40 @@ from ttastats.trainer.workloads.contract import Recipe
 
 def expect_accuracy(recipe: Recipe) -> None:
     """Raise an error unless a workload's quality is an accuracy, as DAWNBench's format requires."""
-    if recipe.metric != "accuracy":
-        raise TtastatsError(
-            f"DAWNBench tables hold accuracies, not {recipe.metric}",
-            where="--dawnbench",
-            remedy="Remove the option; the log contains all metrics.",
-        )
+    other = f"DAWNBench tables hold accuracies, not {recipe.metric}"
+    remedy = "Remove the option; the log contains all metrics."
+    raise_if(recipe.metric != "accuracy", other, "--dawnbench", remedy)
 
 
 def write_entry(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) -> Path:
     """Write the two DAWNBench files of a run; return the path of the table."""
-    number = log_number(log)
-    name = f"{place.org}_{place.benchmark}_{place.system}_pytorch_run{number}"
+    name = f"{place.org}_{place.benchmark}_{place.system}_pytorch_run{log_number(log)}"
     table = place.dawnbench / f"{name}.tsv"
+    description = {
+        "version": "v1.0",
+        "author": place.org,
+        "authorEmail": "",
+        "framework": f"PyTorch {torch.__version__}",
+        "codeURL": "",
+        "model": place.benchmark,
+        "hardware": place.system,
+        "costPerHour": None,
+        "timestamp": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "logFilename": log.name,
+        "ttastats": {
+            "benchmark": place.benchmark,
+            "entry": f"{place.org}/{place.system}",
+            "target": settings.target,
+            "settings": asdict(settings),
+        },
+    }
+    # DAWNBench counts all but validation: reading and preparing the data are on its clock.
+    rows = (
+        (each.epoch, round(each.known_at.wall - each.evaluated, 6), 100 * each.quality)
+        for each in outcome.checkpoints
+    )
     with log_errors_named(table):
         table.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write_text(table.with_suffix(".json"), _entry_description(place, settings, log))
-        # DAWNBench counts all but validation: reading and preparing the data are on its clock.
-        rows = (
-            (each.epoch, round(each.known_at.wall - each.evaluated, 6), 100 * each.quality)
-            for each in outcome.checkpoints
-        )
+        atomic.write_text(table.with_suffix(".json"), dawnbench.description_json(description))
         atomic.write_text(table, dawnbench.curve_table(["top1_accuracy"], rows))
     return table
-
-
-def _entry_description(place: ResultFolder, settings: Settings, log: Path) -> str:
-    return dawnbench.description_json(
-        {
-            "version": "v1.0",
-            "author": place.org,
-            "authorEmail": "",
-            "framework": f"PyTorch {torch.__version__}",
-            "codeURL": "",
-            "model": place.benchmark,
-            "hardware": place.system,
-            "costPerHour": None,
-            "timestamp": datetime.now(UTC).strftime("%Y-%m-%d"),
-            "logFilename": log.name,
-            "ttastats": {
-                "benchmark": place.benchmark,
-                "entry": f"{place.org}/{place.system}",
-                "target": settings.target,
-                "settings": settings.as_dict(),
-            },
-        }
-    )

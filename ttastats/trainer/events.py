@@ -5,11 +5,11 @@ Everything but the stretches of the loop itself.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from ttastats.base.version import __version__
 from ttastats.recording import mllog
@@ -72,7 +72,7 @@ def log_setup(log: EventLog, net: Network) -> None:
         metric=workload.recipe.metric,
         higher_is_better=workload.recipe.higher_is_better,
     )
-    log.point("settings", settings.as_dict())
+    log.point("settings", asdict(settings))
     log.point("workload_source", workload.source)
     for text in workload.imported:
         log.point("workload_import", text)
@@ -102,7 +102,7 @@ def log_training(
     """Log loss, throughput (samples per second) and cost since the last evaluation."""
     stats = {
         "throughput": round(samples / training.wall, 3) if training.wall else None,
-        "train_loss": loss if math.isfinite(loss) else None,
+        "train_loss": loss,
         "lr": net.optimizers[0].param_groups[0]["lr"],
         "wall_seconds": round(training.wall, 6),
         "cpu_seconds": round(training.cpu, 6),
@@ -121,18 +121,12 @@ def log_evaluation(
     }
     log.point(
         "eval_accuracy",
-        checkpoint.quality if math.isfinite(checkpoint.quality) else None,
+        checkpoint.quality,
         at=at,
         metric=metric,
         **about,
         **{name: round(seconds, 6) for name, seconds in clocks.items()},
     )
-
-
-def log_test(log: EventLog, metric: str, quality: float, **about: Any) -> None:
-    """Log the quality on the test part, as a metric without a target."""
-    value = quality if math.isfinite(quality) else None
-    log.point("eval_accuracy", value, metric=f"test_{metric}", **about)
 
 
 def log_totals(

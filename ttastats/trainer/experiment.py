@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.file_names import checked_folder_name
 from ttastats.recording import mllog, result_files
 from ttastats.recording.result_files import ResultFolder
@@ -75,10 +75,9 @@ def plan_runs(
         _setup_name(chosen, grid): _runs_of_setup(request, options, chosen, seeds)
         for chosen in (dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
     }
-    if len({runs[0].settings.setup_digest() for runs in setups.values()}) < math.prod(
-        len(values) for values in grid.values()
-    ):
-        raise TtastatsError("two setups of the grid are identical", remedy="Give each value once.")
+    digests = {planned[0].settings.setup_digest() for planned in setups.values()}
+    twice = len(digests) < math.prod(len(values) for values in grid.values())
+    raise_if(twice, "two setups of the grid are identical", remedy="Give each value once.")
     for planned in setups.values():
         settings = planned[0].settings
         workload.check(Path(settings.data) if settings.data else None, **settings.hook_arguments())
@@ -87,24 +86,24 @@ def plan_runs(
     return Plan(runs, missing, {name: planned[0].place for name, planned in setups.items()})
 
 
-def make_runs(planned: Sequence[Planned], *, write_dawnbench: bool = False) -> None:
+def make_runs(planned: Sequence[Planned]) -> None:
     """Make the planned runs in order, in this process or in workers."""
     for workers, alike in groupby(planned, key=lambda run: run.settings.workers):
         runs = list(alike)
         if workers == 1 or parallel.is_worker():
-            _make_here(runs, write_dawnbench=write_dawnbench)
+            _make_here(runs)
             continue
         try:
-            parallel.run_workers(workers, _make_here, runs, write_dawnbench)
+            parallel.run_workers(workers, _make_here, runs)
         except TtastatsError:
             # Now and then gloo aborts a worker that has finished: the logs tell what was done.
             if not all(map(_is_complete, runs)):
                 raise
 
 
-def _make_here(planned: list[Planned], write_dawnbench: bool) -> None:
+def _make_here(planned: list[Planned]) -> None:
     with session.progress_watcher() as watcher:
-        session.make_all(planned, watcher, write_dawnbench=write_dawnbench)
+        session.make_all(planned, watcher)
 
 
 def is_leader() -> bool:
@@ -121,10 +120,9 @@ def _runs_of_setup(
     differs from the recipe, so that different setups do not end up as one entry.
     """
     workload = workloads.load_workload(request.workload)
-    options = replace(options, values={**options.values, **chosen})
-    options = replace(options, values=_with_worker_count(options.values))
-    settings = [complete_settings(options, workload, request.workload, seed) for seed in seeds]
-    suffix = setup_suffix(options, settings[0], workload)
+    options = replace(options, values=_with_worker_count({**options.values, **chosen}))
+    settings = [complete_settings(options, request.workload, seed) for seed in seeds]
+    suffix = setup_suffix(options, settings[0])
     system = request.system or hardware.default_system(settings[0].device)
     place = ResultFolder(
         request.root,
@@ -136,7 +134,7 @@ def _runs_of_setup(
     # Where runs of another setup lie, such as those of a file before a change, a name of its own.
     if any(logged is None or logged.setup_digest() != setup for logged, _ in _read_logs(place)):
         place = dataclasses.replace(place, system=f"{place.system}-{setup[:7]}")
-    return [Planned(each, place) for each in settings]
+    return [Planned(each, place, request.dawnbench) for each in settings]
 
 
 def _is_complete(run: Planned) -> bool:
@@ -153,14 +151,13 @@ def _read_logs(place: ResultFolder) -> Iterator[tuple[Settings | None, str | Non
     What was killed before its run began is no log of a run.
     """
     for path in result_files.existing_logs(place):
-        begun, settings, reason = _read_log(path, path.stat().st_size)
-        if begun:
-            yield settings, reason
+        if read := _read_log(path, path.stat().st_size):
+            yield read
 
 
 @cache
-def _read_log(path: Path, _size: int) -> tuple[bool, Settings | None, str | None]:
-    """Return if a log's run began, its settings if by this version, and its end reason."""
+def _read_log(path: Path, _size: int) -> tuple[Settings | None, str | None] | None:
+    """Return the settings of a log if by this version, and its end reason; None if none began."""
     begun, settings, reason = False, None, None
     for event in mllog.read_events(path.read_text("utf-8", "replace")):
         value = event.get("value")
@@ -171,7 +168,7 @@ def _read_log(path: Path, _size: int) -> tuple[bool, Settings | None, str | None
             settings = Settings(**value) if is_known else None
         elif event.get("key") == "run_stop":
             reason = event["metadata"].get("reason")
-    return begun, settings, reason
+    return (settings, reason) if begun else None
 
 
 def _setup_name(chosen: Mapping[str, Value], grid: Mapping[str, Sequence[Value]]) -> str:
@@ -192,10 +189,6 @@ def _with_worker_count(values: Mapping[str, Value]) -> Mapping[str, Value]:
     if not parallel.is_worker():
         return values
     workers, there = values.get("workers", 1), parallel.world_size()
-    if workers not in {1, there}:
-        raise TtastatsError(
-            f"torchrun started {there} workers, not {workers}",
-            where="--workers",
-            remedy="Remove the option under torchrun.",
-        )
+    other = f"torchrun started {there} workers, not {workers}"
+    raise_if(workers not in {1, there}, other, "--workers", "Remove the option under torchrun.")
     return {**values, "workers": there}

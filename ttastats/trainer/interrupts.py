@@ -10,11 +10,7 @@ from types import FrameType
 
 
 class Interrupted(Exception):  # noqa: N818 - asked for, no error
-    """The run was asked to stop; `reason` is the name of the signal."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """The run was asked to stop, by the signal of this name."""
 
 
 class StopRequest:

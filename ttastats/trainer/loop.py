@@ -20,14 +20,17 @@ from ttastats.trainer.interrupts import Interrupted, StopRequest
 from ttastats.trainer.network import Network
 from ttastats.trainer.parallel import Team, is_lost_worker
 from ttastats.trainer.settings import Settings
-from ttastats.trainer.workloads.contract import END, Data, Workload
+from ttastats.trainer.workloads import load_workload
+from ttastats.trainer.workloads.contract import END, Data
 
 #: The part of a step's samples that this worker trains on, and how many all have.
 Batch = tuple[Any, Any, int]
 
+#: Before a run has trained.
+_BEGINNING = Checkpoint(0, 0, 0, math.nan, math.nan, Seconds(0.0, 0.0), 0.0, Seconds(0.0, 0.0))
+
 
 def train_run(
-    workload: Workload,
     settings: Settings,
     team: Team,
     log: EventLog,
@@ -38,7 +41,7 @@ def train_run(
     """Train until the target is reached or the epochs are used up; log every event."""
     run = None
     try:
-        net = _build_and_warm_up(workload, settings, team, log, stop)
+        net = _build_and_warm_up(settings, team, log, stop)
         run = _Run(net, log, clock, stop, on_checkpoint)
         waited = _waiting_seconds()
         log.begin("run_start", at=clock.start())
@@ -67,15 +70,13 @@ def _waiting_seconds() -> float | None:
     return sum(waited) / 1e9 if waited else None
 
 
-def _build_and_warm_up(
-    workload: Workload, settings: Settings, team: Team, log: EventLog, stop: StopRequest
-) -> Network:
+def _build_and_warm_up(settings: Settings, team: Team, log: EventLog, stop: StopRequest) -> Network:
     """Return the network, built and warmed up before the clock starts."""
     log.begin("init_start")
-    first_look = None
-    if network.needs_data(workload):
-        first_look = network.load_data(workload, settings, team).without_test()
-    net = network.build_network(workload, settings, team, first_look)
+    workload, first_look = load_workload(settings.workload), None
+    if workload.dummy is None or workload.model.takes("data"):  # shapes or weights depend on them
+        first_look = network.load_data(settings, team).without_test()
+    net = network.build_network(settings, team, first_look)
     events.log_setup(log, net)
     network.warm_up(net, first_look)
     stop.raise_if_stopped()
@@ -91,7 +92,7 @@ def _end_reason(error: BaseException, team: Team) -> str:
     if text := team.failure_text():
         return text.partition("\n")[0]
     if isinstance(error, Interrupted):
-        return error.reason
+        return str(error)
     if isinstance(error, KeyboardInterrupt):
         return "SIGINT"
     return "worker_lost" if is_lost_worker(error) else reason_of(error)
@@ -120,45 +121,33 @@ class _Run:
     def train_and_log(self) -> Outcome:
         """Read the data, train, and log the end of the run."""
         net = self._net
-        whole = network.load_data(net.workload, net.settings, net.team)
+        whole = network.load_data(net.settings, net.team)
         data = whole.without_test()
         if net.workload.model.takes("data"):
-            made = network.make_model(net.workload, net.settings, net.team, data)
+            made = network.make_model(net.settings, net.team, data)
             net.bare.load_state_dict(made.state_dict())
         events.log_data(self._log, data)
         per_epoch = network.steps_per_epoch(len(data.train_targets), net.settings)
-        last = math.ceil(net.settings.epochs * per_epoch)
+        last, every = math.ceil(net.settings.epochs * per_epoch), net.settings.evaluate_every
         batches, reached = self._all_batches(data), False
-        while not reached and self._global_step < last:
-            until = min(last, max(self._global_step + 1, self._next_evaluation(per_epoch, last)))
-            until_stop = itertools.islice(batches, until - self._global_step)
+        while not reached and (step := self._last.step) < last:
+            planned = last if every == END else math.ceil((len(self._done) + 1) * every * per_epoch)
+            until_stop = itertools.islice(batches, min(last, max(step + 1, planned)) - step)
             checkpoint = self._train_and_evaluate(until_stop, data, per_epoch)
             self._done.append(checkpoint)
             self._on_checkpoint(checkpoint)
             reached = net.team.broadcast_decision(self._meets_target(checkpoint.quality))
         self.log_end(*(("success", "target") if reached else ("aborted", "epochs")))
-        if net.team.is_leader:
-            self._log_test_quality(whole)
+        tested = whole.test_data(net.team.device) if net.team.is_leader else None
+        if tested is not None:
+            metric, quality = f"test_{net.workload.recipe.metric}", net.evaluate_quality(tested)
+            self._log.point("eval_accuracy", quality, metric=metric, **self._progress())
         dataset = whole.digest() if net.team.is_leader else ""
         return Outcome(reached, tuple(self._done), self._clock.counted(), dataset, data.notes)
 
-    def _next_evaluation(self, per_epoch: int, last: int) -> int:
-        """Return the step after which the quality is evaluated next."""
-        every = self._net.settings.evaluate_every
-        return last if every == END else math.ceil((len(self._done) + 1) * every * per_epoch)
-
-    def _log_test_quality(self, whole: Data) -> None:
-        """Log the quality on the test part once the run has ended."""
-        tested = whole.test_data(self._net.team.device)
-        if tested is not None:
-            metric = self._net.workload.recipe.metric
-            events.log_test(
-                self._log, metric, self._net.evaluate_quality(tested), **self._progress_fields()
-            )
-
     @property
-    def _global_step(self) -> int:
-        return self._done[-1].step if self._done else 0
+    def _last(self) -> Checkpoint:
+        return self._done[-1] if self._done else _BEGINNING
 
     def _all_batches(self, data: Data) -> Iterator[Batch]:
         """Yield batches, epoch after epoch."""
@@ -173,40 +162,35 @@ class _Run:
         self, batches: Iterator[Batch], data: Data, per_epoch: int
     ) -> Checkpoint:
         """Train up to the next evaluation, then evaluate; return the checkpoint."""
-        log, before = self._log, self._done[-1] if self._done else None
-        number = self._global_step // per_epoch + 1
+        net, log, before = self._net, self._log, self._last
+        number = before.step // per_epoch + 1
         began = self._clock.stamp()
         log.begin("block_start", at=began, first_epoch_num=number, epoch_count=1)
         log.begin("epoch_start", at=began, epoch_num=number)
         loss, steps, trained_on = self._take_steps(batches, per_epoch)
         trained = self._clock.stamp()
-        step = self._global_step + steps
-        samples = trained_on + (before.samples if before else 0)
-        about = {"epoch_num": _epoch_number(step / per_epoch), "samples_count": samples}
+        step, samples = before.step + steps, before.samples + trained_on
+        about = _progress_fields(step / per_epoch, samples)
         log.end("epoch_stop", at=trained, **about)
         training = trained.since(began)
-        events.log_training(log, self._net, training, loss, trained_on, step, about)
+        events.log_training(log, net, training, loss, trained_on, step, about)
         evaluating = self._clock.stamp()
         log.begin("eval_start", at=evaluating, **about)
-        quality = self._net.evaluate_quality(data) if self._net.team.is_leader else math.nan
+        quality = net.evaluate_quality(data) if net.team.is_leader else math.nan
         known = self._clock.stamp()
         counted = self._clock.counted(known)
-        cpu, cpu_trained = self._net.team.sum_over_workers(counted.cpu, training.cpu)
+        cpu, cpu_trained = net.team.sum_over_workers(counted.cpu, training.cpu)
         checkpoint = Checkpoint(
             epoch=step / per_epoch,
             step=step,
             samples=samples,
             quality=quality,
             train_loss=loss,
-            trained=Seconds(
-                training.wall + (before.trained.wall if before else 0.0),
-                cpu_trained + (before.trained.cpu if before else 0.0),
-            ),
-            evaluated=known.since(evaluating).wall + (before.evaluated if before else 0.0),
+            trained=Seconds(before.trained.wall + training.wall, before.trained.cpu + cpu_trained),
+            evaluated=before.evaluated + known.since(evaluating).wall,
             known_at=Seconds(counted.wall, cpu),
         )
-        metric = self._net.workload.recipe.metric
-        events.log_evaluation(log, metric, checkpoint, about, known)
+        events.log_evaluation(log, net.workload.recipe.metric, checkpoint, about, known)
         log.end("eval_stop", at=known, **about)
         log.end("block_stop", at=known, first_epoch_num=number)
         self._stop.raise_if_stopped()
@@ -218,7 +202,7 @@ class _Run:
         steps = samples = 0
         for inputs, targets, count in batches:
             self._stop.raise_if_stopped()
-            step = self._global_step + steps
+            step = self._last.step + steps
             epoch = (step + 0.5) / per_epoch
             loss = self._net.train_step(inputs, targets, self._augmentation, epoch, step)
             total += loss.double() * count
@@ -232,17 +216,14 @@ class _Run:
 
     def log_end(self, status: str, reason: str) -> None:
         """Log how the run ended."""
-        how = {"status": status, "reason": reason, **self._progress_fields()}
+        how = {"status": status, "reason": reason, **self._progress()}
         self._log.end("run_stop", at=self._clock.stop(), **how)
 
-    def _progress_fields(self) -> dict[str, Any]:
-        last = self._done[-1] if self._done else None
-        return {
-            "epoch_num": _epoch_number(last.epoch) if last else 0,
-            "samples_count": last.samples if last else 0,
-        }
+    def _progress(self) -> dict[str, Any]:
+        return _progress_fields(self._last.epoch, self._last.samples)
 
 
-def _epoch_number(epoch: float) -> float:
-    """Return epochs as an integer if they are whole."""
-    return int(epoch) if epoch == int(epoch) else round(epoch, 6)
+def _progress_fields(epoch: float, samples: int) -> dict[str, Any]:
+    """Return the epochs trained, an integer if they are whole, and the samples."""
+    trained = int(epoch) if epoch == int(epoch) else round(epoch, 6)
+    return {"epoch_num": trained, "samples_count": samples}

@@ -22,9 +22,10 @@ import torch
 from msgspec import Struct
 from torch import Tensor, nn
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
 from ttastats.trainer.parallel import Team, average_gradients
 from ttastats.trainer.settings import Settings
+from ttastats.trainer.workloads import load_workload
 from ttastats.trainer.workloads.contract import Data, Workload
 
 #: Batches of a file's own kind that are tried before the clock runs.
@@ -70,12 +71,11 @@ def set_learning_rates(
 ) -> None:
     """Set the learning rates of the next step; `epoch` is the progress in its middle."""
     arguments = settings.hook_arguments()
-    share = 1.0
-    if workload.schedule is None:  # else a workload may lack these settings
-        share = learning_rate_share(epoch, settings.warmup_epochs, settings.schedule_epochs)
     for group in (group for optimizer in optimizers for group in optimizer.param_groups):
         if workload.schedule is not None:
             share = workload.schedule(epoch, step, group, **arguments)
+        else:
+            share = learning_rate_share(epoch, settings.warmup_epochs, settings.schedule_epochs)
         group["lr"] = group["initial_lr"] * share
 
 
@@ -101,28 +101,22 @@ class Network(Struct, eq=False):
 
         Every worker gets the same number: the average over workers counts them alike.
         """
-        size = self.team.size
+        team = self.team
         if self.workload.batches is not None:
             for inputs, targets in self.workload.batches(data, rng, epoch, **self.hook_arguments()):
-                count = len(targets) - len(targets) % size
-                yield (
-                    self.team.own_share(inputs[:count]),
-                    self.team.own_share(targets[:count]),
-                    count,
-                )
+                count = len(targets) - len(targets) % team.size
+                yield team.own_share(inputs[:count]), team.own_share(targets[:count]), count
             return
         samples, batch_size = len(data.train_inputs), self.settings.batch_size
-        if self.settings.drop_last and samples < batch_size:
-            raise TtastatsError(
-                f"{samples:,} samples are fewer than a batch of {batch_size:,}, and smaller "
-                "batches are dropped",
-                remedy="Use a smaller --batch-size, or --set drop_last=false.",
-            )
-        shuffled = torch.randperm(samples, generator=rng, device=self.team.device)
-        usable = shuffled[: samples - samples % size]
+        few = f"{samples:,} samples are fewer than a batch of {batch_size:,}, and smaller batches "
+        remedy = "Use a smaller --batch-size, or --set drop_last=false."
+        none_left = self.settings.drop_last and samples < batch_size
+        raise_if(none_left, f"{few}are dropped", remedy=remedy)
+        shuffled = torch.randperm(samples, generator=rng, device=team.device)
+        usable = shuffled[: samples - samples % team.size]
         for batch in torch.split(usable, batch_size):
             if len(batch) == batch_size or not self.settings.drop_last:
-                mine = self.team.own_share(batch)
+                mine = team.own_share(batch)
                 yield data.train_inputs[mine], data.train_targets[mine], len(batch)
 
     def train_step(
@@ -193,34 +187,28 @@ def steps_per_epoch(samples: int, settings: Settings) -> int:
     return max(1, int(batches) if settings.drop_last else math.ceil(batches))
 
 
-def load_data(workload: Workload, settings: Settings, team: Team) -> Data:
+def load_data(settings: Settings, team: Team) -> Data:
     """Return the data of a run, on the device."""
+    workload = load_workload(settings.workload)
     folder = Path(settings.data) if settings.data else None
     data: Data = workload.data(folder, **settings.hook_arguments(team.device))
     return data.to_device(team.device)
 
 
-def needs_data(workload: Workload) -> bool:
-    """Return whether batch shapes or the model depend on the data, so that it is loaded first."""
-    return workload.dummy is None or workload.model.takes("data")
-
-
-def make_model(workload: Workload, settings: Settings, team: Team, data: Data | None) -> nn.Module:
+def make_model(settings: Settings, team: Team, data: Data | None) -> nn.Module:
     """Return the model of a run with weights decided by the seed; it may depend on the data."""
     torch.manual_seed(settings.seed)
     arguments = {**settings.hook_arguments(team.device), "data": data}
     where: dict[str, Any] = {"device": team.device}
     if settings.channels_last:
         where["memory_format"] = torch.channels_last
-    model: nn.Module = workload.model(**arguments).to(**where)
+    model: nn.Module = load_workload(settings.workload).model(**arguments).to(**where)
     return model
 
 
-def build_network(
-    workload: Workload, settings: Settings, team: Team, data: Data | None = None
-) -> Network:
+def build_network(settings: Settings, team: Team, data: Data | None = None) -> Network:
     """Return the network of a run; `data` are needed if the model depends on them."""
-    bare = make_model(workload, settings, team, data)
+    workload, bare = load_workload(settings.workload), make_model(settings, team, data)
     if settings.channels_last:
         bare.register_forward_pre_hook(_channels_last)
     shared: nn.Module = average_gradients(bare, team) if team.size > 1 else bare
@@ -242,12 +230,9 @@ def build_network(
 def _expect_compiler(device: torch.device) -> None:
     """Raise an error if a CPU run is to be compiled without a C++ compiler."""
     name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
-    if device.type == "cpu" and shutil.which(name) is None:
-        raise TtastatsError(
-            f"compiling for a CPU needs a C++ compiler, but {name} was not found",
-            where="--compile",
-            remedy="Install one, set the environment variable CXX, or remove --compile.",
-        )
+    absent = f"compiling for a CPU needs a C++ compiler, but {name} was not found"
+    remedy = "Install one, set the environment variable CXX, or remove --compile."
+    raise_if(device.type == "cpu" and shutil.which(name) is None, absent, "--compile", remedy)
 
 
 def _channels_last(_model: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -301,8 +286,5 @@ def _warm_up_samples(network: Network, data: Data | None) -> Data:
     if data is not None:
         return data.first_samples(trained, evaluated)
     assert dummy is not None  # noqa: S101 - as no data are given
-    train, evaluation = (
-        dummy(trained, **network.hook_arguments()),
-        dummy(evaluated, **network.hook_arguments()),
-    )
-    return Data(*train, *evaluation)
+    arguments = network.hook_arguments()
+    return Data(*dummy(trained, **arguments), *dummy(evaluated, **arguments))

@@ -26,14 +26,14 @@ from ttastats.trainer.loop import train_run
 from ttastats.trainer.network import set_numerics
 from ttastats.trainer.parallel import Team, is_lost_worker, join_team
 from ttastats.trainer.settings import Settings
-from ttastats.trainer.workloads.contract import Recipe
 
 
 class Planned(Struct, frozen=True):
-    """A run to be made and where its log goes."""
+    """A run to be made and where its log goes; `dawnbench` asks for DAWNBench files beside it."""
 
     settings: Settings
     place: ResultFolder
+    dawnbench: bool = False
 
 
 class Made(Struct, frozen=True):
@@ -57,9 +57,7 @@ class Watcher:
         """Handle the end of a run."""
 
 
-def make_all(
-    planned: Sequence[Planned], watcher: Watcher, *, write_dawnbench: bool = False
-) -> list[Made]:
+def make_all(planned: Sequence[Planned], watcher: Watcher) -> list[Made]:
     """Make the runs in this process, which may be one worker of several."""
     made: list[Made] = []
     with (
@@ -76,7 +74,7 @@ def make_all(
             done = _make_run(run, workers, stop, listener.on_checkpoint)
             if done is None:
                 continue
-            if write_dawnbench:
+            if run.dawnbench:
                 dawnbench.write_entry(run.place, done.settings, done.log, done.outcome)
             watcher.on_end(done)
             made.append(done)
@@ -91,12 +89,11 @@ def _make_run(
     if settings.threads:
         torch.set_num_threads(settings.threads)
     set_numerics(settings)
-    workload = workloads.load_workload(settings.workload)
     on_gpu = workers.device.type == "cuda"
     clock = Clock(lambda: torch.cuda.synchronize(workers.device)) if on_gpu else Clock()
     gc.collect()  # what the last run left is not collected on the clock of this one
     if not workers.is_leader:
-        train_run(workload, settings, workers, SilentLog(), clock, stop, on_checkpoint)
+        train_run(settings, workers, SilentLog(), clock, stop, on_checkpoint)
         return None
     result_files.write_description(
         planned.place, hardware.system_description(planned.place, settings)
@@ -105,7 +102,7 @@ def _make_run(
     log = RunLog(path, stream, clock)
     try:
         events.log_head(log, planned.place)
-        outcome = train_run(workload, settings, workers, log, clock, stop, on_checkpoint)
+        outcome = train_run(settings, workers, log, clock, stop, on_checkpoint)
         log.save()
     except Exception as error:
         log.save()
@@ -125,7 +122,7 @@ def _expected_failure(error: Exception, workers: Team) -> tuple[str, str] | None
         return f"{first}: the run counts as failed", trace
     if isinstance(error, Interrupted):
         return (
-            f"interrupted by {error.reason}; this is recorded in the log, and the run is left out",
+            f"interrupted by {error}; this is recorded in the log, and the run is left out",
             "The runs before it are complete. Run the same command again to resume.",
         )
     if is_lost_worker(error):
@@ -144,8 +141,9 @@ def progress_watcher() -> Iterator[Watcher]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SystemDiffers)
         if console.is_terminal:
-            with _Terminal(console) as terminal:
-                yield terminal
+            line = TextColumn("{task.description}  {task.fields[state]}")
+            with Progress(line, console=console, transient=True) as bar:
+                yield _Terminal(bar)
         else:
             yield Watcher()
     for message in dict.fromkeys(_warning_text(warning) for warning in caught):
@@ -155,28 +153,17 @@ def progress_watcher() -> Iterator[Watcher]:
 class _Terminal(Watcher):
     """One line that follows the run, and one that stays for each run made."""
 
-    def __init__(self, console: Console) -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}  {task.fields[state]}"), console=console, transient=True
-        )
-        self._task = self._bar.add_task("setting up", total=None, state="")
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._task = bar.add_task("setting up", total=None, state="")
         self._planned: Planned | None = None
-        self._recipe: Recipe | None = None
         self._run = ""
-
-    def __enter__(self) -> _Terminal:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
 
     def on_begin(self, planned: Planned, number: int, count: int) -> None:
         """Draw an empty progress line for a run."""
         if self._planned is None or self._planned.place != planned.place:
             self._bar.console.print(planned.place.system, highlight=False, style="bold")
         self._planned = planned
-        self._recipe = workloads.load_workload(planned.settings.workload).recipe
         self._run = f"run {number}/{count}"
         self._bar.reset(
             self._task,
@@ -187,10 +174,9 @@ class _Terminal(Watcher):
 
     def on_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Draw the progress of the run and its latest quality."""
-        if self._planned is None or self._recipe is None:
-            return
-        state = _progress_text(checkpoint, self._recipe, self._planned.settings)
-        self._bar.update(self._task, completed=checkpoint.epoch, state=state)
+        if self._planned is not None:
+            state = _progress_text(checkpoint, self._planned.settings)
+            self._bar.update(self._task, completed=checkpoint.epoch, state=state)
 
     def on_end(self, made: Made) -> None:
         """Replace the progress line by one with the result."""
@@ -207,7 +193,8 @@ def result_line(made: Made) -> str:
     )
 
 
-def _progress_text(checkpoint: Checkpoint, recipe: Recipe, settings: Settings) -> str:
+def _progress_text(checkpoint: Checkpoint, settings: Settings) -> str:
+    recipe = workloads.load_workload(settings.workload).recipe
     missing = settings.target - checkpoint.quality
     missing = missing if recipe.higher_is_better else -missing
     distance = "target reached" if missing <= 0 else f"{missing:.4f} to go"

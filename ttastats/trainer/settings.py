@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
+from ttastats.trainer.workloads import load_workload
 from ttastats.trainer.workloads.contract import END, Value, Workload
 
 #: How precise numbers can be; a recipe may name another that its file sees to itself.
@@ -47,10 +48,6 @@ class Settings(Struct, frozen=True):
         except KeyError:
             raise AttributeError(name) from None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the settings as plain values."""
-        return structs.asdict(self)
-
     def hook_arguments(self, device: torch.device | None = None) -> dict[str, Any]:
         """Return the arguments of a workload's hooks: all values, the device and the seed."""
         about = {"device": device or torch.device(self.device), "seed": self.seed}
@@ -66,23 +63,22 @@ class Settings(Struct, frozen=True):
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
 
-def complete_settings(options: Overrides, workload: Workload, path: str, seed: int) -> Settings:
-    """Return the user's options completed by the recipe and the machine."""
+def complete_settings(options: Overrides, name: str, seed: int) -> Settings:
+    """Return the user's options completed by the recipe of a workload and by the machine."""
+    workload = load_workload(name)
     device = _parse_device(options.device)
     values = workload.recipe.complete(options.values)
     # Two threads on two cores that somebody else uses as well can be twenty times slower than
     # one, since they wait for each other without sleeping.
     values["threads"] = values["threads"] or (1 if device == "cpu" else 0)
-    settings = Settings(path, workload.sha256, seed, values, device, options.data)
+    settings = Settings(name, workload.sha256, seed, values, device, options.data)
     _check_settings(settings, workload)
     return settings
 
 
-def setup_suffix(options: Overrides, settings: Settings, workload: Workload) -> str:
+def setup_suffix(options: Overrides, settings: Settings) -> str:
     """Return a short name of the changed settings, such as `-batch512-bf16`, or an empty text."""
-    usual = complete_settings(
-        Overrides(device=settings.device), workload, settings.workload, 0
-    ).values
+    usual = complete_settings(Overrides(device=settings.device), settings.workload, 0).values
     changed = {name: settings.values[name] for name in settings.values if name in options.values}
     return "".join(
         f"-{_short_setting(name, value)}"
@@ -102,37 +98,26 @@ def _short_setting(name: str, value: Value) -> str:
 def _parse_device(name: str) -> str:
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cuda" and not torch.cuda.is_available():
-        raise TtastatsError(
-            "PyTorch finds no CUDA device",
-            where="--device cuda",
-            remedy="Use --device cpu, or install a CUDA build of PyTorch.",
-        )
+    absent = name == "cuda" and not torch.cuda.is_available()
+    remedy = "Use --device cpu, or install a CUDA build of PyTorch."
+    raise_if(absent, "PyTorch finds no CUDA device", "--device cuda", remedy)
     return name
 
 
 def _check_settings(settings: Settings, workload: Workload) -> None:
     for name in ("batch_size", "workers", "epochs", "evaluate_every"):
         value = settings.values[name]
-        if value != END and value <= 0:  # type: ignore[operator]
-            raise TtastatsError("must be above 0", where=f"--set {name}")
+        low = value != END and value <= 0  # type: ignore[operator]
+        raise_if(low, "must be above 0", f"--set {name}")
     precisions = dict.fromkeys((*PRECISIONS, workload.recipe.values["precision"]))
-    if settings.precision not in precisions:
-        raise TtastatsError(
-            f"does not support precision {settings.precision!r}",
-            where="--precision",
-            remedy=f"Choose {', '.join(map(str, precisions))}.",
-        )
-    if settings.batch_size < settings.workers:
-        raise TtastatsError(
-            f"a batch of {settings.batch_size} cannot be split over {settings.workers} workers",
-            where="--batch-size",
-            remedy="Give every worker at least one sample.",
-        )
+    unknown = f"does not support precision {settings.precision!r}"
+    choices = f"Choose {', '.join(map(str, precisions))}."
+    raise_if(settings.precision not in precisions, unknown, "--precision", choices)
+    size, workers = settings.batch_size, settings.workers
+    small = f"a batch of {size} cannot be split over {workers} workers"
+    raise_if(size < workers, small, "--batch-size", "Give every worker at least one sample.")
     # torchrun may have started workers on other machines as well.
-    here = int(os.environ.get("LOCAL_WORLD_SIZE") or settings.workers)
-    if settings.device == "cuda" and here > torch.cuda.device_count():
-        raise TtastatsError(
-            f"{here} workers need as many GPUs; there are {torch.cuda.device_count()}",
-            where="--workers",
-        )
+    here = int(os.environ.get("LOCAL_WORLD_SIZE") or workers)
+    gpus = torch.cuda.device_count()
+    few = f"{here} workers need as many GPUs; there are {gpus}"
+    raise_if(settings.device == "cuda" and here > gpus, few, "--workers")

@@ -149,7 +149,7 @@ def _compared_row(
 
 
 def _verdict_text(word: str) -> Text:
-    """Return a verdict as text; in CPU time, "faster" becomes "less"."""
+    """Return a verdict in its colour; that of the first setup is none."""
     return Text(word, "plain" if word == "baseline" else Verdict(word).colour)
 
 
@@ -225,14 +225,13 @@ def _test_table(setups: Mapping[str, UnseenRow], metric: str) -> Table:
     lines = []
     for setup, row in setups.items():
         gap = (row.test_difference, row.test_difference_low, row.test_difference_high)
-        verdict = row.test_verdict
         cells = (
             Text(setup),
             Text(str(row.test_n)),
             Text(digits.mean(row.deciding_mean, None)),
             Text(digits.mean(row.test_mean, row.test_sd)),
             Text(digits.difference(*gap)),
-            Text(verdict, Verdict(verdict).colour) if verdict else Text("baseline"),
+            _verdict_text(row.test_verdict or "baseline"),
         )
         lines.append(Line(cells))
     return Table(columns, tuple(lines), title)

@@ -8,7 +8,8 @@ count from Hopper on. Not yet run on a GPU.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from statistics import fmean
 from types import ModuleType
@@ -71,49 +72,41 @@ def _shortest_time(work: Callable[[], object], device: torch.device) -> float:
     return min(timing.timed_seconds(work, device) for _ in range(_TRIES))
 
 
-class Driver:
-    """Asks a GPU's driver between `start` and `stop`; `measures` are its answers by our names.
+@contextmanager
+def driver_measures(device: torch.device) -> Iterator[dict[str, float]]:
+    """Yield what a GPU's driver tells of a `with` block by our names, when the block has ended.
 
-    Without a GPU, without the package, or where the driver refuses, there are none.
+    Without a GPU, without the package, or where the driver refuses, there is nothing.
     """
+    measures: dict[str, float] = {}
+    nvml: Any = _nvml() if device.type == "cuda" else None
+    if nvml is None:
+        yield measures
+        return
+    handle = _device_handle(nvml, device.index or 0)
+    samples: dict[str, list[float]] = {"power": [], "gpu_utilization": []}
+    ended = threading.Event()
 
-    def __init__(self, device: torch.device) -> None:
-        self.measures: dict[str, float] = {}
-        self._nvml = _nvml() if device.type == "cuda" else None
-        self._index = device.index or 0
-        self._power: list[float] = []
-        self._busy: list[float] = []
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._sample_loop, daemon=True)
-
-    def start(self) -> None:
-        """Start sampling the GPU's counters."""
-        if self._nvml is not None:
-            self._handle = _device_handle(self._nvml, self._index)
-            self._before = _counter_sample(self._nvml, self._handle)
-            self._thread.start()
-
-    def stop(self) -> None:
-        """Stop sampling, and average the samples."""
-        if self._nvml is None:
-            return
-        self._ended.set()
-        self._thread.join()
-        if self._before is not None:
-            after = _counter_sample(self._nvml, self._handle)
-            self.measures |= _counter_shares(self._nvml, self._before, after)
-        for name, values in (("power", self._power), ("gpu_utilization", self._busy)):
-            if values:
-                self.measures[name] = fmean(values)
-
-    def _sample_loop(self) -> None:
-        nvml: Any = self._nvml
-        while not self._ended.wait(_EVERY_SECONDS):
+    def sample_loop() -> None:
+        while not ended.wait(_EVERY_SECONDS):
             try:
-                self._power.append(nvml.nvmlDeviceGetPowerUsage(self._handle) / 1000)
-                self._busy.append(nvml.nvmlDeviceGetUtilizationRates(self._handle).gpu / 100)
+                samples["power"].append(nvml.nvmlDeviceGetPowerUsage(handle) / 1000)
+                busy = nvml.nvmlDeviceGetUtilizationRates(handle).gpu
+                samples["gpu_utilization"].append(busy / 100)
             except nvml.NVMLError:  # some GPUs tell one, some neither
                 return
+
+    before = _counter_sample(nvml, handle)
+    thread = threading.Thread(target=sample_loop, daemon=True)
+    thread.start()
+    try:
+        yield measures
+    finally:
+        ended.set()
+        thread.join()
+    if before is not None:
+        measures |= _counter_shares(nvml, before, _counter_sample(nvml, handle))
+    measures |= {name: fmean(values) for name, values in samples.items() if values}
 
 
 def _nvml() -> ModuleType | None:

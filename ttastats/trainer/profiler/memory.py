@@ -12,8 +12,9 @@ from __future__ import annotations
 import itertools
 import json
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import torch
@@ -34,25 +35,22 @@ class TrainingState(Struct, frozen=True, eq=False):
     model: nn.Module
     optimizers: tuple[Any, ...]
 
-    def free_gradients(self) -> None:
-        """Free the gradients, which each step creates anew."""
+    def begin_step(self) -> dict[str, dict[int, int]]:
+        """Free the gradients, which each step creates anew; return what stays, of either kind.
+
+        It is given in bytes by the address of each storage, buffers among the weights.
+        """
         for weight in self.model.parameters():
             weight.grad = None
-
-    def weight_bytes(self) -> dict[int, int]:
-        """Return the bytes of weights and buffers by the address of each storage."""
-        return _storage_sizes((*self.model.parameters(), *self.model.buffers()))
-
-    def optimizer_bytes(self) -> dict[int, int]:
-        """Return the bytes of optimizer state by the address of each storage."""
+        weights = _storage_sizes((*self.model.parameters(), *self.model.buffers()))
         states = [
             dict(state)
             for optimizer in self.optimizers
             for state in getattr(optimizer, "state", {}).values()
         ]
-        weights = self.weight_bytes()
         storages = _storage_sizes(tree_leaves(states))
-        return {address: size for address, size in storages.items() if address not in weights}
+        others = {address: size for address, size in storages.items() if address not in weights}
+        return {"weights": weights, "optimizer state": others}
 
 
 def _storage_sizes(tensors: Iterable[Any]) -> dict[int, int]:
@@ -81,11 +79,11 @@ class Watched(TorchDispatchMode):
         self._stack = ExitStack()
 
     def __enter__(self) -> Watched:
-        self._state.free_gradients()
-        weights, states = self._state.weight_bytes(), self._state.optimizer_bytes()
-        self._steady = {"weights": sum(weights.values()), "optimizer state": sum(states.values())}
-        self._ignored = {*weights, *states}
-        hooks = torch.autograd.graph.saved_tensors_hooks(self._keep, lambda tensor: tensor)
+        steady = self._state.begin_step()
+        self._steady = {kind: sum(sizes.values()) for kind, sizes in steady.items()}
+        self._ignored = set(itertools.chain(*steady.values()))
+        keep = partial(self._add, numbers=self._maps)
+        hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
         self._stack.enter_context(hooks)
         for weight in self._state.model.parameters():
             if weight.requires_grad:
@@ -119,18 +117,14 @@ class Watched(TorchDispatchMode):
                 self._see(tensor.untyped_storage())
         return result
 
-    def _keep(self, tensor: Tensor) -> Tensor:
-        self._add(tensor, self._maps)
-        return tensor
-
     def _see_gradient(self, weight: Tensor) -> None:
         if weight.grad is not None:
             self._add(weight.grad, self._gradients)
 
-    def _add(self, tensor: Tensor, numbers: set[int]) -> None:
-        number = self._seen.get(tensor.untyped_storage()._cdata)
-        if number is not None:
+    def _add(self, tensor: Tensor, numbers: set[int]) -> Tensor:
+        if (number := self._seen.get(tensor.untyped_storage()._cdata)) is not None:
             numbers.add(number)
+        return tensor
 
     def _see(self, storage: torch.UntypedStorage) -> None:
         address, size = storage._cdata, storage.nbytes()
@@ -145,54 +139,34 @@ class Watched(TorchDispatchMode):
 
 def live_at_peak(log: Sequence[tuple[int, int]]) -> dict[int, int]:
     """Return the storages alive at the peak with their bytes, from a log of changes."""
+    sizes = list(itertools.accumulate((size for _, size in log), initial=0))
     live: dict[int, int] = {}
-    most: dict[int, int] = {}
-    now = highest = 0
-    rising = False
-    for number, size in log:
+    for number, size in log[: sizes.index(max(sizes))]:
         if size > 0:
             live[number] = size
         else:
-            if rising:
-                most, rising = dict(live), False
             del live[number]
-        now += size
-        if now > highest:
-            highest, rising = now, True
-    return dict(live) if rising else most
+    return live
 
 
-class Measured:
-    """Measures the step in a `with` block by the allocator; `bytes` are those at its peak."""
-
-    bytes = 0
-
-    def __init__(self, state: TrainingState, device: torch.device) -> None:
-        self._state, self._device = state, device
-        self._recorder = Recorder(device, memory=True)
-        self._stack = ExitStack()
-
-    def __enter__(self) -> Measured:
-        self._state.free_gradients()
-        weights, states = self._state.weight_bytes(), self._state.optimizer_bytes()
-        self._before = sum((*weights.values(), *states.values()))
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-            torch.cuda.reset_peak_memory_stats(self._device)
-            self._allocated = torch.cuda.memory_allocated(self._device)
-        else:
-            self._recorder.start()
-            self._stack.enter_context(hiding_profiler_output())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-            risen = torch.cuda.max_memory_allocated(self._device) - self._allocated
-        else:
-            risen = peak_bytes(json.loads(self._recorder.stop())["traceEvents"])
-        self.bytes = self._before + risen
+def measured_step(state: TrainingState, device: torch.device) -> Generator[None, None, int]:
+    """Measure by the allocator a step that is taken at the yield; return the bytes at its peak."""
+    before = sum(sum(sizes.values()) for sizes in state.begin_step().values())
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        allocated = torch.cuda.memory_allocated(device)
+        yield
+        torch.cuda.synchronize(device)
+        return before + torch.cuda.max_memory_allocated(device) - allocated
+    recorder = Recorder(device, memory=True)
+    recorder.start()
+    try:
+        with hiding_profiler_output():
+            yield
+    finally:
+        trace = recorder.stop()
+    return before + peak_bytes(json.loads(trace)["traceEvents"])
 
 
 def peak_bytes(trace: Iterable[Mapping[str, Any]]) -> int:

@@ -8,10 +8,8 @@ the trace, and what was measured beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator, Iterable, Iterator
 from statistics import median
-from typing import Any
 
 import msgspec
 import polars as pl
@@ -23,16 +21,13 @@ from ttastats.traces import kineto, table
 from ttastats.traces.table import Row, measure_row
 from ttastats.trainer import hardware
 from ttastats.trainer.profiler import machine, memory, timing, trace
-from ttastats.trainer.profiler.machine import Driver
 from ttastats.trainer.profiler.memory import TrainingState
-from ttastats.trainer.profiler.timing import FlopCounter, Length, Timed
+from ttastats.trainer.profiler.timing import FlopCounter, Length
 
 #: Steps that are taken before the rule of warming up is asked.
 _FIRST = 8
 #: Steps that are watched, unless the user says how many: these many seconds of them.
 _FEWEST, _MOST, _SECONDS = 5, 20, 1.0
-
-Step = AbstractContextManager[Any]
 
 
 class Recording:
@@ -56,86 +51,74 @@ class Recording:
         self.watched: list[trace.TimedOperators] = []
         self.counter: FlopCounter = FlopCounter()
         self.memory: dict[str, int] = {}
-        self.driver: Driver = Driver(device)
+        self.driver_measures: dict[str, float] = {}
         #: The trace, and whether its clock is the CPU time of this thread.
         self.trace: bytes = b""
         self.by_cpu_time: bool = timing.uses_cpu_time(device) and not compiled
         self._state, self._steps = state, steps
         self._plan = self._all_steps()
-        self._now: Step = nullcontext()
         self.done: bool = False
 
     def step(self) -> None:
-        """Mark the end of a step and the start of the next."""
-        if not self.done:
-            self._now.__exit__(None, None, None)
-            self.begin_step()
+        """Mark the end of a step, if one has begun, and begin the next as planned."""
+        next(self._plan, None)
 
-    def mark_broken(self, *why: Any) -> None:
-        """Mark that a step failed."""
-        self._now.__exit__(*why)
-
-    def begin_step(self) -> None:
-        """Start recording the next step as planned."""
-        following = next(self._plan, None)
-        self.done = following is None
-        self._now = nullcontext() if following is None else following
-        self._now.__enter__()
+    def stop(self) -> None:
+        """Stop watching in the middle of a step."""
+        self._plan.close()
 
     @property
     def warm_up_steps(self) -> tuple[int, str]:
         """Return the number of warm-up steps, and the rule in words."""
         by_cpu_time = self.by_cpu_time
-        seconds = [timing.length_on_clock(step, by_cpu_time=by_cpu_time) for step in self.first]
-        return timing.warm_up_steps(seconds)
+        return timing.warm_up_steps([step.on_clock(by_cpu_time=by_cpu_time) for step in self.first])
 
     @property
     def step_seconds(self) -> float:
         """Return the median length of a step without the profiler."""
         return timing.median_length(self.plain, by_cpu_time=self.by_cpu_time)
 
-    def _all_steps(self) -> Iterator[Step]:
+    def _all_steps(self) -> Generator[None, None, None]:
+        """Watch one step after the other in its own way; each ends when the next is asked for."""
         for _ in range(_FIRST):
-            yield from self._timed_steps(self.first)
+            with timing.timed(self.device, self.first):
+                yield
         typical = timing.median_length(self.first, by_cpu_time=self.by_cpu_time)
         steps = self._steps or steps_to_profile(typical)
         yield from (
             self._alternating_steps(steps) if self.by_cpu_time else self._profiled_steps(steps)
         )
-        yield self.counter
+        with self.counter:
+            yield
         if self._state is not None:
-            watched, measured = (
-                memory.Watched(self._state),
-                memory.Measured(self._state, self.device),
-            )
-            yield watched
-            yield measured
-            self.memory = watched.split_by_kind(measured.bytes)
+            with memory.Watched(self._state) as watched:
+                yield
+            whole = yield from memory.measured_step(self._state, self.device)
+            self.memory = watched.split_by_kind(whole)
+        self.done = True
 
-    def _timed_steps(self, lengths: list[Length]) -> Iterator[Step]:
-        timed = Timed(self.device)
-        yield timed
-        lengths.append(timed.length)
-
-    def _alternating_steps(self, steps: int) -> Iterator[Step]:
-        """Yield profiled and plain steps in turn, so that slow phases affect both alike."""
+    def _alternating_steps(self, steps: int) -> Iterator[None]:
+        """Watch and only time steps in turn, so that slow phases affect both alike."""
         for _ in range(steps):
-            yield from self._timed_steps(self.plain)
-            self.watched.append(trace.TimedOperators())
-            yield self.watched[-1]
+            with timing.timed(self.device, self.plain):
+                yield
+            with trace.TimedOperators() as watched:
+                yield
+            self.watched.append(watched)
         events = list(trace.trace_events(self.watched, self.step_seconds))
         self.trace = msgspec.json.encode({"schemaVersion": 1, "traceEvents": events})
 
-    def _profiled_steps(self, steps: int) -> Iterator[Step]:
-        """Yield steps recorded by PyTorch's profiler, which is started once."""
-        self.driver.start()
-        for _ in range(steps):
-            yield from self._timed_steps(self.plain)
-        self.driver.stop()
+    def _profiled_steps(self, steps: int) -> Iterator[None]:
+        """Time steps, then let PyTorch's profiler record as many; it is started once."""
+        with machine.driver_measures(self.device) as self.driver_measures:
+            for _ in range(steps):
+                with timing.timed(self.device, self.plain):
+                    yield
         recorder = trace.Recorder(self.device)
         recorder.start()
         for _ in range(steps):
-            yield recorder.annotate_step()
+            with recorder.annotate_step():
+                yield
         self.trace = recorder.stop()
 
 
@@ -202,7 +185,7 @@ def _plain_step_measures(recording: Recording, about: About) -> Iterator[Row]:
     )
     for kind, size in recording.memory.items():
         yield measure_row("memory_bytes", size, of=kind)
-    for name, value in recording.driver.measures.items():
+    for name, value in recording.driver_measures.items():
         yield measure_row(name, value, of=str(recording.device.index or 0))
     if about.samples:
         throughput = about.samples / recording.step_seconds

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ttastats.base import atomic
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
 from ttastats.traces import store
 from ttastats.trainer.profiler.memory import TrainingState
 from ttastats.trainer.profiler.recording import About, Recording, profile_rows
@@ -84,20 +84,15 @@ class Profile:
 
     def __enter__(self) -> Self:
         """Begin with the first step."""
-        self._recording.begin_step()
+        self._recording.step()
         return self
 
     def __exit__(self, *why: Any) -> None:
         """Write the profile, unless the block failed."""
-        if why[0] is not None:
-            self._recording.mark_broken(*why)
+        if why[0] is None and self.done:
+            store.write_profile(profile_rows(self._recording, self._about, ()), self._path)
+            WRITTEN.append(self._path)
             return
-        if not self.done:
-            self._recording.mark_broken(None, None, None)
-            raise TtastatsError(
-                "too few steps for a profile",
-                where=str(self._path),
-                remedy="Call step() after each step, about thirty times; steps=5 records fewer.",
-            )
-        store.write_profile(profile_rows(self._recording, self._about, ()), self._path)
-        WRITTEN.append(self._path)
+        self._recording.stop()
+        remedy = "Call step() after each step, about thirty times; steps=5 records fewer."
+        raise_if(why[0] is None, "too few steps for a profile", str(self._path), remedy)

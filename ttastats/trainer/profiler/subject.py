@@ -35,16 +35,22 @@ def prepare_step(settings: Settings, team: Team) -> Subject:
     network.set_numerics(settings)
     workload = workloads.load_workload(settings.workload)
     if workload.dummy is None or workload.batches is not None:
-        data = network.load_data(workload, settings, team)
+        data = network.load_data(settings, team)
     else:
         made_up = workload.dummy(settings.batch_size, **settings.hook_arguments(team.device))
         data = Data(*made_up, *(part[:1] for part in made_up)).to_device(team.device)
-    net = network.build_network(workload, settings, team, data)
+    net = network.build_network(settings, team, data)
     batches = _equal_batches(net, data)
     first = next(batches)
-    steps = _take_steps(net, itertools.chain([first], batches))
+    following = enumerate(itertools.chain([first], batches))
+    augmentation = torch.Generator(team.device).manual_seed(settings.seed + 2**32)
+
+    def step() -> None:
+        number, (inputs, targets, _) = next(following)  # chosen within the step, as in a run
+        net.train_step(inputs, targets, augmentation, 0.0, number)
+
     return Subject(
-        step=lambda: next(steps),
+        step=step,
         samples=first[2],
         model=net.bare,
         training=net.training,
@@ -62,11 +68,3 @@ def _equal_batches(net: Network, data: Data) -> Iterator[tuple[Any, Any, int]]:
             size = size or batch[2]
             if batch[2] == size:
                 yield batch
-
-
-def _take_steps(net: Network, batches: Iterator[tuple[Any, Any, int]]) -> Iterator[None]:
-    """Take one step for each item requested, with the choice of its batch, as in a run."""
-    augmentation = torch.Generator(net.team.device).manual_seed(net.settings.seed + 2**32)
-    for number, (inputs, targets, _) in enumerate(batches):
-        net.train_step(inputs, targets, augmentation, 0.0, number)
-        yield

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from statistics import median
 
 import torch
@@ -22,25 +23,19 @@ class Length(Struct, frozen=True):
     thread: float
     process: float
 
+    def on_clock(self, *, by_cpu_time: bool) -> float:
+        """Return the length in CPU time of the thread, or in wall-clock time."""
+        return self.thread if by_cpu_time else self.wall
 
-class Timed:
-    """Measures the work of a `with` block, until the device is done with it."""
 
-    length = Length(0.0, 0.0, 0.0)
-
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-
-    def __enter__(self) -> Timed:
-        self._began = _clock_readings()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)
-        self.length = Length(
-            *(now - at for now, at in zip(_clock_readings(), self._began, strict=True))
-        )
+@contextmanager
+def timed(device: torch.device, lengths: list[Length]) -> Iterator[None]:
+    """Append the length of the work in a `with` block, until the device is done with it."""
+    began = _clock_readings()
+    yield
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    lengths.append(Length(*(now - at for now, at in zip(_clock_readings(), began, strict=True))))
 
 
 def _clock_readings() -> tuple[float, float, float]:
@@ -49,14 +44,15 @@ def _clock_readings() -> tuple[float, float, float]:
 
 def time_work(work: Callable[[], object], device: torch.device) -> Length:
     """Return how long some work took on each clock, until the device had finished."""
-    with Timed(device) as it:
+    lengths: list[Length] = []
+    with timed(device, lengths):
         work()
-    return it.length
+    return lengths[0]
 
 
 def timed_seconds(work: Callable[[], object], device: torch.device) -> float:
     """Return how long some work took on the clock that suits the device."""
-    return length_on_clock(time_work(work, device), by_cpu_time=uses_cpu_time(device))
+    return time_work(work, device).on_clock(by_cpu_time=uses_cpu_time(device))
 
 
 def uses_cpu_time(device: torch.device) -> bool:
@@ -67,14 +63,9 @@ def uses_cpu_time(device: torch.device) -> bool:
     return device.type == "cpu" and torch.get_num_threads() == 1
 
 
-def length_on_clock(length: Length, *, by_cpu_time: bool) -> float:
-    """Return the length in CPU time of the thread, or in wall-clock time."""
-    return length.thread if by_cpu_time else length.wall
-
-
 def median_length(lengths: Sequence[Length], *, by_cpu_time: bool) -> float:
     """Return the median length on one of the two clocks."""
-    return median(length_on_clock(length, by_cpu_time=by_cpu_time) for length in lengths)
+    return median(length.on_clock(by_cpu_time=by_cpu_time) for length in lengths)
 
 
 def cpu_utilization(lengths: Sequence[Length], cores: int) -> float:

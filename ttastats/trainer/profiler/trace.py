@@ -84,16 +84,16 @@ class TimedOperators(TorchDispatchMode):
         result = func(*args, **by_name)
         seconds = (time.thread_time_ns() - began) / 1e9
         if name.startswith((_NOTE_BEGINS, _NOTE_ENDS)):
-            call = Call(name, began / 1e9, 0.0, {"note": args[0]})
+            seconds, about = 0.0, {"note": args[0]}
         else:
-            call = Call(name, began / 1e9, seconds, _describe_arguments(func, args, by_name))
-        self.calls.append(call)
+            about = _describe_arguments(func, args, by_name)
+        self.calls.append(Call(name, began / 1e9, seconds, about))
         return result
 
 
 def _describe_arguments(
     func: Any, args: Sequence[Any], by_name: Mapping[str, Any]
-) -> Mapping[str, Any]:
+) -> dict[str, Any]:
     """Return all arguments as `record_shapes` does, in the order of the operator's signature."""
     rest = func._schema.arguments[len(args) :]
     values = [*args, *(by_name.get(each.name, each.default_value) for each in rest)]

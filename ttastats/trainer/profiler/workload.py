@@ -14,24 +14,20 @@ import torch
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
 from ttastats.base.units import seconds
 from ttastats.traces.table import Row
 from ttastats.trainer import hardware, workloads
 from ttastats.trainer.parallel import Team, is_worker
 from ttastats.trainer.profiler import subject, timing, variants
 from ttastats.trainer.profiler.memory import TrainingState
-from ttastats.trainer.profiler.recording import (
-    About,
-    Recording,
-    profile_rows,
-    steps_to_profile,
-)
+from ttastats.trainer.profiler.recording import About, Recording, profile_rows, steps_to_profile
 from ttastats.trainer.settings import Overrides, Settings, complete_settings, setup_suffix
 
 #: Without a batch size from the user, a CPU gets one whose step is not longer.
 _LONGEST_SECONDS = 0.25
 _FIRST_TRIED, _SMALLEST = 8, 2
+_COMPILED = "cannot remove layers of a compiled network"
 
 
 class Request(Struct, frozen=True):
@@ -52,10 +48,8 @@ class Request(Struct, frozen=True):
 def profile_workload(request: Request) -> pl.DataFrame:
     """Return the rows of a new profile of a workload."""
     shared = _request_settings(request)
-    if is_worker():
-        raise TtastatsError(
-            "starts its workers itself", where="profile", remedy="Use --workers without torchrun."
-        )
+    remedy = "Use --workers without torchrun."
+    raise_if(is_worker(), "starts its workers itself", "profile", remedy)
     workers, team = shared.workers, Team(0, 1, torch.device(shared.device))
     fitted, left_out = _shortened_settings(request, shared, team)
     alone = _request_settings(request, workers=1, batch_size=fitted.batch_size // workers)
@@ -69,11 +63,10 @@ def profile_workload(request: Request) -> pl.DataFrame:
         left_out = f"{part}; {left_out}" if left_out else part
     # TF32 is one of GPUs alone.
     imitated = shared.device == "cpu" and shared.precision == "tf32"
-    precision = "fp32" if imitated else str(shared.precision)
     about = About(
         profile=_profile_name(request, fitted),
         source=request.workload,
-        precision=precision,
+        precision="fp32" if imitated else str(shared.precision),
         samples=samples,
         left_out=left_out,
     )
@@ -83,18 +76,15 @@ def profile_workload(request: Request) -> pl.DataFrame:
 def _request_settings(request: Request, **values: Any) -> Settings:
     """Return the settings of the run to profile."""
     options = replace(request.options, values={**request.options.values, **values})
-    return complete_settings(
-        options, workloads.load_workload(request.workload), request.workload, seed=0
-    )
+    return complete_settings(options, request.workload, seed=0)
 
 
 def _profile_name(request: Request, settings: Settings) -> str:
     """Return the workload's name with the changed settings, such as `digits-batch512`."""
-    workload = workloads.load_workload(request.workload)
     changed = {**request.options.values, "batch_size": settings.batch_size}
-    suffix = setup_suffix(replace(request.options, values=changed), settings, workload)
+    suffix = setup_suffix(replace(request.options, values=changed), settings)
     without = f" without {', '.join(request.without)}" if request.without else ""
-    return workload.name + suffix + without
+    return workloads.load_workload(request.workload).name + suffix + without
 
 
 def _record_steps(settings: Settings, team: Team, request: Request) -> tuple[Recording, int]:
@@ -102,23 +92,18 @@ def _record_steps(settings: Settings, team: Team, request: Request) -> tuple[Rec
     step_of = subject.prepare_step(settings, team)
     state = TrainingState(step_of.model, step_of.optimizers)
     compiled, where = bool(settings.compile), "--without"
-    if compiled and request.without:
-        raise TtastatsError("cannot remove layers of a compiled network", where=where)
+    raise_if(compiled and request.without, _COMPILED, where)
     for kind in request.without:
-        if kind not in variants.LAYERS:
-            layers = ", ".join(variants.LAYERS)
-            raise TtastatsError(
-                f"unknown layers {kind!r}", where=where, remedy=f"Layers: {layers}."
-            )
+        layers = f"Layers: {', '.join(variants.LAYERS)}."
+        raise_if(kind not in variants.LAYERS, f"unknown layers {kind!r}", where, layers)
     recording = Recording(step_of.device, state, steps=request.steps, compiled=compiled)
     with variants.Without(request.without) if request.without else nullcontext() as mode:
-        recording.begin_step()
+        recording.step()
         while not recording.done:
             step_of.step()
             recording.step()
     for kind in request.without:
-        if mode and not mode.met[kind]:
-            raise TtastatsError(f"the network has no {kind}", where=where)
+        raise_if(mode and not mode.met[kind], f"the network has no {kind}", where)
     return recording, step_of.samples
 
 
@@ -132,15 +117,11 @@ def _variant_measures(
         cores = hardware.available_cpus()
         yield from variants.batch_size_measures(make, request.batch_sizes, largest, cores)
     if request.ablation:
-        if settings.compile:
-            raise TtastatsError("cannot remove layers of a compiled network", where="--ablation")
-        measures = list(
-            variants.ablation_measures(partial(subject.prepare_step, settings, team), steps)
-        )
-        if not measures:
-            raise TtastatsError(
-                "the network has no batch norm and no ReLU to remove", where="--ablation"
-            )
+        raise_if(settings.compile, _COMPILED, "--ablation")
+        step_of = partial(subject.prepare_step, settings, team)
+        measures = list(variants.ablation_measures(step_of, steps))
+        absent = "the network has no batch norm and no ReLU to remove"
+        raise_if(not measures, absent, "--ablation")
         yield from measures
 
 
