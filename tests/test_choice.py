@@ -12,7 +12,7 @@ import pytest
 
 from tests.accepted import Case
 from tests.asked import Questions, accepted_answers
-from tests.test_target import rows
+from tests.made_curves import frame
 from tests.test_time_to_target import evaluation, mlperf
 from ttastats import api
 from ttastats.base.records import Run
@@ -41,7 +41,7 @@ OTHER = [
     run(20 + n, seconds=50.0 + n, system="steady", entry="three", benchmark="bert")
     for n in range(5)
 ]
-TABLE = rows(*STEADY, *SPREAD, FAILED, *OTHER)
+TABLE = frame(*STEADY, *SPREAD, FAILED, *OTHER).lazy()
 #: 15 of 16 reach, and at 1.6 times the time on the other side of a comparison.
 SLOWER = TABLE.with_columns(
     pl.col("seconds", "run_seconds") * 1.6, content_digest=pl.lit(None, pl.String)
