@@ -31,6 +31,9 @@ def _answers(questions: Questions) -> Iterator[Any]:
             continue
         for row in report.rows:
             yield {key: value for key, value in row.items() if value is not None}
+        for line in (line for table in report.displayed.tables for line in table.rows):
+            if line.details or line.more:
+                yield [*line.details, *line.more]
         for note in report.notes:
             yield f"{note.code}: {note.text}{note.mark and f' {note.mark}'}"
         yield report.sentence
