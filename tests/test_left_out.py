@@ -319,23 +319,19 @@ def test_a_worker_beside_does_not_hide_a_file_that_is_named(tmp_path: Path) -> N
 def test_p_values_are_adjusted_for_the_benchmarks() -> None:
     a, b = made("a", 5), made("b", 5, crashed=range(4))
 
-    def of(table: pl.DataFrame, benchmark: str) -> pl.DataFrame:
+    def of(table: pl.DataFrame, benchmark: str, log: str = "") -> pl.DataFrame:
         own = ("source", "run_id", "content_digest")
-        renamed = (pl.concat_str(pl.lit(f"{benchmark} "), name) for name in own)
-        return table.with_columns(*renamed, benchmark=pl.lit(benchmark))
+        renamed = {name: pl.concat_str(pl.lit(benchmark + log), name) for name in own}
+        return table.with_columns(benchmark=pl.lit(benchmark), **renamed)
 
     def fails_more(*sides: pl.DataFrame) -> bool:
         gate = tta.compare(*sides, fail_on="slower:99%").gate
         return gate is not None and "fails_more" in {found.code for found in gate.findings}
 
     assert fails_more(a, b)
-    others = pl.concat(
-        [of(a, f"{name} of B").with_columns(benchmark=pl.lit(name)) for name in "yz"]
-    )
     three = pl.concat([of(a, name) for name in "xyz"])
-    assert not fails_more(
-        three, pl.concat([of(b, "x"), others])
-    )  # p = .024 of one is .071 of three
+    other = pl.concat([of(b, "x"), of(a, "y", "b"), of(a, "z", "b")])
+    assert not fails_more(three, other)  # p = .024 of one is .071 among three
 
 
 def test_the_p_of_failing_more_often_is_that_of_scipy() -> None:
