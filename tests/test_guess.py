@@ -129,24 +129,17 @@ FOLDERS: dict[str, Files] = {
 }  # fmt: skip
 
 
-def written(files: Files, top: Path) -> Path:
-    for name, content in files.items():
-        (top / name).parent.mkdir(parents=True, exist_ok=True)
-        (top / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    return top
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return logs of many kinds, with what is none."""
-    return written(MANY, tmp_path / "logs")
+    return made_logs.write(tmp_path / "logs", MANY)
 
 
 def of_folders() -> Iterator[Any]:
     """Yield what is printed of a folder, the file that is proposed, and what it makes of it."""
     for name, files in FOLDERS.items():
         with TemporaryDirectory() as place, contextlib.chdir(place):
-            logs = written(files, Path("logs"))
+            logs = made_logs.write(Path("logs"), files)
             yield f"---------- {name}"
             try:
                 found = tta.guess(logs)
