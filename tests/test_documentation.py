@@ -152,28 +152,28 @@ def _with_results(found: re.Match[str]) -> str:
 
 
 @pytest.mark.real
-def test_the_page_of_statistics_shows_what_its_command_prints(
-    ingested_round: Callable[[str], Account], tmp_path: Path
+@pytest.mark.parametrize(
+    ("page", "round_", "heading"),
+    [
+        ("statistics", "v0.5", "# "),
+        ("claims", "v5.0", "\n## Reference convergence\n"),
+    ],
+)
+def test_a_page_shows_what_its_command_prints_of_a_round(
+    page: str,
+    round_: str,
+    heading: str,
+    ingested_round: Callable[[str], Account],
+    tmp_path: Path,
 ) -> None:
-    page = ROOT / "docs" / "statistics.md"
-    text = page.read_text("utf-8")
-    (tmp_path / "v0.5.parquet").symlink_to(ingested_round("v0.5").output)
-    renewed, count = _SHOWN.subn(lambda found: _with_output(found, tmp_path), text)
-    assert count == 1
-    assert matches_accepted(page, renewed)
-
-
-@pytest.mark.real
-def test_the_page_of_claims_shows_reference_convergence_as_printed(
-    ingested_round: Callable[[str], Account], tmp_path: Path
-) -> None:
-    pytest.importorskip("mlperf_logging", reason="the records of mlperf-logging are not installed")
-    page = ROOT / "docs" / "claims.md"
-    before, heading, after = page.read_text("utf-8").partition("\n## Reference convergence\n")
-    (tmp_path / "v5.0.parquet").symlink_to(ingested_round("v5.0").output)
+    if page == "claims":
+        pytest.importorskip("mlperf_logging", reason="the records of it are not installed")
+    path = ROOT / "docs" / f"{page}.md"
+    before, _, after = path.read_text("utf-8").partition(heading)
+    (tmp_path / f"{round_}.parquet").symlink_to(ingested_round(round_).output)
     renewed, count = _SHOWN.subn(lambda found: _with_output(found, tmp_path), after)
     assert count == 1
-    assert matches_accepted(page, before + heading + renewed)
+    assert matches_accepted(path, before + heading + renewed)
 
 
 @pytest.mark.real
