@@ -18,18 +18,17 @@ from typing import Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 import ttastats as tta
 from tests import made_logs
 from tests.accepted import Case, cases
 from tests.conftest import ROOT
 from tests.made_stores import scalar
+from tests.test_cli import run as cli_run
 from tests.test_wild import KINDS, differences, order_of, read_runs, seen, told
 from ttastats.answers.guessing import kinds, layout, lines
 from ttastats.answers.guessing.proposal import NoLogError
 from ttastats.base.errors import TtastatsError
-from ttastats.cli import app
 
 Files = dict[str, str | bytes]
 
@@ -152,13 +151,9 @@ def of_folders() -> Iterator[Any]:
             yield [account.runs, account.parts, account.evaluations, account.problem_counts()]
 
 
-def run(*words: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    refused = isinstance(result.exception, TtastatsError)  # which the program ends with 2
-    said = result.stderr + (str(result.exception) if refused else "")
-    if result.exception and not refused and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return 2 if refused else result.exit_code, result.stdout, said
+def run(*words: str | Path) -> tuple[int, str, str]:
+    done = cli_run(*words)
+    return done.returncode, done.stdout, done.stderr
 
 
 class TestFolder:
@@ -185,16 +180,16 @@ class TestFolder:
             account = tta.ingest([folder / "back"], folder.parent / f"{choice}.parquet")
             assert (account.runs, account.rejected) == (number, ())
 
-    def test_a_file_written_above_the_logs_holds_for_them(self, folder: Path) -> None:
-        run("guess", folder, "-o", folder.parent / "ttastats.toml")
-        assert tta.ingest([folder], folder.parent / "x.parquet").runs == 11
-
-    def test_a_file_of_another_name_is_named_in_the_next_command(self, folder: Path) -> None:
-        other = folder.parent / "elsewhere" / "mine.toml"
-        other.parent.mkdir()
+    def test_a_file_elsewhere_holds_above_the_logs_or_where_it_is_named(
+        self, folder: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        other = tmp_path / "elsewhere" / "mine.toml"
         _, shown, _ = run("guess", folder, "-o", other)
         assert f"ttastats ingest {folder} --config {other}" in shown
-        assert tta.ingest([folder], folder.parent / "x.parquet", config=other).runs == 11
+        assert tta.ingest([folder], tmp_path / "x.parquet", config=other).runs == 11
+        run("guess", folder, "-o", folder.parent / "ttastats.toml")
+        assert tta.ingest([folder], tmp_path / "y.parquet").runs == 11
 
     def test_nothing_that_exists_is_written_over(self, folder: Path) -> None:
         (folder / "ttastats.toml").write_text("# mine\n")
@@ -222,7 +217,13 @@ class TestFolder:
             "none of 1 file(s) looks like a log; notes.md: a document: runs are not read from prose"
             in said
         )
-        assert run("guess", tmp_path / "none")[0] == 2
+        assert run("guess", tmp_path / "none")[0] == run("guess", "-")[0] == 2
+
+    def test_where_no_block_is_needed_none_is_written(
+        self, two_systems: Path, tmp_path: Path
+    ) -> None:
+        code, _, said = run("guess", two_systems, "-o", tmp_path / "ttastats.toml")
+        assert (code, "read without a block" in said) == (2, True)
 
     def test_files_of_a_pattern_and_of_an_archive_are_looked_at(
         self, folder: Path, tmp_path: Path
@@ -236,9 +237,6 @@ class TestFolder:
         rows = tmp_path / "x.parquet"
         assert tta.ingest([tmp_path / "packed.tar.gz"], rows).runs == 6
         assert set(pl.read_parquet(rows)["entry"]) == {"adam", "muon"}
-
-    def test_standard_input_is_no_file_that_a_block_could_name(self) -> None:
-        assert run("guess", "-")[0] == 2
 
     def test_names_that_do_harm_are_written_harmlessly(self, tmp_path: Path) -> None:
         for name in (b"we{ird}*?'\"$(x)\n.csv", b"esc\x1b[31m.csv", b"bad\xff.csv", b"a\\b.csv"):
@@ -259,8 +257,6 @@ class TestFolder:
         assert kind.runs[0].evaluations < 30
         assert "a.csv: only the first" in kind.problems[-1]
 
-
-class TestEveryFile:
     def test_a_logbook_is_refused_by_name(self, tmp_path: Path) -> None:
         path = tmp_path / "LOGBOOK.md"
         path.write_text("| step | val_loss |\n|---|---|\n| 1 | 2.0 |\n")
