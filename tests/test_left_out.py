@@ -151,6 +151,7 @@ QUESTIONS: Questions = {
 
 
 @accepted_answers("left_out", QUESTIONS)
+@pytest.mark.usefixtures("in_codes")
 def test_what_was_left_out_is_told_as_accepted(case: Case) -> None:
     assert case.is_as_accepted()
 
