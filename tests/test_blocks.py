@@ -99,6 +99,7 @@ A, B = timed(1.0, (2, 2, 2)), timed(0.97, (2, 2, 2), hour=1)
 EVENING, ODD = timed(0.97, (2, 2, 2), hour=9), timed(1.1, (0, 0, 2), hour=1)
 EARLY, LATE = timed(0.97, (2, 2, 0), hour=1), timed(0.975, (0, 0, 2), hour=1)
 TWO_DAYS = timed(1.0, (2, 2)), timed(0.97, (2, 2), hour=1)
+SAME = timed(1.0, (0, 2), benchmark="bert").with_columns(source=pl.Series(["bert 0", "bert 1"]))
 SPENT: dict[str, Any] = {"at_end": True, "unit": "seconds"}
 QUESTIONS: Questions = {
     "days hide a difference": lambda: api.compare(A, B),
@@ -140,6 +141,9 @@ QUESTIONS: Questions = {
     "a benchmark without a common day is no test": lambda: within(
         pl.concat([A, timed(1.0, (2, 0, 0), benchmark="bert")]),
         pl.concat([B, timed(0.97, (0, 2, 0), hour=1, benchmark="bert")]),
+    ),
+    "nor is one of the same runs": lambda: within(
+        pl.concat([A, timed(1.0, (2,), benchmark="bert")]), pl.concat([B, SAME])
     ),
     "days hide losses": lambda: api.compare(
         losses(3.0, 0.0, (2, 2, 2), 0), losses(3.0, 0.02, (2, 1, 3), 1), at_end=True
