@@ -53,10 +53,10 @@ def reaching(epochs: int, **more: Any) -> str:
     return log([0.5] * (epochs - 1) + [0.95], **more)
 
 
-def write(folder: Path, logs: Mapping[str, str]) -> Path:
+def write(folder: Path, logs: Mapping[str, str | bytes]) -> Path:
     """Write logs below a folder by their paths; give the folder."""
-    for name, text in logs.items():
+    for name, content in logs.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
     return folder

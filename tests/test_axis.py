@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,10 @@ import polars as pl
 import pytest
 
 import ttastats as tta
+from tests.accepted import Case
+from tests.asked import Questions, accepted_answers
 from ttastats import api
 from ttastats.base import units
-from ttastats.base.errors import TtastatsError
-from ttastats.outcomes import time_to_target
-from ttastats.report.render import as_markdown
 
 #: Losses at steps 500, 1000, ...: with a target of 3.0 the runs reach it at 1,500 and so on.
 _A = ((3.5, 3.2, 2.9, 2.8), (3.6, 3.1, 3.05, 2.9), (3.4, 3.1, 2.95, 2.9), (3.5, 3.2, 2.9, 2.9))
@@ -62,102 +61,99 @@ def timed(seconds: Sequence[float], **columns: Any) -> pl.DataFrame:
     )
 
 
-def notes(report: tta.Report) -> dict[str, str]:
-    return {note.code: note.text for note in report.notes}
+def priced() -> pl.DataFrame:
+    return timed((3600.0, 7200.0), cost_per_hour=2.5, accelerators=8)
 
 
-def shown(report: tta.Report) -> str:
-    return as_markdown.render_markdown(report)
+def totals(extra: str) -> pl.DataFrame:
+    return timed((30.0, 33.0)).with_columns(extra=pl.lit(extra))
 
 
-class TestRunsWithoutTime:
-    def test_rows_without_a_number_are_in_their_order(self) -> None:
-        frame = pl.DataFrame({"run": ["a"] * 3, "loss": [3.5, 3.2, 2.9]})
-        made = tta.from_frame(frame, run="run", metric="loss", target=3.0, higher_is_better=False)
-        assert made["eval_index"].to_list() == [0, 1, 2]
-        assert made["run_seconds"].to_list() == [None] * 3
-        assert time_to_target.runs(made)["evaluations_to_target"].to_list() == [3]
-
-    def test_plots_name_the_unit(self) -> None:
-        titles = {one.kind: one.title for one in api.plots(losses(_A), losses(_B))}
-        assert titles["tta"] == "Steps to target: lm"
-        assert titles["quality-time"] == "Loss over steps: lm"
-        assert titles["solved"] == "Fraction of runs at the target over steps: lm"
-        assert "time" not in json.dumps([one.chart for one in tta.plot("tta", losses(_A))]).replace(
-            "timeunit", ""
-        )
-
-    def test_the_page_names_the_unit(self, tmp_path: Path) -> None:
-        page = tta.html_report(losses(_A), losses(_B), output=tmp_path / "page.html")
-        assert "needs 1.62× fewer steps" in page.html
-        assert "faster than" not in page.html.partition("<script")[0]
+def aiming(table: pl.DataFrame, target: float) -> pl.DataFrame:
+    return table.with_columns(target_value=pl.lit(target))
 
 
-class TestAnAxisAskedFor:
-    def test_cost_is_time_at_a_price(self) -> None:
-        rows = timed((3600.0, 7200.0))
-        (row,) = tta.summary(rows, unit="cost", price=10).rows
-        assert (row["tta_mean_seconds"], row["axis"]) == (15.0, "cost")
-        priced = timed((3600.0, 7200.0), cost_per_hour=2.5, accelerators=8)
-        assert tta.summary(priced, unit="cost").rows[0]["tta_mean_seconds"] == 3.75
-        by_column = tta.summary(priced, unit="cost", price="accelerators")
-        assert by_column.rows[0]["tta_mean_seconds"] == 12.0
-        assert "$12.00" in shown(by_column)
+def untold() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return runs of which one reached a common target nobody knows when, and others.
 
-    @pytest.mark.parametrize(
-        ("name", "extra"),
-        [
-            ("energy", '{"energy_joules": 3600000.0}'),
-            ("cpu-seconds", '{"run_totals": {"cpu_seconds": 1, "cpu_seconds_all_workers": 3.6e6}}'),
-        ],
+    The length of a run is its time to the official target, and tells of no other.
+    """
+    official: dict[str, Any] = {"suite": "mlperf", "run_status": "success"}
+    first = pl.col("source").str.ends_with("0")
+    one = timed((30.0, 33.0, 36.0), **official).with_columns(
+        seconds=pl.when(~first).then("seconds")
     )
-    def test_totals_of_runs_are_known_where_the_run_ended_at_its_target(
-        self, name: str, extra: str
-    ) -> None:
-        rows = timed((30.0, 33.0)).with_columns(extra=pl.lit(extra))
-        (row,) = tta.summary(rows, unit=name).rows
-        assert (row["reached"], row["tta_mean_seconds"]) == (2, 3.6e6)
-        with pytest.raises(TtastatsError, match=r"known (only )?for whole runs"):
-            tta.summary(rows, unit=name, target=["score=0.5"])
-        with pytest.raises(TtastatsError, match=r"known (only )?for whole runs"):
-            tta.targets(rows, unit=name)
+    laxer = aiming(timed((60.0, 63.0, 66.0), **official), 0.6)
+    timeless = one.with_columns(seconds=pl.when(~first).then("seconds"))
+    return timeless, laxer.filter(pl.col("eval_index") < 2)
 
-    @pytest.mark.parametrize(
-        ("asked", "message"),
-        [
-            ({"unit": "furlongs"}, "unknown unit"),
-            ({"price": 3}, "needs --in cost"),
-            ({"unit": "cost", "price": -1}, "invalid price per hour"),
-            ({"unit": "cost", "price": "nan"}, "invalid price per hour"),
-            ({"unit": "cost", "price": "system"}, "is not numeric"),
-            ({"unit": "cost", "price": "prise"}, "unknown column"),
-            ({"unit": "cost"}, "no run logs its cost"),
-        ],
-    )
-    def test_what_makes_no_sense_is_refused(self, asked: dict[str, Any], message: str) -> None:
-        with pytest.raises(TtastatsError, match=message):
-            tta.summary(timed((30.0, 33.0)), **asked)
 
-    def test_sides_judged_at_a_common_target_stay_on_their_axis(self) -> None:
-        stricter = losses(_B).with_columns(target_value=pl.lit(2.9))
-        (row,) = tta.compare(losses(_A), stricter).rows
-        assert (row["axis"], row["target_value"]) == ("steps", 2.9)
-        assert (row["tta_a_seconds"], row["tta_b_seconds"]) == (1750.0, 1125.0)
-        laxer = timed((60.0, 63.0, 66.0)).with_columns(target_value=pl.lit(0.6))
-        (row,) = tta.compare(timed((30.0, 33.0, 36.0)), laxer, unit="epochs").rows
-        assert (row["axis"], row["tta_a_seconds"], row["tta_b_seconds"]) == ("epochs", 3.0, 3.0)
+def without_numbers() -> pl.DataFrame:
+    frame = pl.DataFrame({"run": ["a"] * 3, "loss": [3.5, 3.2, 2.9]})
+    return tta.from_frame(frame, run="run", metric="loss", target=3.0, higher_is_better=False)
 
-    def test_a_common_target_is_none_that_a_run_reached_nobody_knows_when(self) -> None:
-        official: dict[str, Any] = {"suite": "mlperf", "run_status": "success"}
-        first = pl.col("source").str.ends_with("0")
-        # The length of the run is its time to the official target, and tells of no other.
-        untold = timed((30.0, 33.0, 36.0), **official).with_columns(
-            seconds=pl.when(~first).then("seconds")
+
+def asked(**more: Any) -> Callable[[], tta.Report]:
+    return lambda: tta.summary(timed((30.0, 33.0)), **more)
+
+
+TOTALS = {
+    "energy": '{"energy_joules": 3600000.0}',
+    "cpu-seconds": '{"run_totals": {"cpu_seconds": 1, "cpu_seconds_all_workers": 3.6e6}}',
+}
+QUESTIONS: Questions = {
+    "rows without a number are in their order": lambda: tta.runs(without_numbers()),
+    "cost is time at a price": lambda: tta.summary(timed((3600.0, 7200.0)), unit="cost", price=10),
+    "which may be logged": lambda: tta.summary(priced(), unit="cost"),
+    "or stand in a column": lambda: tta.summary(priced(), unit="cost", price="accelerators"),
+    **{
+        f"{name} of runs that ended at their target": lambda name=name, extra=extra: tta.summary(
+            totals(extra), unit=name
         )
-        laxer = timed((60.0, 63.0, 66.0), **official).with_columns(target_value=pl.lit(0.6))
-        report = tta.compare(untold, laxer.filter(pl.col("eval_index") < 2))
-        assert report.rows[0]["verdict"] == "unavailable"
-        assert "the evaluations do not allow a common target" in str(notes(report))
+        for name, extra in TOTALS.items()
+    },
+    **{
+        f"{name} to another target": lambda name=name, extra=extra: tta.summary(
+            totals(extra), unit=name, target=["score=0.5"]
+        )
+        for name, extra in TOTALS.items()
+    },
+    "energy to several targets": lambda: tta.targets(totals(TOTALS["energy"]), unit="energy"),
+    "no unit": asked(unit="furlongs"),
+    "a price of no cost": asked(price=3),
+    "a negative price": asked(unit="cost", price=-1),
+    "a price that is no number": asked(unit="cost", price="nan"),
+    "a column without numbers": asked(unit="cost", price="system"),
+    "no column": asked(unit="cost", price="prise"),
+    "no cost": asked(unit="cost"),
+    "a common target in steps": lambda: tta.compare(losses(_A), aiming(losses(_B), 2.9)),
+    "a common target in epochs": lambda: tta.compare(
+        timed((30.0, 33.0, 36.0)), aiming(timed((60.0, 63.0, 66.0)), 0.6), unit="epochs"
+    ),
+    "no common target": lambda: tta.compare(*untold()),
+}
+
+
+@accepted_answers("axis", QUESTIONS)
+@pytest.mark.usefixtures("in_codes")
+def test_answers_on_an_axis_are_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
+
+
+def test_plots_name_the_unit() -> None:
+    titles = {one.kind: one.title for one in api.plots(losses(_A), losses(_B))}
+    assert titles["tta"] == "Steps to target: lm"
+    assert titles["quality-time"] == "Loss over steps: lm"
+    assert titles["solved"] == "Fraction of runs at the target over steps: lm"
+    assert "time" not in json.dumps([one.chart for one in tta.plot("tta", losses(_A))]).replace(
+        "timeunit", ""
+    )
+
+
+def test_the_page_names_the_unit(tmp_path: Path) -> None:
+    page = tta.html_report(losses(_A), losses(_B), output=tmp_path / "page.html")
+    assert "needs 1.62× fewer steps" in page.html
+    assert "faster than" not in page.html.partition("<script")[0]
 
 
 @pytest.mark.parametrize(

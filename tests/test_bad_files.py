@@ -7,20 +7,25 @@ import gzip
 import io
 import lzma
 import os
+import re
 import shutil
 import socket
 import struct
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 
+from tests import made_logs
+from tests.accepted import Case, cases
+from tests.conftest import ROOT
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Run
 from ttastats.ingestion import registry
@@ -66,87 +71,40 @@ def a_tar(log: bytes, names: tuple[str, ...], form: int = tarfile.PAX_FORMAT) ->
     return bytearray(buffer.getvalue())
 
 
-class TestArchives:
-    @pytest.mark.parametrize("record", [b"00 mtime=1.5\n", b"22 GNU.sparse.map=a,b\n"])
-    def test_a_tar_with_a_broken_pax_header_is_read_up_to_there(
-        self, record: bytes, tree: Path, log: bytes
-    ) -> None:
-        packed = a_tar(log, ("a/result_0.txt", "a/result_1.txt", "a/result_2.txt"))
-        start = packed.rindex(b"mtime=") - 3
-        size = (
-            packed.rindex(b"PaxHeader") // 512 * 512 + 124
-        )  # where the header says how long the records are
-        packed[size : size + 12] = b"%011o\0" % len(record)
-        header = size - 124
-        packed[header + 148 : header + 156] = b" " * 8
-        packed[header + 148 : header + 156] = b"%06o\0 " % sum(packed[header : header + 512])
-        packed[start : start + len(record)] = record
-        (tree / "all.tar").write_bytes(packed)
-        account = read(tree)
-        assert account.runs == LOGS + 2
-        assert "is corrupt" in rejected(account)["all.tar"]
-        assert "only 2 of its files" in rejected(account)["all.tar"]
-
-    def test_a_tar_whose_header_is_garbage_does_not_seem_complete(
-        self, tree: Path, log: bytes
-    ) -> None:
-        packed = a_tar(log, ("a/result_0.txt", "a/result_1.txt"), tarfile.GNU_FORMAT)
-        header = packed.index(b"a/result_1.txt")
-        packed[header : header + 512] = b"#" * 512
-        (tree / "all.tar").write_bytes(packed)
-        account = read(tree)
-        assert account.runs == LOGS + 1
-        assert "a header is corrupt" in rejected(account)["all.tar"]
-
-    def test_a_tar_that_was_cut_is_read_up_to_there(self, tree: Path, log: bytes) -> None:
-        names = tuple(f"a/result_{number}.txt" for number in range(20))
-        packed = bytes(a_tar(log, names))
-        (tree / "all.tar").write_bytes(packed[: len(packed) // 2])
-        account = read(tree)
-        assert LOGS + 8 <= account.runs < LOGS + 20
-        assert any("is corrupt" in message for message in rejected(account).values())
-
-    @pytest.mark.parametrize(
-        ("ending", "compress"),
-        [("gz", gzip.compress), ("xz", lzma.compress), ("bz2", bz2.compress)],
-    )
-    def test_a_compressed_tar_that_was_cut_is_named(
-        self, ending: str, compress: Callable[[bytes], bytes], tree: Path, log: bytes
-    ) -> None:
-        packed = compress(bytes(a_tar(log, ("a/result_0.txt", "a/result_1.txt"))))
-        (tree / f"all.tar.{ending}").write_bytes(packed[: len(packed) * 3 // 4])
-        account = read(tree)
-        assert account.runs >= LOGS
-        assert f"all.tar.{ending}" in rejected(account)
-
-    def test_an_encrypted_member_is_named(self, tree: Path, log: bytes) -> None:
-        _zip(tree / "all.zip", log, encrypted=True)
-        account = read(tree)
-        assert account.runs == LOGS + 1
-        assert "encrypted" in rejected(account)["result_0.txt"]
-
-    def test_a_member_of_an_unknown_method_is_named(self, tree: Path, log: bytes) -> None:
-        _zip(tree / "all.zip", log, method=99)
-        account = read(tree)
-        assert account.runs == LOGS + 1
-        assert "compression method" in rejected(account)["result_0.txt"]
-
-    def test_a_bad_archive_in_a_tree_ends_nothing(self, tree: Path) -> None:
-        for name in ("a.zip", "b.tar", "c.tar.gz", "d.tar.zst", "e.tgz"):
-            (tree / name).write_bytes(b"PK no archive")
-        (tree / "empty.tar").write_bytes(b"")
-        account = read(tree)
-        assert account.runs == LOGS
-        assert len(account.rejected) == 6
-        assert all("cannot be read as an archive" in p.message for p in account.rejected)
+def with_a_pax_header(log: bytes, record: bytes) -> bytes:
+    """Return an archive of three logs, the records of the last of which are something else."""
+    packed = a_tar(log, ("a/result_0.txt", "a/result_1.txt", "a/result_2.txt"))
+    start = packed.rindex(b"mtime=") - 3
+    size = (
+        packed.rindex(b"PaxHeader") // 512 * 512 + 124
+    )  # where the header says how long the records are
+    packed[size : size + 12] = b"%011o\0" % len(record)
+    header = size - 124
+    packed[header + 148 : header + 156] = b" " * 8
+    packed[header + 148 : header + 156] = b"%06o\0 " % sum(packed[header : header + 512])
+    packed[start : start + len(record)] = record
+    return bytes(packed)
 
 
-def _zip(path: Path, log: bytes, *, encrypted: bool = False, method: int = 0) -> None:
-    """Write an archive with a log that cannot be read, one that can, and a bad description."""
-    with zipfile.ZipFile(path, "w") as archive:
+def with_a_garbled_header(log: bytes) -> bytes:
+    packed = a_tar(log, ("a/result_0.txt", "a/result_1.txt"), tarfile.GNU_FORMAT)
+    header = packed.index(b"a/result_1.txt")
+    packed[header : header + 512] = b"#" * 512
+    return bytes(packed)
+
+
+def a_cut_tar(log: bytes) -> bytes:
+    packed = bytes(a_tar(log, tuple(f"a/result_{number}.txt" for number in range(20))))
+    return packed[: len(packed) // 2]
+
+
+def a_zip(log: bytes, *, encrypted: bool = False, method: int = 0) -> bytes:
+    """Return an archive with a log that cannot be read, one that can, and a bad description."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name in ("a/result_0.txt", "a/systems.json", "a/result_1.txt"):
             archive.writestr(name, log)
-    data = bytearray(path.read_bytes())
+    data = bytearray(buffer.getvalue())
     for name in (b"a/result_0.txt", b"a/systems.json"):
         for magic, flags, of_method, length in ((b"PK\3\4", 6, 8, 30), (b"PK\1\2", 8, 10, 46)):
             start = _header(data, magic, length, name)
@@ -154,7 +112,7 @@ def _zip(path: Path, log: bytes, *, encrypted: bool = False, method: int = 0) ->
                 data[start + flags] |= 1
             if method:
                 struct.pack_into("<H", data, start + of_method, method)
-    path.write_bytes(data)
+    return bytes(data)
 
 
 def _header(data: bytearray, magic: bytes, length: int, name: bytes) -> int:
@@ -164,104 +122,134 @@ def _header(data: bytearray, magic: bytes, length: int, name: bytes) -> int:
     return start
 
 
-class TestFiles:
-    @pytest.mark.parametrize(
-        ("ending", "compress"),
-        [
-            ("gz", gzip.compress),
-            ("xz", lzma.compress),
-            ("bz2", bz2.compress),
-            ("zst", zstd.compress),
-        ],
-    )
-    def test_a_compressed_log_that_was_cut_is_named(
-        self, ending: str, compress: Callable[[bytes], bytes], tree: Path, log: bytes
-    ) -> None:
-        whole = compress(log)
-        (tree / f"cut.txt.{ending}").write_bytes(whole[: len(whole) // 2])
+COMPRESSED: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress, "zst": zstd.compress,
+}  # fmt: skip
+
+
+def cut(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+#: Files beside ten good logs, made of one of them.
+BAD: dict[str, Callable[[bytes], dict[str, bytes]]] = {
+    "a number in a pax header": lambda log: {"all.tar": with_a_pax_header(log, b"00 mtime=1.5\n")},
+    "a map of GNU in it": lambda log: {
+        "all.tar": with_a_pax_header(log, b"22 GNU.sparse.map=a,b\n")
+    },
+    "a header of garbage": lambda log: {"all.tar": with_a_garbled_header(log)},
+    "a tar file that was cut": lambda log: {"all.tar": a_cut_tar(log)},
+    "an encrypted member": lambda log: {"all.zip": a_zip(log, encrypted=True)},
+    "a member of an unknown method": lambda log: {"all.zip": a_zip(log, method=99)},
+    "no archives": lambda _: {
+        "empty.tar": b"",
+        **dict.fromkeys(("a.zip", "b.tar", "c.tar.gz", "d.tar.zst", "e.tgz"), b"PK no archive"),
+    },
+    "folders named like logs and archives": lambda log: {
+        f"{name}/result_{name[0]}.txt": log.replace(b"1000", name.encode())
+        for name in ("x.txt", "y.zip", "z.tar.gz")
+    },
+    "marks, bytes of zero and nothing": lambda log: {
+        "marked.txt": b"\xef\xbb\xbf" + log.replace(b"1000", b"3000"),
+        "nul.txt": b"\0" * 5_000 + log.replace(b"1000", b"3001"),
+        "nothing.txt": b"",
+    },
+    "logs in UTF-16": lambda log: {
+        "wide.txt": log.decode().encode("utf-16"),
+        "other_end.txt": b"\xfe\xff" + log.decode().encode("utf-16-be"),
+        "other.txt": "no log".encode("utf-16"),
+    },
+}
+
+
+#: What Python says of a file, in other words from version to version.
+OF_PYTHON = re.compile(r" \(.*?\)|: .*|<.*>")
+
+
+def of_bad_files() -> Iterator[Any]:
+    example = ROOT / "examples" / "two_systems" / "Example" / "results" / "one_gpu"
+    log = (example / "digits" / "result_0.txt").read_bytes()
+    for name, make in BAD.items():
+        with TemporaryDirectory() as place:
+            shutil.copytree(example, Path(place) / "tree" / "one_gpu")
+            made_logs.write(Path(place) / "tree", make(log))
+            account = read(Path(place) / "tree")
+            said = {file: OF_PYTHON.sub("", message) for file, message in rejected(account).items()}
+            yield name, account.runs, account.other_files, said
+
+
+@cases("pieces", of_bad_files=of_bad_files)
+def test_bad_files_are_named_and_the_others_read_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
+
+
+@pytest.mark.parametrize("ending", COMPRESSED)
+def test_what_was_cut_is_named(ending: str, tree: Path, log: bytes) -> None:
+    compress = COMPRESSED[ending]
+    (tree / f"cut.txt.{ending}").write_bytes(cut(compress(log)))
+    archive = compress(bytes(a_tar(log, ("a/result_0.txt", "a/result_1.txt"))))
+    (tree / f"all.tar.{ending}").write_bytes(archive[: len(archive) * 3 // 4])
+    account = read(tree)
+    assert account.runs >= LOGS
+    assert {f"all.tar.{ending}", f"cut.txt.{ending}"} <= rejected(account).keys()
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 100])
+def test_a_named_file_of_nothing_is_an_error(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(content)
+    with pytest.raises(TtastatsError, match="not a log of a known dialect"):
+        ingest([tmp_path / "a.txt"], tmp_path / "x.parquet")
+
+
+def test_a_link_that_leads_nowhere_is_named(tree: Path) -> None:
+    (tree / "gone.txt").symlink_to("nowhere.txt")
+    (tree / "self.txt").symlink_to("self.txt")
+    account = read(tree)
+    assert account.runs == LOGS
+    assert rejected(account) == {"gone.txt": "broken link", "self.txt": "broken link"}
+
+
+def test_a_link_that_is_named_and_leads_nowhere_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "gone.txt").symlink_to("nowhere.txt")
+    with pytest.raises(TtastatsError, match="No such file"):
+        ingest([tmp_path / "gone.txt"], tmp_path / "out.parquet")
+
+
+def test_a_file_that_may_not_be_read_is_named(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = open
+
+    def refuse(path: str, *words: Any, **more: Any) -> Any:
+        if str(path).endswith("result_3.txt"):
+            raise PermissionError(13, "Permission denied")
+        return whole(path, *words, **more)
+
+    monkeypatch.setattr("builtins.open", refuse)
+    account = read(tree)
+    assert account.runs == LOGS - 1
+    assert rejected(account) == {"result_3.txt": "Permission denied"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_pipes_and_sockets_in_a_tree_are_no_logs(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tree / "pipe.txt")
+    os.mkfifo(tree / "one_gpu" / "systems.json")
+    monkeypatch.chdir(tree)  # the name of a socket must be short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("socket.txt")
         account = read(tree)
-        assert account.runs == LOGS
-        (message,) = rejected(account).values()
-        assert "end-of-stream marker" in message or "Compressed file ended" in message
+    assert (account.runs, account.problems) == (LOGS, ())
 
-    def test_a_link_that_leads_nowhere_is_named(self, tree: Path) -> None:
-        (tree / "gone.txt").symlink_to("nowhere.txt")
-        (tree / "self.txt").symlink_to("self.txt")
-        account = read(tree)
-        assert account.runs == LOGS
-        assert rejected(account) == {
-            "gone.txt": "broken link",
-            "self.txt": "broken link",
-        }
 
-    def test_a_link_that_is_named_and_leads_nowhere_is_an_error(self, tmp_path: Path) -> None:
-        (tmp_path / "gone.txt").symlink_to("nowhere.txt")
-        with pytest.raises(TtastatsError, match="No such file"):
-            ingest([tmp_path / "gone.txt"], tmp_path / "out.parquet")
-
-    def test_a_file_that_may_not_be_read_is_named(
-        self, tree: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        whole = open
-
-        def refuse(path: str, *words: Any, **more: Any) -> Any:
-            if str(path).endswith("result_3.txt"):
-                raise PermissionError(13, "Permission denied")
-            return whole(path, *words, **more)
-
-        monkeypatch.setattr("builtins.open", refuse)
-        account = read(tree)
-        assert account.runs == LOGS - 1
-        assert rejected(account) == {"result_3.txt": "Permission denied"}
-
-    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-    def test_pipes_and_sockets_in_a_tree_are_no_logs(
-        self, tree: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        os.mkfifo(tree / "pipe.txt")
-        os.mkfifo(tree / "one_gpu" / "systems.json")
-        monkeypatch.chdir(tree)  # the name of a socket must be short
-        with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind("socket.txt")
-            account = read(tree)
-        assert (account.runs, account.problems) == (LOGS, ())
-
-    def test_a_folder_may_be_named_like_a_log_or_an_archive(self, tree: Path, log: bytes) -> None:
-        for name in ("x.txt", "y.zip", "z.tar.gz"):
-            (tree / name).mkdir()
-            (tree / name / f"result_{name[0]}.txt").write_bytes(log.replace(b"1000", name.encode()))
-        account = read(tree)
-        assert (account.runs, account.rejected) == (LOGS + 3, ())
-
-    def test_marks_nul_bytes_and_nothing_at_all_end_nothing(self, tree: Path, log: bytes) -> None:
-        (tree / "marked.txt").write_bytes(b"\xef\xbb\xbf" + log.replace(b"1000", b"3000"))
-        (tree / "nul.txt").write_bytes(b"\0" * 5_000 + log.replace(b"1000", b"3001"))
-        (tree / "nothing.txt").write_bytes(b"")
-        account = read(tree)
-        assert (account.runs, account.other_files) == (LOGS + 2, 1)
-        assert account.rejected == ()
-        for name in ("nothing.txt", "only.txt"):
-            (tree / name).write_bytes(b"" if name == "nothing.txt" else b"\0" * 100)
-            with pytest.raises(TtastatsError, match="not a log of a known dialect"):
-                ingest([tree / name], tree.parent / "other.parquet")
-
-    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
-    def test_a_log_in_utf_16_is_named(self, encoding: str, tree: Path, log: bytes) -> None:
-        mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
-        (tree / "wide.txt").write_bytes(mark + log.decode().encode(encoding))
-        (tree / "other.txt").write_bytes("no log".encode("utf-16"))
-        account = read(tree)
-        assert (account.runs, account.other_files) == (LOGS, 1)
-        assert rejected(account) == {"wide.txt": "a log in UTF-16; convert it to UTF-8"}
-
-    @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
-    def test_an_archive_with_names_that_are_no_text_is_read(self, tree: Path, log: bytes) -> None:
-        odd = os.fsdecode(os.fsencode(tree) + b"/caf\xe9.tar")
-        Path(odd).write_bytes(a_tar(log, ("a\udce9/result_0.txt",), tarfile.GNU_FORMAT))
-        account = read(tree)
-        assert (account.runs, account.rejected) == (LOGS + 1, ())
-        sources = store.read_tables([account.output]).select("source").unique().collect()
-        assert f"{tree}/caf\\xe9.tar/a\\xe9/result_0.txt" in sources.to_series().to_list()
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_an_archive_with_names_that_are_no_text_is_read(tree: Path, log: bytes) -> None:
+    odd = os.fsdecode(os.fsencode(tree) + b"/caf\xe9.tar")
+    Path(odd).write_bytes(a_tar(log, ("a\udce9/result_0.txt",), tarfile.GNU_FORMAT))
+    account = read(tree)
+    assert (account.runs, account.rejected) == (LOGS + 1, ())
+    sources = store.read_tables([account.output]).select("source").unique().collect()
+    assert f"{tree}/caf\\xe9.tar/a\\xe9/result_0.txt" in sources.to_series().to_list()
 
 
 class TestDialects:

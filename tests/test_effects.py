@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.accepted import Case
+from tests.asked import Questions, accepted_answers
 from tests.plotting import made
 from tests.stats import test_effects as cases
 from tests.test_cli import run
@@ -47,232 +50,110 @@ def rows(report: Report, kind: str = "effect") -> list[dict[str, Any]]:
     return [dict(row) for row in report.rows if row["row"] == kind]
 
 
-def effect(report: Report, setting: str, part: str, level: str | None = None) -> dict[str, Any]:
-    (found,) = (
-        row
-        for row in rows(report)
-        if (row["setting"], row["part"]) == (setting, part) and level in (None, row["level"])
-    )
-    return found
-
-
 def texts(report: Report, code: str) -> list[str]:
     return [note.text for note in report.notes if note.code == code]
 
 
-def test_each_setting_is_found_in_the_part_it_changes() -> None:
-    report = api.effects(table(of_a()), on=["batch", "lr"])
-    batch = [effect(report, "batch", part) for part in ("tta", "epochs", "time_per_epoch")]
-    assert [row["ratio"] for row in batch] == pytest.approx([0.66425562, 1.04061857, 0.63832766])
-    assert batch[0]["ratio"] == pytest.approx(batch[1]["ratio"] * batch[2]["ratio"])
-    assert [row["plain_low"] for row in batch] == pytest.approx(
-        [0.60930776, 0.95526763, 0.63458169]
-    )
-    assert (batch[0]["level"], batch[0]["base"]) == ("64", "32")
-    assert (batch[0]["n"], batch[0]["n_base"]) == (6, 6)
-    assert batch[0]["ratio_per_doubling"] == batch[0]["ratio"]
-    lr = effect(report, "lr", "time_per_epoch")
-    assert lr["p"] == lr["p_adjusted"] > 0.5
-    assert effect(report, "lr", "epochs")["p_adjusted"] == 2 * effect(report, "lr", "epochs")["p"]
-    assert report.sentence == (
-        "batch 64 vs 32: time to target × 0.66 [0.61, 0.72], through "
-        "time per epoch × 0.64. lr 0.3 vs 0.1: time to target × 0.79 [0.72, 0.86], through "
-        "epochs × 0.79."
-    )
+def asked(runs: list[dict[str, Any]], *on: str, **more: Any) -> Callable[[], Report]:
+    return lambda: api.effects(table(runs), on=on or ("batch", "lr"), **more)
 
 
-def test_of_many_effects_the_sentence_tells_four() -> None:
-    runs = [
-        {"seconds": 100 * 1.5**k * (1 + 0.004 * n), "epochs": 5, "host": f"host {k}"}
-        for k in range(7)
-        for n in range(3)
-    ]
-    text = api.effects(table(runs), on=["host"]).sentence
-    assert text.count("time to target ×") == 4
-    assert text.endswith("2 more effects are shown.")
-
-
-def test_benchmarks_whose_progress_has_different_units_stand_in_one_table() -> None:
-    others = table(of_a()).with_columns(
+def of_bert() -> pl.DataFrame:
+    """Return the runs of the first case as those of a benchmark that counts samples."""
+    return table(of_a()).with_columns(
         benchmark=pl.lit("bert"),
         epochs=pl.lit(None, pl.Float64),
         samples=pl.col("epochs").cast(pl.Int64) * 10,
         run_id=pl.format("bert {}", "run_id"),
         content_digest=pl.lit(None, pl.String),
     )
-    report = api.effects(pl.concat([table(of_a()), others]), on=["batch", "lr"])
-    assert {row["part"] for row in rows(report) if row["benchmark"] == "bert"} == {
-        "tta", "samples", "time_per_sample",
-    }  # fmt: skip
-    assert report.sentence.startswith("bert: batch 64 vs 32")
-    assert [column.title for column in report.tables[1].columns][-2:] == [
-        "progress", "time per progress",
-    ]  # fmt: skip
 
 
-def test_shares_say_which_setting_explains_a_part_and_what_the_parts_add_up_to() -> None:
-    shares = {
-        row["setting"]: row for row in rows(api.effects(table(of_a()), on=["batch", "lr"]), "share")
-    }
+def in_days(*, nested: bool, days: int = 4, **more: Any) -> Callable[[], Report]:
+    """Return the question of a precision that varies in each day, or is constant in each."""
+    made = []
+    for number in range(6 * days):
+        day, place = divmod(number, 6)
+        level = day % 2 if nested else place % 2
+        slow = (1.0, 1.3, 0.8, 1.1)[day % 4]
+        seconds = 100 * slow * (1 - 0.1 * level) * (1 + 0.004 * (place // 2))
+        run = trained(seconds, 5 + place % 2, number, precision=("fp32", "bf16")[level])
+        when = START + timedelta(days=day, hours=place)
+        made.append(run.with_columns(started_at=pl.lit(when)))
+    return lambda: api.effects(pl.concat(made), on=["precision"], **more)
+
+
+HOSTS = [
+    {"seconds": 100 * 1.5**k * (1 + 0.004 * n), "epochs": 5, "host": f"host {k}"}
+    for k in range(7)
+    for n in range(3)
+]
+SIZES = [
+    {"seconds": 100 * 1.2**k * (1 + 0.004 * n), "epochs": 5 + n % 2, "batch": 32 * 2**k}
+    for k in range(3)
+    for n in range(4)
+]
+BENT = [run | {"seconds": run["seconds"] * (3 if run["batch"] == 64 else 1)} for run in SIZES]
+WIDTHS = [run | {"width": 2 * run["batch"]} for run in of_a()]
+FAILED = [
+    run | ({"epochs": None} if run["lr"] == 0.3 and n % 6 in (3, 4) else {})
+    for n, run in enumerate(of_a())
+]
+ONE_SUCCESS = of_a() + [
+    {"seconds": 70.0, "epochs": epochs, "batch": 128, "lr": 0.1} for epochs in (8, None)
+]
+PRECISIONS = [
+    {"seconds": 100.0 + n, "epochs": 5, "precision": ("fp32", "bf16")[n % 2]} for n in range(8)
+]
+QUESTIONS: Questions = {
+    "each setting is found in the part that it changes": asked(of_a()),
+    "of many effects the sentence tells four": asked(HOSTS, "host"),
+    "progress of several units stands in one table": lambda: api.effects(
+        pl.concat([table(of_a()), of_bert()]), on=["batch", "lr"]
+    ),
+    "a number of three values acts by doublings": asked(SIZES, "batch"),
+    "its values may be levels": asked(SIZES, "batch", levels="batch"),
+    "what bends is noted": asked(BENT, "batch"),
+    "settings that were changed together are one": asked(WIDTHS, "batch", "lr", "width"),
+    "failed runs are counted by level": asked(FAILED),
+    "a level with one success has no time": asked(ONE_SUCCESS, levels=["batch"]),
+    "a base is that of the first run": asked(PRECISIONS, "precision"),
+    "a base can be named": asked(PRECISIONS, "precision=bf16"),
+    "a base that is none is refused": asked(PRECISIONS, "precision=fp8"),
+    "days hide what varies in each": in_days(nested=False),
+    "it is seen within days": in_days(nested=False, block=["day"]),
+    "what is constant in each day is judged by days": in_days(nested=True, block=["day"]),
+    "one day of a level is no interval": in_days(nested=True, days=2, block=["day"]),
+    "few runs have ratios without intervals": asked([of_a()[n] for n in (0, 1, 3, 6, 9)]),
+    "an interaction without a cell is named": asked(
+        [run for run in of_a() if not (run["batch"] == 64 and run["lr"] == 0.3)], interactions=True
+    ),
+    "an interaction": asked(of_a(), interactions=True),
+    "no setting has two levels": asked(of_a(lr=0.1, epochs_planned=3), "epochs_planned", "lr"),
+    "no such setting": asked(of_a(), "lrr"),
+    "no setting given": lambda: api.effects(table(of_a()), on=[]),
+    "one setting is constant": asked(of_a(width=16), "batch", "width"),
+    "epochs have no parts": asked(of_a(), unit="epochs"),
+}
+
+
+@accepted_answers("effects_of_settings", QUESTIONS)
+@pytest.mark.usefixtures("in_codes")
+def test_effects_are_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
+
+
+def test_effects_are_those_of_a_study() -> None:
+    found = {(row["setting"], row["part"]): row for row in rows(QUESTIONS[next(iter(QUESTIONS))]())}
+    batch = [found["batch", part] for part in ("tta", "epochs", "time_per_epoch")]
+    assert [row["ratio"] for row in batch] == pytest.approx([0.66425562, 1.04061857, 0.63832766])
+    assert [row["plain_low"] for row in batch] == pytest.approx(
+        [0.60930776, 0.95526763, 0.63458169]
+    )
+    shares = {row["setting"]: row for row in rows(asked(of_a())(), "share")}
     assert shares["batch"]["omega2_tta"] == pytest.approx(0.69875695)
     assert shares["lr"]["omega2_progress"] == pytest.approx(0.7599143)
     assert shares["residual"]["share_tta"] == pytest.approx(1 - 0.94443270)
-    parts = rows(api.effects(table(of_a()), on=["batch", "lr"]), "part")
-    assert [row["setting"] for row in parts] == ["epochs", "time per epoch", "2 × covariance"]
-    assert sum(row["share_tta"] for row in parts) == pytest.approx(1)
-
-
-def test_a_number_of_three_values_acts_by_doublings_unless_its_values_are_levels() -> None:
-    runs = [
-        {"seconds": 100 * 1.2**k * (1 + 0.004 * n), "epochs": 5 + n % 2, "batch": 32 * 2**k}
-        for k in range(3)
-        for n in range(4)
-    ]
-    report = api.effects(table(runs), on=["batch"])
-    row = effect(report, "batch", "tta")
-    assert (row["level"], row["ratio"]) == (None, pytest.approx(1.2))
-    assert row["ratio_per_doubling"] == row["ratio"]
-    levels = api.effects(table(runs), on="batch", levels="batch")
-    assert effect(levels, "batch", "tta", "128")["ratio"] == pytest.approx(1.44)
-    assert effect(levels, "batch", "tta", "128")["ratio_per_doubling"] == pytest.approx(1.2)
-    bent = [run | {"seconds": run["seconds"] * (3 if run["batch"] == 64 else 1)} for run in runs]
-    (text,) = texts(api.effects(table(bent), on=["batch"]), "not_straight")
-    assert "--levels batch" in text
-
-
-def test_settings_that_were_changed_together_are_one_and_named() -> None:
-    runs = [run | {"width": 2 * run["batch"]} for run in of_a()]
-    report = api.effects(table(runs), on=["batch", "lr", "width"])
-    assert texts(report, "aliased") == [
-        "batch and width were changed together in these runs: what they do together is shown, and "
-        "which of them does it cannot be told."
-    ]
-    row = effect(report, "batch & width", "tta")
-    assert (row["level"], row["base"]) == ("64 & 128", "32 & 64")
-    assert row["ratio"] == pytest.approx(0.66425562)
-
-
-def test_failed_runs_are_counted_by_level_and_times_are_those_of_the_others() -> None:
-    failed = [
-        run | ({"epochs": None} if run["lr"] == 0.3 and n % 6 in (3, 4) else {})
-        for n, run in enumerate(of_a())
-    ]
-    report = api.effects(table(failed), on=["batch", "lr"])
-    levels = {(row["setting"], row["level"]): row for row in rows(report, "level")}
-    assert [levels["lr", level]["reached"] for level in ("0.1", "0.3")] == [6, 2]
-    assert levels["batch", "32"]["reached"] == 4
-    assert levels["lr", "0.3"]["p"] < 0.05 < levels["batch", "32"]["p"]
-    (text,) = texts(report, "survivors")
-    assert text.startswith("4 runs of 12 did not reach the target, and lr changes how many do")
-    assert effect(report, "lr", "tta")["n"] == 2
-
-
-def test_a_level_with_one_success_has_no_time_and_is_named() -> None:
-    runs = of_a() + [
-        {"seconds": 70.0, "epochs": epochs, "batch": 128, "lr": 0.1} for epochs in (8, None)
-    ]
-    report = api.effects(table(runs), on=["batch", "lr"], levels=["batch"])
-    assert texts(report, "level_left_out")[0].startswith("batch 128: fewer than 2 runs")
-    assert effect(report, "batch", "tta")["ratio"] == pytest.approx(0.66425562)
-
-
-def test_a_base_can_be_named_and_else_is_that_of_the_first_run() -> None:
-    runs = [
-        {"seconds": 100.0 + n, "epochs": 5, "precision": ("fp32", "bf16")[n % 2]} for n in range(8)
-    ]
-    assert effect(api.effects(table(runs), on=["precision"]), "precision", "tta")["base"] == "fp32"
-    named = api.effects(table(runs), on=["precision=bf16"])
-    assert effect(named, "precision", "tta")["level"] == "fp32"
-    with pytest.raises(TtastatsError, match="precision is never fp8"):
-        api.effects(table(runs), on=["precision=fp8"])
-    (text,) = texts(named, "constant_epochs")
-    assert text.startswith("epochs are the same in all runs")
-    assert effect(named, "precision", "epochs")["ratio"] == 1.0
-
-
-class TestSessions:
-    @staticmethod
-    def runs(*, nested: bool, days: int = 4) -> pl.DataFrame:
-        made = []
-        for number in range(6 * days):
-            day, place = divmod(number, 6)
-            slow = (1.0, 1.3, 0.8, 1.1)[day % 4]
-            level = day % 2 if nested else place % 2
-            seconds = 100 * slow * (1 - 0.1 * level) * (1 + 0.004 * (place // 2))
-            run = trained(seconds, 5 + place % 2, number, precision=("fp32", "bf16")[level])
-            made.append(
-                run.with_columns(started_at=pl.lit(START + timedelta(days=day, hours=place)))
-            )
-        return pl.concat(made)
-
-    def test_a_setting_that_varies_in_each_is_compared_within_them(self) -> None:
-        ratio = [
-            effect(
-                api.effects(self.runs(nested=False), on=["precision"], block=block),
-                "precision",
-                "tta",
-            )
-            for block in ((), "day")
-        ]
-        assert [row["ratio"] for row in ratio] == pytest.approx([0.9, 0.9])
-        assert ratio[1]["ratio_high"] < 0.91 < 1 < ratio[0]["ratio_high"]
-        report = api.effects(self.runs(nested=False), on=["precision"], block=["day"])
-        assert "sessions" in {row["setting"] for row in rows(report, "share")}
-        assert "sessions are a block" in texts(report, "method")[0]
-
-    def test_a_setting_that_is_constant_in_each_is_judged_by_sessions(self) -> None:
-        report = api.effects(self.runs(nested=True), on=["precision"], block=["day"])
-        row = effect(report, "precision", "tta")
-        assert row["df"] == pytest.approx(2)
-        assert row["p"] > 0.05 > row["plain_p"]
-        assert "CR2" in texts(report, "method")[0]
-
-    def test_one_session_of_a_level_is_no_interval(self) -> None:
-        report = api.effects(self.runs(nested=True, days=2), on=["precision"], block=["day"])
-        assert effect(report, "precision", "tta")["ratio_low"] is None
-        assert texts(report, "few_runs")[0].startswith("no intervals: a setting is constant")
-
-
-def test_too_few_runs_have_ratios_without_intervals() -> None:
-    report = api.effects(table([of_a()[n] for n in (0, 1, 3, 6, 9)]), on=["batch", "lr"])
-    row = effect(report, "batch", "tta")
-    assert row["ratio"] is not None
-    assert row["ratio_low"] is row["p"] is None
-    assert (
-        texts(report, "few_runs")
-        == [
-            "no intervals: 5 runs with 3 numbers to estimate leave 2 degrees of freedom, and 4 are "
-            "needed."
-        ]
-        or row["n"] < 3
-    )
-
-
-def test_an_interaction_whose_cells_are_empty_is_named() -> None:
-    runs = [run for run in of_a() if not (run["batch"] == 64 and run["lr"] == 0.3)]
-    report = api.effects(table(runs), on=["batch", "lr"], interactions=True)
-    assert texts(report, "empty_cells") == [
-        "no interaction of batch × lr: combinations are missing."
-    ]
-    whole = api.effects(table(of_a()), on=["batch", "lr"], interactions=True)
-    assert effect(whole, "batch × lr", "tta")["plain_p"] == pytest.approx(0.885663, rel=1e-5)
-
-
-def test_settings_without_two_levels_are_refused_with_a_way_out() -> None:
-    with pytest.raises(TtastatsError, match="no setting of epochs_planned, lr"):
-        api.effects(table(of_a(lr=0.1, epochs_planned=3)), on=["epochs_planned", "lr"])
-    with pytest.raises(TtastatsError, match="unknown column 'lrr'"):
-        api.effects(table(of_a()), on=["lrr"])
-    with pytest.raises(TtastatsError, match="no setting given"):
-        api.effects(table(of_a()), on=[])
-    (text,) = texts(api.effects(table(of_a(width=16)), on=["batch", "width"]), "constant_setting")
-    assert text == "width has the same value in all runs: nothing to compare."
-
-
-def test_steps_have_no_parts() -> None:
-    report = api.effects(table(of_a()), on=["batch", "lr"], unit="epochs")
-    assert {row["part"] for row in rows(report)} == {"tta"}
-    assert effect(report, "lr", "tta")["ratio"] == pytest.approx(0.78881064)
 
 
 def test_the_command_line_prints_effects_shares_and_levels(tmp_path: Path) -> None:

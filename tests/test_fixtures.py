@@ -131,6 +131,10 @@ def crlf(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
 
 
+def marked(data: bytes) -> bytes:
+    return b"\xef\xbb\xbf" + data
+
+
 def noisy(data: bytes) -> bytes:
     *lines, last = data.splitlines(keepends=True)
     return NOISE + b"".join(line + NOISE for line in lines) + last
@@ -152,22 +156,14 @@ class TestFixture:
         text = "".join(f"{line}\n" for line in lines).replace(here, "fixtures")
         assert matches_accepted(accepted, text)
 
-    def test_reads_the_same_with_other_line_ends(self, case: Path) -> None:
-        if dialect_of(case) in BINARY:
-            pytest.skip("no text")
+    @pytest.mark.parametrize("change", [crlf, marked, noisy])
+    def test_reads_the_same_with_what_says_nothing(
+        self, change: Callable[[bytes], bytes], case: Path
+    ) -> None:
+        if dialect_of(case) in (BINARY | WHOLE if change is noisy else BINARY):
+            pytest.skip("no text, or nothing of other programs stands in it")
         plain_ends = parsed(case, lambda data: data.replace(b"\r\n", b"\n"))
-        assert without_lines(parsed(case, crlf)) == without_lines(plain_ends)
-
-    def test_reads_the_same_with_a_byte_order_mark(self, case: Path) -> None:
-        if dialect_of(case) in BINARY:
-            pytest.skip("no text")
-        marked = parsed(case, lambda data: b"\xef\xbb\xbf" + data)
-        assert without_lines(marked) == without_lines(parsed(case))
-
-    def test_reads_the_same_with_noise_between_the_lines(self, case: Path) -> None:
-        if dialect_of(case) in BINARY | WHOLE:
-            pytest.skip("nothing of other programs stands in it")
-        assert without_lines(parsed(case, noisy)) == without_lines(parsed(case))
+        assert without_lines(parsed(case, change)) == without_lines(plain_ends)
 
     def test_never_raises_wherever_it_is_cut(self, case: Path) -> None:
         for path in logs_of(case):

@@ -72,55 +72,53 @@ def test_a_full_device_is_named(table: Path, *, buffered: bool) -> None:
         assert said.count("\n") == 1
 
 
-class TestUncaught:
-    def end_with(self, error: BaseException, patch: pytest.MonkeyPatch) -> None:
-        def raising() -> None:
-            raise error
+def end_with(error: BaseException, patch: pytest.MonkeyPatch) -> None:
+    def raising() -> None:
+        raise error
 
-        patch.setattr("ttastats.cli.app", raising)
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        assert end.value.code == 2
+    patch.setattr("ttastats.cli.app", raising)
+    with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else SystemExit):
+        cli.main()
 
-    def test_an_exception_is_one_sentence(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        self.end_with(KeyError("a\x07b"), monkeypatch)
-        said = capsys.readouterr().err.splitlines()
-        assert said[0] == r"ttastats: internal error: KeyError: 'a\x07b'"
-        assert "TTASTATS_TRACEBACK=1" in said[1]
-        assert len(said) == 2
 
-    def test_its_traceback_is_printed_on_request(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setenv("TTASTATS_TRACEBACK", "1")
-        self.end_with(ZeroDivisionError(), monkeypatch)
-        said = capsys.readouterr().err
-        assert said.startswith("Traceback (most recent call last):")
-        assert "in raising" in said
-        self.end_with(TtastatsError("is missing"), monkeypatch)
-        assert capsys.readouterr().err == "ttastats: is missing\n"
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KeyError("a\x07b"), r"internal error: KeyError: 'a\x07b'"),
+        (MemoryError(), "not enough memory"),
+        (PermissionError(13, "Permission denied", "/root/x"), "/root/x: Permission denied"),
+    ],
+)
+def test_what_nobody_caught_is_one_sentence(
+    error: Exception,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    end_with(error, monkeypatch)
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert first == f"ttastats: {said}"
+    assert len(rest) == (not isinstance(error, OSError))
+    assert ("TTASTATS_TRACEBACK=1" in "".join(rest)) is isinstance(error, KeyError)
 
-    def test_too_little_memory_is_said(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        self.end_with(MemoryError(), monkeypatch)
-        assert capsys.readouterr().err.startswith("ttastats: not enough memory\n")
 
-    def test_an_error_of_the_system_names_its_file(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        self.end_with(PermissionError(13, "Permission denied", "/root/x"), monkeypatch)
-        assert capsys.readouterr().err == "ttastats: /root/x: Permission denied\n"
+def test_a_traceback_is_printed_on_request(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TTASTATS_TRACEBACK", "1")
+    end_with(ZeroDivisionError(), monkeypatch)
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback (most recent call last):")
+    assert "in raising" in said
+    end_with(TtastatsError("is missing"), monkeypatch)
+    assert capsys.readouterr().err == "ttastats: is missing\n"
 
-    def test_an_interrupt_is_no_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def interrupted() -> None:
-            raise KeyboardInterrupt
 
-        monkeypatch.setattr("ttastats.cli.app", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            cli.main()
+def test_an_interrupt_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    end_with(KeyboardInterrupt(), monkeypatch)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such names there")

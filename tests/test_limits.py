@@ -11,7 +11,7 @@ import tarfile
 import tracemalloc
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -162,72 +162,72 @@ def test_a_member_of_a_zip_file_grows_no_more_than_a_compressed_log(
 # ----------------------------------------------------------------------------------- the one budget
 
 
+def parquet() -> bytes:
+    buffer = io.BytesIO()
+    frame = pl.DataFrame({"seconds": pl.repeat(1.0, 200_000, eager=True), "acc": 0.5})
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def arrays() -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, timesteps=np.arange(9**6), results=np.zeros((9**6, 1)))
+    return buffer.getvalue()
+
+
+def a_long_header() -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        member = tarfile.TarInfo("result_0.txt")
+        member.pax_headers = {"comment": "a" * (2 * MB)}
+        archive.addfile(member)
+    return buffer.getvalue()
+
+
+#: Files that are too large where the limit is 1 MB, and what is said of them.
+TOO_LARGE: list[tuple[str, Callable[[], bytes], str]] = [
+    ("trainer_state.json", lambda: b'{"log_history": [%s]}' % (b" " * (MB // 4)),
+     "larger than 0.25 MB, the limit for a file of this kind that is read whole"),
+    ("run-a.wandb", lambda: b":W&B\xe1\xbe\x00" + bytes(MB), "(TTASTATS_LIMIT_MB=1 sets it)"),
+    ("mlflow.db", lambda: b"SQLite format 3\0latest_metrics" + bytes(MB), "larger than 1 MB"),
+    ("0.monitor.csv", lambda: b'#{"t_start": 1.5}\nr,l,t\n' + b"1,1,1\n" * 200_000, "than 1 MB"),
+    ("evaluations.npz", arrays, "its arrays are larger"),
+    ("log.parquet", parquet, "its cells are larger than 1 MB"),
+    ("mlflow.db", lambda: mlflow("TEXT GENERATED ALWAYS AS (hex(zeroblob(4e5)))"),
+     "the values in its tables are larger"),
+    ("a.tar.gz", a_long_header, "larger than 1 MB"),
+]  # fmt: skip
+
+
 @pytest.mark.usefixtures("small")
-class TestLimit:
-    def read(self, name: str, content: bytes, tmp_path: Path) -> str:
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(TtastatsError) as error:
-            ingest([tmp_path / name], tmp_path / "x.parquet", workers=1)
-        assert error.value.where == str(tmp_path / name)
-        return error.value.what
+@pytest.mark.parametrize(("name", "content", "said"), TOO_LARGE)
+def test_a_file_that_is_too_large_is_refused(
+    name: str, content: Callable[[], bytes], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content())
+    block = {"metric": "acc", "seconds": "seconds s"} if name == "log.parquet" else None
+    with pytest.raises(TtastatsError) as error:
+        ingest([tmp_path / name], tmp_path / "x.parquet", block=block, workers=1)
+    assert str(error.value.where).startswith(str(tmp_path / name))
+    assert said in error.value.what
 
-    @pytest.mark.parametrize(
-        ("name", "content", "most"),
-        [
-            ("trainer_state.json", b'{"log_history": [%s]}' % (b" " * (MB // 4)), "0.25"),
-            ("run-a.wandb", b":W&B\xe1\xbe\x00" + bytes(MB), "1"),
-            ("mlflow.db", b"SQLite format 3\0latest_metrics" + bytes(MB), "1"),
-            ("0.monitor.csv", b'#{"t_start": 1.5}\nr,l,t\n' + b"1,1,1\n" * 200_000, "1"),
-        ],
-    )
-    def test_a_file_that_is_read_whole(
-        self, name: str, content: bytes, most: str, tmp_path: Path
-    ) -> None:
-        said = self.read(name, content, tmp_path)
-        assert f"larger than {most} MB, the limit for a file of this kind" in said
-        assert "(TTASTATS_LIMIT_MB=1 sets it)" in said
 
-    def test_the_arrays_in_a_file(self, tmp_path: Path) -> None:
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, timesteps=np.arange(9**6), results=np.zeros((9**6, 1)))
-        assert len(buffer.getvalue()) < MB
-        assert "its arrays are larger" in self.read("evaluations.npz", buffer.getvalue(), tmp_path)
+@pytest.mark.usefixtures("small")
+def test_a_description_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ttastats.toml").write_bytes(b"#" * MB)
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    for path in (tmp_path, tmp_path / "a.csv"):
+        with pytest.raises(TtastatsError, match=r"cannot be read: larger than 0\.25 MB") as error:
+            ingest([path], tmp_path / "x.parquet", workers=1)
+        assert error.value.where == str(tmp_path / "ttastats.toml")
 
-    def test_the_cells_of_a_parquet_file(self, tmp_path: Path) -> None:
-        frame = pl.DataFrame({"seconds": pl.repeat(1.0, 200_000, eager=True), "acc": 0.5})
-        frame.write_parquet(tmp_path / "log.parquet")
-        assert (tmp_path / "log.parquet").stat().st_size < MB // 4
-        block = {"metric": "acc", "seconds": "seconds s"}
-        with pytest.raises(TtastatsError, match="its cells are larger than 1 MB"):
-            ingest([tmp_path / "log.parquet"], tmp_path / "x.parquet", block=block, workers=1)
 
-    def test_the_values_of_a_database(self, tmp_path: Path) -> None:
-        wide = mlflow("TEXT GENERATED ALWAYS AS (hex(zeroblob(4e5)))")
-        assert "the values in its tables are larger" in self.read("mlflow.db", wide, tmp_path)
-
-    def test_a_header_of_a_tar_file(self, tmp_path: Path) -> None:
-        with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
-            member = tarfile.TarInfo("result_0.txt")
-            member.pax_headers = {"comment": "a" * (2 * MB)}
-            archive.addfile(member)
-        with pytest.raises(TtastatsError, match="larger than 1 MB"):
-            ingest([tmp_path / "a.tar.gz"], tmp_path / "x.parquet", workers=1)
-
-    def test_a_description_of_own_logs(self, tmp_path: Path) -> None:
-        (tmp_path / "ttastats.toml").write_bytes(b"#" * MB)
-        (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-        for path in (tmp_path, tmp_path / "a.csv"):
-            with pytest.raises(
-                TtastatsError, match=r"cannot be read: larger than 0\.25 MB"
-            ) as error:
-                ingest([path], tmp_path / "x.parquet", workers=1)
-            assert error.value.where == str(tmp_path / "ttastats.toml")
-
-    def test_standard_input(self, tmp_path: Path) -> None:
-        words = ("-m", "ttastats", "ingest", "-", "-o", tmp_path / "x.parquet")
-        ended = python(*words, input="a" * (2 * MB))
-        assert ended.returncode == 2
-        assert "standard input: larger than 1 MB" in ended.stderr
+@pytest.mark.usefixtures("small")
+def test_a_standard_input_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    words = ("-m", "ttastats", "ingest", "-", "-o", tmp_path / "x.parquet")
+    ended = python(*words, input="a" * (2 * MB))
+    assert ended.returncode == 2
+    assert "standard input: larger than 1 MB" in ended.stderr
 
 
 @pytest.mark.parametrize("name", ["a.csv", "0.monitor.csv"])
@@ -285,28 +285,24 @@ def test_a_description_of_a_system_is_not_read_where_it_is_none(tmp_path: Path, 
     assert store.read_tables([account.output]).select("scaling_factor").collect().item(0, 0) is None
 
 
-class TestTwoMembersOfOneName:
-    def expect(self, account: Account) -> None:
-        assert account.runs == 1
-        (said,) = account.rejected
-        assert (
-            "contains several files named a/result_0.txt; the last of each is read" in said.message
-        )
-
-    def test_in_a_zip_file_are_a_problem(self, log: bytes, tmp_path: Path) -> None:
-        with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+@pytest.mark.parametrize("ending", ["zip", "tar"])
+def test_two_members_of_one_name_are_a_problem(ending: str, log: bytes, tmp_path: Path) -> None:
+    packed = tmp_path / f"all.{ending}"
+    if ending == "zip":
+        with zipfile.ZipFile(packed, "w") as archive:
             archive.writestr("a/result_0.txt", log)
             with pytest.warns(UserWarning, match="Duplicate name"):
                 archive.writestr("a/result_0.txt", log.replace(b"1000", b"2000"))
-        self.expect(ingest([tmp_path / "all.zip"], tmp_path / "x.parquet", workers=1))
-
-    def test_in_a_tar_file_are_a_problem(self, log: bytes, tmp_path: Path) -> None:
-        with tarfile.open(tmp_path / "all.tar", "w") as archive:
+    else:
+        with tarfile.open(packed, "w") as tar:
             for _ in range(2):
                 member = tarfile.TarInfo("a/result_0.txt")
                 member.size = len(log)
-                archive.addfile(member, io.BytesIO(log))
-        self.expect(ingest([tmp_path / "all.tar"], tmp_path / "x.parquet", workers=1))
+                tar.addfile(member, io.BytesIO(log))
+    account = ingest([packed], tmp_path / "x.parquet", workers=1)
+    assert account.runs == 1
+    (said,) = account.rejected
+    assert "contains several files named a/result_0.txt; the last of each is read" in said.message
 
 
 class TestKilledBeforeTheFirstRow:
@@ -370,16 +366,10 @@ class TestTablesMadeByHand:
     def table(self, two_systems: Path, tmp_path: Path) -> Path:
         return ingest([two_systems], tmp_path / "x.parquet", workers=1).output
 
-    @pytest.mark.parametrize("version", [0, -3])
-    def test_a_schema_that_never_was_is_an_error(self, version: int, table: Path) -> None:
+    @pytest.mark.parametrize("version", [0, -3, True, None, "2", 2.5])
+    def test_a_schema_that_never_was_is_an_error(self, version: Any, table: Path) -> None:
         edited(table, {"ttastats": json.dumps({"schema": version, "table": "runs"})})
-        with pytest.raises(TtastatsError, match=f"x.parquet: its footer states schema {version}"):
-            store.read_tables([table])
-
-    @pytest.mark.parametrize("version", [True, None, "2", 2.5])
-    def test_a_schema_that_is_no_number_is_an_error(self, version: Any, table: Path) -> None:
-        edited(table, {"ttastats": json.dumps({"schema": version, "table": "runs"})})
-        with pytest.raises(TtastatsError, match=f"with schema {version}"):
+        with pytest.raises(TtastatsError, match=f"(states|with) schema {version}"):
             store.read_tables([table])
 
     @pytest.mark.parametrize(

@@ -6,21 +6,21 @@ import fcntl
 import io
 import os
 import pty
-import re
 import select
 import signal
 import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 
+from tests.accepted import Case, cases
 from tests.programs import PATIENCE, environment
 from ttastats.base.errors import TtastatsError
 from ttastats.cli.output import paged, pager_words
@@ -73,44 +73,58 @@ def shown(report: Report, width: int | None) -> list[str]:
     return stream.getvalue().splitlines()
 
 
-def times(report: Report, benchmark: str) -> list[Any]:
-    return [row["tta_mean_seconds"] for row in report.rows if row["benchmark"] == benchmark]
+def one_entry() -> Report:
+    """Return an answer whose rows are all of one benchmark and entry."""
+    one = report(entries=1)
+    (table,) = one.tables
+    return Report("runs", one.records, (structs.replace(table, rows=table.rows[:1] * 10),))
+
+
+NAMES = [f"NVIDIA/tyche_ngpu{n}_ngc25.04_pytorch" for n in (8, 64, 512)]
+SHORTENED: tuple[tuple[Sequence[str], int], ...] = (
+    (["abcdefghijklmnop"], 7), (["abc", "d"], 3), (NAMES, 30), (["時間時間時間時間"], 9),
+    (["aaaaaaaabaaaaaaaa", "aaaaaaaacaaaaaaaa"], 5),
+)  # fmt: skip
+STEM = "Example/a_system_of_a_long_name"
+SCREENS: dict[str, Callable[[], list[str]]] = {
+    "sorted within benchmarks": lambda: shown(sort_rows(report(), sort="tta"), 80),
+    "from high to low": lambda: shown(sort_rows(report(), sort="-tta_mean_seconds"), None),
+    "equal rows keep their order": lambda: shown(sort_rows(report(), sort="-n"), 80),
+    "the first of each": lambda: shown(sort_rows(report(), sort="-tta", top=2), 80),
+    "all that rows share stands above them": lambda: shown(one_entry(), 80),
+    "each row is a record": lambda: shown(report(stem=STEM), 32),
+    "columns give way": lambda: shown(report(stem=STEM), 44),
+    **{
+        f"{width} columns": lambda width=width: shown(
+            report(stem=f"{STEM}_with_accelerators"), width
+        )
+        for width in (40, 50, 60, 80, 120, 200)
+    },
+}
+
+
+def of_screens() -> Iterator[Any]:
+    for names, room in SHORTENED:
+        yield [*(shorten_names(names, room) or {}).values()]
+    for name, screen in SCREENS.items():
+        yield f"---------- {name}"
+        yield from screen()
+
+
+@cases("screens", long_answers=of_screens)
+def test_long_answers_are_shown_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
 
 
 class TestOrder:
-    @pytest.mark.parametrize("name", ["tta", "tta_mean_seconds"])
-    def test_rows_are_sorted_inside_their_benchmark(self, name: str) -> None:
-        found = sort_rows(report(), sort=name)
-        assert [row["benchmark"] for row in found.rows[::ENTRIES]] == list(BENCHMARKS)
-        for benchmark in BENCHMARKS:
-            *known, last = times(found, benchmark)
-            assert last is None
-            assert known == sorted(known)
-
-    def test_a_minus_sorts_from_high_to_low_and_unknown_still_comes_last(self) -> None:
-        *known, last = times(sort_rows(report(), sort="-tta"), "bert")
-        assert last is None
-        assert known == sorted(known, reverse=True)
-
     def test_the_cells_for_people_move_with_the_rows(self) -> None:
         found = sort_rows(report(), sort="-tta", top=2)
         assert found.tables[0].rows == tuple(map(cells, found.rows))
-
-    def test_equal_rows_keep_their_order(self) -> None:
-        assert sort_rows(report(), sort="-n").rows == report().rows
 
     def test_a_column_that_is_none_is_refused_with_those_there_are(self) -> None:
         with pytest.raises(TtastatsError, match="unknown column 'speed'") as refused:
             sort_rows(report(), sort="-speed")
         assert "benchmark, entry, n, tta, epoch_seconds." in str(refused.value)
-
-    def test_the_first_of_each_benchmark_stay_and_the_others_are_counted(self) -> None:
-        found = sort_rows(report(), top=2)
-        assert [row["entry"][-1] for row in found.rows] == ["0", "1"] * 3
-        (note,) = found.notes
-        assert note.text == (
-            "--top 2: 12 more rows not shown (bert 4, rgat 4, unet 4); --top 0 shows all."
-        )
 
     @pytest.mark.parametrize("top", [0, ENTRIES, 100])
     def test_nothing_is_said_where_nothing_is_left_out(self, top: int) -> None:
@@ -124,74 +138,13 @@ class TestOrder:
         assert text.count("x" * 80) == len(BENCHMARKS)
         assert "…" not in text
 
-
-class TestNames:
-    def test_a_name_loses_its_middle(self) -> None:
-        (name,) = (shorten_names(["abcdefghijklmnop"], 7) or {}).values()
-        assert name == "abc…nop"
-
-    def test_a_name_that_fits_stays(self) -> None:
-        assert shorten_names(["abc", "d"], 3) == {"abc": "abc", "d": "d"}
-
-    def test_what_tells_names_apart_stays_and_numbers_stay_whole(self) -> None:
-        names = [f"NVIDIA/tyche_ngpu{n}_ngc25.04_pytorch" for n in (8, 64, 512)]
-        short = shorten_names(names, 30) or {}
-        found = [re.search(r"(?<!\d)(8|64|512)(?!\d)", text) for text in short.values()]
-        assert [match and match.group() for match in found] == ["8", "64", "512"]
-        assert all(len(text) == 30 for text in short.values())
-
-    def test_names_that_cannot_be_told_apart_are_not_shortened(self) -> None:
-        assert shorten_names(["aaaaaaaabaaaaaaaa", "aaaaaaaacaaaaaaaa"], 5) is None
-
-    def test_wide_letters_take_two_columns(self) -> None:
-        (name,) = (shorten_names(["時間時間時間時間"], 9) or {}).values()
-        assert name == "時間…時間"
-
-
-class TestScreen:
-    def test_a_benchmark_is_said_once_above_its_rows(self) -> None:
-        lines = shown(report(), 80)
-        assert [line.strip() for line in lines].count("bert") == 1
-        assert "benchmark" not in lines[1]
-        assert sum("bert" in line for line in lines) == 1
-
-    def test_a_pipe_gets_each_row_complete(self) -> None:
-        lines = shown(report(), None)
-        assert "benchmark" in lines[1]
-        assert sum("bert" in line for line in lines) == ENTRIES
-
-    def test_few_rows_of_a_benchmark_need_no_heading(self) -> None:
-        assert "benchmark" in shown(sort_rows(report(), top=2), 80)[1]
-
-    def test_all_that_many_rows_share_stands_above_them(self) -> None:
-        one = report(entries=1)
-        runs = Table(one.tables[0].columns, one.tables[0].rows * 1)
-        repeated = tuple(row for row in runs.rows for _ in range(10))
-        lines = shown(Report("runs", one.records, (Table(runs.columns, repeated),)), 80)
-        assert " bert · Example/machine_0" in lines
-        assert "entry" not in lines[0]
-
-    @pytest.mark.parametrize("width", [40, 50, 60, 80, 120, 200])
-    def test_no_line_is_longer_than_the_screen(self, width: int) -> None:
-        lines = shown(report(stem="Example/a_system_of_a_long_name_with_accelerators"), width)
-        assert max(map(len, lines)) <= width
-        assert sum("Example/" in line for line in lines) == ENTRIES * len(BENCHMARKS)
-
-    def test_columns_give_way_before_names_are_too_short_and_are_named(self) -> None:
-        text = "\n".join(shown(report(stem="Example/a_system_of_a_long_name"), 44))
-        assert "hidden columns: per epoch, ERT" in " ".join(text.split())
-        assert "mean TTA" in text
-
-    def test_on_a_very_narrow_screen_each_row_becomes_a_record(self) -> None:
-        lines = shown(report(stem="Example/a_system_of_a_long_name"), 32)
-        place = next(n for n, line in enumerate(lines) if line.endswith("name_1"))
-        record = " ".join(" ".join(lines[place + 1 : place + 4]).split())
-        assert record == "mean TTA 4.00 min · per epoch 1.00 s · ERT 4.00 min"
-
-    def test_a_wider_screen_never_shows_less(self) -> None:
-        titles = [shown(report(stem="Example/a_long_name"), width)[1] for width in range(30, 90)]
-        counts = [sum(word in title for word in ("TTA", "epoch", "ERT")) for title in titles]
-        assert all(one <= other for one, other in pairwise(counts))
+    def test_a_wider_screen_never_shows_less_and_no_line_is_too_long(self) -> None:
+        counts = []
+        for width in range(30, 90):
+            lines = shown(report(stem="Example/a_long_name"), width)
+            assert max(map(len, lines)) <= width
+            counts.append(sum(word in lines[1] for word in ("TTA", "epoch", "ERT")))
+        assert counts == sorted(counts)
 
 
 LONG = "".join(f"line {number}\n" for number in range(50_000))
