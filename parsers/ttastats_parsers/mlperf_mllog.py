@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import msgspec
 
@@ -38,16 +37,20 @@ def parse(log: Log) -> Iterator[Run | Problem]:
     """Yield the one run of a log."""
     trace = Trace(listed(log))
     left_out = LEFT_OUT if log.metrics == "evaluations" else WITHOUT_TRAINING
-    line = 1
+    following = 1
     for block in log.blocks():
-        with_init = "init_start" not in trace.events
-        scan = partial(payloads_in, block, line, with_init=with_init, left_out=left_out)
-        payloads, lines, line = scan()
+        line, with_init = following, "init_start" not in trace.events
+        payloads, lines, following = payloads_in(
+            block, line, with_init=with_init, left_out=left_out
+        )
         events = decoded_at_once(_decode_lines, payloads, len(lines))
         if events is not None:
             trace.add(events, lines)
-        else:  # one is torn
-            _add_one_by_one(trace, scan(is_whole=True)[0], lines)
+            continue
+        whole, _, _ = payloads_in(
+            block, line, with_init=with_init, left_out=left_out, is_whole=True
+        )
+        _add_one_by_one(trace, whole, lines)
     yield from runs_of(trace, log, _STYLE)
 
 
