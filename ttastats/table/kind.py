@@ -258,6 +258,7 @@ def _write_rows(rows: pl.LazyFrame, target: Path | pl.PartitionBy, about: dict[s
     rows.sink_parquet(
         target,
         compression="zstd",
+        compression_level=1,  # a fiftieth larger, a fifth faster
         row_group_size=_GROUP_ROWS,
         metadata=about,
         mkdir=True,
