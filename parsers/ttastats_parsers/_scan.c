@@ -148,11 +148,14 @@ static size_t without_place(const char *at, const char *end, char *copy)
     tail = after(end_of_text(after(rest, end, "\"file\": \""), end), end, "\", \"lineno\": ");
     if (!tail || tail == end || *tail == '0' || !(tail = behind_digits(tail, end)))
         return 0;
+    const char *stop = rest;
     if (after(tail, end, ", \""))
         tail += 2;
-    else if (!after(tail, end, "}"))
+    else if (after(tail, end, "}}"))  /* nothing is left of it */
+        stop -= sizeof ", \"metadata\": {" - 1, tail += 1;
+    else
         return 0;
-    const char *parts[] = {time, key, tail}, *ends[] = {at + 2, rest, end};
+    const char *parts[] = {time, key, tail}, *ends[] = {at + 2, stop, end};
     size_t length = 1;
     *copy = '{';
     for (int i = 0; i < 3; i++) {

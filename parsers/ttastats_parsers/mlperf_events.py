@@ -14,7 +14,7 @@ from msgspec import Struct
 from ttastats_parsers.payloads import as_float, as_mapping
 
 
-class Metadata(msgspec.Struct, gc=False):
+class Metadata(msgspec.Struct, gc=False, frozen=True):
     """What is used of an event's metadata: how far training was, and what the value means."""
 
     samples_count: Any = None
@@ -54,7 +54,7 @@ class Event(msgspec.Struct, gc=False):
     time_ms: float | None = None
     time: float | None = msgspec.field(default=None, name="time_s")
     value: Any = None
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: Metadata = Metadata()
     line: int = 0
 
 
@@ -201,7 +201,9 @@ class Trace:
 
     def _note_ready(self, metadata: Metadata, evidence: tuple[int, float]) -> None:
         for value in labels_of(metadata):
-            if value is not None and (label := as_float(value)) is not None:
+            # A whole number is the same key as a float.
+            label = value if value is None or type(value) is int else as_float(value)
+            if label is not None:
                 self.ready[label].append(evidence)
 
     def skip(self, line: int, content: bytes) -> None:

@@ -49,8 +49,8 @@ _BEFORE_KEY = rb'\{"namespace": "[^"\n]*+", "time_ms": [^,\n]*+, "event_type": "
 _PLACE = re.compile(
     rb'\{"namespace": "", ("time_ms": \d++, )'
     rb'"event_type": "(?:POINT_IN_TIME|INTERVAL_(?:START|END))", '
-    rb'("key": "[^"\n]*+", "value": (?:"[^"\n]*+"|(?!["{\[])[^,\n]*+), "metadata": \{)'
-    rb'"file": "[^"\\\x00-\x1f]*+", "lineno": [1-9]\d*+(?:, (?=")|(?=\}))'
+    rb'("key": "[^"\n]*+", "value": (?:"[^"\n]*+"|(?!["{\[])[^,\n]*+))(, "metadata": \{)'
+    rb'"file": "[^"\\\x00-\x1f]*+", "lineno": [1-9]\d*+(?:, (?=")|(\})(?=\}))'
 )
 
 
@@ -117,7 +117,10 @@ def payloads_in_python(
 def _without_place(payload: bytes) -> bytes:
     """Return a payload without namespace, kind of event and place in the source."""
     match = _PLACE.match(payload)
-    return b"{%b%b%b" % (match[1], match[2], payload[match.end() :]) if match else payload
+    if match is None:
+        return payload
+    before = b"" if match[4] else match[3]  # where nothing is left of the metadata
+    return b"{%b%b%b%b" % (match[1], match[2], before, payload[match.end() :])
 
 
 def _matches(
