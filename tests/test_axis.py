@@ -12,7 +12,7 @@ import pytest
 
 import ttastats as tta
 from tests.accepted import Case
-from tests.asked import Questions, accepted_answers
+from tests.questions import Questions, accepted_answers
 from ttastats import api
 from ttastats.base import units
 

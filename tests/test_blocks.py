@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 from tests.accepted import Case
-from tests.asked import Questions, accepted_answers
 from tests.made_curves import curve, evaluation, logs, of
+from tests.questions import Questions, accepted_answers
 from tests.test_cli import run
 from tests.test_compare import side
 from ttastats import api

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from tests.accepted import Case
-from tests.asked import Questions, accepted_answers
 from tests.made_curves import frame
+from tests.questions import Questions, accepted_answers
 from tests.test_time_to_target import evaluation, mlperf
 from ttastats import api
 from ttastats.base.records import Run

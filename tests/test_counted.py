@@ -13,7 +13,7 @@ import pytest
 
 from tests import made_logs
 from tests.accepted import Case, by_name
-from tests.asked import Questions, accepted_answers
+from tests.questions import Questions, accepted_answers
 from ttastats import api
 from ttastats.ingestion.ingest import ingest
 from ttastats.outcomes import time_to_target

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from tests.accepted import Case
-from tests.asked import Questions, accepted_answers
 from tests.made_curves import evaluation, judged, logs, of
+from tests.questions import Questions, accepted_answers
 from ttastats import api
 from ttastats.outcomes.budget import Budget
 from ttastats.report.answer import Report

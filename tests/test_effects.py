@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from tests.accepted import Case
-from tests.asked import Questions, accepted_answers
 from tests.plotting import made
+from tests.questions import Questions, accepted_answers
 from tests.stats import test_effects as cases
 from tests.test_cli import run
 from tests.test_compare import side

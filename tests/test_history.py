@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from tests.accepted import Case
-from tests.asked import Questions, accepted_answers
 from tests.made_nights import nights
+from tests.questions import Questions, accepted_answers
 from tests.test_cli import run
 from ttastats import api
 from ttastats.base.errors import TtastatsError

@@ -18,7 +18,7 @@ Questions = Mapping[str, Callable[[], Report]]
 
 def accepted_answers(name: str, questions: Questions) -> pytest.MarkDecorator:
     """Return what gives a test the answers of all questions as one case."""
-    return cases("asked", **{name: partial(_answers, questions)})
+    return cases("questions", **{name: partial(_answers, questions)})
 
 
 def _answers(questions: Questions) -> Iterator[Any]:
