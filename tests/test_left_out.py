@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 from collections.abc import Callable, Collection, Mapping
@@ -158,17 +157,10 @@ def test_what_was_left_out_is_told_as_accepted(case: Case) -> None:
 
 def test_eight_of_ten_runs_out_of_memory_fail_the_job_and_the_line_says_why(tmp_path: Path) -> None:
     for name, crashes in (("a", 0), ("b", 8)):
-        for seed in range(10):
-            with (
-                contextlib.suppress(RuntimeError),
-                tta.record(
-                    tmp_path / name, benchmark="digits", metric="acc", target=0.9, seed=seed
-                ) as one,
-            ):
-                if seed < crashes:
-                    raise RuntimeError("CUDA out of memory")
-                one.evaluation(0.5, epoch=1)
-                one.evaluation(0.95, epoch=2)
+        for seed in range(crashes):
+            recorded(tmp_path / name, [], RuntimeError("CUDA out of memory"), seed=seed)
+        for seed in range(crashes, 10):
+            recorded(tmp_path / name, [0.5, 0.95], seed=seed)
         tta.ingest([tmp_path / name], tmp_path / f"{name}.parquet")
     words = ("compare", tmp_path / "a.parquet", tmp_path / "b.parquet")
     done = run(*words, "--fail-on", "slower:5%")
@@ -194,15 +186,8 @@ def test_an_interruption_is_counted_in_the_row_until_its_seed_is_made_again(tmp_
 def test_an_exception_after_the_target_was_met_is_no_reason_of_a_failure(tmp_path: Path) -> None:
     for name in "ab":
         for seed in range(3):
-            with (
-                contextlib.suppress(OSError),
-                tta.record(
-                    tmp_path / name, benchmark="digits", metric="acc", target=0.9, seed=seed
-                ) as one,
-            ):
-                one.evaluation(0.95, epoch=1)
-                if (name, seed) == ("b", 1):
-                    raise OSError("disk full")
+            error = OSError("disk full") if (name, seed) == ("b", 1) else None
+            recorded(tmp_path / name, [0.95], error, seed=seed)
         tta.ingest([tmp_path / name], tmp_path / f"{name}.parquet")
     (row,) = tta.compare(tmp_path / "a.parquet", tmp_path / "b.parquet").rows
     assert (row["reached_b"], row["exceptions_a"], row["exceptions_b"]) == (3, None, None)

@@ -27,13 +27,17 @@ from ttastats.recording.result_files import SystemDiffers
 from ttastats_parsers import mlperf_grammar
 
 
-def recorded(logs: Path, values: Sequence[float], **more: Any) -> Path:
-    """Record a run whose epochs 1, 2, ... reach these values; give its log."""
+def recorded(
+    logs: Path, values: Sequence[float], error: Exception | None = None, **more: Any
+) -> Path:
+    """Return the log of a recorded run whose epochs 1, 2, ... reach these values, then an error."""
     said: dict[str, Any] = {"benchmark": "digits", "metric": "accuracy", "target": 0.9}
     said |= {"system": "small", "seed": 3, **more}
-    with tta.record(logs, **said) as run:
+    with contextlib.suppress(*[type(error)] if error else []), tta.record(logs, **said) as run:
         for epoch, value in enumerate(values, start=1):
             run.evaluation(value, epoch=epoch)
+        if error is not None:
+            raise error
     assert run.path is not None
     return run.path
 

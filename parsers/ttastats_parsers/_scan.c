@@ -136,26 +136,26 @@ static const char *behind_kind(const char *at, const char *end)
  * payload is not in the logger's own order of fields. */
 static size_t without_place(const char *at, const char *end, char *copy)
 {
-    const char *time, *key, *value, *rest, *tail;
+    const char *time, *key, *value, *before, *rest, *tail;
     time = after(at, end, "{\"namespace\": \"\", ");
     at = behind_digits(after(time, end, "\"time_ms\": "), end);
     key = after(behind_kind(after(at, end, ", \"event_type\": \""), end), end, "\", ");
     value = after(next(after(key, end, "\"key\": \""), end, '"'), end, "\", \"value\": ");
     if (!value || value == end || *value == '{' || *value == '[')
         return 0;
-    rest = *value == '"' ? after(next(value + 1, end, '"'), end, "\"") : next(value, end, ',');
-    rest = after(rest, end, ", \"metadata\": {");
+    before = *value == '"' ? after(next(value + 1, end, '"'), end, "\"") : next(value, end, ',');
+    rest = after(before, end, ", \"metadata\": {");
     tail = after(end_of_text(after(rest, end, "\"file\": \""), end), end, "\", \"lineno\": ");
     if (!tail || tail == end || *tail == '0' || !(tail = behind_digits(tail, end)))
         return 0;
-    const char *stop = rest;
     if (after(tail, end, ", \""))
         tail += 2;
-    else if (after(tail, end, "}}"))  /* nothing is left of it */
-        stop -= sizeof ", \"metadata\": {" - 1, tail += 1;
-    else
+    else if (after(tail, end, "}}")) { /* nothing is left of the metadata */
+        tail += 1;
+        rest = before;
+    } else
         return 0;
-    const char *parts[] = {time, key, tail}, *ends[] = {at + 2, stop, end};
+    const char *parts[] = {time, key, tail}, *ends[] = {at + 2, rest, end};
     size_t length = 1;
     *copy = '{';
     for (int i = 0; i < 3; i++) {

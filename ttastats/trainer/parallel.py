@@ -81,7 +81,7 @@ class Team(Struct, frozen=True):
         return [float(number) for number in words.tolist()]
 
     def report_failure(self, error: BaseException) -> None:
-        """Tell the other workers the error of this one."""
+        """Send the error of this worker to the others."""
         if self.size > 1 and not self.failure_text():
             trace = "".join(traceback.format_exception(error))
             text = f"worker {self.rank}: {type(error).__name__}: {error}\n{trace}"
