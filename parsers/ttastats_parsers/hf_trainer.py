@@ -107,7 +107,6 @@ def run_folder(log: Log) -> PurePosixPath:
 
 
 def _run(state: Mapping[str, Any], log: Log) -> Run:
-    """Return the run of a trainer's state."""
     history = _history(state)
     evaluations, problems = evaluations_of(_logged_values(history), log)
     whole: Mapping[str, Any] = next((e for e in reversed(history) if "train_runtime" in e), {})

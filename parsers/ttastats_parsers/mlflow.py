@@ -100,7 +100,6 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _stored_run(log: Log, about: dict[str, object]) -> StoredRun:
-    """Return the run of a folder of a local file store."""
     logged: list[Logged] = []
     bad = 0
     for metric, content in _files(log, "metrics"):
@@ -121,7 +120,6 @@ def _stored_run(log: Log, about: dict[str, object]) -> StoredRun:
 
 
 def _served_run(log: Log) -> Iterator[Run | Problem]:
-    """Yield the run from the answer of a server."""
     try:
         about, *metrics = msgspec.json.Decoder(dict[str, Any]).decode_lines(log.read())
         logged = [

@@ -102,7 +102,6 @@ def _run(
     style: Style,
     token_benchmark: str | None,
 ) -> Run:
-    """Return the run of the events of a log, by key."""
     problems: list[Problem] = []
     if trace.unreadable:
         first = min(trace.unreadable)
@@ -297,7 +296,6 @@ def _with_participating_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:
 
 
 def _extra_fields(by_key: dict[str, list[Event]], joules: float | None) -> dict[str, Any]:
-    """Return what a log says beyond the columns of the table, by name."""
     extra = {
         key: storable(events[0].value)
         for key, events in by_key.items()

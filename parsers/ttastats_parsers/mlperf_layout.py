@@ -70,7 +70,6 @@ def place_of(log: Log, round_: str | None) -> LogPlace:
 def _folder_place(
     folder: PurePosixPath, round_: str | None, user_round: str | None, companion: Companion
 ) -> LogPlace:
-    """Return what the path says of all logs in a folder."""
     folders = folder.parts
     results = max((i for i, name in enumerate(folders) if name == "results"), default=None)
     above = enumerate(folders[:results])

@@ -77,7 +77,6 @@ def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Pro
 
 
 def _part_energy(content: bytes, start: float, stop: float) -> float | None:
-    """Return the joules of a node or a switch."""
     events = _power_events(content)
     readings = [
         event

@@ -126,7 +126,6 @@ def _without_place(payload: bytes) -> bytes:
 def _matches(
     block: bytes, left_out: tuple[bytes, ...], *, with_init: bool
 ) -> Iterator[re.Match[bytes]]:
-    """Yield a match for each line that matters."""
     place = 0
     if with_init:
         for match in _init_or_line(left_out).finditer(block):

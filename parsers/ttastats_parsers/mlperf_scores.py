@@ -115,7 +115,6 @@ def _measures(
     targets: Mapping[str, Target],
     scales: Mapping[str, float],
 ) -> dict[str, _Measure]:
-    """Return unit, direction and target of each metric."""
     directions = metrics(benchmark.suite, benchmark.name) if benchmark else {}
     measures = {}
     for metric in {score.metric for score in scores}:
@@ -261,7 +260,6 @@ def _progress(
     labels_are_steps: bool,
     global_batch_size: int | None,
 ) -> _Progress:
-    """Return epochs, steps and samples trained at a score."""
     # Most logs have one of these; as_int and as_float are not called for the others.
     samples, step, label = labels_of(score.event.metadata)
     if samples is None and step is None:

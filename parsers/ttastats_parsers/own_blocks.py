@@ -84,7 +84,6 @@ def _wanted_columns(block: Block, chosen: ChosenColumns, names: Iterable[str]) -
 
 
 def _relevant_rows(cells: pl.DataFrame, block: Block, chosen: ChosenColumns) -> pl.Series:
-    """Return the indices of the rows of a block that are relevant."""
     is_telling = pl.repeat(value=False, n=cells.height, eager=True)
     telling: dict[str, pl.Series] = {}
     for name, column in chosen.numbers.items():
@@ -122,7 +121,6 @@ class _Held:
         self.rows = self.size = 0
 
     def places(self, cells: pl.DataFrame, block: Block, chosen: ChosenColumns) -> pl.Series:
-        """Return the indices of the rows of a block that count."""
         places = _relevant_rows(cells, block, chosen)
         self.rows += len(places)
         self.size += int(cells[places].estimated_size())
@@ -271,7 +269,6 @@ def _read_json_lines(blocks: Iterator[bytes], log: Log, head: bytes, block: Bloc
 
 
 def _smaller_blocks(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield blocks of lines cut into smaller ones."""
     for block in blocks:
         start = 0
         while start < len(block):
@@ -298,7 +295,6 @@ class _Objects:
         self._texts: set[str] = set()
 
     def read(self, data: bytes) -> None:
-        """Store the relevant rows of some lines."""
         before = self._line
         self._line += data.count(b"\n")
         if self._record is not None and (cells := self._at_once(data, self._record)) is not None:

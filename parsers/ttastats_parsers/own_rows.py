@@ -220,7 +220,6 @@ def _with_counts(frame: pl.DataFrame, chosen: ChosenColumns, *, carried: bool) -
 
 
 def _mark_failed(rows: Rows, frame: pl.DataFrame, block: Block) -> pl.DataFrame:
-    """Return the rows with those of failed runs marked."""
     condition = block.failed
     if condition is None or condition.column not in rows.frame.columns:
         return frame.with_columns(failed=pl.lit(False))
@@ -320,7 +319,6 @@ def _expect_one_run(frame: pl.DataFrame, chosen: ChosenColumns) -> None:
 
 
 def _went_back_error(what: str, column: str, line: int | None, number: int) -> UnfitError:
-    """Return the error for a count or clock that decreases within a run."""
     times_ = f"{number:,} times, first here" if number > 1 else "here"
     of_an_epoch = {
         "step": 'a new epoch of one run: new_epoch = "step back" (--new-epoch "step back")',

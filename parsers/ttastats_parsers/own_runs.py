@@ -74,7 +74,6 @@ def _is_preamble(part: pl.DataFrame, rows: Rows, block: Block) -> bool:
 def _run(
     part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block, chosen: ChosenColumns
 ) -> Iterator[Run | Problem]:
-    """Yield the run of some rows, and its problems."""
     named = _run_names(part, cells_of, log, block)
     benchmark = named.get("benchmark")
     of_benchmark = [
@@ -218,7 +217,6 @@ class _Cells:
         self.columns = rows.frame.columns
 
     def last(self, column: str, part: pl.DataFrame) -> str | None:
-        """Return the last text of a column in a run."""
         if column not in self._texts:
             self._texts[column] = texts(self.rows.frame[column]).to_list()
         cells = self._texts[column]

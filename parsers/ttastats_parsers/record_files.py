@@ -96,7 +96,6 @@ def _split_records(content: bytes) -> tuple[list[int], list[bytes], list[int], i
 
 
 def _bad_checksums(texts: Sequence[bytes], checksums: Sequence[int]) -> list[int]:
-    """Return the indices of records whose checksum differs."""
     if not texts:
         return []
     import numpy as np  # only these files need it

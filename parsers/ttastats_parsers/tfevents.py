@@ -373,7 +373,6 @@ def _run(
     log: Log,
     problems: Sequence[Problem],
 ) -> Run:
-    """Return the run of the scalars of event files."""
     begun, clock = clock_of(files)
     epochs = {
         step: value

@@ -186,7 +186,6 @@ def _read_store(log: Log) -> RunFiles:
 
 
 def _logged_names(content: bytes) -> frozenset[str]:
-    """Return the names of all numbers in the rows of a store."""
     names: set[str] = set()
     plain: set[str] = set()
     for record in LevelDBRecords(content, _HEADER).data():
@@ -244,7 +243,6 @@ def _raw_items(message: bytes) -> Mapping[str, bytes]:
 
 
 def _items_in_python(message: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the keys and JSON values of a message, without compiled code."""
     for number, value in protobuf.fields(message):
         if number != 1:
             continue
@@ -349,7 +347,6 @@ def _parse_json(content: bytes) -> Any:
 
 
 def _run(files: RunFiles, log: Log) -> Run:
-    """Return the run of the files of a W&B run."""
     evaluations, remarks = evaluations_of(list(_measured(files)), log, files.logged)
     config = {key: value for key, value in files.config.items() if key != "_wandb"}
     begun = as_float(files.about.get("started"))
@@ -381,7 +378,6 @@ def _run(files: RunFiles, log: Log) -> Run:
 
 
 def _measured(files: RunFiles) -> Iterator[Measured]:
-    """Yield the numbers of the history with step, time and epoch."""
     stamps = (as_float(row.get("_timestamp")) for row in files.history)
     begun = as_float(files.about.get("started"))
     zero = begun or next((stamp for stamp in stamps if stamp is not None), None)

@@ -101,7 +101,6 @@ def _process_folder() -> Path:
 
 
 def _paths_digest(paths: Sequence[str], *, guessed: bool = False) -> str:
-    """Return a digest of some paths as typed."""
     named = [str(Path.cwd()), *paths, *(["--guess"] if guessed else [])]
     versioned = json.dumps([__version__, schema.RUNS.version, named])
     return xxhash.xxh3_128_hexdigest(versioned.encode())
@@ -122,7 +121,6 @@ def _state(paths: Sequence[str]) -> tuple[str, bool]:
 
 
 def _files(path: str) -> Iterator[tuple[str, int, int]]:
-    """Yield name, size and time of change of the files of a path."""
     if "://" in path:
         for source in sources.find([path]):
             yield source.name, source.file.size, source.file.changed
@@ -146,7 +144,6 @@ def _file_state(path: Path, entry: Path | os.DirEntry[str] | OSError) -> tuple[s
 
 
 def _content_digest(path: Path) -> str:
-    """Return the digest of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 

@@ -131,15 +131,12 @@ class _Standalone:
     __slots__ = ()
 
     def folder(self, name: str) -> PurePosixPath:
-        """Return the folder in the file's name."""
         return PurePosixPath("/", name).parent
 
     def companion(self, _place: PurePosixPath) -> bytes | None:
-        """Return None: there are no files beside it."""
         return None
 
     def listing(self, _folder: PurePosixPath) -> Names:
-        """Return nothing: there is no folder."""
         return ()
 
 
@@ -263,12 +260,10 @@ class _Opened:
 
     @cached_property
     def _names(self) -> dict[PurePosixPath, str]:
-        """Return the members by the paths they would be unpacked to."""
         return {self._place.place(file.name): file.name for file in self.files}
 
     @cached_property
     def _folders(self) -> dict[PurePosixPath, set[str]]:
-        """Return the names directly in each folder of the archive."""
         folders: dict[PurePosixPath, set[str]] = {}
         for place in self._names:
             name = place.name
@@ -281,7 +276,6 @@ class _Opened:
         return folders
 
     def read(self, place: PurePosixPath) -> bytes | None:
-        """Return the bytes of the member at a path, or None if there is none."""
         name = self._names.get(place)
         if name is None:
             return None
@@ -291,7 +285,6 @@ class _Opened:
             return limits.read_bounded(member, most)
 
     def listing(self, folder: PurePosixPath) -> Names:
-        """Return the names directly in a folder of the archive."""
         return tuple(sorted(name for name in self._folders.get(folder, ()) if name[0] != "."))
 
 
@@ -492,7 +485,6 @@ _listed = lru_cache(maxsize=8)(lambda url, _at: Listed(url))
 
 
 def _object_file(store: Any, name: str, entry: Mapping[str, Any]) -> File:
-    """Return an object as a file with its size and a digest of its state."""
     try:
         if entry.get("size") is None:  # a web server lists names
             entry = store.info(name)

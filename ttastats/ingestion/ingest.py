@@ -201,7 +201,6 @@ def _expect_parts(target: Place, partition: Sequence[str], *, append: bool, in_p
 
 
 def _expect_no_table(path: Path) -> None:
-    """Raise an error with advice if an input path is a table."""
     if path.exists() and store.is_ttastats_table(path):
         raise TtastatsError(
             "is already a table, not logs",
@@ -229,7 +228,6 @@ class _Plan(Struct, frozen=True):
     files: dict[manifest.Kind, list[str]]
 
     def account(self, runs: pl.DataFrame, *, written: bool = True) -> Account:
-        """Return the account of a table with these runs."""
         return Account(
             files=len(self.sources),
             other_files=len(self.files["others"]),

@@ -135,7 +135,6 @@ def _rows_of_runs(runs: Sequence[tables.SourcedRun]) -> tuple[pl.DataFrame, list
 
 
 def _dialect_failure(dialect: str, error: Exception, source: str) -> Problem:
-    """Return the problem that a dialect raised an exception on a file."""
     what = f"{type(error).__name__}: {error}".partition("\n")[0]
     return Problem("dialect_failed", f"the dialect {dialect} failed: {what}", "error", None, source)
 
@@ -232,7 +231,6 @@ def _duplicate_of(dialect: Dialect, log: Log, source: Source, reading: Reading) 
 
 
 def _runs_of_file(log: Log, reading: Reading, path: PurePosixPath) -> list[Run]:
-    """Return the runs of another file that may hold the run of an event file."""
     content = log.companion(path) or b""
     dialect, block, named = choose_dialect(content, path.parent, path.name, None, reading)
     if dialect is None or dialect.name not in together.TELLING:
@@ -399,7 +397,6 @@ class _Surroundings:
         return read_and_note
 
     def problems(self) -> list[Problem]:
-        """Return the problems of logs beside which a file is too large."""
         return list(self._problems.values())
 
     def listed_for(self) -> tuple[str, ...]:
@@ -428,7 +425,6 @@ class _Bytes:
         self._tail = self._head[-_LAST:]
 
     def head(self) -> bytes:
-        """Return the first block."""
         return self._head
 
     def blocks(self) -> Iterator[bytes]:
@@ -466,7 +462,6 @@ class _Bytes:
 def _with_source(
     items: Sequence[Run | Problem], source: Source, digest: str, dialect: str
 ) -> Contents:
-    """Return the runs of a log with their source, and its problems."""
     runs: list[tables.SourcedRun] = []
     problems: list[Problem] = []
     for item in items:
@@ -522,7 +517,6 @@ LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 
 
 def _lfs_pointer_problem(source: Source, path: str, reading: Reading) -> Contents:
-    """Return the problem of a Git LFS pointer in place of a log."""
     is_meant = block_for(path, reading.blocks, with_pattern=True) is not None
     is_log = source.named or is_meant or registry.recognise(b"", path) is not None
     text = "a Git LFS pointer, not the file itself: run `git lfs pull` in its repository"

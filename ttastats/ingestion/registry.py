@@ -30,7 +30,6 @@ class _OwnLogs(NamedTuple):
         return False
 
     def parse(self, log: Log) -> Iterator[Run | Problem]:
-        """Yield the runs in the rows of a log."""
         from ttastats_parsers import own_blocks, own_lines, own_runs  # only own logs need these
 
         rows_of = own_lines.rows_of if self.name == "lines" else own_blocks.rows_of

@@ -283,7 +283,6 @@ def fetched(unit: Iterable[Source]) -> Iterator[None]:
 
 
 def _tracking_sources(url: str) -> Iterator[Source]:
-    """Yield the runs of a tracking server."""
     from ttastats.ingestion import tracking  # only servers need it
 
     place = url.partition("#")[0].rstrip("/")
@@ -298,7 +297,6 @@ def _tracking_sources(url: str) -> Iterator[Source]:
 
 
 def _remote_sources(url: str) -> Iterator[Source]:
-    """Yield the objects at a URL."""
     remote = Remote(url, time.time_ns())
     try:
         listed = remote.listed()

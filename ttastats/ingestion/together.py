@@ -121,7 +121,6 @@ def _has_same_values(run: Run, scalars: Mapping[_Key, Scalar]) -> bool:
 
 
 def _with_event_times(run: Run, files: Sequence[EventFile]) -> Run:
-    """Return a run with the times of event files beside it."""
     begun, clock = tfevents.clock_of(files)
     scalars = _scalars_by_key(sorted(files, key=lambda file: file.begun or 0.0))
 

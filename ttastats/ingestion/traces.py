@@ -105,7 +105,6 @@ class _Digest:
             yield chunk
 
     def hexdigest(self) -> str:
-        """Return the digest of the bytes read."""
         return self._state.hexdigest()
 
 
@@ -153,7 +152,6 @@ def _without_endings(name: str) -> str:
 
 
 def _profile_rows(profile: Sequence[_Read], name: str) -> pl.DataFrame:
-    """Return the rows of one profile."""
     digests = sorted(rank.digest for rank in profile)
     profile_id = xxhash.xxh3_64_hexdigest(" ".join(digests).encode())
     return pl.concat(

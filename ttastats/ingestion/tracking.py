@@ -144,7 +144,6 @@ def _listed_run(run: Any, experiment: str) -> ListedRun:
 
 
 def _all_pages(ask: Callable[..., Any], **options: Any) -> Iterator[Any]:
-    """Yield the items of all pages of an answer."""
     token = None
     while True:
         page = ask(max_results=_PAGE, page_token=token, **options)

@@ -140,7 +140,6 @@ def processes(number: int) -> Iterator[Executor]:
 
 
 def _exit_with_parent() -> None:
-    """End this worker process when the process that started it is killed."""
     import multiprocessing
 
     parent = multiprocessing.parent_process()
@@ -195,7 +194,6 @@ def dask(address: str) -> Iterator[Executor]:
 
 
 def _expect_same_program(client: Any, address: str) -> None:
-    """Raise an error if a machine has another version of ttastats, or none."""
     try:
         versions = {client.run_on_scheduler(version, "ttastats")}
         versions |= set(client.run(version, "ttastats").values())

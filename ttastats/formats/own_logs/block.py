@@ -232,7 +232,6 @@ class _Reader:
         raise self.type_error(key, "not a string")
 
     def read_text_or_number(self, key: str) -> str:
-        """Return a text; a number is returned as text too."""
         value = self.keys[key]
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
@@ -288,7 +287,6 @@ _METRIC = re.compile(
 
 
 def _parse_metrics(reader: _Reader) -> tuple[Metric, ...]:
-    """Return the metrics of a block."""
     metric = reader.keys.get("metric", ())
     by_benchmark: dict[str | None, Any] = (
         dict(metric) if isinstance(metric, Mapping) else {None: metric}
@@ -360,7 +358,6 @@ def _parse_progress(text: str) -> CountColumn:
 
 
 def _parse_condition(reader: _Reader) -> CellCondition | None:
-    """Return the condition of a block for runs that failed."""
     text = reader.read_text("failed")
     if text is None:
         return None

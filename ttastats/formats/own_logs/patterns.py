@@ -40,7 +40,6 @@ _WILD = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
 
 
 def _named_group(pattern: str, name: str | None, seen: set[str]) -> str:
-    """Return the regular expression of a name in braces."""
     if name is None or not _NAME.fullmatch(name):
         raise TtastatsError(
             "braces without a name" if name is not None else "unbalanced braces",

@@ -215,7 +215,6 @@ def _from_paths(runs: Sequence[Seen]) -> tuple[list[str], list[int | None]]:
 
 
 def _distinctive_parts(parts: Iterable[str]) -> list[str]:
-    """Return the parts of a path that differ between programs."""
     known = [part for part in parts if part]
     return [part for part in known if part.lower() not in _PLACES] or known[-1:]
 
