@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from operator import attrgetter
 from typing import Any
 
-import msgspec
+from msgspec import structs
 
 from ttastats.base import benchmarks, quality
 from ttastats.base.records import Problem, Run, RunStatus
@@ -108,9 +107,9 @@ def _run(
         text = f"{trace.unreadable_count} unreadable line(s), first: {first.text.strip()[:100]!r}"
         problems.append(Problem("unreadable_line", text, "warning", first.line))
     recorded_here = RECORDER in by_key
-    place = mlperf_layout.place_of(log, style.round)
+    place = mlperf_layout.place_of(log.folder, style.round, log.round, log.companion)
     if recorded_here:
-        place = mlperf_layout.outside_rounds(place)
+        place = structs.replace(place, suite="", round=None)
     named = token_benchmark or _text_or_none(_first_value(by_key, "submission_benchmark"))
     suite, round_ = place.suite, place.round
     benchmark, mismatch = mlperf_layout.benchmark_name(named, place)
@@ -119,8 +118,8 @@ def _run(
     status, run_seconds = _end_of_run(by_key, trace, start, stop, benchmark, round_)
     problems += _end_problems(by_key, stop, status)
     if recorded_here:
-        status = recorded.ended(status, stop)
-        problems += recorded.end_problems(status, stop)
+        status, ended = recorded.end_of(status, stop)
+        problems += ended
     targets = _targets_by_metric(by_key, suite, benchmark, round_)
     batch_size = as_int(_first_value(by_key, "global_batch_size"))
     if not targets:
@@ -256,7 +255,8 @@ def _targets_by_metric(
     known = benchmarks.targets(suite, benchmark or "", round_)
     logged = [e for e in by_key.get("eval_target", ()) if as_float(e.value) is not None]
     if len(known) > 1 or not logged:
-        return _rule_targets(known)
+        rules = (replace(target, source="rules") for target in known if target.value is not None)
+        return {target.metric: target for target in rules}
     metric, higher = logged[0].metadata.metric, logged[0].metadata.higher_is_better
     if metric is None:
         metric = known[0].metric if known else "eval_accuracy"
@@ -264,15 +264,6 @@ def _targets_by_metric(
         higher = known[0].higher_is_better if known else True
     value = as_float(logged[0].value)
     return {shown(metric): quality.Target(shown(metric), bool(higher), value, 1, "log")}
-
-
-@cache
-def _rule_targets(known: Sequence[quality.Target]) -> dict[str, quality.Target]:
-    return {
-        target.metric: replace(target, source="rules")
-        for target in known
-        if target.value is not None
-    }
 
 
 def _no_target(suite: str, benchmark: str | None, round_: str | None) -> Problem:
@@ -292,7 +283,7 @@ def _with_participating_nodes(run: Run, by_key: dict[str, list[Event]]) -> Run:
     nodes = min(described or counted, counted) or described
     per_node = None if run.accelerators is None else run.accelerators // (described or 1)
     total = as_int(per_node * nodes) if per_node is not None and nodes is not None else None
-    return msgspec.structs.replace(run, nodes=nodes, accelerators=total)
+    return structs.replace(run, nodes=nodes, accelerators=total)
 
 
 def _extra_fields(by_key: dict[str, list[Event]], joules: float | None) -> dict[str, Any]:

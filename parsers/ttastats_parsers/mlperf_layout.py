@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from ttastats.base import benchmarks
 from ttastats.base.records import Problem
-from ttastats.formats.dialect import Log
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, decode
 
 Companion = Callable[[PurePosixPath], bytes | None]
@@ -57,19 +56,15 @@ class LogPlace(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-def place_of(log: Log, round_: str | None) -> LogPlace:
-    """Return what the path of a log says: round, submitter, system and benchmark.
+@lru_cache(maxsize=256)
+def place_of(
+    folder: PurePosixPath, round_: str | None, user_round: str | None, companion: Companion
+) -> LogPlace:
+    """Return what the path of the logs in a folder says: round, submitter, system and benchmark.
 
     Folders count as an official results tree only where something else agrees: a round among
     them, or a system description in its place. A person's own `results/` folder is not one.
     """
-    return _folder_place(log.folder, round_, log.round, log.companion)
-
-
-@lru_cache(maxsize=256)
-def _folder_place(
-    folder: PurePosixPath, round_: str | None, user_round: str | None, companion: Companion
-) -> LogPlace:
     folders = folder.parts
     results = max((i for i, name in enumerate(folders) if name == "results"), default=None)
     above = enumerate(folders[:results])
@@ -115,11 +110,6 @@ def _folder_place(
         described=described,
         problems=(*system_problems, *problems),
     )
-
-
-def outside_rounds(place: LogPlace) -> LogPlace:
-    """Return the place of a user's own run, without round and rules."""
-    return replace(place, suite="", round=None)
 
 
 def benchmark_name(logged: str | None, place: LogPlace) -> tuple[str | None, list[Problem]]:

@@ -55,25 +55,18 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _add_one_by_one(trace: Trace, payloads: bytes, lines: Sequence[int]) -> None:
-    """Add the events of payloads of which one is torn."""
-    for payload, line in zip(payloads.split(b"\n"), lines, strict=True):
+    """Add the events of payloads of which one is torn; several writers may have shared its line."""
+    for content, line in zip(payloads.split(b"\n"), lines, strict=True):
         try:
-            event: Event = _decode(payload)
-        except NO_JSON:
-            _add_leniently(trace, line, payload)
+            trace.add([_decode(content)], [line])
             continue
-        trace.add([event], [line])
-
-
-def _add_leniently(trace: Trace, line: int, content: bytes) -> None:
-    """Take what a line that is no plain JSON holds; several writers may have shared it."""
-    parts = [part.strip() for part in content.split(TOKEN)]
-    for payload in filter(None, parts) if any(parts) else [content]:
-        event = _lenient_event(payload)
-        if event is not None:
-            trace.add([event], [line])
-        else:
-            trace.skip(line, payload)
+        except NO_JSON:
+            parts = [part.strip() for part in content.split(TOKEN)]
+        for payload in filter(None, parts) if any(parts) else [content]:
+            if (event := _lenient_event(payload)) is not None:
+                trace.add([event], [line])
+            else:
+                trace.skip(line, payload)
 
 
 def _lenient_event(payload: bytes) -> Event | None:

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from operator import add, ge, mul, sub
-from pathlib import PurePosixPath
 from typing import Any
 
 import msgspec
@@ -48,17 +47,12 @@ _decode = msgspec.json.Decoder(_AnyEvent).decode
 _decode_lines = msgspec.json.Decoder(_Event).decode_lines
 
 
-def folder_of(log: Log) -> PurePosixPath:
-    """Return the folder of the power logs of a result."""
-    return log.folder / "power" / log.name.partition(".")[0]
-
-
 def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Problem, ...]]:
     """Return the joules of all nodes and switches between two times in seconds since 1970.
 
     None with a problem where the logs of a part do not cover the run: a sum without it is no sum.
     """
-    folder = folder_of(log)
+    folder = log.folder / "power" / log.name.partition(".")[0]
     names = [
         name
         for name in log.listing(folder)
@@ -77,21 +71,18 @@ def energy(log: Log, start: float, stop: float) -> tuple[float | None, tuple[Pro
 
 
 def _part_energy(content: bytes, start: float, stop: float) -> float | None:
-    events = _power_events(content)
-    readings = [
-        event
-        for event in events
-        if event.key == "power_reading" and event.value is not None and event.time_ms is not None
-    ]
-    times = [time / 1e3 for event in readings if (time := event.time_ms) is not None]
-    watts = [value for event in readings if (value := event.value) is not None]
+    times: list[float] = []
+    watts: list[float] = []
     constants: dict[str, float] = {}
-    for event in events:
-        if event.key != "power_reading" and event.value is not None:
-            if event.key == "conversion_eff":
+    for event in _power_events(content):
+        if event.value is None:
+            continue
+        if event.key != "power_reading":
+            if event.key == "conversion_eff" or event.key not in constants:
                 constants[event.key] = event.value
-            else:
-                constants.setdefault(event.key, event.value)
+        elif event.time_ms is not None:
+            times.append(event.time_ms / 1e3)
+            watts.append(event.value)
     efficiency = constants.get("conversion_eff", 1.0)
     if "interconnect_power_est" in constants:
         return efficiency * constants["interconnect_power_est"] * (stop - start)

@@ -60,12 +60,6 @@ def _line(left_out: tuple[bytes, ...]) -> re.Pattern[bytes]:
     return re.compile(TOKEN + rb"[ \t]*+(?!" + _BEFORE_KEY + b"(?:" + keys + rb')")(\{[^\n]*+)?')
 
 
-@cache
-def _init_or_line(left_out: tuple[bytes, ...]) -> re.Pattern[bytes]:
-    init = TOKEN + rb"[ \t]*+(?P<init>" + _BEFORE_KEY + _INIT + rb'"[^\n]*+)|'
-    return re.compile(init + _line(left_out).pattern)
-
-
 def payloads_in(
     block: bytes,
     line: int,
@@ -76,14 +70,8 @@ def payloads_in(
 ) -> Payloads:
     """Return the relevant payloads in a block and their line numbers.
 
-    Parameters
-    ----------
-    with_init
-        The first `init_start` of the block matters.
-    left_out
-        Keys of events that do not matter, in the logger's own field order.
-    is_whole
-        Payloads are given as they are in the log, for messages that show them.
+    With `with_init`, the first `init_start` of the block matters; events of the keys `left_out` in
+    the logger's own field order do not. Where messages show payloads, they are given `is_whole`.
     """
     init = _INIT if with_init else None
     if _compiled is not None:
@@ -128,7 +116,8 @@ def _matches(
 ) -> Iterator[re.Match[bytes]]:
     place = 0
     if with_init:
-        for match in _init_or_line(left_out).finditer(block):
+        init = TOKEN + rb"[ \t]*+(?P<init>" + _BEFORE_KEY + _INIT + rb'"[^\n]*+)|'
+        for match in re.finditer(init + _line(left_out).pattern, block):
             yield match
             place = match.end()
             if match["init"] is not None:

@@ -37,10 +37,6 @@ class _Score(msgspec.Struct, frozen=True, gc=False):
     from_zero: bool = False  # the label counts from 0
 
 
-#: Epochs, steps and samples trained.
-_Progress = tuple[float | None, int | None, int | None]
-
-
 def evaluations_of(
     events: Iterable[Event],
     ready: Ready,
@@ -53,14 +49,8 @@ def evaluations_of(
 ) -> tuple[tuple[Evaluation, ...], list[Problem]]:
     """Return the evaluations of a run in the order of time, and the problems found.
 
-    Parameters
-    ----------
-    events
-        The `eval_accuracy` events in the order of time.
-    ready
-        When the weights of a progress label were ready, on the log's clock.
-    trained
-        The samples the whole run trained, where the log says it at the end.
+    The events are in the order of time. `ready` tells when the weights of a progress label were
+    ready, on the log's clock; `trained` are the samples of the whole run where the log says so.
     """
     scores = list(_all_scores(events, benchmark, targets))
     scored = _without_copies(scores)
@@ -259,7 +249,8 @@ def _progress(
     shift: float,
     labels_are_steps: bool,
     global_batch_size: int | None,
-) -> _Progress:
+) -> tuple[float | None, int | None, int | None]:
+    """Return epochs, steps and samples trained at a score."""
     # Most logs have one of these; as_int and as_float are not called for the others.
     samples, step, label = labels_of(score.event.metadata)
     if samples is None and step is None:

@@ -23,23 +23,18 @@ _INTERRUPTED = frozenset(
 )
 
 
-def ended(status: RunStatus, stop: Event | None) -> RunStatus:
+def end_of(status: RunStatus, stop: Event | None) -> tuple[RunStatus, list[Problem]]:
     """Return how a run ended: interrupted by the user, by an exception, or as its log says.
 
-    A log without an end is that of a process that was killed, for example for want of memory: it
-    stays `truncated`, and fails like any other.
+    A problem names the exception. A log without an end is that of a process that was killed, for
+    example for want of memory: it stays `truncated`, and fails like any other.
     """
     reason = shown(stop.metadata.reason) if stop is not None else ""
-    if status != "aborted" or reason in {"", "None", "epochs"}:
-        return status
-    return "stopped" if reason in _INTERRUPTED else "exception"
-
-
-def end_problems(status: RunStatus, stop: Event | None) -> list[Problem]:
-    """Return the problem of a run that an exception ended, which names it."""
-    if status != "exception" or stop is None:
-        return []
-    return [Problem("exception", shown(stop.metadata.reason), "warning", stop.line)]
+    if stop is None or status != "aborted" or reason in {"", "None", "epochs"}:
+        return status, []
+    if reason in _INTERRUPTED:
+        return "stopped", []
+    return "exception", [Problem("exception", reason, "warning", stop.line)]
 
 
 def clocks_of(events: Sequence[Event]) -> dict[str, list[float | None]]:
@@ -54,15 +49,32 @@ def evaluations_of(
     events: Sequence[Event], start: Event, targets: Mapping[str, Target]
 ) -> tuple[tuple[Evaluation, ...], list[Problem]]:
     """Return evaluations in the order of time, and the problem of scores that are no numbers."""
-    evaluations = tuple(
-        _evaluation(index, event, start, targets)
-        for index, event in zip(_checkpoints(events), events, strict=True)
-    )
+    evaluations = []
+    for index, event in zip(_checkpoints(events), events, strict=True):
+        samples, step, epoch = labels_of(event.metadata)
+        metric, value = shown(event.metadata.metric), as_float(event.value)
+        target = targets.get(metric)
+        evaluations.append(
+            Evaluation(
+                index=index,
+                metric=metric,
+                value=value,
+                logged_value=value,
+                seconds=since(event.time, start.time),
+                higher_is_better=target.higher_is_better if target else None,
+                epoch=as_float(epoch),
+                step=as_int(step),
+                samples=as_int(samples),
+                line=event.line,
+                target_value=target.value if target else None,
+                target_source=target.source if target else None,
+            )
+        )
     unread = [evaluation for evaluation in evaluations if evaluation.value is None]
     if not unread:
-        return evaluations, []
+        return tuple(evaluations), []
     text = f"{len(unread)} score(s) are not finite numbers"
-    return evaluations, [Problem("unreadable_score", text, "warning", unread[0].line)]
+    return tuple(evaluations), [Problem("unreadable_score", text, "warning", unread[0].line)]
 
 
 def _checkpoints(events: Sequence[Event]) -> Iterator[int]:
@@ -75,26 +87,3 @@ def _checkpoints(events: Sequence[Event]) -> Iterator[int]:
             index, moment, seen = index + 1, here, set()
         seen.add(metric)
         yield index
-
-
-def _evaluation(
-    index: int, event: Event, start: Event, targets: Mapping[str, Target]
-) -> Evaluation:
-    """Return the evaluation of an event that the recorder logged."""
-    samples, step, epoch = labels_of(event.metadata)
-    metric, value = shown(event.metadata.metric), as_float(event.value)
-    target = targets.get(metric)
-    return Evaluation(
-        index=index,
-        metric=metric,
-        value=value,
-        logged_value=value,
-        seconds=since(event.time, start.time),
-        higher_is_better=target.higher_is_better if target else None,
-        epoch=as_float(epoch),
-        step=as_int(step),
-        samples=as_int(samples),
-        line=event.line,
-        target_value=target.value if target else None,
-        target_source=target.source if target else None,
-    )
