@@ -48,16 +48,9 @@ def rows(
 ) -> pl.DataFrame:
     """Return table rows for rejected logs and for missing runs.
 
-    Parameters
-    ----------
-    runs
-        The runs that were read (`tables.run_heads`).
-    sources
-        All files that were given.
-    problems
-        Those of the files; a file with an error and without a run was rejected.
-    blocks
-        Those of `ttastats.toml`, of which patterns say which run a file holds.
+    `runs` are those that were read (`tables.run_heads`), and `sources` all files that were given. A
+    file with an error among the `problems` and without a run was rejected; a pattern of `blocks`
+    may say which run it holds.
     """
     read = set(runs.get_column("source"))
     reasons = {

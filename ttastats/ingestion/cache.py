@@ -51,11 +51,7 @@ def table(
 
     With `keep`, the table is kept for later questions if the cache folder can be written to. Files
     at a URL are read once per process where the store does not tell whether they have changed.
-
-    Raises
-    ------
-    TtastatsError
-        As `ingest`, or there are only traces.
+    Files that are all traces are an error.
     """
     reading = partial(_ingest_to_cache, paths, watched=watched, guess=guess)
     key = _paths_digest(paths, guessed=guess is not None)

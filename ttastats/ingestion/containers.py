@@ -361,10 +361,8 @@ def opened(path: str) -> _Opened:
     return _open_version(path, os.stat(path).st_mtime_ns)
 
 
-@lru_cache(maxsize=4)
-def _open_version(path: str, _changed: int) -> _Opened:
-    """Return an open archive, opened again if the file has changed."""
-    return _Opened(path)
+#: An archive is opened again if the file has changed.
+_open_version = lru_cache(maxsize=4)(lambda path, _changed: _Opened(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,15 +491,15 @@ def _object_file(store: Any, name: str, entry: Mapping[str, Any]) -> File:
     return File(name, int(entry.get("size") or 0), stores.state_digest(entry))
 
 
+@dataclass
 class _Ahead:
     """Runs of a server that are fetched before they are read: some at a time, and the last read."""
 
-    def __init__(self) -> None:
-        self.waiting: deque[str] = deque()
-        self.under_way: dict[str, Future[bytes]] = {}
-        self.last: tuple[str, bytes] = ("", b"")
-        self.lost = ""
-        self.pool: ThreadPoolExecutor | None = None
+    waiting: deque[str] = field(default_factory=deque)
+    under_way: dict[str, Future[bytes]] = field(default_factory=dict)
+    last: tuple[str, bytes] = ("", b"")
+    lost: str = ""
+    pool: ThreadPoolExecutor | None = None
 
 
 @dataclass(frozen=True, slots=True)

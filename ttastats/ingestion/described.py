@@ -29,17 +29,14 @@ class Proposed(Protocol):
     @property
     def config(self) -> str:
         """The blocks as the text of a `ttastats.toml`, empty if none is needed."""
-        ...
 
     @property
     def root(self) -> str:
         """The absolute path of the folder."""
-        ...
 
     @property
     def left(self) -> Iterable[tuple[str, Sequence[str]]]:
         """The files without a proposal, by the reason."""
-        ...
 
 
 #: Proposes blocks for the logs at a path.
@@ -100,7 +97,10 @@ def gathered(
     if description.options:
         blocks = [
             config.complete_block(
-                description.options, _option_name, root, quiet="files" not in description.options
+                description.options,
+                lambda key: f"--{key.replace('_', '-')}" if key else "the options",
+                root,
+                quiet="files" not in description.options,
             )
             for root in roots_of(paths)
         ]
@@ -114,10 +114,6 @@ def gathered(
         blocks = [block for text in texts for block in config.blocks(*text)]
     blocks.sort(key=lambda block: -len(block.root))
     return tuple(blocks), logs
-
-
-def _option_name(key: str) -> str:
-    return f"--{key.replace('_', '-')}" if key else "the options"
 
 
 def roots_of(paths: Sequence[str]) -> list[str]:

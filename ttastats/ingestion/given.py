@@ -99,13 +99,7 @@ READING: ContextVar[Reading] = ContextVar("READING", default=_USUAL)
 
 
 def tidy(source: Source) -> pl.LazyFrame:
-    """Return the tidy table of a source, with the columns of the schema.
-
-    Raises
-    ------
-    TtastatsError
-        It is neither files nor a frame, or cannot be used as a table.
-    """
+    """Return the tidy table of a source, with the columns of the schema."""
     if is_frame(source):
         return conform(to_polars(source), f"the {type(source).__name__}")
     return store.read_tables(_table_paths(source))

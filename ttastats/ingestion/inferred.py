@@ -202,21 +202,15 @@ def _folder_parts(source: Source, log: Log, entry: str | None) -> list[str]:
         at = len(parts) - parts[::-1].index(entry)
         below, parts = below - (len(parts) - at), parts[:at]
     first = max(len(parts) - max(below, 0), 0)
-    while first > 0 and not any(_is_informative(part) for part in parts[first:]):
+    # Neither a number alone nor what counts runs says what a run is.
+    while first > 0 and not any(
+        not part.isdecimal() and setups.split_run_number(part)[0] for part in parts[first:]
+    ):
         first -= 1
     host = _HOST.search(log.name)
     if host is not None and parts and parts[-1].endswith(host[1]):
         parts[-1] = parts[-1].removesuffix(host[1])
     return parts[first:]
-
-
-def _is_informative(part: str) -> bool:
-    return not part.isdecimal() and bool(setups.split_run_number(part)[0])
-
-
-def is_marked(run: Run) -> bool:
-    """Return whether the entry of a run that was read is inferred; of most units of work none."""
-    return MARK in run.extra
 
 
 def of_runs(rows: pl.DataFrame) -> list[Inferred]:

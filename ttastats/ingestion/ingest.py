@@ -22,6 +22,7 @@ from ttastats.base.stores import Place
 from ttastats.base.units import plural
 from ttastats.formats.dialect import Metrics
 from ttastats.ingestion import absent, appending, described, inferred, manifest, registry, traces
+from ttastats.ingestion.containers import Remote, Tracking
 from ttastats.ingestion.described import Description
 from ttastats.ingestion.reading import NO_LOG, Reading, Spool
 from ttastats.ingestion.sources import Source, find
@@ -272,7 +273,11 @@ def _ingest_logs(
     )
     lost = {each.source for each in problems if each.code == "unreadable_file"}
     # What a store or a server did not give is asked for again.
-    told = [each for each in plan.sources if each.name not in lost or not each.is_remote()]
+    told = [
+        source
+        for source in plan.sources
+        if source.name not in lost or not isinstance(source.container, Remote | Tracking)
+    ]
     problems += absent.unlike(runs.get_column("source"), plan.files["others"])
     left_out = absent.rows(runs, plan.sources, problems, plan.reading.blocks)
     if left_out.height:
@@ -404,8 +409,8 @@ def _ingest_traces(plan: _Plan) -> Account:
         other_files=len(left_out),
         problems=tuple(every),
         output=target,
-        traces=profiles.number,
-        profiles=profiles.profiles,
+        traces=profiles.rows["source"].n_unique(),
+        profiles=profiles.rows["profile_id"].n_unique(),
     )
 
 

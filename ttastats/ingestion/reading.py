@@ -22,6 +22,7 @@ from ttastats.base.streams import UnreadableError
 from ttastats.formats.dialect import PART_OF_A_RUN, Dialect, Log, Metrics
 from ttastats.formats.own_logs import patterns, presets
 from ttastats.formats.own_logs.block import FIELDS, Block, has_layout, merge_block, run_fields
+from ttastats.formats.own_logs.setups import MARK
 from ttastats.ingestion import inferred, registry, together, traces
 from ttastats.ingestion.containers import Container, printable
 from ttastats.ingestion.described import block_for
@@ -104,14 +105,15 @@ def read_unit(unit: Sequence[Source], reading: Reading, spool: Spool | None = No
             elif all(problem.severity == "info" for problem in contents[1]):
                 others.append(source.name)
         rows, unfit = _rows_of_runs(runs)
-        problems += [*surroundings.problems(), *unfit]
+        problems += [*surroundings.problems.values(), *unfit]
     return Result(
         rows if spool is None else spool.write(rows),
         tuple(problems),
         tuple(others),
         tuple(parts),
-        surroundings.listed_for(),
-        tuple(inferred.of_runs(rows)) if any(inferred.is_marked(each.run) for each in runs) else (),
+        tuple(surroundings.listed_for),
+        # Of most units, no entry is inferred.
+        tuple(inferred.of_runs(rows)) if any(MARK in each.run.extra for each in runs) else (),
     )
 
 
@@ -151,7 +153,7 @@ def _read_source(
     dialect = chosen
     try:
         bytes_of = _Bytes(source)
-        head = bytes_of.head()
+        head = bytes_of.head
         folder = source.container.folder(source.file.name)
         name = printable(posixpath.basename(source.file.name))
         if head.startswith(LFS_POINTER):
@@ -330,15 +332,19 @@ def _no_runs(source: Source, items: Sequence[Run | Problem]) -> Contents | None:
 
 
 class _Surroundings:
-    """What lies beside logs, looked at once for a unit of work and not kept any longer."""
+    """What lies beside logs, looked at once for a unit of work and not kept any longer.
+
+    `listed_for` are the logs for which folders were listed, since other files may affect them;
+    `problems` name logs beside which a file is too large.
+    """
 
     def __init__(self) -> None:
         self.settings = inferred.Beside()
+        self.listed_for: dict[str, None] = {}
+        self.problems: dict[tuple[str, PurePosixPath], Problem] = {}
         self._ways: dict[Container, tuple[Companion, Listing]] = {}
         self._event_files: dict[Container, together.EventFiles] = {}
-        self._listed_for: dict[str, None] = {}
         self._too_large: dict[PurePosixPath, str] = {}
-        self._problems: dict[tuple[str, PurePosixPath], Problem] = {}
         self._log = ""
 
     def readers(self, source: Source) -> tuple[Companion, Listing]:
@@ -355,7 +361,7 @@ class _Surroundings:
         companion, listing = ways
 
         def listing_for_it(folder: PurePosixPath) -> Sequence[str]:
-            self._listed_for[source.name] = None
+            self.listed_for[source.name] = None
             return listing(folder)
 
         return companion, listing_for_it
@@ -376,32 +382,20 @@ class _Surroundings:
         contents: dict[PurePosixPath, bytes | None] = {}
 
         def read(place: PurePosixPath) -> bytes | None:
-            if place in contents:
-                return contents[place]
-            try:
-                content = container.companion(place)
-            except limits.TooLargeError as error:
-                self._too_large[place] = f"read without {place}: {error}"
-                content = None
-            if len(contents) < _MOST_KEPT and len(content or b"") <= _SMALL:
-                contents[place] = content
-            return content
-
-        def read_and_note(place: PurePosixPath) -> bytes | None:
-            content = read(place)
+            content = contents.get(place)
+            if content is None and place not in contents:
+                try:
+                    content = container.companion(place)
+                except limits.TooLargeError as error:
+                    self._too_large[place] = f"read without {place}: {error}"
+                if len(contents) < _MOST_KEPT and len(content or b"") <= _SMALL:
+                    contents[place] = content
             if content is None and (text := self._too_large.get(place)):
                 problem = Problem("unreadable_file", text, "error", source=self._log)
-                self._problems[self._log, place] = problem
+                self.problems[self._log, place] = problem
             return content
 
-        return read_and_note
-
-    def problems(self) -> list[Problem]:
-        return list(self._problems.values())
-
-    def listed_for(self) -> tuple[str, ...]:
-        """Return the logs for which folders were listed, since other files may affect them."""
-        return tuple(self._listed_for)
+        return read
 
 
 #: Larger companions are not kept: a thousand of them would fill the memory.
@@ -413,24 +407,21 @@ _LAST = 100
 
 
 class _Bytes:
-    """The bytes of a source: its first block is read once, and digested on the choose_dialect."""
+    """The bytes of a source: its first block is read once, and all are digested on the way."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._state: xxhash.xxh3_128 | None = xxhash.xxh3_128()
         self._digest = ""
         self._stream = source.blocks()
-        self._head = next(self._stream, b"")
+        self.head = next(self._stream, b"")
         self._second = next(self._stream, None)
-        self._tail = self._head[-_LAST:]
-
-    def head(self) -> bytes:
-        return self._head
+        self._tail = self.head[-_LAST:]
 
     def blocks(self) -> Iterator[bytes]:
         """Yield all blocks; small files are never read again."""
         if self._second is None:
-            yield self._head
+            yield self.head
             return
         yield from self._digested(self._source.blocks()) if self._state else self._source.blocks()
 
@@ -451,7 +442,7 @@ class _Bytes:
     def digest(self) -> str:
         """Return the digest of all bytes, which are read to the end if necessary."""
         if self._second is None:
-            return xxhash.xxh3_128_hexdigest(self._head)
+            return xxhash.xxh3_128_hexdigest(self.head)
         if not self._digest:
             self._state = xxhash.xxh3_128()
             for _ in self._digested(self._source.blocks()):

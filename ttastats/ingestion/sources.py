@@ -91,10 +91,6 @@ class Source(msgspec.Struct, frozen=True, gc=False):
             name = name.lstrip("/").removeprefix(self.container.listed().root).lstrip("/")
         return name.count("/")
 
-    def is_remote(self) -> bool:
-        """Return whether the file is in an object store or on a server."""
-        return isinstance(self.container, Remote | Tracking)
-
     def has_changed(self) -> bool:
         """Return whether a local file was modified since it was found."""
         if not isinstance(self.container, Disk) or not self.file.changed:
@@ -107,13 +103,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
 
 
 def find(paths: Sequence[str]) -> Iterator[Source]:
-    """Yield every file that some paths mean, in a fixed order.
-
-    Raises
-    ------
-    TtastatsError
-        A path means nothing.
-    """
+    """Yield every file that some paths mean, in a fixed order; one that means none is an error."""
     for path in paths:
         if path == "-":
             yield _standard_input_source()

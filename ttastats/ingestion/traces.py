@@ -34,16 +34,6 @@ class Traces(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     others: tuple[str, ...] = ()
 
-    @property
-    def number(self) -> int:
-        """Return the number of traces that could be read."""
-        return self.rows.get_column("source").n_unique()
-
-    @property
-    def profiles(self) -> int:
-        """Return the number of profiles that the traces make."""
-        return self.rows.get_column("profile_id").n_unique()
-
 
 class _Read(Struct, frozen=True, eq=False):
     source: Source
@@ -86,41 +76,30 @@ def _trace_problem(source: Source, code: str, message: str) -> Problem:
     return Problem(code, message, "error", source=source.name)
 
 
-class _Digest:
-    """Digests the bytes of a trace while it is read."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._state = xxhash.xxh3_128()
-        self.looks_like_one = False
-
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the bytes of the trace while digesting them; NoTraceError if it is none."""
-        is_first = True
-        for chunk in self._source.chunks():
-            if is_first and not kineto.recognises(chunk):
-                raise NoTraceError
-            is_first, self.looks_like_one = False, True
-            self._state.update(chunk)
-            yield chunk
-
-    def hexdigest(self) -> str:
-        return self._state.hexdigest()
-
-
 def _read_one(source: Source) -> _Read:
     """Return one trace with its digest; raise NoTraceError if it is none."""
-    digest = _Digest(source)
+    state = xxhash.xxh3_128()
+    looks_like_one = False
+
+    def chunks() -> Iterator[bytes]:
+        nonlocal looks_like_one
+        for chunk in source.chunks():
+            if not looks_like_one and not kineto.recognises(chunk):
+                raise NoTraceError
+            looks_like_one = True
+            state.update(chunk)
+            yield chunk
+
     try:
-        trace = kineto.read_trace(digest.chunks())
+        trace = kineto.read_trace(chunks())
     except NoTraceError:
-        if digest.looks_like_one:
+        if looks_like_one:
             raise UnreadableError("a trace without readable events") from None
         raise
     name = _RANK.search(posixpath.basename(source.file.name))
     if trace.rank is None and name is not None:
         trace = replace(trace, rank=int(name.group(3)))
-    return _Read(source, digest.hexdigest(), trace)
+    return _Read(source, state.hexdigest(), trace)
 
 
 def _group_ranks(ranks: Sequence[_Read]) -> Iterator[tuple[str, list[_Read]]]:

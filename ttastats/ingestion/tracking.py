@@ -58,6 +58,8 @@ def runs(url: str) -> list[ListedRun]:
     named = address(url)[1]
     try:
         with _client(url) as client:
+            from mlflow.entities import ViewType
+
             experiments = {
                 each.experiment_id: each.name for each in _all_pages(client.search_experiments)
             }
@@ -71,7 +73,7 @@ def runs(url: str) -> list[ListedRun]:
                 for run in _all_pages(
                     client.search_runs,
                     experiment_ids=list(chosen),
-                    run_view_type=_all_views(),
+                    run_view_type=ViewType.ALL,
                     order_by=["attributes.start_time ASC"],  # what is begun meanwhile comes last
                 )
             ]
@@ -120,12 +122,6 @@ def content(url: str, name: str) -> bytes:
 
 
 _ABOUT = ("run_id", "run_name", "status", "start_time", "end_time", "lifecycle_stage")
-
-
-def _all_views() -> Any:
-    from mlflow.entities import ViewType
-
-    return ViewType.ALL
 
 
 def _listed_run(run: Any, experiment: str) -> ListedRun:

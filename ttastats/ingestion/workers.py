@@ -37,12 +37,7 @@ _PATIENCE = "10s"
 class Workers:
     """Those who read: this process, more of them where they pay, or an executor of the user's.
 
-    Parameters
-    ----------
-    number
-        How many processes; by default one, and every core where there is much to read.
-    executor
-        Takes their place.
+    By default it is one process, and every core where there is much to read.
     """
 
     def __init__(self, number: int | None = None, executor: Executor | None = None) -> None:
