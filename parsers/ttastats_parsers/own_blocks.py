@@ -164,16 +164,12 @@ def _read_cells(blocks: Iterator[bytes], block: Block) -> Rows | None:
     lines_in_all = line if data.endswith(b"\n") else line + 1
     problems += own_cells.wrong_width(pl.concat(read.unfit), len(names), lines_in_all)
     problems += own_cells.repeated_header(read.again)
-    frame = _concatenate(parts)
+    # A column with text in any part is one of text in all.
+    written = {name for part in parts for name, kind in part.schema.items() if kind == pl.String()}
+    frame = pl.concat(part.cast(dict.fromkeys(written, pl.String())) for part in parts)
     return Rows(
         frame.drop(LINE), frame[LINE].rename("line"), problems=problems, columns=tuple(names)
     )
-
-
-def _concatenate(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return rows as one table; a column with text in any part is one of text in all."""
-    written = {name for part in parts for name, kind in part.schema.items() if kind == pl.String()}
-    return pl.concat(part.cast(dict.fromkeys(written, pl.String())) for part in parts)
 
 
 class _Cells:

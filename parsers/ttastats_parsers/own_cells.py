@@ -395,7 +395,8 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
     made = {"run", *(metric for metrics in by_run.values() for metric in metrics)}
     shared = [name for name in names if _BETWEEN not in name and name not in made]
     frame = rows.frame.with_columns(rows.lines.alias(LINE))
-    axis = _panel_axis(shared[0]) if shared else None
+    words = set(re.findall("[a-z]+", shared[0].lower())) if shared else set()
+    axis = "epoch" if words & EPOCH_WORDS else "Step" if words & STEP_WORDS else None
     if axis is not None and axis not in shared:
         frame = frame.with_columns(pl.col(shared[0]).alias(axis))
         shared.append(axis)
@@ -422,9 +423,3 @@ def unpivoted(rows: Rows, block: Block) -> Rows:
         )
         problems.append(Problem("averaged", text, "warning"))
     return Rows(whole.drop(LINE), whole[LINE].rename("line"), problems=problems)
-
-
-def _panel_axis(name: str) -> str | None:
-    """Return the unit of a panel's axis if its name says so."""
-    words = set(re.findall("[a-z]+", name.lower()))
-    return "epoch" if words & EPOCH_WORDS else "Step" if words & STEP_WORDS else None

@@ -88,10 +88,13 @@ def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> t
         metrics = tuple(metric for metric in block.metrics if metric.name in columns)
         if not metrics:
             metrics = tuple(metric for metric in block.otherwise if metric.name in columns)
-            problems += [_training_metric(metric.name) for metric in metrics[:1]]
-        if not metrics:
-            name = block.metrics[0].name
-            raise UnfitError("no_metric", f"no column {name!r}. {_nearest_column(name, columns)}")
+            if not metrics:
+                name = block.metrics[0].name
+                nearest = _nearest_column(name, columns)
+                raise UnfitError("no_metric", f"no column {name!r}. {nearest}")
+            text = "no evaluation was logged: the training metric "
+            text += f"{metrics[0].name} is read in its place"
+            problems.append(Problem("training_metric", text, "warning"))
     else:
         metrics = tuple(
             Metric(name, higher_is_better(name), guessed=True)
@@ -106,11 +109,6 @@ def _metrics(block: Block, columns: Sequence[str], problems: list[Problem]) -> t
         problems.append(Problem("guessed_metric", f"read as metrics: {listed}", "info"))
     problems += directions(metrics)
     return metrics
-
-
-def _training_metric(name: str) -> Problem:
-    text = f"no evaluation was logged: the training metric {name} is read in its place"
-    return Problem("training_metric", text, "warning")
 
 
 def directions(metrics: Sequence[Metric]) -> list[Problem]:

@@ -105,18 +105,15 @@ def times(cells: pl.Series, clock: TimeColumn) -> pl.Series:
         seconds = numbers(cells).cast(pl.Float64) * clock.seconds
         seconds = pl.select(pl.when(seconds.is_finite()).then(seconds)).to_series()
         if clock.format is None and not cells.dtype.is_numeric():
-            seconds = seconds.fill_null(_parse_duration(texts(cells)))
+            parts = texts(cells).str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
+            days, hours = (parts[name].fill_null(0.0) for name in "dh")
+            written = days * 86_400.0 + hours * 3600.0 + parts["m"] * 60.0 + parts["s"]
+            seconds = seconds.fill_null(written)
         return seconds
     return _seconds_since_1970(texts(cells), clock.format)
 
 
 _DURATION = r"^(?:(?P<d>\d+) days?, )?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d\d(?:\.\d+)?)$"
-
-
-def _parse_duration(written: pl.Series) -> pl.Series:
-    parts = written.str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
-    days, hours = (parts[name].fill_null(0.0) for name in "dh")
-    return days * 86_400.0 + hours * 3600.0 + parts["m"] * 60.0 + parts["s"]
 
 
 def is_dated(clock: TimeColumn | None) -> bool:

@@ -35,10 +35,6 @@ class Records(NamedTuple):
     torn: int | None
     damaged: list[int]
 
-    def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong."""
-        return problems_of(self.torn, self.damaged)
-
 
 def problems_of(torn: int | None, damaged: Sequence[int]) -> Iterator[Problem]:
     """Yield what is wrong with a file of records."""
@@ -161,7 +157,7 @@ class LevelDBRecords:
         self.torn: int | None = None
 
     def data(self) -> Iterator[bytes]:
-        """Yield the data of each; `problems` are known at the end."""
+        """Yield the data of each; `torn` and `damaged` are known at the end."""
         self.damaged, self.torn = [], None
         parts: list[bytes] | None = None
         for piece in _read_pieces(self._content, self._start):
@@ -182,10 +178,6 @@ class LevelDBRecords:
                     parts = None
         if parts is not None and self.torn is None:
             self.torn = len(self._content)
-
-    def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with the file."""
-        return problems_of(self.torn, self.damaged)
 
 
 def _read_pieces(content: bytes, place: int) -> Iterator[_Piece]:

@@ -119,10 +119,19 @@ def parse(log: Log) -> Iterator[Run | Problem]:
 
 
 def _run_files(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
-    """Return the folder and the files of a run, in the order in which they were begun."""
+    """Return the folder and the files of a run, in the order in which they were begun.
+
+    A folder that is called `test` is a half only if another one lies beside it or files above it.
+    """
     if not _NAME.search(log.name):
         return log.folder, [log.path]
-    top, folders = _run_folders(log)
+    for top in (log.folder, log.folder.parent):
+        halves = [top / word[:-1] for word in log.listing(top) if word[:-1].lower() in _HALVES]
+        folders = [folder for folder in (top, *halves) if event_files(log.listing, folder)]
+        if len(folders) > 1 and log.folder in folders:
+            break
+    else:
+        top, folders = log.folder, [log.folder]
     files = [path for folder in folders for path in event_files(log.listing, folder)]
 
     def begun(path: PurePosixPath) -> tuple[int, str]:
@@ -137,19 +146,6 @@ def event_files(
 ) -> list[PurePosixPath]:
     """Return the event files that lie directly in a folder."""
     return [folder / word for word in listing(folder) if _NAME.search(word) and word[-1] != "/"]
-
-
-def _run_folders(log: Log) -> tuple[PurePosixPath, list[PurePosixPath]]:
-    """Return the folder of a run, and those that hold its files.
-
-    A folder that is called `test` is a half only if another one lies beside it or files above it.
-    """
-    for top in (log.folder, log.folder.parent):
-        halves = [top / word[:-1] for word in log.listing(top) if word[:-1].lower() in _HALVES]
-        folders = [folder for folder in (top, *halves) if event_files(log.listing, folder)]
-        if len(folders) > 1 and log.folder in folders:
-            return top, folders
-    return log.folder, [log.folder]
 
 
 def read_file(path: PurePosixPath, blocks: Iterable[bytes]) -> EventFile:
@@ -176,7 +172,10 @@ def read_file(path: PurePosixPath, blocks: Iterable[bytes]) -> EventFile:
     for name, rows in events.rows.items():
         tag = name.decode("utf-8", "replace")
         if not tag.startswith("_hparams_"):
-            scalars[tag] = _sort_rows(scalars[tag] + rows) if tag in scalars else rows
+            if tag in scalars:
+                ordered = sorted(_ROW.iter_unpack(scalars[tag] + rows), key=itemgetter(3))
+                rows = bytearray().join(_ROW.pack(*row) for row in ordered)
+            scalars[tag] = rows
     in_order = sorted(scalars, key=lambda tag: _ROW.unpack_from(scalars[tag])[3])
     times += [time for time in events.times if time == time]
     problems = list(problems_of(events.torn, events.damaged))
@@ -190,12 +189,6 @@ def read_file(path: PurePosixPath, blocks: Iterable[bytes]) -> EventFile:
 
 def _nan(value: float | None) -> float:
     return float("nan") if value is None else value
-
-
-def _sort_rows(rows: bytearray) -> bytearray:
-    """Return the rows of a tag in the order of their records."""
-    ordered = sorted(_ROW.iter_unpack(rows), key=itemgetter(3))
-    return bytearray().join(_ROW.pack(*row) for row in ordered)
 
 
 class _Events:
@@ -237,7 +230,7 @@ class _Events:
 
 
 def _smaller(one: float, other: float) -> float:
-    """Return the smaller of two numbers, either of which may be None."""
+    """Return the smaller of two numbers, either of which may be NaN."""
     return one if one <= other or other != other else other
 
 

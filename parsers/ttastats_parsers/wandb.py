@@ -22,7 +22,7 @@ from ttastats.formats.own_logs.setups import entry_name, flatten, recorded_seed
 from ttastats_parsers import protobuf, settings_files
 from ttastats_parsers.checkpoints import Measured, evaluations_of, wanted_of
 from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, storable
-from ttastats_parsers.record_files import LevelDBRecords
+from ttastats_parsers.record_files import LevelDBRecords, problems_of
 
 name = "wandb"
 
@@ -175,7 +175,7 @@ def _read_store(log: Log) -> RunFiles:
             run = _with_record(run, record, wanted)
         except ValueError:
             strange += 1
-    run.problems.extend(records.problems())
+    run.problems.extend(problems_of(records.torn, records.damaged))
     if strange:
         text = f"{strange:,} record(s) of the store are unreadable"
         run.problems.append(Problem("unreadable_record", text, "warning"))

@@ -114,22 +114,21 @@ def log_from_bytes(
     """Return a log in memory; `companions` maps absolute paths to the bytes of other files."""
     files = {PurePosixPath(name): content for name, content in (companions or {}).items()}
     place = PurePosixPath(path)
+
+    def listing(folder: PurePosixPath) -> tuple[str, ...]:
+        depth = len(folder.parts)
+        below = (file.parts for file in files if file.parts[:depth] == folder.parts)
+        names = {f"{parts[depth]}/" if len(parts) > depth + 1 else parts[depth] for parts in below}
+        return tuple(sorted(name for name in names if name[0] != "."))
+
     return Log(
         place.parent,
         place.name,
         lambda: iter((data,)),
         files.get,
         round,
-        lambda folder: list_directly(files, folder),
+        listing,
         metrics,
         block,
         named or {},
     )
-
-
-def list_directly(files: Iterable[PurePosixPath], folder: PurePosixPath) -> tuple[str, ...]:
-    """Return the names of the files that are directly in a folder, as `Log.listing` does."""
-    depth = len(folder.parts)
-    below = (file.parts for file in files if file.parts[:depth] == folder.parts)
-    names = {f"{parts[depth]}/" if len(parts) > depth + 1 else parts[depth] for parts in below}
-    return tuple(sorted(name for name in names if name[0] != "."))

@@ -80,10 +80,7 @@ class Disk(Struct, frozen=True):
     def companion(self, place: PurePosixPath) -> bytes | None:
         """Return the bytes of any file on the disk, or None if it does not exist.
 
-        Raises
-        ------
-        TooLargeError
-            It has more bytes than are read whole of a file with its name.
+        A TooLargeError says that it has more bytes than are read whole of a file with its name.
         """
         path = str(place)
         try:
@@ -197,11 +194,10 @@ class _Opened:
         self.damage = ""
         self.twice: set[str] = set()
         self._plain: IO[bytes] | None = None
-        self._members: dict[str, tarfile.TarInfo | zipfile.ZipInfo]
-        self._archive: zipfile.ZipFile | tarfile.TarFile
+        self._members: dict[str, Any] = {}
+        self._archive: Any  # its members are ZipInfo or TarInfo
         if path.endswith(".zip"):
             self._archive = zipfile.ZipFile(path)
-            self._members = {}
             for info in self._archive.infolist():
                 if not info.is_dir():
                     self._add(info.filename, info)
@@ -212,7 +208,6 @@ class _Opened:
             except BaseException:
                 self._plain.close()
                 raise
-            self._members = {}
             self._list(self._archive, self._plain)
         self.files = [_file(name, member) for name, member in sorted(self._members.items())]
         self._place = Archive(path)
@@ -226,17 +221,16 @@ class _Opened:
     def open(self, name: str) -> IO[bytes]:
         # Members are not looked up by name: that lists the archive anew, damaged as it may be.
         member = self._members[name]
-        if isinstance(self._archive, zipfile.ZipFile):
-            assert isinstance(member, zipfile.ZipInfo)  # noqa: S101 - for the type checker
-            content = self._archive.open(member)
-            if member.compress_type in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-                return content
-            return io.BufferedReader(_BoundedReader(content), _BUFFER)
-        assert isinstance(member, tarfile.TarInfo)  # noqa: S101 - as above
-        opened_member = self._archive.extractfile(member)
-        if opened_member is None:
-            raise OSError(f"{name} is not a file")
-        return opened_member
+        content: IO[bytes] | None
+        if isinstance(member, tarfile.TarInfo):
+            content = self._archive.extractfile(member)
+            if content is None:
+                raise OSError(f"{name} is not a file")
+            return content
+        content = self._archive.open(member)
+        if member.compress_type in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+            return content
+        return io.BufferedReader(_BoundedReader(content), _BUFFER)
 
     def _add(self, name: str, member: tarfile.TarInfo | zipfile.ZipInfo) -> None:
         if name in self._members:

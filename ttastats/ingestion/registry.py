@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from typing import Any, NamedTuple, cast
 
 from ttastats.base.errors import TtastatsError
@@ -46,18 +46,13 @@ def dialects() -> Mapping[str, Dialect]:
         for module in ttastats_parsers.BUILTIN
     ]
     loaded += [_OwnLogs("table"), _OwnLogs("lines")]
-    loaded += filter(None, map(_load_plugin, entry_points(group=GROUP)))
+    for point in entry_points(group=GROUP):
+        try:
+            loaded.append(point.load())
+        except Exception as error:
+            text = f"the dialect {point.name!r} of {point.value!r} cannot be loaded: {error}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
     return {dialect.name: dialect for dialect in loaded}
-
-
-def _load_plugin(point: EntryPoint) -> Dialect | None:
-    try:
-        dialect: Dialect = point.load()
-    except Exception as error:
-        text = f"the dialect {point.name!r} of {point.value!r} cannot be loaded: {error}"
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
-        return None
-    return dialect
 
 
 @cache
