@@ -76,9 +76,17 @@ def _history(state: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _longer_history(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | None:
     """Return another file whose history begins with this one, the longest first, or None.
 
-    Of equal ones the file that stands first tells the run.
+    It is around a checkpoint, or in one of the checkpoints below. Of equal ones the file that
+    stands first tells the run.
     """
-    for path in _states_beside(log):
+    top = run_folder(log)
+    steps: dict[PurePosixPath, float] = {}
+    for name_ in log.listing(top):
+        if match := CHECKPOINT.fullmatch(name_[:-1]):
+            steps[top / match[0]] = float(match[1] or "inf")  # one called the last is
+    for folder in [top, *sorted(steps, key=lambda folder: steps[folder], reverse=True)]:
+        if (path := folder / log.name) == log.path:
+            continue
         content = log.companion(path)
         state, _ = _parse_state(content) if content is not None else (None, "")
         other = _history(state) if state else []
@@ -88,17 +96,6 @@ def _longer_history(log: Log, history: list[dict[str, Any]]) -> PurePosixPath | 
         if len(other) > len(history) or first == path:
             return path
     return None
-
-
-def _states_beside(log: Log) -> Iterator[PurePosixPath]:
-    """Yield the states of the same training: around a checkpoint, or in the checkpoints below."""
-    top = run_folder(log)
-    steps: dict[PurePosixPath, float] = {}
-    for name_ in log.listing(top):
-        if match := CHECKPOINT.fullmatch(name_[:-1]):
-            steps[top / match[0]] = float(match[1] or "inf")  # one called the last is
-    ordered = sorted(steps, key=lambda folder: steps[folder], reverse=True)
-    yield from (path for folder in [top, *ordered] if (path := folder / log.name) != log.path)
 
 
 def run_folder(log: Log) -> PurePosixPath:

@@ -141,20 +141,10 @@ _READY = {"eval_start": 0, "block_stop": 1, "epoch_stop": 1}
 class Trace:
     """What is kept of a log while it is read: little, however long the log.
 
-    Attributes
-    ----------
-    events
-        By key, in the order of the file: all of the keys that count, the first of any other.
-    ready
-        By progress label: how good each evidence is, and when it says the weights were ready.
-    last_time
-        The latest time stamp.
-    unreadable
-        The first lines that carry the token and no event that can be understood.
-    unreadable_count
-        How many such lines there are.
-    torn_start
-        One of them names `run_start`.
+    `events` by key, in the order of the file, are all of the keys that count and the first of any
+    other; `ready` tells by progress label how good each evidence is, and when it says the weights
+    were ready. `unreadable` are the first lines that carry the token and no event that can be
+    understood, `unreadable_count` is how many there are; `torn_start` if one names `run_start`.
     """
 
     __slots__ = (

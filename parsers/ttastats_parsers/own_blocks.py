@@ -26,6 +26,7 @@ from ttastats_parsers.own_choice import ChosenColumns, UnfitError, choose
 from ttastats_parsers.own_numbers import EMPTY, numbers, tells_day, texts, times
 from ttastats_parsers.own_rows import COUNTS, Rows
 from ttastats_parsers.own_runs import names_in
+from ttastats_parsers.payloads import json_value
 
 _QUOTED = b'"'
 #: Bytes of JSON that are decoded at once: they become twenty times as many.
@@ -252,7 +253,7 @@ def _read_json_lines(blocks: Iterator[bytes], log: Log, head: bytes, block: Bloc
     are read again.
     """
     first = head.partition(b"\n")[0].decode("utf-8", "replace")
-    if not isinstance(own_cells.json_value(first), dict):
+    if not isinstance(json_value(first), dict):
         return None
     names: dict[str, None] = {}
     for again in (False, True):

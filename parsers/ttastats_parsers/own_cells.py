@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
 import polars as pl
 
 from ttastats.base import limits
@@ -18,6 +16,7 @@ from ttastats.base.records import Problem
 from ttastats.formats.own_logs.block import Block
 from ttastats_parsers.own_choice import UnfitError
 from ttastats_parsers.own_rows import Rows
+from ttastats_parsers.payloads import json_value
 
 _DELIMITERS = ",\t;|"
 #: Problems of one kind that are named one by one before the rest is only counted.
@@ -219,18 +218,6 @@ def _json(text: str) -> Rows:
     if not records:
         raise UnfitError("no_table", "JSON without a table: no list of objects, no columns")
     return _records_to_columns(records, [None] * len(records), [])
-
-
-def json_value(text: str) -> Any:
-    """Return a JSON value, also one with NaN and Infinity, or None."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        pass
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _json_lines(text: str) -> Rows:

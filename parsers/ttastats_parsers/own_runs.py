@@ -74,7 +74,11 @@ def _is_preamble(part: pl.DataFrame, rows: Rows, block: Block) -> bool:
 def _run(
     part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block, chosen: ChosenColumns
 ) -> Iterator[Run | Problem]:
-    named = _run_names(part, cells_of, log, block)
+    # From its path, its identifying columns, or its block.
+    cells = {name: cells_of.last(name, part) for name in names_in(block, cells_of.columns)}
+    known = {name: value for name, value in cells.items() if value is not None}
+    named = {**log.named, **{name: known[name] for name in block.run if name in known}}
+    named |= patterns.fill_names(block.fields, {**named, **known})
     benchmark = named.get("benchmark")
     of_benchmark = [
         (number, metric)
@@ -82,10 +86,9 @@ def _run(
         if metric.benchmark in {None, benchmark}
     ]
     if not of_benchmark:
-        known = ", ".join(str(metric.benchmark) for metric in chosen.metrics)
-        yield Problem(
-            "no_metric", f"no metric is set for benchmark {benchmark!r} ({known})", "error"
-        )
+        others = ", ".join(str(metric.benchmark) for metric in chosen.metrics)
+        text = f"no metric is set for benchmark {benchmark!r} ({others})"
+        yield Problem("no_metric", text, "error")
         return
     metrics = []
     for number, metric in of_benchmark:
@@ -197,15 +200,6 @@ def names_in(block: Block, columns: Iterable[str]) -> list[str]:
     meant = {*block.run, *block.fields.values()}
     meant.update(name for text in block.fields.values() for name in patterns.PLACE.findall(text))
     return [name for name in columns if name in meant]
-
-
-def _run_names(part: pl.DataFrame, cells_of: _Cells, log: Log, block: Block) -> dict[str, str]:
-    """Return the names of a run: from its path, its identifying columns, or its block."""
-    cells = {name: cells_of.last(name, part) for name in names_in(block, cells_of.columns)}
-    named = dict(log.named)
-    named |= {name: value for name in block.run if (value := cells.get(name)) is not None}
-    known = {**named, **{name: value for name, value in cells.items() if value is not None}}
-    return {**named, **patterns.fill_names(block.fields, known)}
 
 
 class _Cells:

@@ -23,7 +23,7 @@ _BARE_WORD = re.compile(r"(?<=[{,:\[ ])([A-Za-z_][\w./-]*+)(?=\s*[:,}\]])")
 #: Python reads over `0.37_14` and knows `0x1f`; in a log they are numbers with a torn digit.
 _NUMBER_OF_A_PROGRAM = re.compile(r"(?<![\w.'\"/-])(?:0[xXoObB]|\d[\d.]*_\d)")
 _LITERALS = {"true", "false", "null", "NaN", "Infinity"}
-_lenient_json = json.JSONDecoder(strict=False)
+_plain_json, _lenient_json = json.JSONDecoder(), json.JSONDecoder(strict=False)
 
 
 def decode(payload: bytes) -> Any:
@@ -48,6 +48,19 @@ def decode(payload: bytes) -> Any:
             continue
         return value
     raise ValueError(f"neither JSON nor a Python literal: {text[:80]!r}")
+
+
+def json_value(content: bytes | str, other: json.JSONDecoder = _plain_json) -> Any:
+    """Return a JSON value or None; one with NaN and Infinity is what the `other` decoder reads."""
+    try:
+        return _decode_json(content)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        pass
+    try:
+        text = content if isinstance(content, str) else content.decode("utf-8-sig", "replace")
+        return other.decode(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def shown(value: Any) -> str:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from ttastats.formats.dialect import NO_EVALUATION, PART_OF_A_RUN, Log
 from ttastats.formats.own_logs.setups import entry_name, flatten, recorded_seed
 from ttastats_parsers import protobuf, settings_files
 from ttastats_parsers.checkpoints import Measured, evaluations_of, wanted_of
-from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, storable
+from ttastats_parsers.payloads import as_float, as_int, as_mapping, date_of, json_value, storable
 from ttastats_parsers.record_files import LevelDBRecords, problems_of
 
 name = "wandb"
@@ -50,7 +51,8 @@ _NO_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
 
 #: How JSON of no object begins, mostly.
 _PLAIN = frozenset(bytes([byte]) for byte in b'-0123456789"n')
-_decode = msgspec.json.Decoder().decode
+#: Reads NaN and Infinity, too.
+_parse_json = partial(json_value, other=json.JSONDecoder(parse_constant=lambda _: None))
 
 Row = dict[str, Any]
 
@@ -331,19 +333,6 @@ def _read_config(log: Log, folder: PurePosixPath) -> Row:
         for key, value in settings.items()
         if key != "wandb_version"
     }
-
-
-def _parse_json(content: bytes) -> Any:
-    """Return a JSON value, also with NaN and Infinity, or None."""
-    try:
-        return _decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass  # NaN, and what else is no JSON
-    try:
-        text = content.decode("utf-8-sig", "replace")
-        return json.loads(text, parse_constant=lambda _: None)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _run(files: RunFiles, log: Log) -> Run:
