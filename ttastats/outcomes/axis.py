@@ -18,7 +18,6 @@ from ttastats.base.errors import TtastatsError
 from ttastats.base.note import wording
 from ttastats.base.units import Amount
 from ttastats.outcomes import columns, counted
-from ttastats.outcomes.time_to_target import common_progress
 from ttastats.table import schema
 
 #: The reason why a run does not count on an axis: it reached its target nobody knows where.
@@ -160,11 +159,6 @@ def of(runs: pl.DataFrame) -> Axis:
     if "axis" not in runs.columns or runs.is_empty():
         return SECONDS
     return AXES[runs.get_column("axis")[0]]
-
-
-def common_progress_unit(*tables: pl.DataFrame) -> tuple[str, str | None] | tuple[None, None]:
-    """Return the progress unit to show beside the axis, and its column, or None for both."""
-    return of(tables[0]).progress or common_progress(*tables)
 
 
 def by_clock(name: str, clock: str) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ttastats.base.errors import raise_if
 from ttastats.base.units import plural, ratio_interval
 from ttastats.outcomes import axis as axes
+from ttastats.outcomes.time_to_target import common_progress
 from ttastats.sides.contrast import (
     Estimand,
     Parts,
@@ -67,12 +68,13 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
 
 def _compare_pair(pair: Pair, options: Options) -> Comparison:
     """Return the comparison of a pair, unavailable with the reason if it has none."""
-    unit, column = axes.common_progress_unit(pair.a, pair.b)
+    axis = axes.of(pair.a)
+    unit, column = axis.progress or common_progress(pair.a, pair.b)
     a, b = (
         side(runs, unit, column, ddof=options.ddof, confidence=options.confidence)
         for runs in (pair.a, pair.b)
     )
-    base = Comparison(pair.keys, a, b, axes.of(pair.a), progress_unit=unit)
+    base = Comparison(pair.keys, a, b, axis, progress_unit=unit)
     if (why := pair.unavailable) is None:
         return measured(base, options)
     verdict = Decision(Verdict.UNAVAILABLE, why, options.margin, reason=why)
