@@ -150,8 +150,8 @@ def _match_groups(
 ) -> tuple[list[Pair], list[Alone], set[str]]:
     """Return the pairs of groups with equal keys, the groups without a partner, and more keys.
 
-    Return also those without a partner, and by which columns of the setups they were matched.
-    Shared runs and copies are not left out yet.
+    Those are the columns of the setups by which they were matched. Shared runs and copies are not
+    left out yet.
     """
     parts_a, parts_b = _runs_by_key(a, keys), _runs_by_key(b, keys)
     groups: list[Pair] = []
@@ -332,31 +332,21 @@ def without_contents(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:
     return runs.filter(~_CONTENT.is_in(content.implode()).fill_null(value=False))
 
 
-def count_contents(runs: pl.DataFrame) -> int:
-    """Return the number of runs, counting copies once."""
-    return runs.select(_CONTENT).to_series().n_unique()
-
-
-def example_log(runs: pl.DataFrame) -> str:
-    """Return the log name of one of some runs, always the same one."""
-    return str(runs.get_column("source").sort()[0])
-
-
 def shared_notes(
     groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]], both: pl.Series
 ) -> Iterator[Note]:
     """Yield a note on runs that both sides of some groups share."""
     of_both = _CONTENT.is_in(both.implode())
-    counts = [
-        (name, pl.concat([a, b], how="diagonal_relaxed").filter(of_both)) for name, a, b in groups
-    ]
-    counts = [(name, runs) for name, runs in counts if not runs.is_empty()]
-    if not counts:
-        return
-    number = sum(count_contents(runs) for _, runs in counts)
-    log = min(example_log(runs) for _, runs in counts)
-    names = [f"{name} {count_contents(runs)}" for name, runs in counts]
-    yield note("shared_runs", n=number, names=names, example=log)
+    counts: dict[int, int] = {}
+    logs: list[str] = []
+    for place, (_, a, b) in enumerate(groups):
+        runs = pl.concat([a, b], how="diagonal_relaxed").filter(of_both)
+        if not runs.is_empty():
+            counts[place] = runs.select(_CONTENT).to_series().n_unique()
+            logs.extend(runs["source"])
+    if counts:
+        names = [f"{groups[place][0]} {n}" for place, n in counts.items()]
+        yield note("shared_runs", n=sum(counts.values()), names=names, example=min(logs))
 
 
 def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
@@ -377,6 +367,6 @@ def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
         which = "all" if both.height == runs.select(_ROW).n_unique() else "some"
         raise TtastatsError(
             f"{units.plural(both.height, 'run')} would be on both sides: {which} of {name!r} also "
-            f"match {first!r}, such as {example_log(both)}",
+            f"match {first!r}, such as {both['source'].sort()[0]}",
             remedy=remedy,
         )

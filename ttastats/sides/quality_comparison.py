@@ -113,21 +113,14 @@ def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> Qu
     )  # fmt: skip
     if a.n and b.n and metrics.len() < 2:
         if share_a_block(*with_value):
-            values = [runs["quality"].to_numpy() for runs in with_value]
-            blocks = both_blocks(*with_value)
             gap = _quality_difference(with_value[0], with_value[1], step, options)
-            made = replace(
-                made,
-                difference=gap,
-                p_value=gap.p_value,
-                ratio=_cost_ratio(with_value, axis, options),
-                by_block=None
-                if blocks is None
-                else differences_by_block(values[0], values[1], blocks),
-                within_blocks=blocks is not None,
-            )
+            ratio = _cost_ratio(with_value, axis, options)
+            made = replace(made, difference=gap, p_value=gap.p_value, ratio=ratio)
         else:
             why = why or "no block has values of both sides"
+    if made.difference and (blocks := both_blocks(*with_value)) is not None:
+        of_a, of_b = (runs["quality"].to_numpy() for runs in with_value)
+        made = replace(made, by_block=differences_by_block(of_a, of_b, blocks), within_blocks=True)
     return replace(made, verdict=no_verdict(why, options)) if why else made
 
 
@@ -156,21 +149,17 @@ def _cost_axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) ->
     if unit:
         axes.settled(with_value, unit)  # refuses what no side tells
         return axes.AXES[unit]
-    if budget.unit != "seconds":
-        return SECONDS
-    logged = (
-        name for name in _INSTEAD_OF_TIME if not any(runs[name].null_count() for runs in with_value)
-    )
-    return axes.AXES[next(logged, "seconds")]
+    for name in _INSTEAD_OF_TIME if budget.unit == "seconds" else ():
+        if not any(runs[name].null_count() for runs in with_value):
+            return axes.AXES[name]
+    return SECONDS
 
 
 def _costs(runs: pl.DataFrame, axis: Axis) -> Floats | None:
     """Return what each run with a value had spent; None if that is unknown for one."""
-    spent = axes.on(runs, axis)["observed_seconds"]
-    if runs.is_empty() or spent.null_count() or not (spent > 0).all():
-        return None
-    amounts: Floats = spent.cast(pl.Float64).to_numpy()
-    return amounts
+    spent = axes.on(runs, axis)["observed_seconds"].cast(pl.Float64)
+    known = not (runs.is_empty() or spent.null_count()) and (spent > 0).all()
+    return spent.to_numpy() if known else None
 
 
 def _cost_ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> Ratio | None:

@@ -137,9 +137,9 @@ def grids_of(runs: pl.DataFrame, sizes: Sequence[int]) -> list[dict[str, Grid]]:
     rows = solved.group_by(_GROUP).agg(*known, counted).rows(named=True)
     grids: list[dict[str, Grid]] = [{} for _ in sizes]
     for row in rows:
-        units = ((unit, row[unit]) for unit in (*(unit for unit, _ in PROGRESS), EVALUATIONS))
-        grids[row[_GROUP]] = {
-            unit: Grid(each["interval"], each["share"]) for unit, each in units if each["all"]
+        group = row.pop(_GROUP)
+        grids[group] = {
+            unit: Grid(each["interval"], each["share"]) for unit, each in row.items() if each["all"]
         }
     return grids
 
