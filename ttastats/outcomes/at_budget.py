@@ -126,7 +126,6 @@ def runs(
 def _evaluations_of_metric(
     rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: str
 ) -> pl.LazyFrame:
-    """Return the evaluations of one metric for each entry."""
     evaluations = rows.filter(schema.is_evaluation())
     if metric:
         expect_metric(rows, metric, "--metric")
@@ -175,7 +174,6 @@ def _metric_by_entry(evaluations: pl.LazyFrame, metric: str, *, has_targets: boo
 
 
 def _furthest_progress(budget: Budget) -> pl.Expr:
-    """Return the furthest progress that a run logged in the budget's unit; null if unknown."""
     if budget.unit == "end":
         return pl.lit(None, pl.Float64)
     if budget.unit == "seconds":
@@ -219,7 +217,6 @@ def _quality_at_budget(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
 
 
 def _neighbours(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
-    """Return expressions for the evaluations just before and after a budget."""
     number = pl.lit(None, pl.Float64)
     if budget.amount is None:
         names = ("taken_at", "taken_interval", "quality_change", "bend_before", "bend_after")
@@ -266,7 +263,6 @@ def _resolution() -> pl.Expr:
 
 
 def _interpolated(name: str, within: pl.Expr, amount: float) -> pl.Expr:
-    """Return a column interpolated between the evaluations around the budget."""
     before, after = (
         (pl.col(column).cast(pl.Float64).filter(within).last(),
          pl.col(column).cast(pl.Float64).filter(~within).first())
@@ -279,7 +275,6 @@ def _interpolated(name: str, within: pl.Expr, amount: float) -> pl.Expr:
 
 
 def _missing_reason(budget: Budget) -> pl.Expr:
-    """Return why a run has no value at the budget; null if it has one."""
     reasons = [(pl.col("evaluations").is_null(), "never_evaluated")]
     if budget.amount is not None:
         far = pl.col("furthest")

@@ -287,7 +287,6 @@ def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
 
 
 def _expect_known(placed: pl.DataFrame, runs: pl.DataFrame, side: str) -> None:
-    """Raise an error for an axis on which a side has no run."""
     if placed.get_column("observed_seconds").count() or counted.standing(runs).is_empty():
         return
     axis = of(placed)

@@ -49,7 +49,6 @@ def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.Lazy
 
 
 def _condition_expression(condition: Condition, dtypes: pl.Schema) -> pl.Expr:
-    """Return the expression of rows that meet a condition."""
     name = columns.full_name(condition.column, dtypes.names())
     if name is None:
         raise columns.unknown(condition.column, dtypes.names(), condition.place)
@@ -95,7 +94,6 @@ def _comparison(
 
 
 def _wildcard_regex(text: str) -> str:
-    """Return a shell pattern (`*`, `?`) as a regular expression for polars."""
     wild = {"*": ".*", "?": "."}
     return "(?s)^" + "".join(wild.get(letter) or re.escape(letter) for letter in text) + "$"
 

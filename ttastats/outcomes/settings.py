@@ -205,7 +205,6 @@ def differing_settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Group
 
 @lru_cache(4_096)
 def _training_settings(extra: str) -> dict[str, str]:
-    """Return the recorded settings of how a run was trained, as text."""
     fields = parse_extra(extra)
     named = {name: fields[name] for name in fields if _is_setting(name)}
     plain = {name: repr(value) for name, value in named.items() if value is not None}

@@ -87,7 +87,6 @@ def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) 
 
 
 def _expect_one_metric(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> None:
-    """Raise an error for a bare number where a benchmark has two target metrics."""
     if all(target.metric for target in targets):
         return
     several = (
@@ -264,7 +263,6 @@ def _unknown_metric_error(metric: str, logged: Sequence[_Metric], where: str) ->
 
 
 def _metrics_text(logged: Sequence[_Metric]) -> str:
-    """Return the metrics, each with the benchmarks that log it."""
     by_metric: dict[str, list[str]] = {}
     for metric in logged:
         by_metric.setdefault(metric.name, []).append(metric.about)

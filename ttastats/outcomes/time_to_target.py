@@ -75,7 +75,6 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
 
 
 def _by_official_targets(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
-    """Return the runs judged by the targets in the table."""
     rows = _with_run_numbers(frame.lazy().collect()).collect().lazy()
     evaluations = _with_expected_metrics(rows.filter(schema.is_evaluation()))
     return _judge_runs(rows, evaluations, official=True)
@@ -174,7 +173,6 @@ def _with_run_numbers(frame: pl.LazyFrame | pl.DataFrame) -> pl.LazyFrame:
 
 
 def _first_rows(rows: pl.LazyFrame, *names: str) -> pl.LazyFrame:
-    """Return columns of the first row of each run."""
     return rows.filter(pl.col(_ROW) == pl.col(_NUMBER)).select(_NUMBER, *names)
 
 
@@ -481,5 +479,4 @@ def _has_reached() -> pl.Expr:
 
 
 def _met_or_end(name: str, met: pl.Expr) -> pl.Expr:
-    """Return a column where the target was met, or where the run ended."""
     return pl.when(met).then(f"met_{name}").otherwise(pl.col(f"end_{name}"))

@@ -114,7 +114,6 @@ def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
 
 
 def _restrict_pair(pair: Pair, names: Sequence[str]) -> Pair:
-    """Return a pair with the runs of blocks that both sides have."""
     if pair.unavailable is not None:
         return pair
     both = pl.concat(
@@ -165,7 +164,6 @@ def _unpaired_block(block: tuple[str, int, int]) -> str:
 
 
 def _block_notes(paired: Pairing, by: str) -> Iterator[Note]:
-    """Yield notes on which blocks are compared, and which have runs of one side only."""
     for pair in paired.pairs:
         blocks = pair.blocks
         if blocks is None:

@@ -67,7 +67,6 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
 
 
 def _compare_pair(pair: Pair, options: Options) -> Comparison:
-    """Return the comparison of a pair, unavailable with the reason if it has none."""
     axis = axes.of(pair.a)
     unit, column = axis.progress or common_progress(pair.a, pair.b)
     a, b = (
@@ -150,7 +149,6 @@ def _pair_wins(a: Outcomes, b: Outcomes) -> permutation.PairWins | None:
 
 
 def _add_speedup(base: Comparison, options: Options, *, brief: bool) -> Comparison:
-    """Return a comparison with its speedup and tests."""
     a, b = base.a, base.b
     if options.same_convergence:
         base = _compare_epoch_times(base, options)
@@ -266,7 +264,6 @@ def _log_ratios_by_block(a: Outcomes, b: Outcomes) -> ByBlock | None:
 
 
 def _joined_blocks(a: Outcomes, b: Outcomes) -> NDArray[np.intp] | None:
-    """Return the blocks of the runs of A and, behind them, of B."""
     if a.blocks is None or b.blocks is None:
         return None
     return np.concatenate([a.blocks, b.blocks])

@@ -207,7 +207,6 @@ def _judge_one(
     options: Options,
     margin: float | None,
 ) -> AnyContrast:
-    """Return a contrast with its verdict and the conditions from the design of its runs."""
     verdict, findings, has_interval = contrast.verdict, [*contrast.findings], True
     if isinstance(contrast, TimesContrast):
         verdict = decided(contrast, p, bounds, options)

@@ -177,7 +177,6 @@ def _match_groups(
 
 
 def _runs_by_key(runs: Runs, keys: Sequence[str]) -> dict[tuple[Any, ...], Runs]:
-    """Return the runs of each group, sorted by the keys; unknown keys come last."""
     if not keys:
         return {(): runs}
     ordered = runs.sort(keys, nulls_last=True, maintain_order=True)
@@ -192,7 +191,6 @@ def _make_pairing(
     keys: Sequence[str],
     extra: Sequence[str],
 ) -> Pairing:
-    """Return the pairing of some groups, with what both sides of each have in common."""
     if not groups:
         raise _no_pairs_error(baseline, other, alone, keys)
     both = shared_contents(baseline.runs, other.runs)
@@ -240,7 +238,6 @@ def _make_pairing(
 
 
 def _with_pair_numbers(parts: Iterable[Runs]) -> Runs:
-    """Return runs with the number of their pair."""
     return pl.concat(
         [runs.with_columns(pair=pl.lit(number)) for number, runs in enumerate(parts)],
         how="vertical_relaxed",
@@ -293,7 +290,6 @@ def _common_title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
 def _no_pairs_error(
     baseline: Side, other: Side, alone: Sequence[Alone], keys: Sequence[str]
 ) -> TtastatsError:
-    """Return the error for sides of which no groups agree."""
 
     def groups(side: str) -> str:
         names = [group.name for group in chosen if group.side == side]

@@ -118,12 +118,10 @@ def earlier(runs: pl.DataFrame) -> tuple[Entry, ...]:
 
 
 def _run_identities(runs: pl.DataFrame) -> frozenset[Any]:
-    """Return what identifies each run: its place and its content."""
     return frozenset(runs.select(RUN).rows()) | frozenset(runs["content_digest"].drop_nulls())
 
 
 def _log_parts(runs: pl.DataFrame) -> dict[str, Floats] | None:
-    """Return the logs of epochs and of time per epoch of the runs that reached."""
     unit, _ = common_progress(runs)
     reached = runs.filter("reached")
     if unit is None or reached.is_empty() or reached["tta_seconds"].null_count():

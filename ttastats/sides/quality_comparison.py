@@ -92,7 +92,6 @@ def compare(
 
 
 def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> QualityComparison:
-    """Return the comparison of the qualities of a pair at a budget."""
     with_value = [runs.filter(pl.col("quality").is_not_null()) for runs in (pair.a, pair.b)]
     axis = _cost_axis(with_value, budget, unit)
     metrics = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls().unique()
@@ -127,7 +126,6 @@ def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> Qu
 def _quality_difference(
     a: pl.DataFrame, b: pl.DataFrame, step: float, options: Options
 ) -> MeanDifference:
-    """Return the difference of mean quality, B minus A."""
     return mean_difference(
         a["quality"].to_numpy(),
         b["quality"].to_numpy(),
@@ -163,7 +161,6 @@ def _costs(runs: pl.DataFrame, axis: Axis) -> Floats | None:
 
 
 def _cost_ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> Ratio | None:
-    """Return the ratio of what the sides had spent, None if a run does not say."""
     if any(_costs(runs, axis) is None for runs in with_value):
         return None
     a, b = (side(axes.on(runs, axis), None, None).outcomes for runs in with_value)
@@ -183,7 +180,6 @@ def _side_at_budget(
     step: float,
     level: float,
 ) -> SideAt:
-    """Return quality, spending and lengths of a side at a budget."""
     values, spent = with_value["quality"].to_numpy(), _costs(with_value, axis)
     targets = with_value["target_value"].drop_nulls().unique()
     meets = None
@@ -204,7 +200,6 @@ def _side_of(values: Floats, missing: int) -> SideAt:
 
 
 def _unavailable_reason(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metrics: int) -> str:
-    """Return why a pair cannot be judged; empty if it can."""
     if pair.unavailable is not None:
         return pair.unavailable
     if not a.n or not b.n:
@@ -229,7 +224,6 @@ def other_metrics(
 def _compare_at_stop(
     baseline: Side, other: Side, pair: Pair, metric: str, options: Options
 ) -> Also:
-    """Return the comparison of another metric at the time when each run ended."""
     a, b = (
         at_stop(side.evaluations, runs, metric).join(runs, on=schema.RUN, how="left")
         for side, runs in ((baseline, pair.a), (other, pair.b))

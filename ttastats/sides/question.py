@@ -266,7 +266,6 @@ def _add_settings(
 def _refuse_unknown(
     conditions: Sequence[Condition], also: Sequence[str], every: pl.LazyFrame
 ) -> None:
-    """Refuse conditions on columns that no run has."""
     known = (*columns.of_runs(), *also)
     for condition in conditions:
         extras = every.select("extra").unique().collect()["extra"]
@@ -286,7 +285,6 @@ def _judge_rows(
     targets: Sequence[UserTarget],
     added: Sequence[str],
 ) -> Chosen:
-    """Return the runs of a tidy table that meet the conditions, judged."""
     rows = select.where(every, conditions["run"]).drop(added)
     if conditions["evaluation"]:
         having = select.where(rows, conditions["evaluation"]).select(schema.RUN).unique()
@@ -305,7 +303,6 @@ def _judge_rows(
 
 
 def _filter_by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.LazyFrame) -> Chosen:
-    """Return the runs whose results meet the conditions, with a note on that."""
     of_results = conditions["result"]
     if not of_results:
         return Chosen(judged, tidy, (), conditions["other"])
@@ -320,7 +317,6 @@ def _filter_by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.La
 
 
 def _unmet(every: pl.LazyFrame, conditions: _Conditions) -> TtastatsError:
-    """Return the error for conditions that no run meets."""
     columns = {*schema.RUN, *(condition.column for condition in conditions["run"])}
     runs = every.select(sorted(columns)).unique(schema.RUN).collect()
     of_evaluations = conditions["evaluation"]
@@ -384,7 +380,6 @@ def sides(
 
 
 def _add_setting_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[Chosen]:
-    """Return sides with the recorded settings to group by as columns."""
     frames = [each.runs for each in choices]
     for name in by:
         if any(name in frame.columns for frame in frames):
@@ -399,7 +394,6 @@ def _add_setting_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[C
 
 
 def _at_budget(side: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
-    """Return the runs of a side with their quality at a budget."""
     targets = parse_targets(question.target)
     of_runs, remedy = side.rows.head(1).collect(), "Give the table written by `ttastats ingest`."
     what = "this is a table of runs without evaluations"
@@ -435,7 +429,6 @@ def group_keys(by: Sequence[str], by_default: Sequence[str], side: Chosen) -> tu
 
 
 def _expect_columns(by: Sequence[str], side: Chosen) -> None:
-    """Raise an error for names that are neither columns of runs nor recorded settings."""
     if unknown := [name for name in by if name not in side.runs.columns]:
         raise settings.unknown(unknown[0], side.runs.columns, side.runs["extra"], "--by")
 
@@ -518,7 +511,6 @@ def labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str
 
 
 def _expect_names_for_all(names: Sequence[str], sides: Sequence[str]) -> Sequence[str]:
-    """Raise an error if some sides are named and others not."""
     raise_if(
         names and len(names) != len(sides),
         f"{units.plural(len(names), 'label')} for {units.plural(len(sides), 'side')}",

@@ -88,7 +88,6 @@ def _one_name(names: Sequence[Value]) -> bool:
 
 
 def _runs_by_setup(runs: pl.DataFrame, columns: Sequence[str]) -> dict[Key, pl.DataFrame]:
-    """Return the runs of each setup, sorted, in their own order."""
     names = [f"setup_{name}" for name in columns]
     plain = [f"setup_{name}" for name in COLUMNS]
     if not names:

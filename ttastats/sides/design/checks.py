@@ -56,7 +56,6 @@ def _side_findings(
     effect: Effect,
     fields: Callable[[Design], Mapping[str, Any] | None],
 ) -> Iterator[Finding]:
-    """Yield the finding of each side that it applies to."""
     for name, side in (("A", a), ("B", b)):
         if (more := fields(side)) is not None:
             yield Finding.worded(key, effect, side=name, **more)
@@ -91,7 +90,6 @@ def late(a: Design, b: Design) -> tuple[float, float]:
 
 
 def _grid_findings(a: Design, b: Design) -> Iterator[Finding]:
-    """Yield a finding if the sides were evaluated at different intervals."""
     if (unlike := _differing_grids(a, b)) is None:
         return
     unit, grid_a, grid_b = unlike
@@ -138,7 +136,6 @@ def _session_findings(a: Design, b: Design) -> Iterator[Finding]:
 
 
 def _seed_findings(a: Design, b: Design) -> Iterator[Finding]:
-    """Yield a finding if several runs of a side have the same seed."""
     seeds = [side.runs["seed"] for side in (a, b)]
     if a.blocked or any(each.null_count() for each in seeds):
         return
@@ -190,7 +187,6 @@ def design_effect(a: NDArray[np.intp], b: NDArray[np.intp]) -> float:
 
 
 def _number_seeds(seeds: pl.Series) -> NDArray[np.intp]:
-    """Return seeds as numbers from 0, in order."""
     return (seeds.rank("dense") - 1).to_numpy().astype(np.intp)
 
 
@@ -219,7 +215,6 @@ def at_budget(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[Finding
 
 
 def _position_findings(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterator[Finding]:
-    """Yield findings on values that were not measured at the budget itself."""
     if budget.amount is None:
         return
     if budget.unit == "seconds" and not budget.interpolate:
@@ -276,7 +271,6 @@ def common_budgets(sides: Sequence[pl.DataFrame], budget: Budget) -> str:
 
 
 def _median_interval(runs: pl.DataFrame) -> float | None:
-    """Return the median evaluation interval around a budget; None if unknown."""
     known = runs["taken_interval"].drop_nulls()
     return float(np.median(known.to_numpy())) if known.len() else None
 
