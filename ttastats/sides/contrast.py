@@ -263,11 +263,10 @@ def _decide_values(
         allowance=contrast.allowed_for,
     )
     of_a, of_b = contrast.incomplete
+    undecided = replace(verdict, word=Verdict.UNDECIDED, claim="undecided")
     if (verdict.word is Verdict.WORSE and of_a) or (verdict.word is Verdict.BETTER and of_b):
-        return replace(verdict, word=Verdict.UNDECIDED, claim="undecided", why="runs missing")
-    if verdict.word is Verdict.SAME and (of_a or of_b):
-        return replace(verdict, word=Verdict.UNDECIDED, claim="undecided")
-    return verdict
+        return replace(undecided, why="runs missing")
+    return undecided if verdict.word is Verdict.SAME and (of_a or of_b) else verdict
 
 
 def _cluster_note(

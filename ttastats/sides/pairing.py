@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal
 
 import polars as pl
@@ -221,27 +222,20 @@ def _make_pairing(
     alone = [replace(group, short=short(group.keys)) for group in alone]
     by_name = [(short(group.keys), group.a, group.b) for group in named]
     differ = [(pair[0], text) for pair, (_, text) in zip(by_name, made, strict=True) if text]
-    remarks = (
-        *shared_notes(by_name, both),
-        *setups.remarks(by_name),
-        *common_target.remark(differ),
+    notes = shared_notes(by_name, both), setups.remarks(by_name), common_target.remark(differ)
+    partnered = (
+        pl.concat(
+            [
+                without_contents(runs, both).with_columns(pair=pl.lit(number))
+                for number, runs in enumerate(parts)
+            ],
+            how="vertical_relaxed",
+        )
+        for parts in zip(*((group.a, group.b) for group in named), strict=True)
     )
-    return Pairing(
-        pairs,
-        tuple(alone),
-        (*keys, *extra),
-        remarks,
-        *_common_title(baseline.runs, other.runs, keys),
-        _with_pair_numbers(without_contents(group.a, both) for group in named),
-        _with_pair_numbers(without_contents(group.b, both) for group in named),
-    )
-
-
-def _with_pair_numbers(parts: Iterable[Runs]) -> Runs:
-    return pl.concat(
-        [runs.with_columns(pair=pl.lit(number)) for number, runs in enumerate(parts)],
-        how="vertical_relaxed",
-    )
+    titles = _common_title(baseline.runs, other.runs, keys)
+    remarks = tuple(chain.from_iterable(notes))
+    return Pairing(pairs, tuple(alone), (*keys, *extra), remarks, *titles, *partnered)
 
 
 def _make_pair(group: Pair, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
