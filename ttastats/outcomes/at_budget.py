@@ -118,7 +118,7 @@ def runs(
             cost=pl.col("tta_seconds") / 3600.0 * pl.col("cost_per_hour"),
             **{interval: pl.lit(None, pl.Float64) for _, interval in time_to_target.PROGRESS},
         )
-        .drop("at", "step", "epoch", "metric", "furthest", "measured", "earlier")
+        .drop("at", "step", "epoch", "metric", "furthest")
         .collect()
     )  # fmt: skip
 
@@ -126,7 +126,6 @@ def runs(
 def _evaluations_of_metric(
     rows: pl.LazyFrame, targets: Sequence[UserTarget], metric: str
 ) -> pl.LazyFrame:
-    """Return the evaluations of one metric for each entry."""
     evaluations = rows.filter(schema.is_evaluation())
     if metric:
         expect_metric(rows, metric, "--metric")
@@ -175,7 +174,6 @@ def _metric_by_entry(evaluations: pl.LazyFrame, metric: str, *, has_targets: boo
 
 
 def _furthest_progress(budget: Budget) -> pl.Expr:
-    """Return the furthest progress that a run logged in the budget's unit; null if unknown."""
     if budget.unit == "end":
         return pl.lit(None, pl.Float64)
     if budget.unit == "seconds":
@@ -186,13 +184,10 @@ def _furthest_progress(budget: Budget) -> pl.Expr:
 
 
 def _quality_at_budget(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
-    """Return each run's values at its last evaluation at or before the budget.
-
-    `measured` counts all evaluations of a run, `earlier` those at or before the budget.
-    """
-    place = pl.lit(0.0) if budget.unit == "end" else pl.col(_PLACES[budget.unit])
-    limit = float("inf") if budget.amount is None else budget.amount * (1 + quality.TOLERANCE)
+    """Return each run's values at its last evaluation at or before the budget."""
     order = "at" if budget.unit == "end" else _PLACES[budget.unit]
+    place = pl.lit(0.0) if budget.unit == "end" else pl.col(order)
+    limit = float("inf") if budget.amount is None else budget.amount * (1 + quality.TOLERANCE)
     within = (pl.col("place") <= limit).fill_null(value=False)
     known = pl.col("value").filter(within & pl.col("value").is_finite())
     last = {name: pl.col(name).filter(within).last() for name in ("at", *_PLACES.values())}
@@ -216,15 +211,12 @@ def _quality_at_budget(values: pl.LazyFrame, budget: Budget) -> pl.LazyFrame:
             quality_step=_resolution(),
             quality_seen=within.sum(),
             **_neighbours(within, budget),
-            measured=pl.len(),
-            earlier=within.sum(),
             evaluations=pl.len(),
         )
     )
 
 
 def _neighbours(within: pl.Expr, budget: Budget) -> dict[str, pl.Expr]:
-    """Return expressions for the evaluations just before and after a budget."""
     number = pl.lit(None, pl.Float64)
     if budget.amount is None:
         names = ("taken_at", "taken_interval", "quality_change", "bend_before", "bend_after")
@@ -271,7 +263,6 @@ def _resolution() -> pl.Expr:
 
 
 def _interpolated(name: str, within: pl.Expr, amount: float) -> pl.Expr:
-    """Return a column interpolated between the evaluations around the budget."""
     before, after = (
         (pl.col(column).cast(pl.Float64).filter(within).last(),
          pl.col(column).cast(pl.Float64).filter(~within).first())
@@ -284,20 +275,17 @@ def _interpolated(name: str, within: pl.Expr, amount: float) -> pl.Expr:
 
 
 def _missing_reason(budget: Budget) -> pl.Expr:
-    """Return why a run has no value at the budget; null if it has one."""
-    number = pl.col("quality").is_finite().fill_null(value=False)
-    never = pl.col("measured").is_null()
-    reasons = [(never, "never_evaluated")]
+    reasons = [(pl.col("evaluations").is_null(), "never_evaluated")]
     if budget.amount is not None:
         far = pl.col("furthest")
         reasons += [
             (far.is_null(), "no_place"),
             (far < budget.amount * (1 - quality.TOLERANCE), "ended_before"),
-            (pl.col("earlier") == 0, "evaluated_later"),
+            (pl.col("quality_seen") == 0, "evaluated_later"),
         ]
     if budget.interpolate:
         reasons.append((pl.col("quality").is_null(), "evaluated_before"))
-    reasons.append((~number, "not_a_number"))
+    reasons.append((~pl.col("quality").is_finite().fill_null(value=False), "not_a_number"))
     return pl.coalesce(pl.when(applies).then(pl.lit(reason)) for applies, reason in reasons)
 
 

@@ -14,11 +14,10 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base import nearest
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.note import wording
 from ttastats.base.units import Amount
 from ttastats.outcomes import columns, counted
-from ttastats.outcomes.time_to_target import common_progress
 from ttastats.table import schema
 
 #: The reason why a run does not count on an axis: it reached its target nobody knows where.
@@ -101,7 +100,6 @@ class Axis(Struct, frozen=True):
 def _amount_axis(
     name: str, unit: Amount, noun: str, less: str = "less", much: str = "much", **more: Any
 ) -> Axis:
-    """Return the axis of an amount, with words made from its noun."""
     return Axis(
         name, unit, noun, f"{noun} to target", f"mean {noun}", f"{noun} per epoch",
         f"needs {{}} {less} {noun}", f"needs {{}} more {noun}", f"{less} {noun}", f"more {noun}",
@@ -118,7 +116,8 @@ _COST = Axis(
     "costs {} less", "costs {} more", "less cost", "more cost", "costs as much as",
 )  # fmt: skip
 
-#: What training is counted in: the column of its amount, and that of its evaluation interval.
+#: What training is counted in, best first: the column of its amount, and that of its evaluation
+#: interval.
 _PROGRESS: dict[Amount, tuple[str, str | None]] = {
     "epochs": ("epochs", "evaluation_interval_epochs"),
     "steps": ("steps", "evaluation_interval_steps"),
@@ -146,8 +145,6 @@ AXES: dict[str, Axis] = {
         _amount_axis("energy", "joules", "energy", whole_runs=True, totals=("$.energy_joules",)),
     )
 }  # fmt: skip
-#: What answers where there are no seconds, best first.
-_INSTEAD = ("epochs", "steps", "samples", "evaluations")
 
 #: What `--clock training` makes of an axis.
 _OF_TRAINING = {
@@ -162,27 +159,16 @@ def of(runs: pl.DataFrame) -> Axis:
     return AXES[runs.get_column("axis")[0]]
 
 
-def common_progress_unit(*tables: pl.DataFrame) -> tuple[str, str | None] | tuple[None, None]:
-    """Return the progress unit to show beside the axis, and its column, or None for both."""
-    return of(tables[0]).progress or common_progress(*tables)
-
-
 def by_clock(name: str, clock: str) -> str:
     """Return the name of an axis by a clock: all time on it, or training alone."""
     if clock in {"", "total"}:
         if name and name not in AXES:
-            raise TtastatsError(
-                f"unknown unit {name!r}",
-                where=_OPTION,
-                remedy=nearest.suggestion(name, AXES, "Units"),
-            )
+            remedy = nearest.suggestion(name, AXES, "Units")
+            raise TtastatsError(f"unknown unit {name!r}", where=_OPTION, remedy=remedy)
         return name
-    if clock != "training" or name not in _OF_TRAINING:
-        raise TtastatsError(
-            f"unknown clock {clock!r}" if clock != "training" else f"--in {name} counts no time",
-            where="--clock",
-            remedy="The clocks are total and training, for seconds and cpu-seconds.",
-        )
+    remedy = "The clocks are total and training, for seconds and cpu-seconds."
+    raise_if(clock != "training", f"unknown clock {clock!r}", "--clock", remedy)
+    raise_if(name not in _OF_TRAINING, f"--in {name} counts no time", "--clock", remedy)
     return _OF_TRAINING[name]
 
 
@@ -200,14 +186,12 @@ def settled(tables: Sequence[pl.DataFrame], unit: str = "") -> tuple[list[pl.Dat
         for number, (runs, before) in enumerate(zip(placed, tables, strict=True)):
             _expect_known(runs, before, chr(ord("A") + number) if len(tables) > 1 else "")
         return placed, ""
-    # Of the wall clock it is enough that some run that reached tells it.
-    ranked = (SECONDS, *(AXES[name] for name in _INSTEAD))
-    known = (
-        axis
-        for axis in ranked
-        if all(_is_known(runs, axis, every=not axis.is_time) for runs in tables)
-    )
-    axis = next(known, SECONDS)
+    for axis in (SECONDS, *(AXES[name] for name in _PROGRESS)):
+        # Of the wall clock it is enough that some run that reached tells it.
+        if all(_is_known(runs, axis, every=not axis.is_time) for runs in tables):
+            break
+    else:
+        axis = SECONDS
     placed = [on(runs, axis) for runs in tables]
     if axis.is_time:
         return placed, ""
@@ -294,20 +278,15 @@ def priced(runs: pl.DataFrame, price: str | float) -> pl.Expr:
         number = float(str(price).removeprefix("$"))
     except ValueError:
         columns.check([str(price)], schema.RUN_NAMES, option="--price")
-        if not runs.schema[str(price)].is_numeric():
-            raise TtastatsError(
-                f"column {price} is not numeric", where="--price", remedy="Use a numeric column."
-            ) from None
+        text = not runs.schema[str(price)].is_numeric()
+        raise_if(text, f"column {price} is not numeric", "--price", "Use a numeric column.")
         return pl.col(str(price)).cast(pl.Float64).alias(PRICE)
-    if not _PRICES[0] <= number < _PRICES[1]:
-        raise TtastatsError(
-            f"invalid price per hour: {price}", where="--price", remedy="Give one such as 12.50."
-        )
+    invalid = not _PRICES[0] <= number < _PRICES[1]
+    raise_if(invalid, f"invalid price per hour: {price}", "--price", "Give one such as 12.50.")
     return pl.lit(number).alias(PRICE)
 
 
 def _expect_known(placed: pl.DataFrame, runs: pl.DataFrame, side: str) -> None:
-    """Raise an error for an axis on which a side has no run."""
     if placed.get_column("observed_seconds").count() or counted.standing(runs).is_empty():
         return
     axis = of(placed)

@@ -86,18 +86,12 @@ def parse(
         raise_if(interpolate and other, f"cannot interpolate: {why}", where, remedy)
     if not at:
         return Budget(best=best)
-    return Budget(*_parse_position(at), best, interpolate)
-
-
-def _parse_position(text: str) -> tuple[Unit, float]:
-    match = re.fullmatch(r"\s*(step|sample|epoch|second)s?\s*=\s*(\S+)\s*", text)
+    match = re.fullmatch(r"\s*(step|sample|epoch|second)s?\s*=\s*(\S+)\s*", at)
     amount = parse_number(match[2]) if match and "%" not in match[2] else None
     if match is None or amount is None or amount <= 0:
-        raise TtastatsError(f"{text!r} is not a budget", where=_OPTION, remedy=_WRITE)
-    words: dict[str, Unit] = {
-        "step": "step", "sample": "samples", "epoch": "epoch", "second": "seconds"
-    }  # fmt: skip
-    return words[match[1]], amount
+        raise TtastatsError(f"{at!r} is not a budget", where=_OPTION, remedy=_WRITE)
+    unit = next(unit for unit in AMOUNTS if unit.startswith(match[1]))
+    return Budget(unit, amount, best, interpolate)
 
 
 class Lengths(Struct, frozen=True):

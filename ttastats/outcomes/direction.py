@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-_COLUMN = pl.col("higher_is_better")
-
-
-def of_each() -> pl.Expr:
-    """Return an expression for whether higher is better, for each evaluation."""
-    return _COLUMN.fill_null(value=True)
-
 
 def of_group() -> pl.Expr:
     """Return an expression for whether higher is better, for a group of evaluations or runs."""
-    return _COLUMN.all()
+    return pl.col("higher_is_better").all()
 
 
 def is_upwards(*tables: pl.DataFrame) -> bool:

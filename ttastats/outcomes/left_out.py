@@ -126,17 +126,14 @@ def group(
             absent = absent.filter(pl.col(name).is_null() | (pl.col(name) == value))
     if absent.is_empty():
         return LeftOut()
-    reasons = absent.get_column("set_aside")
-    missing = absent.filter(pl.col("set_aside") == "missing")
-    logs = absent.filter(pl.col("set_aside") == "unreadable").get_column("source")
+    stopped, unreadable, missing = (absent.filter(set_aside=reason) for reason in REASONS)
     there = runs.filter(pl.col("set_aside").is_null())
     for name, value in keys.items():
         if value is not None and name in there.columns:
             there = there.filter(pl.col(name) == value)
-    messages = [problem.message for problem in tables.run_problems(missing.lazy())]
     return LeftOut(
-        interrupted=int((reasons == "stopped").sum()),
-        rejected_logs=int((reasons == "unreadable").sum()),
-        logs=pl.concat([logs, there.get_column("source")]).n_unique(),
-        missing=tuple(messages),
+        interrupted=stopped.height,
+        rejected_logs=unreadable.height,
+        logs=pl.concat([unreadable["source"], there["source"]]).n_unique(),
+        missing=tuple(problem.message for problem in tables.run_problems(missing.lazy())),
     )

@@ -14,7 +14,7 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base import percentages, units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.nearest import nearest_names, suggestion
 from ttastats.base.note import Note, note
 from ttastats.outcomes import columns
@@ -49,7 +49,6 @@ def where(frame: pl.LazyFrame, conditions: Iterable[str | Condition]) -> pl.Lazy
 
 
 def _condition_expression(condition: Condition, dtypes: pl.Schema) -> pl.Expr:
-    """Return the expression of rows that meet a condition."""
     name = columns.full_name(condition.column, dtypes.names())
     if name is None:
         raise columns.unknown(condition.column, dtypes.names(), condition.place)
@@ -78,7 +77,11 @@ def _comparison(
     if dtype == pl.List(pl.String) and operator == "=":
         return column.list.eval(pl.element().str.contains(_wildcard_regex(text))).list.any()
     if dtype == pl.Boolean:
-        return column == _parse_boolean(condition, operator, text)
+        truth, as_written = _TRUTH.get(text.casefold()), condition.column
+        remedy = f"Write {as_written}=true."
+        invalid = truth is None or operator != "="
+        raise_if(invalid, f"{as_written} is true or false", condition.place, remedy)
+        return column == truth
     if dtype.is_numeric():
         return _COMPARISONS[operator](column, _parse_number(condition, name, dtype, text))
     if dtype.is_temporal():
@@ -91,19 +94,8 @@ def _comparison(
 
 
 def _wildcard_regex(text: str) -> str:
-    """Return a shell pattern (`*`, `?`) as a regular expression for polars."""
     wild = {"*": ".*", "?": "."}
     return "(?s)^" + "".join(wild.get(letter) or re.escape(letter) for letter in text) + "$"
-
-
-def _parse_boolean(condition: Condition, operator: str, text: str) -> bool:
-    truth = _TRUTH.get(text.casefold())
-    if truth is None or operator != "=":
-        name = condition.column
-        raise TtastatsError(
-            f"{name} is true or false", where=condition.place, remedy=f"Write {name}=true."
-        )
-    return truth
 
 
 def _parse_number(condition: Condition, name: str, dtype: pl.DataType, text: str) -> float | int:
@@ -114,10 +106,8 @@ def _parse_number(condition: Condition, name: str, dtype: pl.DataType, text: str
     number = percentages.parse_number(text)
     if number is None:
         raise TtastatsError(f"{text!r} is not a number", where=condition.place)
-    if text.endswith("%") and not columns.in_percent(name):
-        raise TtastatsError(
-            f"{name} is not a fraction", where=condition.place, remedy="Write it without %."
-        )
+    whole = text.endswith("%") and not columns.in_percent(name)
+    raise_if(whole, f"{name} is not a fraction", condition.place, "Write it without %.")
     return number
 
 
@@ -161,22 +151,17 @@ def remarks(frame: pl.DataFrame, conditions: Sequence[Condition], what: str) -> 
 
     Those are one of several alternatives, and what is left out with `!=`.
     """
-    return [
-        note(
-            "no_such_value",
-            option=single.option,
-            what=what,
-            column=single.column,
-            value=value,
-            there_are=there_are(frame, single, what),
-        )
-        for condition in conditions
-        if condition.operator == "!=" or len(condition.values) > 1
-        for value in condition.values
-        if value != KNOWN
-        for single in [Condition(condition.column, "=", (value,), condition.option)]
-        if where(frame.lazy(), [single]).collect().is_empty()
-    ]
+    notes = []
+    for condition in conditions:
+        if condition.operator != "!=" and len(condition.values) == 1:
+            continue
+        for value in condition.values:
+            single = Condition(condition.column, "=", (value,), condition.option)
+            if value != KNOWN and where(frame.lazy(), [single]).collect().is_empty():
+                known = there_are(frame, single, what)
+                fields = {"column": single.column, "value": value, "there_are": known}
+                notes.append(note("no_such_value", option=single.option, what=what, **fields))
+    return notes
 
 
 def there_are(frame: pl.DataFrame, condition: Condition, what: str) -> str:
@@ -271,20 +256,12 @@ def parse(text: str, option: str = "--where") -> Condition:
             plain.replace("\\,", ",") if quoted is None else re.sub(r'\\(["\\])', r"\1", quoted)
         )
         start, end = value.end(), value["end"]
-    condition = Condition(column, operator.replace("==", "="), tuple(values), option)
-    if "" in condition.values:
-        raise TtastatsError(
-            f"{text!r} lacks a value",
-            where=option,
-            remedy=f"Use {column}={KNOWN} for known values, {column}!={KNOWN} for unknown ones.",
-        )
-    if len(condition.values) > 1 and operator not in {"=", "==", "!="}:
-        raise TtastatsError(
-            f"{text!r} has several values",
-            where=option,
-            remedy="A comma means `or` and works only with = and !=.",
-        )
-    return condition
+    remedy = f"Use {column}={KNOWN} for known values, {column}!={KNOWN} for unknown ones."
+    raise_if("" in values, f"{text!r} lacks a value", option, remedy)
+    several = len(values) > 1 and operator not in {"=", "==", "!="}
+    remedy = "A comma means `or` and works only with = and !=."
+    raise_if(several, f"{text!r} has several values", option, remedy)
+    return Condition(column, operator.replace("==", "="), tuple(values), option)
 
 
 def parse_all(texts: Iterable[str | Condition], option: str = "--where") -> tuple[Condition, ...]:

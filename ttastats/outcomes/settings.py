@@ -31,11 +31,11 @@ def of(extra: str | None) -> dict[str, Any]:
 
 def varying(extras: Iterable[str | None]) -> list[str]:
     """Return the names of the recorded settings in which runs differ."""
-    several = (
-        setups.setup_settings(setups.recorded_settings(parse_extra(extra)))
-        for extra in dict.fromkeys(extras)
-    )
-    return setups.varying_names(several)
+    return setups.varying_names(map(_setup_settings, dict.fromkeys(extras)))
+
+
+def _setup_settings(extra: str | None) -> dict[str, str]:
+    return setups.setup_settings(setups.recorded_settings(parse_extra(extra)))
 
 
 def apart(extras: pl.Series) -> pl.Series:
@@ -45,10 +45,7 @@ def apart(extras: pl.Series) -> pl.Series:
     """
     if not recorded_by(extras).any():
         return pl.Series([""] * extras.len(), dtype=pl.String())
-    shares = {
-        extra: setups.setup_settings(setups.recorded_settings(parse_extra(extra)))
-        for extra in extras.unique()
-    }
+    shares = {extra: _setup_settings(extra) for extra in extras.unique()}
     names = setups.varying_names(shares.values())
     texts = {
         extra: " ".join(f"{name}={own[name]}" for name in names if name in own)
@@ -101,36 +98,27 @@ def meant(name: str, names: Sequence[str]) -> str | None:
 def column(extras: pl.Series, name: str) -> pl.Series:
     """Return the values of a setting, as numbers or booleans if all known ones are."""
     values = {extra: of(extra).get(name) for extra in extras.unique()}
-    several = {value for value in map(_is_plain, values.values()) if value is not None}
-    if several and all(isinstance(value, bool) for value in several):
-        return _series(extras, values, name, pl.Boolean())
+    known = [value for value in values.values() if value is not None]
     numbers = {extra: _as_number(value) for extra, value in values.items()}
-    if all(numbers[extra] is not None for extra, value in values.items() if value is not None):
-        is_whole = all(number is None or number.is_integer() for number in numbers.values())
-        series = _series(extras, numbers, name, pl.Float64())
-        return series.cast(pl.Int64()) if several and is_whole else series
-    texts = {extra: _as_text(value) for extra, value in values.items()}
-    return _series(extras, texts, name, pl.String())
+    dtype: pl.DataType = pl.String()
+    if known and all(isinstance(value, bool) for value in known):
+        dtype = pl.Boolean()
+    elif all(_as_number(value) is not None for value in known):
+        values, dtype = numbers, pl.Float64()
+    else:
+        values = {
+            extra: value if isinstance(value, str | None) else str(value)
+            for extra, value in values.items()
+        }
+    series = pl.Series(name, [values[extra] for extra in extras], dtype)
+    is_whole = known and all(number is None or number.is_integer() for number in numbers.values())
+    return series.cast(pl.Int64()) if dtype == pl.Float64() and is_whole else series
 
 
 def values(extras: pl.Series, name: str) -> pl.Series | None:
     """Return the values of the setting that a name means, None where no run records it."""
     setting = meant(name, known(extras))
     return None if setting is None else column(extras, setting)
-
-
-def _series(
-    extras: pl.Series, values: dict[str | None, Any], name: str, dtype: pl.DataType
-) -> pl.Series:
-    return pl.Series(name, [values[extra] for extra in extras], dtype)
-
-
-def _is_plain(value: Any) -> Any:
-    return _as_text(value) if isinstance(value, dict | list) else value
-
-
-def _as_text(value: Any) -> str | None:
-    return value if isinstance(value, str | None) else str(value)
 
 
 def _as_number(value: Any) -> float | None:
@@ -217,7 +205,6 @@ def differing_settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Group
 
 @lru_cache(4_096)
 def _training_settings(extra: str) -> dict[str, str]:
-    """Return the recorded settings of how a run was trained, as text."""
     fields = parse_extra(extra)
     named = {name: fields[name] for name in fields if _is_setting(name)}
     plain = {name: repr(value) for name, value in named.items() if value is not None}

@@ -45,45 +45,29 @@ def parse(text: str, option: str = "--target") -> UserTarget:
     match = _TARGET.fullmatch(text)
     value = percentages.parse_number(match["value"]) if match else None
     if match is None or value is None:
-        raise TtastatsError(
-            f"{text!r} is not a quality target",
-            where=option,
-            remedy="Write 0.75, 75%, eval_loss<=0.92 or '\"a metric\"=0.75'.",
-        )
+        remedy = "Write 0.75, 75%, eval_loss<=0.92 or '\"a metric\"=0.75'."
+        raise TtastatsError(f"{text!r} is not a quality target", where=option, remedy=remedy)
     direction = {">=": True, "<=": False}.get(match["meets"] or "")
     return UserTarget(value, match["quoted"] or match["plain"], direction)
 
 
 def parse_all(texts: Iterable[str], option: str = "--target") -> tuple[UserTarget, ...]:
-    """Return the targets of one question, all to be met at one checkpoint.
-
-    Raises
-    ------
-    TtastatsError
-        One is no target, or two are of one metric.
-    """
+    """Return the targets of one question, of different metrics, all to be met at one checkpoint."""
     targets = tuple(parse(text, option) for text in texts)
-    metrics = [target.metric for target in targets]
-    for target in targets:
-        if metrics.count(target.metric) > 1:
-            which = f"of {target.metric}" if target.metric else "without a metric"
-            raise TtastatsError(
-                f"two targets {which}",
-                where=" ".join(f"--target {text}" for text in targets),
-                remedy="Several targets must have different metrics, which are met together. "
-                "Give one target, or a metric for each.",
-            )
+    counts = Counter(target.metric for target in targets)
+    if repeated := [metric for metric, number in counts.items() if number > 1]:
+        which = f"of {repeated[0]}" if repeated[0] else "without a metric"
+        raise TtastatsError(
+            f"two targets {which}",
+            where=" ".join(f"--target {text}" for text in targets),
+            remedy="Several targets must have different metrics, which are met together. "
+            "Give one target, or a metric for each.",
+        )
     return targets
 
 
 def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> pl.LazyFrame:
-    """Return the evaluations with the user's targets in place of those of the table.
-
-    Raises
-    ------
-    TtastatsError
-        A target names no metric where a benchmark has several.
-    """
+    """Return the evaluations with the user's targets in place of those of the table."""
     _expect_one_metric(evaluations, targets)
     value: pl.Expr = pl.lit(None, dtype=pl.Float64)
     higher: pl.Expr = pl.col("higher_is_better")
@@ -103,24 +87,20 @@ def with_user_targets(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) 
 
 
 def _expect_one_metric(evaluations: pl.LazyFrame, targets: Sequence[UserTarget]) -> None:
-    """Raise an error for a bare number where a benchmark has two target metrics."""
     if all(target.metric for target in targets):
         return
-    by_metric = (
+    several = (
         evaluations.filter(pl.col("target_value").is_not_null())
         .select("benchmark", "metric")
         .unique()
+        .filter(pl.len().over("benchmark") > 1)
+        .sort("benchmark", "metric")
         .collect()
     )
-    several = by_metric.filter(pl.len().over("benchmark") > 1).sort("benchmark", "metric")
     if not several.is_empty():
-        names = several.get_column("metric").to_list()
-        raise TtastatsError(
-            f"{several.get_column('benchmark')[0]} has several target metrics",
-            where="--target",
-            remedy="Give a target for each: "
-            f"{' '.join(f'--target {name}=...' for name in names[:2])}",
-        )
+        what = f"{several['benchmark'][0]} has several target metrics"
+        options = " ".join(f"--target {name}=..." for name in several["metric"][:2])
+        raise TtastatsError(what, where="--target", remedy=f"Give a target for each: {options}")
 
 
 class _Metric(Struct, frozen=True):
@@ -283,7 +263,6 @@ def _unknown_metric_error(metric: str, logged: Sequence[_Metric], where: str) ->
 
 
 def _metrics_text(logged: Sequence[_Metric]) -> str:
-    """Return the metrics, each with the benchmarks that log it."""
     by_metric: dict[str, list[str]] = {}
     for metric in logged:
         by_metric.setdefault(metric.name, []).append(metric.about)

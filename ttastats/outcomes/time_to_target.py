@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from ttastats.base import benchmarks, quality
-from ttastats.outcomes import counted, direction
+from ttastats.outcomes import counted
 from ttastats.outcomes.target import UserTarget, with_user_targets
 from ttastats.stats.moments import count_by_group
 from ttastats.table import schema
@@ -75,7 +75,6 @@ def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ())
 
 
 def _by_official_targets(frame: pl.LazyFrame | pl.DataFrame) -> pl.DataFrame:
-    """Return the runs judged by the targets in the table."""
     rows = _with_run_numbers(frame.lazy().collect()).collect().lazy()
     evaluations = _with_expected_metrics(rows.filter(schema.is_evaluation()))
     return _judge_runs(rows, evaluations, official=True)
@@ -174,7 +173,6 @@ def _with_run_numbers(frame: pl.LazyFrame | pl.DataFrame) -> pl.LazyFrame:
 
 
 def _first_rows(rows: pl.LazyFrame, *names: str) -> pl.LazyFrame:
-    """Return columns of the first row of each run."""
     return rows.filter(pl.col(_ROW) == pl.col(_NUMBER)).select(_NUMBER, *names)
 
 
@@ -224,15 +222,18 @@ def _judge_runs(rows: pl.LazyFrame, evaluations: pl.LazyFrame, *, official: bool
     )
     # The checkpoint that met the target speaks for a run, else its last one.
     met = pl.col("reached") & pl.col("met_index").is_not_null()
-    final = {
-        name: pl.when(met).then(f"met_{name}").otherwise(pl.col(f"end_{name}"))
-        for name in ("value_final", "evaluations")
+    # The time of an official run ends when the run does, even if it met its target long before.
+    at_target = pl.col("reached") & ~pl.col("ends_at_run_stop")
+    trained = {
+        name: pl.when(_met_or_end(unit, at_target) > 0).then(_met_or_end(name, at_target))
+        for unit, interval in PROGRESS
+        for name in (unit, interval)
     }
     return (
-        table.with_columns(**_progress_columns(), value_final=final["value_final"])
+        table.with_columns(**trained, value_final=_met_or_end("value_final", met))
         .with_columns(
             epoch_seconds=pl.col("observed_seconds") / pl.col("epochs"),
-            evaluations_to_target=final["evaluations"],
+            evaluations_to_target=_met_or_end("evaluations", met),
             cost=pl.col("tta_seconds") / 3600.0 * finite("cost_per_hour"),
         )
         .select(
@@ -279,7 +280,7 @@ def _with_judgement(evaluations: pl.LazyFrame) -> pl.LazyFrame:
     value, target = pl.col("value"), pl.col("target_value")
     slack = target.abs() * quality.TOLERANCE
     near = (
-        pl.when(direction.of_each())
+        pl.when(pl.col("higher_is_better").fill_null(value=True))
         .then(value >= target - slack)
         .otherwise(value <= target + slack)
     )
@@ -477,17 +478,5 @@ def _has_reached() -> pl.Expr:
     return pl.when("ends_at_run_stop").then(by_run_stop).otherwise(crossed)
 
 
-def _progress_columns() -> dict[str, pl.Expr]:
-    """Return the progress of a run when its time ended, and its evaluation interval.
-
-    The time of an official run ends when the run does, even if it met its target long before.
-    """
-    at_target = pl.col("reached") & ~pl.col("ends_at_run_stop")
-    there = {
-        name: pl.when(at_target).then(f"met_{name}").otherwise(pl.col(f"end_{name}"))
-        for names in PROGRESS
-        for name in names
-    }
-    return {
-        name: pl.when(there[names[0]] > 0).then(there[name]) for names in PROGRESS for name in names
-    }
+def _met_or_end(name: str, met: pl.Expr) -> pl.Expr:
+    return pl.when(met).then(f"met_{name}").otherwise(pl.col(f"end_{name}"))

@@ -90,19 +90,12 @@ def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
         for each in paired
     ]
     every = [pair for each in blocked for pair in each.pairs]
-    if all(pair.blocks is None or not pair.blocks.shared for pair in every):
-        seen = units.join_names(
-            [
-                _unpaired_block(block)
-                for pair in every
-                if pair.blocks
-                for block in pair.blocks.alone
-            ],
-            6,
-            "; ",
-        )
+    blocks = [pair.blocks for pair in every if pair.blocks is not None]
+    if not any(each.shared for each in blocks):
+        alone = [_unpaired_block(block) for each in blocks for block in each.alone]
+        seen = units.join_names(alone, 6, "; ") or "no run records its block"
         raise TtastatsError(
-            f"no block has runs of both sides: {seen or 'no run records its block'}",
+            f"no block has runs of both sides: {seen}",
             where=f"{OPTION} {','.join(names)}",
             remedy="Alternate A and B within each session. Without --block, a difference "
             "between sessions can look like a difference between setups.",
@@ -114,7 +107,6 @@ def within(paired: Sequence[Pairing], names: Sequence[str]) -> list[Pairing]:
 
 
 def _restrict_pair(pair: Pair, names: Sequence[str]) -> Pair:
-    """Return a pair with the runs of blocks that both sides have."""
     if pair.unavailable is not None:
         return pair
     both = pl.concat(
@@ -126,19 +118,16 @@ def _restrict_pair(pair: Pair, names: Sequence[str]) -> Pair:
     if "order" in names:
         parts.append(in_turn(both))
     label = _join_labels(parts).alias("label")
+    # A turn, or a number: 8 comes before 16.
+    number = pl.col("label").str.strip_prefix("turn ").cast(pl.Float64, strict=False)
     counts = (
         pl.DataFrame([label, both["side"]])
         .group_by("label")
         .agg(a=(pl.col("side") == "a").sum(), b=(pl.col("side") == "b").sum())
-        # A turn, or a number: 8 comes before 16.
-        .sort(
-            pl.col("label").str.strip_prefix("turn ").cast(pl.Float64, strict=False),
-            "label",
-            nulls_last=True,
-        )
+        .sort(number, "label", nulls_last=True)
     )
-    known = counts.filter(pl.col("label").is_not_null())
-    shared = known.filter((pl.col("a") > 0) & (pl.col("b") > 0))
+    known = counts.drop_nulls("label")
+    shared = known.filter(pl.col("a") > 0, pl.col("b") > 0)
     blocks = Blocks(
         tuple(shared.iter_rows()),
         tuple(known.filter((pl.col("a") == 0) | (pl.col("b") == 0)).iter_rows()),
@@ -165,7 +154,6 @@ def _unpaired_block(block: tuple[str, int, int]) -> str:
 
 
 def _block_notes(paired: Pairing, by: str) -> Iterator[Note]:
-    """Yield notes on which blocks are compared, and which have runs of one side only."""
     for pair in paired.pairs:
         blocks = pair.blocks
         if blocks is None:

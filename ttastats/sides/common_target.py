@@ -98,7 +98,6 @@ def _by_only_target(
     rows: tuple[pl.LazyFrame, pl.LazyFrame],
     own_targets: Sequence[pl.DataFrame],
 ) -> JudgedPair:
-    """Return both sides judged by the targets of the one side that has any."""
     lacking = 0 if own_targets[0].is_empty() else 1
     if not values or sides[lacking].get_column("reached").any():  # success decides
         return JudgedPair(*sides)
@@ -115,7 +114,6 @@ def _by_strictest_target(
     own_targets: pl.DataFrame,
     text: str,
 ) -> JudgedPair:
-    """Return the sides judged by the strictest target that the same runs reach."""
     for candidate in _strictest_first(own_targets):
         anew = [_judge_again(*each, candidate) for each in zip(sides, rows, strict=True)]
         if all(_all_still_reach(before, now) for before, now in zip(sides, anew, strict=True)):
@@ -154,7 +152,6 @@ def _strictest_first(own_targets: pl.DataFrame) -> Iterator[tuple[UserTarget, ..
 def _judge_again(
     runs: pl.DataFrame, rows: pl.LazyFrame, candidate: Sequence[UserTarget]
 ) -> pl.DataFrame:
-    """Return the same runs in their order and on their axis, judged by other targets."""
     order = runs.select(RUN)
     mine = rows.join(order.lazy(), on=RUN, how="semi", maintain_order="left")
     anew = axis.on(time_to_target.runs(mine, candidate), axis.of(runs))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ttastats.base.errors import raise_if
 from ttastats.base.units import plural, ratio_interval
 from ttastats.outcomes import axis as axes
+from ttastats.outcomes.time_to_target import common_progress
 from ttastats.sides.contrast import (
     Estimand,
     Parts,
@@ -66,13 +67,13 @@ def compare(pairs: Sequence[Pair], options: Options | None = None) -> tuple[Comp
 
 
 def _compare_pair(pair: Pair, options: Options) -> Comparison:
-    """Return the comparison of a pair, unavailable with the reason if it has none."""
-    unit, column = axes.common_progress_unit(pair.a, pair.b)
+    axis = axes.of(pair.a)
+    unit, column = axis.progress or common_progress(pair.a, pair.b)
     a, b = (
         side(runs, unit, column, ddof=options.ddof, confidence=options.confidence)
         for runs in (pair.a, pair.b)
     )
-    base = Comparison(pair.keys, a, b, axes.of(pair.a), progress_unit=unit)
+    base = Comparison(pair.keys, a, b, axis, progress_unit=unit)
     if (why := pair.unavailable) is None:
         return measured(base, options)
     verdict = Decision(Verdict.UNAVAILABLE, why, options.margin, reason=why)
@@ -130,14 +131,10 @@ def _compare_at_look(base: Comparison, most: int, options: Options) -> Compariso
     if p_value is None and times.ratio.low is not None:
         p_value = look.p_value(_permutation_p(a, b, options.seed))
     as_one = dataclasses.replace(options, confidence=confidence_at(options.confidence, look))
+    base = _add_flags(base, *times.flags)
+    parts, wins = _speedup_parts(base, as_one), _pair_wins(a, b)
     return replace(
-        base,
-        estimand=options.estimand,
-        speedup=times,
-        parts=_speedup_parts(base, as_one),
-        p_value=p_value,
-        wins=_pair_wins(a, b),
-        flags=(*base.flags, *times.flags),
+        base, estimand=options.estimand, speedup=times, parts=parts, p_value=p_value, wins=wins
     )
 
 
@@ -148,7 +145,6 @@ def _pair_wins(a: Outcomes, b: Outcomes) -> permutation.PairWins | None:
 
 
 def _add_speedup(base: Comparison, options: Options, *, brief: bool) -> Comparison:
-    """Return a comparison with its speedup and tests."""
     a, b = base.a, base.b
     if options.same_convergence:
         base = _compare_epoch_times(base, options)
@@ -185,8 +181,8 @@ def _compare_epoch_times(base: Comparison, options: Options) -> Comparison:
     return _add_tests(base, per_a, per_b, "throughput", ratio, options)
 
 
-def _add_flags(base: Comparison, another: Flag) -> Comparison:
-    return replace(base, flags=(*base.flags, another))
+def _add_flags(base: Comparison, *flags: Flag) -> Comparison:
+    return replace(base, flags=(*base.flags, *flags))
 
 
 def _add_tests(
@@ -213,14 +209,8 @@ def _add_tests(
     if (stands_in or not brief) and not (pooled or few):
         second = _permutation_p(a, b, options.seed)
         p_value = second if stands_in else p_value
-    return replace(
-        base,
-        estimand=estimand,
-        speedup=times,
-        p_value=p_value,
-        p_permutation=second,
-        flags=(*base.flags, *times.flags),
-    )
+    base = _add_flags(base, *times.flags)
+    return replace(base, estimand=estimand, speedup=times, p_value=p_value, p_permutation=second)
 
 
 def _permutation_p(a: Outcomes, b: Outcomes, seed: int) -> float:
@@ -264,7 +254,6 @@ def _log_ratios_by_block(a: Outcomes, b: Outcomes) -> ByBlock | None:
 
 
 def _joined_blocks(a: Outcomes, b: Outcomes) -> NDArray[np.intp] | None:
-    """Return the blocks of the runs of A and, behind them, of B."""
     if a.blocks is None or b.blocks is None:
         return None
     return np.concatenate([a.blocks, b.blocks])
@@ -300,16 +289,15 @@ def _power_plan(comparison: Comparison, tests: int, options: Options) -> PowerPl
     A claim has to hold among all `tests` that are not decided yet, as Holm's step-down asks, and
     for epochs not seen.
     """
-    speedup = comparison.speedup
-    ratio = speedup.ratio if speedup else None
-    n = min(comparison.a.n, comparison.b.n)
-    if speedup is None or ratio is None or n < 2 or not ratio.se_log or not ratio.estimate:
+    speedup, a, b = comparison.speedup, comparison.a, comparison.b
+    n = min(a.n, b.n)
+    if speedup is None or speedup.look is not None or n < 2 or a.pooled or b.pooled:
         return None
-    if speedup.look is not None or comparison.a.pooled or comparison.b.pooled:
+    ratio, shifts = speedup.ratio, speedup.epoch_shifts
+    if not ratio.se_log or not ratio.estimate:
         return None
     alpha = (1 - options.confidence) / max(tests, 1)
-    cv = ratio.se_log * float(np.sqrt(1 / (1 / comparison.a.n + 1 / comparison.b.n)))
-    shifts = speedup.epoch_shifts
+    cv = ratio.se_log * float(np.sqrt(1 / (1 / a.n + 1 / b.n)))
     needed = None
     if ratio.estimate != 1.0:
         needed = runs_needed(ratio.estimate, cv, alpha=alpha, epoch_shifts=shifts)
@@ -329,21 +317,15 @@ def _speedup_parts(base: Comparison, options: Options) -> Parts | None:
     def ratio(x: Floats, y: Floats) -> Ratio:
         sides = []
         for values, runs in ((x, a.outcomes), (y, b.outcomes)):
-            labels = [
+            clusters, blocks = (
                 None if each is None else each[runs.reached]
                 for each in (runs.clusters, runs.blocks)
-            ]
-            sides.append(make_outcomes(values, clusters=labels[0], blocks=labels[1]))
-        return ratio_between(
-            sides[0], sides[1], estimand=options.estimand, confidence=options.confidence
-        )
+            )
+            sides.append(make_outcomes(values, clusters=clusters, blocks=blocks))
+        return ratio_between(*sides, estimand=options.estimand, confidence=options.confidence)
 
-    return Parts(
-        ratio(per_a, per_b),
-        ratio(a.progress, b.progress),
-        coefficient_of_variation(per_a),
-        coefficient_of_variation(per_b),
-    )
+    cvs = coefficient_of_variation(per_a), coefficient_of_variation(per_b)
+    return Parts(ratio(per_a, per_b), ratio(a.progress, b.progress), *cvs)
 
 
 def faster(sides: Sequence[SideNumbers], confidence: float) -> Bools:

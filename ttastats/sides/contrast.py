@@ -207,7 +207,6 @@ def _judge_one(
     options: Options,
     margin: float | None,
 ) -> AnyContrast:
-    """Return a contrast with its verdict and the conditions from the design of its runs."""
     verdict, findings, has_interval = contrast.verdict, [*contrast.findings], True
     if isinstance(contrast, TimesContrast):
         verdict = decided(contrast, p, bounds, options)
@@ -264,11 +263,10 @@ def _decide_values(
         allowance=contrast.allowed_for,
     )
     of_a, of_b = contrast.incomplete
+    undecided = replace(verdict, word=Verdict.UNDECIDED, claim="undecided")
     if (verdict.word is Verdict.WORSE and of_a) or (verdict.word is Verdict.BETTER and of_b):
-        return replace(verdict, word=Verdict.UNDECIDED, claim="undecided", why="runs missing")
-    if verdict.word is Verdict.SAME and (of_a or of_b):
-        return replace(verdict, word=Verdict.UNDECIDED, claim="undecided")
-    return verdict
+        return replace(undecided, why="runs missing")
+    return undecided if verdict.word is Verdict.SAME and (of_a or of_b) else verdict
 
 
 def _cluster_note(

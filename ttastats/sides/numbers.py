@@ -8,14 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 from msgspec import Struct, field
-from numpy.typing import NDArray
 
 from ttastats.outcomes.time_to_target import PROGRESS, evaluation_interval, solved
 from ttastats.sides.design.side import BLOCK, Design, design, grids_of, mixed_setups, setup_names
+from ttastats.stats.blocks import Labels
 from ttastats.stats.outcomes import Epochs, Outcomes, expected_time, make_outcomes
+from ttastats.stats.results import Floats
 from ttastats.stats.variation import cv_interval
-
-Floats = NDArray[np.float64]
 
 
 class SideNumbers(Struct, frozen=True, eq=False):
@@ -141,14 +140,12 @@ def outcomes_of(runs: pl.DataFrame, *, mixed: bool = True) -> Outcomes:
     )
 
 
-def blocks_of(runs: pl.DataFrame) -> NDArray[np.intp] | None:
+def blocks_of(runs: pl.DataFrame) -> Labels | None:
     """Return the block number of each run; None if runs are not compared within blocks."""
     return runs.get_column(BLOCK).to_numpy().astype(np.intp) if BLOCK in runs.columns else None
 
 
-def both_blocks(
-    a: pl.DataFrame, b: pl.DataFrame
-) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+def both_blocks(a: pl.DataFrame, b: pl.DataFrame) -> tuple[Labels, Labels] | None:
     """Return the block numbers of the runs of two sides; None without blocks."""
     blocks_a, blocks_b = blocks_of(a), blocks_of(b)
     return None if blocks_a is None or blocks_b is None else (blocks_a, blocks_b)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal
 
 import polars as pl
@@ -150,8 +151,8 @@ def _match_groups(
 ) -> tuple[list[Pair], list[Alone], set[str]]:
     """Return the pairs of groups with equal keys, the groups without a partner, and more keys.
 
-    Return also those without a partner, and by which columns of the setups they were matched.
-    Shared runs and copies are not left out yet.
+    Those are the columns of the setups by which they were matched. Shared runs and copies are not
+    left out yet.
     """
     parts_a, parts_b = _runs_by_key(a, keys), _runs_by_key(b, keys)
     groups: list[Pair] = []
@@ -177,7 +178,6 @@ def _match_groups(
 
 
 def _runs_by_key(runs: Runs, keys: Sequence[str]) -> dict[tuple[Any, ...], Runs]:
-    """Return the runs of each group, sorted by the keys; unknown keys come last."""
     if not keys:
         return {(): runs}
     ordered = runs.sort(keys, nulls_last=True, maintain_order=True)
@@ -192,7 +192,6 @@ def _make_pairing(
     keys: Sequence[str],
     extra: Sequence[str],
 ) -> Pairing:
-    """Return the pairing of some groups, with what both sides of each have in common."""
     if not groups:
         raise _no_pairs_error(baseline, other, alone, keys)
     both = shared_contents(baseline.runs, other.runs)
@@ -223,28 +222,20 @@ def _make_pairing(
     alone = [replace(group, short=short(group.keys)) for group in alone]
     by_name = [(short(group.keys), group.a, group.b) for group in named]
     differ = [(pair[0], text) for pair, (_, text) in zip(by_name, made, strict=True) if text]
-    remarks = (
-        *shared_notes(by_name, both),
-        *setups.remarks(by_name),
-        *common_target.remark(differ),
+    notes = shared_notes(by_name, both), setups.remarks(by_name), common_target.remark(differ)
+    partnered = (
+        pl.concat(
+            [
+                without_contents(runs, both).with_columns(pair=pl.lit(number))
+                for number, runs in enumerate(parts)
+            ],
+            how="vertical_relaxed",
+        )
+        for parts in zip(*((group.a, group.b) for group in named), strict=True)
     )
-    return Pairing(
-        pairs,
-        tuple(alone),
-        (*keys, *extra),
-        remarks,
-        *_common_title(baseline.runs, other.runs, keys),
-        _with_pair_numbers(without_contents(group.a, both) for group in named),
-        _with_pair_numbers(without_contents(group.b, both) for group in named),
-    )
-
-
-def _with_pair_numbers(parts: Iterable[Runs]) -> Runs:
-    """Return runs with the number of their pair."""
-    return pl.concat(
-        [runs.with_columns(pair=pl.lit(number)) for number, runs in enumerate(parts)],
-        how="vertical_relaxed",
-    )
+    titles = _common_title(baseline.runs, other.runs, keys)
+    remarks = tuple(chain.from_iterable(notes))
+    return Pairing(pairs, tuple(alone), (*keys, *extra), remarks, *titles, *partnered)
 
 
 def _make_pair(group: Pair, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
@@ -293,7 +284,6 @@ def _common_title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:
 def _no_pairs_error(
     baseline: Side, other: Side, alone: Sequence[Alone], keys: Sequence[str]
 ) -> TtastatsError:
-    """Return the error for sides of which no groups agree."""
 
     def groups(side: str) -> str:
         names = [group.name for group in chosen if group.side == side]
@@ -332,31 +322,21 @@ def without_contents(runs: pl.DataFrame, content: pl.Series) -> pl.DataFrame:
     return runs.filter(~_CONTENT.is_in(content.implode()).fill_null(value=False))
 
 
-def count_contents(runs: pl.DataFrame) -> int:
-    """Return the number of runs, counting copies once."""
-    return runs.select(_CONTENT).to_series().n_unique()
-
-
-def example_log(runs: pl.DataFrame) -> str:
-    """Return the log name of one of some runs, always the same one."""
-    return str(runs.get_column("source").sort()[0])
-
-
 def shared_notes(
     groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]], both: pl.Series
 ) -> Iterator[Note]:
     """Yield a note on runs that both sides of some groups share."""
     of_both = _CONTENT.is_in(both.implode())
-    counts = [
-        (name, pl.concat([a, b], how="diagonal_relaxed").filter(of_both)) for name, a, b in groups
-    ]
-    counts = [(name, runs) for name, runs in counts if not runs.is_empty()]
-    if not counts:
-        return
-    number = sum(count_contents(runs) for _, runs in counts)
-    log = min(example_log(runs) for _, runs in counts)
-    names = [f"{name} {count_contents(runs)}" for name, runs in counts]
-    yield note("shared_runs", n=number, names=names, example=log)
+    counts: dict[int, int] = {}
+    logs: list[str] = []
+    for place, (_, a, b) in enumerate(groups):
+        runs = pl.concat([a, b], how="diagonal_relaxed").filter(of_both)
+        if not runs.is_empty():
+            counts[place] = runs.select(_CONTENT).to_series().n_unique()
+            logs.extend(runs["source"])
+    if counts:
+        names = [f"{groups[place][0]} {n}" for place, n in counts.items()]
+        yield note("shared_runs", n=sum(counts.values()), names=names, example=min(logs))
 
 
 def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
@@ -377,6 +357,6 @@ def refuse_overlap(sides: Sequence[tuple[str, pl.DataFrame]]) -> None:
         which = "all" if both.height == runs.select(_ROW).n_unique() else "some"
         raise TtastatsError(
             f"{units.plural(both.height, 'run')} would be on both sides: {which} of {name!r} also "
-            f"match {first!r}, such as {example_log(both)}",
+            f"match {first!r}, such as {both['source'].sort()[0]}",
             remedy=remedy,
         )

@@ -118,12 +118,10 @@ def earlier(runs: pl.DataFrame) -> tuple[Entry, ...]:
 
 
 def _run_identities(runs: pl.DataFrame) -> frozenset[Any]:
-    """Return what identifies each run: its place and its content."""
     return frozenset(runs.select(RUN).rows()) | frozenset(runs["content_digest"].drop_nulls())
 
 
 def _log_parts(runs: pl.DataFrame) -> dict[str, Floats] | None:
-    """Return the logs of epochs and of time per epoch of the runs that reached."""
     unit, _ = common_progress(runs)
     reached = runs.filter("reached")
     if unit is None or reached.is_empty() or reached["tta_seconds"].null_count():
@@ -151,12 +149,8 @@ def prior_for(entries: Sequence[Entry], runs: pl.DataFrame, part: str) -> Prior:
             entry for entry, size in sized if size and batch and 1 / _NEAR <= size / batch <= _NEAR
         ]
     else:
-        system = [first.get(key) for key in ("submitter", "system")]
-        same = [
-            entry
-            for entry in near
-            if system == [entry.keys.get("submitter"), entry.keys.get("system")]
-        ]
+        names = ("submitter", "system")
+        same = [each for each in near if all(each.keys.get(n) == first.get(n) for n in names)]
         near = same if len(same) >= priors.LEAST_ENTRIES else near
     return priors.make_prior(
         [entry.variances[part] for entry in near], [entry.df for entry in near]
@@ -210,9 +204,9 @@ def between(
         if min(each.size for each in logs) > 1:
             used = [Prior(0) if any(prior.refused for prior in both) else prior for prior in both]
             ratio = priors.moderated_ratio(logs[1], logs[0], used[1], used[0], confidence)
-            values = {"ratio": ratio.estimate, "low": ratio.low, "high": ratio.high}
-            values["p"] = ratio.p_value
-            numbers |= {f"prior_{part}_{name}": value for name, value in values.items()}
+            values = (ratio.estimate, ratio.low, ratio.high, ratio.p_value)
+            names = (f"prior_{part}_{name}" for name in ("ratio", "low", "high", "p"))
+            numbers |= zip(names, values, strict=True)
     return PriorRatios(**numbers)
 
 

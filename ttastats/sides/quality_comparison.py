@@ -92,7 +92,6 @@ def compare(
 
 
 def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> QualityComparison:
-    """Return the comparison of the qualities of a pair at a budget."""
     with_value = [runs.filter(pl.col("quality").is_not_null()) for runs in (pair.a, pair.b)]
     axis = _cost_axis(with_value, budget, unit)
     metrics = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls().unique()
@@ -113,28 +112,20 @@ def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> Qu
     )  # fmt: skip
     if a.n and b.n and metrics.len() < 2:
         if share_a_block(*with_value):
-            values = [runs["quality"].to_numpy() for runs in with_value]
-            blocks = both_blocks(*with_value)
             gap = _quality_difference(with_value[0], with_value[1], step, options)
-            made = replace(
-                made,
-                difference=gap,
-                p_value=gap.p_value,
-                ratio=_cost_ratio(with_value, axis, options),
-                by_block=None
-                if blocks is None
-                else differences_by_block(values[0], values[1], blocks),
-                within_blocks=blocks is not None,
-            )
+            ratio = _cost_ratio(with_value, axis, options)
+            made = replace(made, difference=gap, p_value=gap.p_value, ratio=ratio)
         else:
             why = why or "no block has values of both sides"
+    if made.difference and (blocks := both_blocks(*with_value)) is not None:
+        of_a, of_b = (runs["quality"].to_numpy() for runs in with_value)
+        made = replace(made, by_block=differences_by_block(of_a, of_b, blocks), within_blocks=True)
     return replace(made, verdict=no_verdict(why, options)) if why else made
 
 
 def _quality_difference(
     a: pl.DataFrame, b: pl.DataFrame, step: float, options: Options
 ) -> MeanDifference:
-    """Return the difference of mean quality, B minus A."""
     return mean_difference(
         a["quality"].to_numpy(),
         b["quality"].to_numpy(),
@@ -156,25 +147,20 @@ def _cost_axis(with_value: Sequence[pl.DataFrame], budget: Budget, unit: str) ->
     if unit:
         axes.settled(with_value, unit)  # refuses what no side tells
         return axes.AXES[unit]
-    if budget.unit != "seconds":
-        return SECONDS
-    logged = (
-        name for name in _INSTEAD_OF_TIME if not any(runs[name].null_count() for runs in with_value)
-    )
-    return axes.AXES[next(logged, "seconds")]
+    for name in _INSTEAD_OF_TIME if budget.unit == "seconds" else ():
+        if not any(runs[name].null_count() for runs in with_value):
+            return axes.AXES[name]
+    return SECONDS
 
 
 def _costs(runs: pl.DataFrame, axis: Axis) -> Floats | None:
     """Return what each run with a value had spent; None if that is unknown for one."""
-    spent = axes.on(runs, axis)["observed_seconds"]
-    if runs.is_empty() or spent.null_count() or not (spent > 0).all():
-        return None
-    amounts: Floats = spent.cast(pl.Float64).to_numpy()
-    return amounts
+    spent = axes.on(runs, axis)["observed_seconds"].cast(pl.Float64)
+    known = not (runs.is_empty() or spent.null_count()) and (spent > 0).all()
+    return spent.to_numpy() if known else None
 
 
 def _cost_ratio(with_value: Sequence[pl.DataFrame], axis: Axis, options: Options) -> Ratio | None:
-    """Return the ratio of what the sides had spent, None if a run does not say."""
     if any(_costs(runs, axis) is None for runs in with_value):
         return None
     a, b = (side(axes.on(runs, axis), None, None).outcomes for runs in with_value)
@@ -194,7 +180,6 @@ def _side_at_budget(
     step: float,
     level: float,
 ) -> SideAt:
-    """Return quality, spending and lengths of a side at a budget."""
     values, spent = with_value["quality"].to_numpy(), _costs(with_value, axis)
     targets = with_value["target_value"].drop_nulls().unique()
     meets = None
@@ -215,7 +200,6 @@ def _side_of(values: Floats, missing: int) -> SideAt:
 
 
 def _unavailable_reason(pair: Pair, a: SideAt, b: SideAt, budget: Budget, metrics: int) -> str:
-    """Return why a pair cannot be judged; empty if it can."""
     if pair.unavailable is not None:
         return pair.unavailable
     if not a.n or not b.n:
@@ -240,7 +224,6 @@ def other_metrics(
 def _compare_at_stop(
     baseline: Side, other: Side, pair: Pair, metric: str, options: Options
 ) -> Also:
-    """Return the comparison of another metric at the time when each run ended."""
     a, b = (
         at_stop(side.evaluations, runs, metric).join(runs, on=schema.RUN, how="left")
         for side, runs in ((baseline, pair.a), (other, pair.b))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, ParamSpec, TypeVar, get_args
+from typing import ParamSpec, TypeVar, get_args
 
 import polars as pl
 from msgspec import Struct
@@ -141,23 +141,21 @@ def takes(keywords: type[Counted]) -> Callable[[Callable[_P, _R]], Callable[_P, 
     fields = signature(Question).parameters
     added = [fields[name] for name in fields if name in keywords.__annotations__]
 
-    def written_out(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         original = signature(function)
         explicit = [p for p in original.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-        written = original.replace(parameters=[*explicit, *added])
+        complete = original.replace(parameters=[*explicit, *added])
 
         @wraps(function)
-        def called(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-            written.bind(*args, **kwargs)
+        def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            complete.bind(*args, **kwargs)
             return function(*args, **kwargs)
 
-        called.__signature__ = written  # type: ignore[attr-defined]
-        return called
+        wrapper.__signature__ = complete  # type: ignore[attr-defined]
+        return wrapper
 
-    return written_out
+    return decorate
 
-
-_NO_ROWS = pl.DataFrame(schema=schema.POLARS)
 
 #: Conditions by what their columns are of.
 _Conditions = Mapping[columns.Kind, tuple[Condition, ...]]
@@ -219,7 +217,7 @@ def chosen(
         runs = select.where(every, conditions["run"]).drop(added).collect()
         if runs.is_empty():
             raise select.unmet(every.collect(), conditions["run"], "run")
-        return _filter_by_result(runs, conditions, _NO_ROWS.lazy())
+        return _filter_by_result(runs, conditions, pl.LazyFrame(schema=schema.POLARS))
     except TtastatsError as error:
         if not name:
             raise
@@ -228,7 +226,7 @@ def chosen(
 
 
 def _table_and_conditions(source: Source, where: Sequence[str]) -> tuple[given.Source, _Conditions]:
-    """Return the table of a source, and the conditions on its runs."""
+    """Return the table of a source, and the conditions on its runs by what their columns are of."""
     table, of_side = (
         (source.table, source.conditions) if isinstance(source, Selection) else (source, ())
     )
@@ -268,7 +266,6 @@ def _add_settings(
 def _refuse_unknown(
     conditions: Sequence[Condition], also: Sequence[str], every: pl.LazyFrame
 ) -> None:
-    """Refuse conditions on columns that no run has."""
     known = (*columns.of_runs(), *also)
     for condition in conditions:
         extras = every.select("extra").unique().collect()["extra"]
@@ -288,7 +285,6 @@ def _judge_rows(
     targets: Sequence[UserTarget],
     added: Sequence[str],
 ) -> Chosen:
-    """Return the runs of a tidy table that meet the conditions, judged."""
     rows = select.where(every, conditions["run"]).drop(added)
     if conditions["evaluation"]:
         having = select.where(rows, conditions["evaluation"]).select(schema.RUN).unique()
@@ -307,7 +303,6 @@ def _judge_rows(
 
 
 def _filter_by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.LazyFrame) -> Chosen:
-    """Return the runs whose results meet the conditions, with a note on that."""
     of_results = conditions["result"]
     if not of_results:
         return Chosen(judged, tidy, (), conditions["other"])
@@ -322,7 +317,6 @@ def _filter_by_result(judged: pl.DataFrame, conditions: _Conditions, tidy: pl.La
 
 
 def _unmet(every: pl.LazyFrame, conditions: _Conditions) -> TtastatsError:
-    """Return the error for conditions that no run meets."""
     columns = {*schema.RUN, *(condition.column for condition in conditions["run"])}
     runs = every.select(sorted(columns)).unique(schema.RUN).collect()
     of_evaluations = conditions["evaluation"]
@@ -386,7 +380,6 @@ def sides(
 
 
 def _add_setting_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[Chosen]:
-    """Return sides with the recorded settings to group by as columns."""
     frames = [each.runs for each in choices]
     for name in by:
         if any(name in frame.columns for frame in frames):
@@ -401,7 +394,6 @@ def _add_setting_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[C
 
 
 def _at_budget(side: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
-    """Return the runs of a side with their quality at a budget."""
     targets = parse_targets(question.target)
     of_runs, remedy = side.rows.head(1).collect(), "Give the table written by `ttastats ingest`."
     what = "this is a table of runs without evaluations"
@@ -415,13 +407,9 @@ def _at_budget(side: Chosen, question: Question, budget: Budget, who: str) -> Ch
 
 def earlier_runs(prior: Source, question: Question) -> pl.DataFrame:
     """Return the runs of earlier entries, by the target of a question about times."""
-    unit = axis.by_clock(question.unit, question.clock)
-    raise_if(
-        unit not in {"", "seconds"} or question.budget is not None,
-        "is about the time to a target",
-        "--prior",
-        "Remove --in, --clock and --at, or --prior.",
-    )
+    other = axis.by_clock(question.unit, question.clock) not in {"", "seconds"} or question.budget
+    remedy = "Remove --in, --clock and --at, or --prior."
+    raise_if(other, "is about the time to a target", "--prior", remedy)
     return chosen(prior, (), question.target, name="--prior").runs
 
 
@@ -441,7 +429,6 @@ def group_keys(by: Sequence[str], by_default: Sequence[str], side: Chosen) -> tu
 
 
 def _expect_columns(by: Sequence[str], side: Chosen) -> None:
-    """Raise an error for names that are neither columns of runs nor recorded settings."""
     if unknown := [name for name in by if name not in side.runs.columns]:
         raise settings.unknown(unknown[0], side.runs.columns, side.runs["extra"], "--by")
 
@@ -452,12 +439,9 @@ def with_claim(question: Question, quality: str) -> tuple[float | None, Question
         return None, question
     (claimed,) = parse_targets([quality], "--quality")
     for option, value in (("--target", question.target), ("--metric", question.metric)):
-        raise_if(
-            value,
-            f"{option} cannot be combined with a claim about a quality",
-            f"--quality {quality!r} {option}",
-            f"Remove {option}: the claim names the quality.",
-        )
+        what = f"{option} cannot be combined with a claim about a quality"
+        remedy = f"Remove {option}: the claim names the quality."
+        raise_if(value, what, f"--quality {quality!r} {option}", remedy)
     return claimed.value, dataclasses.replace(question, target=(quality,))
 
 
@@ -490,12 +474,11 @@ def split_into_sets(
     option = "--same --by"
     label = labelled(side.runs, by, option)
     known = label.drop_nulls().unique().sort().to_list()
-    raise_if(
-        len(known) < 2,
-        f"all runs belong to one set: {known[0]}",
+    where, remedy = (
         f"{option} {','.join(by)}",
         "Use a column that identifies sessions, such as --by day.",
     )
+    raise_if(len(known) < 2, f"all runs belong to one set: {known[0]}", where, remedy)
     if unknown := label.null_count():
         left_out = note("blocks_unknown.sets", n=unknown, columns=" and ".join(by))
         side = replace(side, notes=(*side.notes, left_out))
@@ -528,14 +511,13 @@ def labels(sources: Sequence[Source], names: Sequence[str] = ()) -> Sequence[str
 
 
 def _expect_names_for_all(names: Sequence[str], sides: Sequence[str]) -> Sequence[str]:
-    """Raise an error if some sides are named and others not."""
-    if names and len(names) != len(sides):
-        raise TtastatsError(
-            f"{units.plural(len(names), 'label')} for {units.plural(len(sides), 'side')}",
-            where="--label",
-            remedy="Repeat --label once per side, in their order, or name a column or a setting "
-            "in which the sides differ.",
-        )
+    raise_if(
+        names and len(names) != len(sides),
+        f"{units.plural(len(names), 'label')} for {units.plural(len(sides), 'side')}",
+        "--label",
+        "Repeat --label once per side, in their order, or name a column or a setting in which the "
+        "sides differ.",
+    )
     return names or sides
 
 
@@ -543,16 +525,13 @@ def side_names(choices: Sequence[Chosen], names: Sequence[str]) -> Sequence[str]
     """Return the names of sides: one name for several is of what they differ in, by its values."""
     if len(names) != 1 or len(choices) == 1:
         return names
-    values = [_common_value(side.runs, names[0]) for side in choices]
-    if None in values or len(set(values)) < len(values):
-        return _expect_names_for_all(names, list(map(str, values)))
-    return list(map(str, values))
-
-
-def _common_value(runs: pl.DataFrame, name: str) -> Any:
-    """Return the only value of a column or recorded setting, None where there is no such one."""
-    values = runs[name] if name in runs.columns else settings.values(runs["extra"], name)
-    return values[0] if values is not None and values.n_unique() == 1 else None
+    name, values = names[0], []
+    for runs in (side.runs for side in choices):
+        column = runs[name] if name in runs.columns else settings.values(runs["extra"], name)
+        values.append(column[0] if column is not None and column.n_unique() == 1 else None)
+    texts = list(map(str, values))
+    apart = None not in values and len(set(values)) == len(values)
+    return texts if apart else _expect_names_for_all(names, texts)
 
 
 def label(source: Source, number: int) -> str:

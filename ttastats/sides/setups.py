@@ -88,7 +88,6 @@ def _one_name(names: Sequence[Value]) -> bool:
 
 
 def _runs_by_setup(runs: pl.DataFrame, columns: Sequence[str]) -> dict[Key, pl.DataFrame]:
-    """Return the runs of each setup, sorted, in their own order."""
     names = [f"setup_{name}" for name in columns]
     plain = [f"setup_{name}" for name in COLUMNS]
     if not names:
@@ -144,7 +143,7 @@ def remarks(groups: Sequence[tuple[str, pl.DataFrame, pl.DataFrame]]) -> Iterato
         differences = [
             (name, str(value_a), str(value_b))
             for name, value_a, value_b in values
-            if value_a is not None and value_b is not None and value_a != value_b
+            if None not in (value_a, value_b) and value_a != value_b
         ]
         renamed = [each for each in differences if column == "hardware" and same(*each[1:])]
         apart = [each for each in differences if each not in renamed]

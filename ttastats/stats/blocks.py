@@ -107,8 +107,10 @@ def _ratio_within_blocks(
     1989, chapter 8); in one block a side's is its time over its successes.
     """
     count = int(max(blocks_a.max(), blocks_b.max())) + 1
-    time_a, hits_a = _block_totals(a, blocks_a, count)
-    time_b, hits_b = _block_totals(b, blocks_b, count)
+    (time_a, hits_a), (time_b, hits_b) = (
+        [np.bincount(blocks, each, count).astype(np.float64) for each in (side.times, side.reached)]
+        for side, blocks in ((a, blocks_a), (b, blocks_b))
+    )
     ratio = safe_exp(_solve_log_ratio(time_a, time_b, hits_a, hits_b))
     hits, scaled = hits_a + hits_b, time_a / ratio + time_b
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -158,15 +160,6 @@ def difference_within_blocks(
     return gap, BlockedSide(rest_a, weights_a, left_a), BlockedSide(rest_b, weights_b, left_b)
 
 
-def _block_totals(side: Outcomes, blocks: Labels, count: int) -> tuple[Floats, Floats]:
-    """Return the summed times and successes of each block."""
-    time, hits = (
-        np.bincount(blocks, weights=values, minlength=count).astype(np.float64)
-        for values in (side.times, side.reached.astype(np.float64))
-    )
-    return time, hits
-
-
 def _solve_log_ratio(time_a: Floats, time_b: Floats, hits_a: Floats, hits_b: Floats) -> float:
     """Solve sum of hits * p = hits of A for the log ratio x, p = time_a e^-x / (... + time_b).
 
@@ -204,8 +197,7 @@ def _one_minus_leverage(first: Labels, second: Labels) -> tuple[Floats, Floats]:
 
 def _without_rounding_noise(residuals: Floats, size: float) -> Floats:
     """Return residuals with 0 in place of what only rounding leaves."""
-    cleaned: Floats = np.where(np.abs(residuals) < 1e-12 * size, 0.0, residuals)
-    return cleaned
+    return np.where(np.abs(residuals) < 1e-12 * size, 0.0, residuals)
 
 
 def differences_by_block(a: Floats, b: Floats, blocks: tuple[Labels, Labels]) -> ByBlock:

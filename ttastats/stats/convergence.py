@@ -189,21 +189,13 @@ def pass_rate(
     pool, chances = reference.pool()
     drawn = rng.choice(pool, size=(draws, n), p=chances)
     if faster:
-        drawn = _round_to_evaluations(drawn, drawn * (1 - faster), reference.interval, rng)
+        shifted = drawn * (1 - faster)
+        if reference.interval is not None:
+            evaluations = (drawn - shifted) / reference.interval
+            whole = np.floor(evaluations)
+            earlier = whole + (rng.random(drawn.shape) < evaluations - whole)
+            shifted = drawn - reference.interval * earlier
+        drawn = shifted
     drawn.sort(axis=1)
     means = drawn[:, dropped : n - dropped].mean(axis=1)
     return float(np.mean(means >= limit * (1 - 1e-12)))
-
-
-def _round_to_evaluations(
-    values: Floats, shifted: Floats, interval: float | None, rng: np.random.Generator
-) -> Floats:
-    """Return shifted values rounded at random to one of the two evaluations next to them.
-
-    The grid is that of the value seen, ``interval`` apart; without one, values stay as they are.
-    """
-    if interval is None:
-        return shifted
-    evaluations = (values - shifted) / interval
-    whole = np.floor(evaluations)
-    return values - interval * (whole + (rng.random(values.shape) < evaluations - whole))

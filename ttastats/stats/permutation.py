@@ -35,8 +35,6 @@ TOLERANCE = 1e-9
 RUNS_AT_ONCE = 4_000_000
 """Bounds the memory of random splits."""
 
-Statistic = Callable[[Floats], Floats]
-
 
 def permutation_test(
     times_a: ArrayLike, times_b: ArrayLike, *, rng: np.random.Generator | None = None
@@ -78,15 +76,18 @@ def permute_scores(
     scale = abs(observed) if studentised else float(np.max(np.abs(centred)))
     # An infinite t ties with infinite ones only.
     limit = abs(observed) - (TOLERANCE * scale if math.isfinite(scale) else 0.0)
+    splits: Iterable[Floats]
     if exact:
-        sums = features[:, _all_choices(features.shape[1], min(n_a, n_b))].sum(axis=2)
-        extreme, total = _count_extreme([sums], statistic, limit)
-    else:
-        if rng is None:
-            raise ValueError("too many splits to enumerate: a random generator is needed")
+        splits = [features[:, _all_choices(features.shape[1], min(n_a, n_b))].sum(axis=2)]
+    elif rng is not None:
         splits = _random_sums(features, min(n_a, n_b), rng, draws)
-        extreme, total = _count_extreme(splits, statistic, limit)
-        extreme, total = extreme + 1, total + 1
+    else:
+        raise ValueError("too many splits to enumerate: a random generator is needed")
+    extreme = total = 0 if exact else 1  # the observed split is one more
+    for sums in splits:
+        values = np.abs(statistic(sums))
+        extreme += int(np.count_nonzero(values >= limit))
+        total += values.size
     return extreme / total
 
 
@@ -128,24 +129,22 @@ def number_of_splits_within(blocks: NDArray[np.intp], n_a: int) -> float:
     return splits
 
 
-def _split_statistic(features: Floats, n: int, studentised: bool) -> Statistic:
+def _split_statistic(features: Floats, n: int, studentised: bool) -> Callable[[Floats], Floats]:
     """Return the difference of means as a function of one side's sums."""
     totals = features.sum(axis=1, keepdims=True)
     rest = features.shape[1] - n
 
     def difference(sums: Floats) -> Floats:
         gap: Floats = sums[0] / n - (totals[0] - sums[0]) / rest
-        return gap
-
-    def studentised_difference(sums: Floats) -> Floats:
-        gap = difference(sums)
+        if not studentised:
+            return gap
         variance_a = _variance_of_mean(sums, n, totals[1, 0])
         variance_b = _variance_of_mean(totals - sums, rest, totals[1, 0])
         with np.errstate(divide="ignore", invalid="ignore"):
             t: Floats = np.where(gap == 0.0, 0.0, gap / np.sqrt(variance_a + variance_b))
         return t
 
-    return studentised_difference if studentised else difference
+    return difference
 
 
 def _variance_of_mean(sums: Floats, n: int, scale: float) -> Floats:
@@ -153,16 +152,6 @@ def _variance_of_mean(sums: Floats, n: int, scale: float) -> Floats:
     # What cancellation leaves of equal values is noise, and would make t finite by chance.
     clean: Floats = np.where(squares <= 1e-12 * scale, 0.0, squares) / (n - 1) / n
     return clean
-
-
-def _count_extreme(splits: Iterable[Floats], statistic: Statistic, limit: float) -> tuple[int, int]:
-    """Return how many splits are at least as extreme as the limit, and how many there are."""
-    extreme = total = 0
-    for sums in splits:
-        values = np.abs(statistic(sums))
-        extreme += int(np.count_nonzero(values >= limit))
-        total += values.size
-    return extreme, total
 
 
 @lru_cache(maxsize=1)  # 15 MB at most; every row of a page asks for those of the same sizes
@@ -234,12 +223,16 @@ def midranks(values: Floats) -> Floats:
     return ranks
 
 
-def worst_rank_times(times: ArrayLike, reached: ArrayLike | None) -> Floats:
-    """Return the times with infinity for runs that failed."""
-    if reached is None:
-        return as_sample(times)
-    sample, success = as_outcomes(times, reached)
-    return np.where(success, sample, math.inf)
+def _pooled_ranks(
+    times_a: ArrayLike, times_b: ArrayLike, reached_a: ArrayLike | None, reached_b: ArrayLike | None
+) -> tuple[Floats, int]:
+    """Return the ranks of the runs of A and, behind them, of B, and the number of runs of A."""
+    values = []
+    for times, reached in ((times_a, reached_a), (times_b, reached_b)):
+        success = np.full(np.shape(times), True) if reached is None else reached
+        sample, success = as_outcomes(times, success)
+        values.append(np.where(success, sample, math.inf))
+    return midranks(np.concatenate(values)), values[0].size
 
 
 def mann_whitney_p(
@@ -255,9 +248,8 @@ def mann_whitney_p(
 
     Failed runs (``reached`` false) rank last and tie.
     """
-    a = worst_rank_times(times_a, reached_a)
-    b = worst_rank_times(times_b, reached_b)
-    return permute_scores(midranks(np.concatenate([a, b])), a.size, rng=rng, draws=draws)
+    ranks, n_a = _pooled_ranks(times_a, times_b, reached_a, reached_b)
+    return permute_scores(ranks, n_a, rng=rng, draws=draws)
 
 
 def pair_wins(
@@ -268,8 +260,7 @@ def pair_wins(
     reached_b: ArrayLike | None = None,
 ) -> PairWins:
     """Return P(B faster) over all pairs of runs, an effect size (Brunner and Munzel 2000)."""
-    a = worst_rank_times(times_a, reached_a)
-    b = worst_rank_times(times_b, reached_b)
-    ranks, pairs = midranks(np.concatenate([a, b])), a.size * b.size
-    wins = float(ranks[: a.size].sum()) - a.size * (a.size + 1) / 2
+    ranks, n_a = _pooled_ranks(times_a, times_b, reached_a, reached_b)
+    pairs = n_a * (ranks.size - n_a)
+    wins = float(ranks[:n_a].sum()) - n_a * (n_a + 1) / 2
     return PairWins(wins / pairs, wins, pairs)

@@ -56,7 +56,6 @@ def _side_findings(
     effect: Effect,
     fields: Callable[[Design], Mapping[str, Any] | None],
 ) -> Iterator[Finding]:
-    """Yield the finding of each side that it applies to."""
     for name, side in (("A", a), ("B", b)):
         if (more := fields(side)) is not None:
             yield Finding.worded(key, effect, side=name, **more)
@@ -91,9 +90,7 @@ def late(a: Design, b: Design) -> tuple[float, float]:
 
 
 def _grid_findings(a: Design, b: Design) -> Iterator[Finding]:
-    """Yield a finding if the sides were evaluated at different intervals."""
-    unlike = _differing_grids(a, b)
-    if unlike is None:
+    if (unlike := _differing_grids(a, b)) is None:
         return
     unit, grid_a, grid_b = unlike
     if unit == EVALUATIONS:
@@ -139,7 +136,6 @@ def _session_findings(a: Design, b: Design) -> Iterator[Finding]:
 
 
 def _seed_findings(a: Design, b: Design) -> Iterator[Finding]:
-    """Yield a finding if several runs of a side have the same seed."""
     seeds = [side.runs["seed"] for side in (a, b)]
     if a.blocked or any(each.null_count() for each in seeds):
         return
@@ -155,9 +151,9 @@ def _seed_findings(a: Design, b: Design) -> Iterator[Finding]:
 def paired_seeds(a: Design, b: Design) -> Clusters | None:
     """Return the seeds of both sides as blocks if both have the same ones, each once."""
     seeds_a, seeds_b = a.runs["seed"], b.runs["seed"]
-    if a.blocked or a.pooled or b.pooled or seeds_a.len() < 3 or seeds_a.null_count():
-        return None
-    if seeds_a.n_unique() < seeds_a.len() or seeds_a.sort().to_list() != seeds_b.sort().to_list():
+    once = seeds_a.len() >= 3 and not seeds_a.null_count() and seeds_a.is_unique().all()
+    same = seeds_a.sort().to_list() == seeds_b.sort().to_list()
+    if a.blocked or a.pooled or b.pooled or not (once and same):
         return None
     return (_number_seeds(seeds_a), _number_seeds(seeds_b))
 
@@ -191,7 +187,6 @@ def design_effect(a: NDArray[np.intp], b: NDArray[np.intp]) -> float:
 
 
 def _number_seeds(seeds: pl.Series) -> NDArray[np.intp]:
-    """Return seeds as numbers from 0, in order."""
     return (seeds.rank("dense") - 1).to_numpy().astype(np.intp)
 
 
@@ -220,14 +215,12 @@ def at_budget(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> tuple[Finding
 
 
 def _position_findings(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iterator[Finding]:
-    """Yield findings on values that were not measured at the budget itself."""
     if budget.amount is None:
         return
     if budget.unit == "seconds" and not budget.interpolate:
         if _differ_in_seconds(a, b):
-            each = _both_sides_text(
-                a, b, lambda runs: f"every {units.seconds(_median_interval(runs) or 0.0)}"
-            )
+            every = [units.seconds(_median_interval(runs) or 0.0) for runs in (a, b)]
+            each = f"A every {every[0]}, B every {every[1]}"
             yield Finding.worded("grids_differ.budget", "allowance", each=each)
         return
     places = np.concatenate([runs["taken_at"].to_numpy() for runs in (a, b)])
@@ -241,7 +234,7 @@ def _position_findings(a: pl.DataFrame, b: pl.DataFrame, budget: Budget) -> Iter
         where = units.mean_count(float(places.mean()), AMOUNTS[budget.unit])
         yield Finding.worded("earlier_values", at=budget.place, where=where)
     else:
-        each = _both_sides_text(a, b, lambda runs: places_taken(runs, budget))
+        each = f"A {places_taken(a, budget)}, B {places_taken(b, budget)}"
         remedy = common_budgets([a, b], budget)
         yield Finding.worded("not_evaluated", "undecided", each=each, remedy=remedy)
 
@@ -251,12 +244,6 @@ def evaluated_there(runs: pl.DataFrame, budget: Budget) -> bool:
     amount = budget.amount or 0.0
     most = _SAME_PLACE * (_median_interval(runs) or amount)
     return bool(((amount - runs["taken_at"]) <= most).all())
-
-
-def _both_sides_text(
-    a: pl.DataFrame, b: pl.DataFrame, worded: Callable[[pl.DataFrame], str]
-) -> str:
-    return f"A {worded(a)}, B {worded(b)}"
 
 
 def places_taken(runs: pl.DataFrame, budget: Budget) -> str:
@@ -271,17 +258,11 @@ def places_taken(runs: pl.DataFrame, budget: Budget) -> str:
 def common_budgets(sides: Sequence[pl.DataFrame], budget: Budget) -> str:
     """Return the budgets near this one at which all runs were evaluated, as advice."""
     every = pl.concat([runs.select("places") for runs in sides], how="vertical_relaxed")
-    counts = (
-        every.select(pl.col("places").list.eval(pl.element().round_sig_figs(9)).list.unique())
-        .explode("places")
-        .group_by("places")
-        .len()
-        .filter(pl.col("len") == every.height)
-        .sort("places")["places"]
-        .drop_nulls()
-    )
+    rounded = pl.col("places").list.eval(pl.element().round_sig_figs(9)).list.unique()
+    counts = every.select(rounded).explode("places").drop_nulls()["places"].value_counts()
+    common = counts.filter(pl.col("count") == every.height)["places"].sort()
     amount = budget.amount or 0.0
-    near = [*counts.filter(counts < amount)[-1:], *counts.filter(counts > amount)[:1]]
+    near = [*common.filter(common < amount)[-1:], *common.filter(common > amount)[:1]]
     if not near:
         return "no budget is common to all runs, but --interpolate takes values between evaluations"
     options = [replace(budget, amount=place) for place in near]
@@ -290,7 +271,6 @@ def common_budgets(sides: Sequence[pl.DataFrame], budget: Budget) -> str:
 
 
 def _median_interval(runs: pl.DataFrame) -> float | None:
-    """Return the median evaluation interval around a budget; None if unknown."""
     known = runs["taken_interval"].drop_nulls()
     return float(np.median(known.to_numpy())) if known.len() else None
 

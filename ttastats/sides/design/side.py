@@ -137,9 +137,9 @@ def grids_of(runs: pl.DataFrame, sizes: Sequence[int]) -> list[dict[str, Grid]]:
     rows = solved.group_by(_GROUP).agg(*known, counted).rows(named=True)
     grids: list[dict[str, Grid]] = [{} for _ in sizes]
     for row in rows:
-        units = ((unit, row[unit]) for unit in (*(unit for unit, _ in PROGRESS), EVALUATIONS))
-        grids[row[_GROUP]] = {
-            unit: Grid(each["interval"], each["share"]) for unit, each in units if each["all"]
+        group = row.pop(_GROUP)
+        grids[group] = {
+            unit: Grid(each["interval"], each["share"]) for unit, each in row.items() if each["all"]
         }
     return grids
 
@@ -222,7 +222,6 @@ def may_differ(runs: pl.DataFrame, sizes: NDArray[np.int64]) -> NDArray[np.bool_
 
 
 def _trained_longer(fast: NDArray[np.float64], slow: NDArray[np.float64]) -> bool:
-    """Return whether all runs of one speed trained longer than those of the other."""
     return bool(fast.min() > slow.max() or slow.min() > fast.max())
 
 
@@ -243,7 +242,6 @@ TOGETHER_SECONDS = 10.0
 
 
 def _started_together(runs: pl.DataFrame) -> bool:
-    """Return whether most runs of one system started at the same time."""
     if runs["started_at"].null_count() > runs.height - 2:
         return False
     runs = runs.drop_nulls(["started_at", "run_seconds"])
