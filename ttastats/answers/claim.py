@@ -149,7 +149,13 @@ def report(
     if len(set(names)) < 2:
         names = [""] * len(rows)
     sentences = [_claim_sentence(row, name, rules) for row, name in zip(rows, names, strict=True)]
-    many = len(rows) > _SEVERAL
+    many, counts = len(rows) > _SEVERAL, list[str]()
+    for claim in dict.fromkeys(map(_claim_text, rows)):
+        of = [(name, row.holds) for name, row in zip(names, rows, strict=True)
+              if _claim_text(row) == claim]  # fmt: skip
+        which = units.join_names([name for name, holds in of if holds], _SEVERAL)
+        number = sum(holds for _, holds in of) or "none"
+        counts.append(f"{claim} holds for {number} of {len(of)}{f' ({which})' if which else ''}.")
     below = [
         (*(() if row.holds or not many else (text,)),
          *(priors.in_words(row.prior) if row.prior else ()))
@@ -157,21 +163,8 @@ def report(
     ]  # fmt: skip
     return grouping.group_report(
         "claim", rows, shown, runs, by, _claim_notes(rows, runs, budget, rules), title=title,
-        details=below, sentence=_verdict_counts(rows, names) if many else " ".join(sentences),
+        details=below, sentence=" ".join(counts if many else sentences),
     )  # fmt: skip
-
-
-def _verdict_counts(rows: Sequence[ClaimRow], names: Sequence[str]) -> str:
-    """Return for how many groups a claim holds, and their names."""
-    claims = list(dict.fromkeys(map(_claim_text, rows)))
-    texts = []
-    for claim in claims:
-        of = [(name, row.holds) for name, row in zip(names, rows, strict=True)
-              if _claim_text(row) == claim]  # fmt: skip
-        which = units.join_names([name for name, holds in of if holds], _SEVERAL)
-        number = sum(holds for _, holds in of) or "none"
-        texts.append(f"{claim} holds for {number} of {len(of)}{f' ({which})' if which else ''}.")
-    return " ".join(texts)
 
 
 def _expect_values(runs: pl.DataFrame, limits: Sequence[Limit], budget: Budget | None) -> None:

@@ -123,13 +123,18 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
         title = "share of the variance between these runs"
         parts = list({row.part: part_of(row) for row in effects}.values())
         titles = parts if len(parts) <= len(_ANY) else _ANY
+
+        def share(part: str, row: ShareRow) -> Quantity:
+            plain, omega2 = row.get(f"share_{part}"), row.get(f"omega2_{part}")
+            return Quantity(plain if omega2 is None else max(omega2, 0.0), "fraction")
+
         of_share: list[Field[ShareRow]] = [
             Field(
                 Column("of"),
                 lambda row: Text(("of it: " if row.row == "part" else "") + row.setting),
             ),
             *(
-                Field(Column(title, "right"), partial(_share_cell, part=part))
+                Field(Column(title, "right"), partial(share, part))
                 for title, part in zip(titles, ("tta", "progress", "rate"), strict=False)
             ),
         ]
@@ -346,8 +351,3 @@ def name_of(row: EffectRow) -> str:
     if row.level is None:
         return f"{row.setting}, doubled"
     return f"{row.setting} {row.level}" + (f" vs {row.base}" if row.base else "")
-
-
-def _share_cell(row: ShareRow, part: str) -> Quantity:
-    omega2 = row.get(f"omega2_{part}")
-    return Quantity(row.get(f"share_{part}") if omega2 is None else max(omega2, 0.0), "fraction")

@@ -139,7 +139,11 @@ def leagues(
     names = row_names(rows, BENCHMARK)
     labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
     by_size: dict[tuple[str, int | None], list[_Listed]] = {}
-    sizes = _accelerators_by_group(report.groups)
+    every = [runs.get_column("accelerators") for runs in report.groups]
+    places = np.repeat(np.arange(len(every)), list(map(len, every)))
+    number = pl.when(pl.col("size").n_unique() == 1).then(pl.first("size"))  # else they differ
+    of_group = pl.DataFrame({"group": places, "size": pl.concat(every) if every else []})
+    sizes = of_group.group_by("group", maintain_order=True).agg(number)["size"].to_list()
     for name, label, row, runs, size in zip(names, labels, rows, report.groups, sizes, strict=True):
         by_size.setdefault((name, size), []).append((row, runs, label))
     ordered = sorted(by_size, key=lambda key: (key[0], key[1] is None, key[1] or 0))
@@ -163,17 +167,6 @@ def leagues(
 _Listed = tuple[SummaryRow, pl.DataFrame, str]
 
 
-def _accelerators_by_group(groups: Sequence[pl.DataFrame]) -> list[int | None]:
-    """Return the accelerators of each group, None if its runs differ."""
-    if not groups:
-        return []
-    every = pl.concat([runs.get_column("accelerators") for runs in groups])
-    places = np.repeat(np.arange(len(groups)), [runs.height for runs in groups])
-    number = pl.when(pl.col("accelerators").n_unique() == 1).then(pl.first("accelerators"))
-    of_group = pl.DataFrame({"group": places, "accelerators": every})
-    return of_group.group_by("group", maintain_order=True).agg(number)["accelerators"].to_list()
-
-
 def _make_league(
     name: str,
     size: int | None,
@@ -183,9 +176,15 @@ def _make_league(
 ) -> League:
     entries = []
     for (row, runs, label), side in zip(listed, sides, strict=False):  # of the fastest
-        mean = _row_mean(row)
-        limits = (None, None) if mean is None else _mean_interval(row, side, confidence)
-        entries.append(Entry(row, runs, side, label, size, mean, *limits))
+        mean, low, high = _row_mean(row), row.tta_mean_seconds_low, row.tta_mean_seconds_high
+        if mean is None or not side.all_reached:
+            low = high = None
+        if mean is not None and not side.all_reached and side.n >= RUNS_FOR_INTERVAL:
+            term = time_term(side.outcomes)
+            if term.variance is not None:
+                factor = math.exp(two_sided_t(term.df, confidence) * math.sqrt(term.variance))
+                low, high = term.estimate / factor, term.estimate * factor
+        entries.append(Entry(row, runs, side, label, size, mean, low, high))
     apart = faster(sides, confidence)
     league = League(
         name=name,
@@ -206,19 +205,6 @@ def _row_mean(row: SummaryRow) -> float | None:
     """Return the mean of a row, failed runs paid for, or None."""
     mean = row.tta_mean_seconds if row.reached == row.n else row.ert_seconds
     return None if mean is None or math.isinf(mean) else mean
-
-
-def _mean_interval(
-    row: SummaryRow, side: SideNumbers, confidence: float
-) -> tuple[float | None, float | None]:
-    """Return the interval of the mean of a row with at least 3 runs."""
-    if side.all_reached:
-        return row.tta_mean_seconds_low, row.tta_mean_seconds_high
-    term = time_term(side.outcomes)
-    if term.variance is None or side.n < RUNS_FOR_INTERVAL:
-        return None, None
-    factor = math.exp(two_sided_t(term.df, confidence) * math.sqrt(term.variance))
-    return term.estimate / factor, term.estimate * factor
 
 
 def ranks(apart: Bools) -> tuple[Rank, ...]:

@@ -149,7 +149,16 @@ def findings(
     A column `table` of the runs names their tables. Of the logs in `silent` it is known that they
     were never evaluated.
     """
-    yield from _copy_problems(runs)
+    several = runs["table"].n_unique() > 1
+    same = runs.with_columns(content=pl.coalesce("content_digest", "run_id"))
+    names = ("source", "table")
+    same = same.with_columns(pl.col(names).first().over("content").name.prefix("first_"))
+    is_copy = pl.any_horizontal(pl.col(name) != pl.col(f"first_{name}") for name in names)
+    copies = same.filter(is_copy).select(*names, "first_source", "first_table", *ENTRY)
+    for row in copies.iter_rows(named=True):
+        where = f" in {row['first_table']}" if several else ""
+        here = f" ({row['table']})" if several else ""
+        yield _problem_row("duplicate_run", "warning", row, where=where, here=here)
     never = standing(runs).filter(pl.col("evaluations").is_null()).select("source", *ENTRY)
     for row in never.iter_rows(named=True):
         if row["source"] not in silent:
@@ -170,22 +179,6 @@ def _problem_row(key: str, severity: str, row: Mapping[str, Any], **fields: obje
     """Return a problem in the words of the table of codes, filled from a row and fields."""
     code, words = key.partition(".")[0], wording(key, **row, **fields)
     return ProblemRow(code, severity, row.get("source"), None, words, *map(row.get, ENTRY))
-
-
-def _copy_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
-    """Yield a problem for each copy of another run."""
-    several = runs["table"].n_unique() > 1
-    same = runs.with_columns(content=pl.coalesce("content_digest", "run_id"))
-    for name in ("source", "table"):
-        same = same.with_columns(pl.col(name).first().over("content").alias(f"first_{name}"))
-    copies = same.filter(
-        (pl.col("source") != pl.col("first_source")) | (pl.col("table") != pl.col("first_table"))
-    )
-    shown = copies.select("source", "table", "first_source", "first_table", *ENTRY)
-    for row in shown.iter_rows(named=True):
-        where = f" in {row['first_table']}" if several else ""
-        here = f" ({row['table']})" if several else ""
-        yield _problem_row("duplicate_run", "warning", row, where=where, here=here)
 
 
 def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:

@@ -86,6 +86,13 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
         notes.append(note("scaled.score", scaled=scaled, n=len(rows)))
     if others := sum(row.status.startswith(f"{_SCORED}:") for row in rows):
         notes.append(note("run_count", n=others))
+    without = Counter(row.status.partition(":")[0] for row in rows if row.score_minutes is None)
+    named = {row.keys.get("benchmark") for row in rows}
+    on = f" on {plural(len(named), 'benchmark')}" if len(named) > 1 else ""
+    why = join_names([f"{number:,} {reason}" for reason, number in without.most_common()])
+    scored = len(rows) - without.total()
+    text = f"{scored:,} of {plural(len(rows), 'entry', 'entries')}{on} {_HAVE[scored == 1]}"
+    text += f" an official score{f' ({why})' if why else ''}."
     details = []
     for row in rows:
         lines = [f"failed: {text}" for text in row.failures[:_NAMED]]
@@ -93,19 +100,8 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
         details.append((*lines, f"and {more} more failed") if more > 0 else tuple(lines))
     return grouping.group_report(
         "score", rows, shown, runs, by, notes, names=shown_keys(rows, by), title=title,
-        details=details, sentence=_score_sentence(rows),
+        details=details, sentence=text,
     )  # fmt: skip
-
-
-def _score_sentence(rows: Sequence[ScoreRow]) -> str:
-    """Return how many entries have a score, and why the others have none."""
-    without = Counter(row.status.partition(":")[0] for row in rows if row.score_minutes is None)
-    benchmarks = {row.keys.get("benchmark") for row in rows}
-    on = f" on {plural(len(benchmarks), 'benchmark')}" if len(benchmarks) > 1 else ""
-    why = join_names([f"{number:,} {reason}" for reason, number in without.most_common()])
-    scored = len(rows) - without.total()
-    text = f"{scored:,} of {plural(len(rows), 'entry', 'entries')}{on} {_HAVE[scored == 1]}"
-    return f"{text} an official score{f' ({why})' if why else ''}."
 
 
 def _score_row(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:

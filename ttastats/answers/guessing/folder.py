@@ -215,12 +215,9 @@ def _classify(file: File, reading: Reading, sketched: kinds.Seen) -> _Classified
     return _Classified(file, sketch.same, sketch)
 
 
-_Proposed = tuple[str, list[File], Proposal | None]
-
-
 def _propose_by_kind(
     by_kind: Mapping[tuple[str, ...], Sequence[_Classified]], unfit: Collection[str]
-) -> Iterator[_Proposed]:
+) -> Iterator[tuple[str, list[File], Proposal | None]]:
     """Yield each kind with its files, and the proposed block if one is needed."""
     for kind, seen in by_kind.items():
         if kind[0] in {_DESCRIBED, _RECOGNISED}:

@@ -82,12 +82,7 @@ class WorkersRow(Row, frozen=True, kw_only=True):
 
 def rows(profile: pl.DataFrame) -> list[Row]:
     """Return the rows of what was measured in one profile."""
-    return [
-        *_step_rows(profile),
-        *_batch_rows(profile),
-        *_ablation_rows(profile),
-        *_worker_rows(profile),
-    ]
+    return [*_step_rows(profile), *_variant_rows(profile)]
 
 
 def tables(rows: Sequence[Row], title: str) -> Iterator[Table]:
@@ -165,56 +160,41 @@ def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
             yield MeasuredRow(name=name, title=title, value=value, unit=unit)
 
 
-def _batch_rows(profile: pl.DataFrame) -> Iterator[BatchRow]:
-    """Yield one row for each batch size, the smallest first."""
-    throughput = _values_by(profile, "batch_samples_per_second")
-    flops = _values_by(profile, "batch_step_flops")
-    busy = _values_by(profile, "batch_cpu_utilization")
-    fastest = answers.peak(profile, "peak_flops")
+def _variant_rows(profile: pl.DataFrame) -> Iterator[Row]:
+    """Yield a row for each batch size, set of removed layers, and number of workers."""
+    values, fastest = partial(_values_by, profile), answers.peak(profile, "peak_flops")
+    throughput, flops = values("batch_samples_per_second"), values("batch_step_flops")
+    busy = values("batch_cpu_utilization")
     gains = answers.doubling_gains({int(size): rate for size, rate in throughput.items()})
     for size in sorted(throughput, key=int):
-        rate, samples = throughput[size], int(size)
-        achieved = flops.get(size, 0.0) * rate / samples or None
+        achieved = flops.get(size, 0.0) * throughput[size] / int(size) or None
         yield BatchRow(
             name=size,
-            samples_per_second=rate,
-            gain=gains.get(samples),
+            samples_per_second=throughput[size],
+            gain=gains.get(int(size)),
             flops_per_second=achieved,
             utilization=achieved / fastest if achieved and fastest else None,
             cpu_utilization=busy.get(size),
         )
-
-
-def _ablation_rows(profile: pl.DataFrame) -> Iterator[AblationRow]:
-    """Yield one row for each set of removed layers, the whole network first."""
-    seconds = _values_by(profile, "ablated_step_seconds")
-    flops = _values_by(profile, "ablated_step_flops")
-    fastest = answers.peak(profile, "peak_flops")
-    whole = max(seconds.values(), default=0.0)
-    for variant in sorted(seconds, key=len):
-        rate = flops[variant] / seconds[variant]
+    steps, flops = values("ablated_step_seconds"), values("ablated_step_flops")
+    whole = steps.get("all layers", max(steps.values(), default=0.0))
+    for variant in sorted(steps, key=len):  # the whole network first
+        rate = flops[variant] / steps[variant]
         yield AblationRow(
             name=variant,
-            seconds=seconds[variant],
-            speedup=seconds.get("all layers", whole) / seconds[variant],
+            seconds=steps[variant],
+            speedup=whole / steps[variant],
             flops_per_second=rate,
             utilization=rate / fastest if fastest else None,
         )
-
-
-def _worker_rows(profile: pl.DataFrame) -> Iterator[WorkersRow]:
-    """Yield one row for each number of workers."""
-    shares = {
-        f"{share}_share": _values_by(profile, f"workers_{share}_seconds")
-        for share in ("under_way", "exposed", "pure")
-    }
-    sent = _values_by(profile, "workers_sent_bytes")
-    for workers, seconds in _values_by(profile, "workers_step_seconds").items():
-        parts: dict[str, Any] = {
-            name: part[workers] / seconds if workers in part else None
-            for name, part in shares.items()
+    parts = {name: values(f"workers_{name}_seconds") for name in ("under_way", "exposed", "pure")}
+    sent = values("workers_sent_bytes")
+    for workers, seconds in values("workers_step_seconds").items():
+        shares: dict[str, Any] = {
+            f"{name}_share": part[workers] / seconds if workers in part else None
+            for name, part in parts.items()
         }
-        yield WorkersRow(name=workers, seconds=seconds, bytes=sent.get(workers), **parts)
+        yield WorkersRow(name=workers, seconds=seconds, bytes=sent.get(workers), **shares)
 
 
 _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {
