@@ -17,9 +17,8 @@ from ttastats.answers.rcp.convergence_sides import BenchmarkReference, Entry, Fo
 from ttastats.answers.score import scaling_factor
 from ttastats.report.keys import High, LeftOutKeys, Low, ReachedCount, RunCount
 from ttastats.report.row import Key, Row
-from ttastats.stats.convergence import Reference, convergence_ratio, pass_rate, stopped_early
+from ttastats.stats.convergence import convergence_ratio, pass_rate, stopped_early
 from ttastats.stats.moments import coefficient_of_variation
-from ttastats.stats.outcomes import Outcomes
 from ttastats.stats.results import Verdict
 
 #: Sides that differ by more than this factor are counted in different units.
@@ -134,8 +133,11 @@ def row_maker(
         row = _add_official(row, entry, held, options)
         if entry.batch_size is None:
             return structs.replace(row, status="batch size unknown, or several batch sizes")
-        row = _add_comparison(row, entry, held.unit, at(held, entry.batch_size, entry.interval))
-        return structs.replace(row, **rates(held, entry.batch_size, entry.interval))
+        found = at(held, entry.batch_size, entry.interval)
+        if isinstance(found, str):
+            return structs.replace(row, status=found)
+        row = _add_comparison(row, entry, found)
+        return structs.replace(row, **rates(held, entry.batch_size, found))
 
     return row_of
 
@@ -170,44 +172,39 @@ def _add_official(
     )
 
 
-def _add_comparison(row: RcpRow, entry: Entry, unit: Unit, found: FoundReference | str) -> RcpRow:
-    """Return a row with the ratio over the reference at its batch size, if there is one."""
-    if isinstance(found, str):
-        return structs.replace(row, status=found)
-    reference = found.reference
+def _add_comparison(row: RcpRow, entry: Entry, found: FoundReference) -> RcpRow:
+    """Return a row with the ratio over the reference at its batch size."""
+    reference, of = found.reference, found.reference.pool()[0]
     row = structs.replace(
         row,
         reference=found.how,
         reference_records=found.records,
         reference_n=reference.n,
         reference_mean=reference.mean,
-        reference_cv=coefficient_of_variation(reference.pool()[0]),
+        reference_cv=coefficient_of_variation(of),
         reference_interval=reference.interval,
         interval=entry.interval,
         verdict=Verdict.UNAVAILABLE.value,
     )
     if entry.outcomes is None:
-        unlogged = f"the runs do not log their {unit}"
+        unlogged = f"the runs do not log their {row.unit}"
         return structs.replace(row, status=unlogged if row.reached else "no run reached the target")
-    return _add_ratio(row, entry.outcomes, reference)
-
-
-def _add_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
-    compared = convergence_ratio(entry, reference, confidence=row.confidence)
-    solved, ratio = entry.times[entry.reached], compared.ratio.estimate or 0.0
+    compared = convergence_ratio(entry.outcomes, reference, confidence=row.confidence)
+    solved = entry.outcomes.times[entry.outcomes.reached]
+    ratio = compared.ratio.estimate or 0.0
     row = structs.replace(
         row,
         entry_mean=compared.a.term.estimate if compared.a else None,
         entry_cv=coefficient_of_variation(solved),
         early=stopped_early(solved, reference),
-        reference_early=stopped_early(reference.pool()[0], reference),
+        reference_early=stopped_early(of, reference),
     )
     if not 1 / _FAR < ratio < _FAR:
         return structs.replace(row, status="entry and reference use different units")
     limits = compared.limits(row.confidence, epochs=True)
     if limits is None or not math.isfinite(limits[1]):
         why = "all runs stopped at the same evaluation, and the evaluation interval is unknown"
-        if entry.n < 2 or reference.n < 2:
+        if entry.outcomes.n < 2 or reference.n < 2:
             why = "2 runs are needed on each side"
         elif reference.misfit is not None and reference.misfit[0] is None:
             why = "the interpolation error between only two records is unknown"
@@ -218,12 +215,11 @@ def _add_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
 
 
 def _pass_rates(
-    options: RcpOptions, held: BenchmarkReference, batch_size: int, interval: float | None
+    options: RcpOptions, held: BenchmarkReference, batch_size: int, found: FoundReference
 ) -> dict[str, float | None]:
     """Return how often the reference itself and truly faster setups pass the official check."""
     point, _ = convergence_rules.reference(batch_size, held.points, held.rules)
-    found = convergence_sides.reference_at(held, batch_size, interval)
-    if point is None or isinstance(found, str):
+    if point is None:
         return {}
     same, faster_5, faster_10 = (
         pass_rate(
