@@ -168,7 +168,6 @@ def report(
 
 
 def _expect_values(runs: pl.DataFrame, limits: Sequence[Limit], budget: Budget | None) -> None:
-    """Raise an error if no run has the quantity that is claimed."""
     there = standing(runs).filter("reached")
     if not there.height:
         return
@@ -286,7 +285,6 @@ def _verdict_cell(row: ClaimRow) -> Text:
 
 
 def _claim_sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
-    """Return a sentence on whether the claim holds, and what is missing if not."""
     claim = f"{name}: {_claim_text(row)} {row.at}".removeprefix(": ")
     if row.margin is None:
         return f"{claim}: no run has a value."

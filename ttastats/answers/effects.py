@@ -221,7 +221,6 @@ def _fit_group(keys: dict[str, Any], group: pl.DataFrame, options: EffectsOption
 
 
 def _effect_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[EffectRow]:
-    """Yield the rows of each effect, one for each part."""
     p_values = {
         name: iter(adjust_p_values([each.ratio.p_value for term in part.effects for each in term]))
         for name, part in fit.parts.items()
@@ -262,7 +261,6 @@ def _share_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow
 def _level_rows(
     keys: dict[str, Any], knobs: Sequence[Knob], reached: NDArray[np.bool_]
 ) -> Iterator[LevelRow]:
-    """Yield how many runs of each level reached the target, if some failed."""
     if reached.all():
         return
     settings = [knob.setting for knob in knobs]
@@ -277,7 +275,6 @@ def _level_rows(
 
 
 def _effect_notes(fit: Fit, axis: Axis) -> Iterator[Note]:
-    """Yield notes on how the numbers were computed, and which are misleading."""
     knobs, design = fit.knobs, fit.design
     titles = {part: part_title(part, axis) for part in fit.logs}
     yield from (
@@ -316,17 +313,21 @@ def _effect_notes(fit: Fit, axis: Axis) -> Iterator[Note]:
 
 
 def _effects_sentence(rows: Sequence[EffectRow], alpha: float) -> str:
-    """Return which settings change the time, and through which part."""
     texts, without = [], []
     by_effect: dict[str, list[EffectRow]] = {}
     for row in rows:
         by_effect.setdefault(name_of(row), []).append(row)
     for name, (whole, *parts) in by_effect.items():
-        through = " and ".join(_factor_text(each) for each in parts if _shown(each, alpha))
-        if _shown(whole, alpha):
+        factor, *factors = (
+            f"{part_of(row)} × {row.ratio or 0.0:.2f}"
+            if row.p_adjusted is not None and row.p_adjusted < alpha else ""
+            for row in (whole, *parts)
+        )  # fmt: skip
+        through = " and ".join(filter(None, factors))
+        if factor:
             limits = units.interval_suffix(whole.ratio_low, whole.ratio_high)
             by = f", through {through}" if through else ""
-            texts.append(f"{name}: {_factor_text(whole)}{limits}{by}.")
+            texts.append(f"{name}: {factor}{limits}{by}.")
         elif through:
             texts.append(f"{name}: {through}; {part_of(whole)} undecided.")
         else:
@@ -336,14 +337,6 @@ def _effects_sentence(rows: Sequence[EffectRow], alpha: float) -> str:
     if without:
         texts.append(f"No effect shown of {units.join_names(without)}.")
     return " ".join(texts)
-
-
-def _shown(row: EffectRow, alpha: float) -> bool:
-    return row.p_adjusted is not None and row.p_adjusted < alpha
-
-
-def _factor_text(row: EffectRow) -> str:
-    return f"{part_of(row)} × {row.ratio or 0.0:.2f}"
 
 
 def name_of(row: EffectRow) -> str:

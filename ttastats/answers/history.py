@@ -228,7 +228,6 @@ def size_of(part: Part, border: Change) -> str:
 
 
 def _setup_sentence(name: str, history: History) -> str:
-    """Return the changes of a setup in order, and how large a change may stay undetected."""
     of = f"{name}: " if name else ""
     if len(history.nights) < changes.WAIT:
         return of + wording("few_nights", n=len(history.nights), least=changes.WAIT)
@@ -271,7 +270,6 @@ def judged(made: Report, histories: Histories, gates: Sequence[Requirement]) -> 
 
 
 def _gate_findings(history: History, gate: Requirement) -> Iterator[tuple[Outcome, str, str]]:
-    """Yield findings on why a setup does not pass; too short a history passes undecided."""
     if len(history.nights) < changes.WAIT:
         text = wording("few_nights", n=len(history.nights), least=changes.WAIT)
         yield "undecided", "not_judged", text

@@ -222,7 +222,6 @@ class _Plan(Struct, frozen=True):
 
 
 def _effect_name(effect: float) -> str:
-    """Return the name of an effect: the ratio of the means."""
     return f"{1 + effect:g}"
 
 

@@ -118,7 +118,6 @@ def report(
 
 
 def _problem_tables(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Table]:
-    """Yield a table of counts, and one for each code with places and messages."""
     by_code: dict[str, list[ProblemRow]] = {}
     for row in rows:
         by_code.setdefault(row.code, []).append(row)
@@ -236,7 +235,6 @@ def _evaluation_spans(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _entry_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
-    """Yield what is odd about the runs of each entry."""
     ordered = _with_progress(in_group_order(runs, ENTRY))
     trained = ordered.filter(pl.col("progress") > 0)
     # One evaluation more or less is the least that there is between two runs.
@@ -287,7 +285,6 @@ def _with_progress(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outlier_problems(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, ProblemRow]]:
-    """Yield a problem for each run whose value is far from the others of its group."""
     sized = runs.with_columns(n=pl.len().over("group")).filter(pl.col("n") >= outliers.LEAST)
     for same in sized.partition_by("n"):
         values = same["value"].to_numpy().reshape(-1, same["n"][0])

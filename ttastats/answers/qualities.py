@@ -80,7 +80,6 @@ def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
 
 
 def _metric_field(rows: Sequence[RunQualityRow | QualityRow]) -> list[Field[Any]]:
-    """Return the field of the metric, if the rows have several."""
     names = {row.metric for row in rows}
     return fields.key_fields(["metric"], heads=False) if len(names) > 1 else []
 

@@ -189,7 +189,6 @@ def tie_notes(leagues: Iterable[League]) -> Iterator[Note]:
 
 
 def _rank_sentence(shown: Sequence[tuple[League, Sequence[StandingRow]]], mine: str) -> str:
-    """Return where the user's best entry stands in each table, or else who leads."""
     if not mine:
         return f"{league.headline([one for one, _ in shown])}."
     if len(shown) > _SEVERAL:
@@ -319,7 +318,6 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
 def _entry_table(
     one: League, rows: Sequence[StandingRow], report: Report, top: int, confidence: float
 ) -> Table:
-    """Return the fastest entries of a size, with what is behind their means."""
     axis = AXES[rows[0].axis]
     more = [
         *([] if all(row.reached == row.n for row in rows) else

@@ -103,7 +103,6 @@ _SEVERAL = 3
 
 
 def _scaling_sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> str:
-    """Return speedup and efficiency of the largest scale of each curve in a sentence."""
     if not axis.is_time:
         return ""
     largest: dict[tuple[Any, ...], ScalingRow] = {}
@@ -138,7 +137,6 @@ class _Point(Struct, frozen=True, eq=False):
 
 
 def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
-    """Return the rows of all curves, those of each by its scales."""
     scale = ("accelerators", "entry")
     last = [*(True for _ in by), False, False]
     ordered = runs.sort(*by, *scale, nulls_last=last, maintain_order=True)
@@ -153,35 +151,31 @@ def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
     rows = []
     for values, points in curves.items():
         base = next(point for point in points if point.runs["reached"].any())
-        keys = dict(zip(by, values, strict=True))
-        rows += [_row(keys, base, point) for point in points]
+        for point in points:
+            part, axis = point.runs, axes.of(point.runs)
+            reached, fair = int(part["reached"].sum()), base.accelerators / point.accelerators
+            batches = {*part["global_batch_size"].to_list()} - {None}
+            speedup, throughput, epochs = _compared(base, point) if reached else (None,) * 3
+            rows.append(ScalingRow(
+                point.entry,
+                point.accelerators,
+                base.entry,
+                base.accelerators,
+                batches.pop() if len(batches) == 1 else None,
+                part.height,
+                reached,
+                axis.name,
+                grouping.mean_of(solved(part, "tta_seconds")),
+                expected_seconds(part),
+                not all(each.runs["reached"].all() for each in (base, point)),
+                **interval_keys("speedup", speedup),
+                **interval_keys("efficiency", speedup if axis.is_time else None, factor=fair),
+                **interval_keys("throughput_speedup", throughput),
+                **interval_keys("throughput_efficiency", throughput, factor=fair),
+                **interval_keys("statistical_efficiency", epochs),
+                keys=dict(zip(by, values, strict=True)),
+            ))  # fmt: skip
     return rows
-
-
-def _row(keys: dict[str, Any], base: _Point, point: _Point) -> ScalingRow:
-    runs, axis, reached = point.runs, axes.of(point.runs), int(point.runs["reached"].sum())
-    fair = base.accelerators / point.accelerators
-    batches = {*runs["global_batch_size"].to_list()} - {None}
-    speedup, throughput, epochs = _compared(base, point) if reached else (None, None, None)
-    return ScalingRow(
-        point.entry,
-        point.accelerators,
-        base.entry,
-        base.accelerators,
-        batches.pop() if len(batches) == 1 else None,
-        runs.height,
-        reached,
-        axis.name,
-        grouping.mean_of(solved(runs, "tta_seconds")),
-        expected_seconds(runs),
-        not all(each.runs["reached"].all() for each in (base, point)),
-        **interval_keys("speedup", speedup),
-        **interval_keys("efficiency", speedup if axis.is_time else None, factor=fair),
-        **interval_keys("throughput_speedup", throughput),
-        **interval_keys("throughput_efficiency", throughput, factor=fair),
-        **interval_keys("statistical_efficiency", epochs),
-        keys=keys,
-    )
 
 
 def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Ratio | None, Ratio | None]:

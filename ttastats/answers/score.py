@@ -105,7 +105,6 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
 
 
 def _score_row(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
-    """Return the score of one entry from its judged runs."""
     unscored = ScoreRow(keys=grouping.key_values(keys), n=group.height, status="")
     kinds = group.select(_KIND).unique()
     if kinds.height > 1:
@@ -237,5 +236,4 @@ def shown_keys(rows: Sequence[Row], by: Sequence[str]) -> tuple[str, ...]:
 
 
 def _minutes_text(value: float | None) -> str:
-    """Return minutes as the official tables print them."""
     return "–" if value is None else f"{value:.3f}"

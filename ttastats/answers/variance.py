@@ -119,7 +119,6 @@ _OF_EPOCHS = (
 
 
 def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
-    """Return the row of each group; None where epochs are unknown or constant."""
     runs, sizes, axis = groups.runs, groups.sizes, axes.of(groups.runs)
     of_times, of_epochs = (
         np.full((len(names), sizes.size), np.nan) for names in (_OF_TIMES, _OF_EPOCHS)
@@ -246,7 +245,6 @@ def report_sources(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]
 def _group_rows(
     keys: Mapping[str, Any], group: pl.DataFrame, sources: Sequence[str]
 ) -> tuple[list[SourceRow], list[Note]]:
-    """Return the rows of a group, and its notes."""
     known = group.drop_nulls([f"source {name}" for name in sources])
     runs = known.filter(pl.col("reached") & pl.col("tta_seconds").is_not_null())
     unknown = group.height - known.height

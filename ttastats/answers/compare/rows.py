@@ -415,7 +415,6 @@ def _common_keys(
     by: Sequence[str],
     lost: BothSides,
 ) -> dict[str, Any]:
-    """Return the keys common to rows of times and of qualities."""
     return {
         "keys": {name: contrast.keys.get(name) for name in row_keys(by)},
         "a": labels[0],

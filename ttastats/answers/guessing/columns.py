@@ -141,7 +141,6 @@ def rank(name: str) -> int:
 
 
 def _training_metrics(table: _Table) -> tuple[list[str], str]:
-    """Return training metrics for a table without evaluations."""
     clocks = _clock_candidates(table)
     other = {*table.counts.values(), *dict(clocks.own), *dict(clocks.stamps)}
     rest = [name for name in table.numeric if name not in other]
@@ -301,13 +300,11 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> Value | None:
 
 
 def _once_per_epoch(epochs: pl.Series, seconds: pl.Series) -> bool:
-    """Return whether a time is given once for each epoch."""
     known = numbers(epochs).forward_fill().filter(seconds.is_not_null())
     return len(known) > 1 and bool((known.diff().drop_nulls() == 1).all())
 
 
 def _differences(table: _Table, values: pl.Series, runs: Sequence[str]) -> pl.Series:
-    """Return the difference of a column from row to row within each run."""
     keys = [texts(table.frame[name]).fill_null("").alias(f"r{at}") for at, name in enumerate(runs)]
     known = pl.DataFrame([values.alias("v"), *keys]).filter(pl.col("v").is_finite())
     rise = pl.col("v").diff()

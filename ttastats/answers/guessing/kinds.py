@@ -162,7 +162,6 @@ def _is_json(head: bytes) -> bool:
 
 
 def _whole_lines(head: bytes) -> bytes:
-    """Return the whole lines of the beginning of a file."""
     if len(head) <= _LOOKED_AT:
         return head
     return head[: head.rfind(b"\n", 0, _LOOKED_AT) + 1 or _LOOKED_AT]

@@ -130,7 +130,6 @@ def _change_row(
 
 
 def _change_sentence(whole: ChangeRow, parts: Sequence[ChangeRow], decided: Collection[str]) -> str:
-    """Return the change of the step in a sentence, with the parts that explain most of it."""
     tested = whole.change_low is not None
     if tested and not side_of(0.0, whole.change_low, whole.change_high):
         return "The difference in the time of a step is not significant."

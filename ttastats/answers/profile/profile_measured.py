@@ -124,7 +124,6 @@ def notes(profile: pl.DataFrame) -> Iterator[Note]:
 
 
 def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
-    """Yield the known numbers of the whole step."""
     measure = partial(_measure_value, profile)
     step = measure("uninstrumented_step_seconds")
     if step is None:
@@ -161,7 +160,6 @@ def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
 
 
 def _variant_rows(profile: pl.DataFrame) -> Iterator[Row]:
-    """Yield a row for each batch size, set of removed layers, and number of workers."""
     values, fastest = partial(_values_by, profile), answers.peak(profile, "peak_flops")
     throughput, flops = values("batch_samples_per_second"), values("batch_step_flops")
     busy = values("batch_cpu_utilization")

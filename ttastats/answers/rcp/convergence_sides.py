@@ -136,7 +136,6 @@ def entry_of(group: pl.DataFrame, held: BenchmarkReference) -> Entry:
 
 
 def _common_value(group: pl.DataFrame, name: str) -> Any:
-    """Return the value that all runs have in a column, None if they differ."""
     values = group.get_column(name)  # `unique` takes a hundred times as long
     return values[0] if values.n_unique() == 1 else None
 

@@ -96,7 +96,6 @@ def report(
 
 
 def _record_sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) -> str:
-    """Return the verdict, its basis, and the checks that a reader must make."""
     of = f"{benchmark}: " if benchmark else ""
     if record.verdict != "record":
         checks = (f"{check.name} {check.result}: {check.figures}" for check in record.against)

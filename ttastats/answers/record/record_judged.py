@@ -189,7 +189,6 @@ def _p_text(p_value: float, rules: Rules) -> str:
 
 
 def _judge_cost(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
-    """Return the judgement of what B takes compared with A: steps or seconds."""
     times = _judge_seconds(sides, stated if rules.counts == "seconds" else None, rules)
     if rules.counts != "steps":
         return times
@@ -211,7 +210,6 @@ def _most_steps(runs: pl.DataFrame) -> float | None:
 
 
 def _judge_seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
-    """Return the judgement of mean times, for information where the rules count other things."""
     decides = rules.counts == "seconds"
     silent = [name for name, runs in sides.items() if runs["tta_seconds"].null_count()]
     if silent or (stated is None and "A" not in sides):

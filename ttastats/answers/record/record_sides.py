@@ -101,7 +101,6 @@ def _choose_metric(
 
 
 def _common_target(sides: Sequence[Chosen], rules: Rules) -> float:
-    """Return the one target of the runs of all sides."""
     targets = pl.concat([side.runs["target_value"] for side in sides]).drop_nulls().unique().sort()
     known = units.join_names([f"{value:g}" for value in targets])
     what = f"runs of several targets: {known}" if known else "the runs have no target"
