@@ -24,7 +24,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import High, LeftOutKeys, Low
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.sides import priors
 from ttastats.sides.design.checks import bend, common_budgets, evaluated_there, places_taken
 from ttastats.sides.design.findings import WORDS
@@ -63,19 +63,19 @@ class ClaimRow(Row, frozen=True, kw_only=True):
     at: Annotated[str, Key("where the runs are judged")]
     n: Annotated[int, Key("runs that have a value", "runs")]
     n_missing: Annotated[int, Key("runs that have none", "runs")]
-    mean: Annotated[float | None, Key("mean of the runs", "metric")]
-    sd: Annotated[float | None, Key("their standard deviation", "metric")]
+    mean: Annotated[Number, Key("mean of the runs", "metric")]
+    sd: Annotated[Number, Key("their standard deviation", "metric")]
     low: Low
     high: High
     threshold: Annotated[float, Key("what the mean is held against", "metric")]
-    margin: Annotated[float | None, Key("by how much the mean is better", "metric")]
+    margin: Annotated[Number, Key("by how much the mean is better", "metric")]
     level: Annotated[float, Key("level of the one-sided test", "fraction")]
-    p_value: Annotated[float | None, Key("its p")]
+    p_value: Annotated[Number, Key("its p")]
     holds: Annotated[bool, Key("whether the claim holds of all runs")]
     why: Annotated[str | None, Key("why it does not, though the test is passed")] = None
-    curvature: Annotated[
-        float | None, Key("by how much interpolated values may be worse", "metric")
-    ] = None
+    curvature: Annotated[Number, Key("by how much interpolated values may be worse", "metric")] = (
+        None
+    )
     runs_needed: Annotated[int | None, Key("runs that would show the margin at 80% power", "runs")]
     flags: Annotated[list[str], Key("codes of what is particular to the numbers")]
     prior: PriorKeys | UnsetType = UNSET

@@ -23,7 +23,7 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Quantity, Text
 from ttastats.report.fields import Field
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.sides import blocking
 from ttastats.stats import effects as model
 from ttastats.stats.multiplicity import adjust_p_values
@@ -51,16 +51,16 @@ class EffectRow(Row, frozen=True):
     n: Annotated[int, Key("runs of the level that reached the target; of a number, all", "runs")]
     n_base: Annotated[int, Key("those of the base", "runs")]
     axis: key.AxisName
-    ratio: Annotated[float | None, Key("of the level to the base, or of a doubling", "ratio")]
+    ratio: Annotated[Number, Key("of the level to the base, or of a doubling", "ratio")]
     ratio_low: key.Low
     ratio_high: key.High
-    p: Annotated[float | None, Key("p of no effect, of this row alone")]
-    p_adjusted: Annotated[float | None, Key("the same, adjusted for the effects on the part")]
-    df: Annotated[float | None, Key("degrees of freedom of the interval")]
-    ratio_per_doubling: Annotated[float | None, Key("the same per doubling of a number", "ratio")]
-    plain_low: Annotated[float | None, Key("lower limit by least squares alone", "ratio")]
-    plain_high: Annotated[float | None, Key("upper limit by least squares alone", "ratio")]
-    plain_p: Annotated[float | None, Key("p by least squares alone")]
+    p: Annotated[Number, Key("p of no effect, of this row alone")]
+    p_adjusted: Annotated[Number, Key("the same, adjusted for the effects on the part")]
+    df: Annotated[Number, Key("degrees of freedom of the interval")]
+    ratio_per_doubling: Annotated[Number, Key("the same per doubling of a number", "ratio")]
+    plain_low: Annotated[Number, Key("lower limit by least squares alone", "ratio")]
+    plain_high: Annotated[Number, Key("upper limit by least squares alone", "ratio")]
+    plain_p: Annotated[Number, Key("p by least squares alone")]
 
 
 class ShareRow(Row, frozen=True):
@@ -68,12 +68,12 @@ class ShareRow(Row, frozen=True):
 
     row: Annotated[str, Key("`share`, or `part`: what adds up to the variance of log time")]
     setting: Annotated[str, Key("the setting, `sessions` or `residual`; the part")]
-    share_tta: Annotated[float | None, Key("share of the variance of log time", "fraction")]
-    omega2_tta: Annotated[float | None, Key("the same, corrected for chance", "fraction")]
-    share_progress: Annotated[float | None, Key("share of that of log epochs", "fraction")]
-    omega2_progress: Annotated[float | None, Key("the same, corrected for chance", "fraction")]
-    share_rate: Annotated[float | None, Key("share of that of log time per epoch", "fraction")]
-    omega2_rate: Annotated[float | None, Key("the same, corrected for chance", "fraction")]
+    share_tta: Annotated[Number, Key("share of the variance of log time", "fraction")]
+    omega2_tta: Annotated[Number, Key("the same, corrected for chance", "fraction")]
+    share_progress: Annotated[Number, Key("share of that of log epochs", "fraction")]
+    omega2_progress: Annotated[Number, Key("the same, corrected for chance", "fraction")]
+    share_rate: Annotated[Number, Key("share of that of log time per epoch", "fraction")]
+    omega2_rate: Annotated[Number, Key("the same, corrected for chance", "fraction")]
 
 
 class LevelRow(Row, frozen=True):
@@ -84,8 +84,8 @@ class LevelRow(Row, frozen=True):
     level: Annotated[str, Key("its level")]
     n: key.RunCount
     reached: key.ReachedCount
-    p: Annotated[float | None, Key("p of as many in all levels of the setting")]
-    p_adjusted: Annotated[float | None, Key("the same, adjusted for the settings")]
+    p: Annotated[Number, Key("p of as many in all levels of the setting")]
+    p_adjusted: Annotated[Number, Key("the same, adjusted for the settings")]
 
 
 def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Report:

@@ -23,7 +23,7 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Finding, Gate, Outcome, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.stats import changes
 from ttastats.stats.changes import Change
 
@@ -33,9 +33,6 @@ SETUP = ("suite", "benchmark", "entry")
 _COMMITS = 4
 #: The history of each setup with its name, which is empty where there is only one.
 Histories = Sequence[tuple[str, History]]
-
-
-Number = float | None
 
 
 class HistoryRow(Row, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity
 from ttastats.report.fields import Field
 from ttastats.report.keys import AxisName, High, LeftOutKeys, Low, ReachedCount
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.sides import priors
 from ttastats.sides.priors import PriorKeys
 from ttastats.stats.outcomes import expected_time
@@ -54,7 +54,7 @@ class PowerRow(Row, frozen=True, kw_only=True):
 
     n: Annotated[int | None, Key("runs on each side", "runs", "runs per side")]
     cv: Annotated[
-        float | None,
+        Number,
         Key(
             "coefficient of variation that the plan is for; where runs failed, that of the "
             "expected time to a success",
@@ -63,7 +63,7 @@ class PowerRow(Row, frozen=True, kw_only=True):
             interval=True,
         ),
     ]
-    detectable_ratio: Annotated[float | None, Key("the ratio that `n` runs detect", "ratio")]
+    detectable_ratio: Annotated[Number, Key("the ratio that `n` runs detect", "ratio")]
     runs_needed: Annotated[_ByEffect, Key("runs on each side to detect a ratio, by ratio", "runs")]
     cv_low: Low
     cv_high: High

@@ -61,19 +61,10 @@ def report(
 ) -> Report:
     """Return the report of problems, the most serious first.
 
-    Parameters
-    ----------
-    problems
-        Those of the logs.
-    runs
-        A table of runs (`time_to_target.runs`), with the name of its table in a column `table`.
-    every
-        The table from which these runs were chosen. Where some were not, nobody knows whether
-        files without a run would have been: their problems are counted only.
-    rows
-        The tidy table of all runs.
-    codes
-        Show these alone.
+    `problems` are those of the logs, and `codes` the only ones that are shown. `runs` is a table of
+    runs (`time_to_target.runs`), with the name of its table in a column `table`; `rows` is the tidy
+    table of all. Of `every` run some may not be chosen: nobody knows whether files without a run
+    would have been, and their problems are counted only.
     """
     of_logs, left_out = list(dict.fromkeys(problems)), 0
     if runs.height < every.height:

@@ -25,7 +25,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.grouping import Groups
-from ttastats.report.row import AnyRow, Key, Row
+from ttastats.report.row import AnyRow, Key, Number, Row
 from ttastats.sides.design.side import mixed_setups
 from ttastats.sides.numbers import expected_seconds, outcomes_of
 from ttastats.stats.outcomes import Outcomes, make_outcomes
@@ -52,24 +52,22 @@ class ScalingRow(Row, frozen=True):
     tta_mean_seconds: key.TtaMean
     ert_seconds: key.Ert
     failed_runs: Annotated[bool, Key("whether a run of the entry or of the base failed")]
-    speedup: Annotated[float | None, Key("mean of the base over that of the entry", "ratio")]
+    speedup: Annotated[Number, Key("mean of the base over that of the entry", "ratio")]
     speedup_low: key.Low
     speedup_high: key.High
-    efficiency: Annotated[
-        float | None, Key("speedup over the ratio of the accelerators", "fraction")
-    ]
+    efficiency: Annotated[Number, Key("speedup over the ratio of the accelerators", "fraction")]
     efficiency_low: key.Low
     efficiency_high: key.High
-    throughput_speedup: Annotated[float | None, Key("speedup of the time per epoch", "ratio")]
+    throughput_speedup: Annotated[Number, Key("speedup of the time per epoch", "ratio")]
     throughput_speedup_low: key.Low
     throughput_speedup_high: key.High
     throughput_efficiency: Annotated[
-        float | None, Key("that over the ratio of the accelerators", "fraction", "= throughput")
+        Number, Key("that over the ratio of the accelerators", "fraction", "= throughput")
     ]
     throughput_efficiency_low: key.Low
     throughput_efficiency_high: key.High
     statistical_efficiency: Annotated[
-        float | None, Key("epochs of the base over those of the entry", "fraction", "× statistical")
+        Number, Key("epochs of the base over those of the entry", "fraction", "× statistical")
     ]
     statistical_efficiency_low: key.Low
     statistical_efficiency_high: key.High

@@ -26,7 +26,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import LeftOutKeys, RunCount
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.stats.means import olympic_mean
 
 #: What decides which rules hold.
@@ -46,10 +46,10 @@ class ScoreRow(Row, frozen=True, kw_only=True):
         int | None, Key("fastest runs, and slowest, that the score leaves out", "runs")
     ] = None
     failed: Annotated[int | None, Key("runs that failed by the rules", "runs")] = None
-    raw_minutes: Annotated[float | None, Key("the score before scaling", "minutes")] = None
-    score_minutes: Annotated[float | None, Key("the official score", "minutes")] = None
+    raw_minutes: Annotated[Number, Key("the score before scaling", "minutes")] = None
+    score_minutes: Annotated[Number, Key("the official score", "minutes")] = None
     scaling_factor: Annotated[
-        float | None, Key("factor of `scaling.json`; 1 without such a file", "ratio")
+        Number, Key("factor of `scaling.json`; 1 without such a file", "ratio")
     ] = None
     status: Annotated[str, Key("`scored`, perhaps with a remark, or why there is no score")]
     failures: Annotated[list[str], Key("each failed run with the reason")] = msgspec.field(

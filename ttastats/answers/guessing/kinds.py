@@ -106,13 +106,7 @@ def _expect_text(head: bytes, path: str) -> None:
 
 
 def sketched(head: bytes, path: str) -> Sketch:
-    """Return the sketch of a file: a table, else lines with evaluations.
-
-    Raises
-    ------
-    NoLogError
-        Nothing suits it, with the reason.
-    """
+    """Return the sketch of a file: a table, else lines with evaluations; or raise NoLogError."""
     try:
         return _sketch_table(_read_rows(head, path).frame, head)
     except UnfitError as error:

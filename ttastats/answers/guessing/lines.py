@@ -274,19 +274,12 @@ def _numbers_only(lines: Sequence[str], path: str) -> list[tuple[str, str]]:
     above = lines[0].lstrip("# ").split()
     called = [_is_plain(name) for name in above]
     if lines[0] is rows[0] or len(called) != width or len(set(called)) != width:
-        called = _guess_names(rows, width, path)
+        first = [float(row.split()[0]) for row in rows]
+        if width != 2 or any(each != int(each) for each in first) or first != sorted(first):
+            return []
+        # A rising count, and what the path says. Numbers without names are those of every step.
+        words = reversed(re.findall("[a-z]+", path.lower()))
+        known = next((word for word in words if higher_is_better(word) is not None), "value")
+        called = ["step", "train_loss" if known in {"loss", "losses"} else known]
     cells = r"\s+".join(rf"(?P<{name}>\S+)" for name in called)
-    return [(rf"^\s*{cells}\s*$", rows[0])] if called else []
-
-
-def _guess_names(rows: Sequence[str], width: int, path: str) -> list[str]:
-    """Return names for two columns without any: a rising count, and a word of the path."""
-    if width != 2:
-        return []
-    first = [float(row.split()[0]) for row in rows]
-    if any(each != int(each) for each in first) or first != sorted(first):
-        return []
-    words = re.findall("[a-z]+", path.lower())
-    known = next((word for word in reversed(words) if higher_is_better(word) is not None), "value")
-    # Numbers without names are those of every step.
-    return ["step", "train_loss" if known in {"loss", "losses"} else known]
+    return [(rf"^\s*{cells}\s*$", rows[0])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 import polars as pl
@@ -75,10 +75,31 @@ def read_kind(
     for of_unit in units_of_work(beginnings):
         unit = read_unit(of_unit, reading)
         assert isinstance(unit.rows, pl.DataFrame)  # noqa: S101 - for the type checker
-        heads.append(_run_heads(unit.rows, first))
+        is_evaluation = pl.col("eval_index") >= 0
+        metric = next(iter(_ordered_metrics(unit.rows.filter(is_evaluation), first)), "")
+        measured = is_evaluation & (pl.col("metric") == metric) & pl.col("value").is_finite()
+        heads.append(
+            unit.rows.group_by("source", "run_id", maintain_order=True).agg(
+                pl.col("entry", "seed", "benchmark").first(),
+                evaluations=is_evaluation.sum(),
+                timed=pl.col("seconds").is_not_null().any(),
+                judged=pl.col("target_value").is_not_null().any(),
+                metric=pl.lit(metric),
+                final=pl.col("value").filter(measured).last(),
+                better=pl.col("higher_is_better").filter(measured).last(),
+            )
+        )
         parts += len(unit.parts)
         unnamed += unit.inferred
-        runs += _example_runs(unit.rows, shown, len(files), len(runs))
+        many, room = len(files) > _RUNS, _RUNS - len(runs)
+        chosen = unit.rows.filter(pl.col("source").is_in(shown)) if many else unit.rows
+        runs += [
+            run
+            for of_file in chosen.partition_by("source", maintain_order=True)
+            for run in of_file.partition_by("run_id", maintain_order=True)[
+                : room if len(files) < _RUNS else 1
+            ]
+        ][:room]
         remarks = [problem for problem in unit.problems if problem.code != PART_OF_A_RUN]
         remarks += [
             Problem("large_file", _READ_IN_PART, "warning", source=each.name)
@@ -112,35 +133,6 @@ def read_kind(
         clock or (f"the clock of {preset}" if preset else ""),
     )
     return kind, proposal
-
-
-def _example_runs(
-    rows: pl.DataFrame, files: Collection[str], number: int, before: int
-) -> list[pl.DataFrame]:
-    room = _RUNS - before
-    of_each = room if number < _RUNS else 1
-    chosen = rows.filter(pl.col("source").is_in(files)) if number > _RUNS else rows
-    return [
-        run
-        for of_file in chosen.partition_by("source", maintain_order=True)
-        for run in of_file.partition_by("run_id", maintain_order=True)[:of_each]
-    ][:room]
-
-
-def _run_heads(rows: pl.DataFrame, first: Sequence[str]) -> pl.DataFrame:
-    """Return a row for each run, with the last value of the first metric that any of them has."""
-    is_evaluation = pl.col("eval_index") >= 0
-    metric = next(iter(_ordered_metrics(rows.filter(is_evaluation), first)), "")
-    measured = is_evaluation & (pl.col("metric") == metric) & pl.col("value").is_finite()
-    return rows.group_by("source", "run_id", maintain_order=True).agg(
-        pl.col("entry", "seed", "benchmark").first(),
-        evaluations=is_evaluation.sum(),
-        timed=pl.col("seconds").is_not_null().any(),
-        judged=pl.col("target_value").is_not_null().any(),
-        metric=pl.lit(metric),
-        final=pl.col("value").filter(measured).last(),
-        better=pl.col("higher_is_better").filter(measured).last(),
-    )
 
 
 def _ordered_metrics(evaluations: pl.DataFrame, first: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ from ttastats.base.note import Note, note
 from ttastats.report import fields
 from ttastats.report.cells import Column, Quantity, Table, Text, Unit
 from ttastats.report.fields import Field
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.traces import answers
 
 #: A step that takes so many times its CPU time waited for a core.
@@ -22,8 +22,8 @@ _DISTURBED = 1.2
 #: Parts of a machine whose utilization is measured.
 _PARTS = (("cpu", "the cores"), ("gpu", "the GPU"), ("tensor_core", "its tensor cores"))
 
-_Achieved = Annotated[float | None, Key("FLOPs per second", "flop/second", "achieved")]
-_Utilization = Annotated[float | None, Key("share of the peak", "fraction", "of peak")]
+_Achieved = Annotated[Number, Key("FLOPs per second", "flop/second", "achieved")]
+_Utilization = Annotated[Number, Key("share of the peak", "fraction", "of peak")]
 _Step = Annotated[float, Key("time of a step", "seconds", "step")]
 
 
@@ -43,12 +43,10 @@ class BatchRow(Row, frozen=True, kw_only=True):
     section: Annotated[str, Key("`batch_size`")] = "batch_size"
     name: Annotated[str, Key("the batch size")]
     samples_per_second: Annotated[float, Key("samples per second", "samples/second")]
-    gain: Annotated[float | None, Key("gain over half of it", "fraction", "gain per doubling")]
+    gain: Annotated[Number, Key("gain over half of it", "fraction", "gain per doubling")]
     flops_per_second: _Achieved
     utilization: _Utilization
-    cpu_utilization: Annotated[
-        float | None, Key("utilization of the cores", "fraction", "cores busy")
-    ]
+    cpu_utilization: Annotated[Number, Key("utilization of the cores", "fraction", "cores busy")]
 
 
 class AblationRow(Row, frozen=True, kw_only=True):
@@ -69,15 +67,13 @@ class WorkersRow(Row, frozen=True, kw_only=True):
     name: Annotated[str, Key("the number of workers")]
     seconds: _Step
     under_way_share: Annotated[
-        float | None, Key("share of the step with data in flight", "fraction", "in flight")
+        Number, Key("share of the step with data in flight", "fraction", "in flight")
     ]
     exposed_share: Annotated[
-        float | None, Key("share beyond a step without communication", "fraction", "exposed")
+        Number, Key("share beyond a step without communication", "fraction", "exposed")
     ]
-    pure_share: Annotated[
-        float | None, Key("the same bytes without computation", "fraction", "pure")
-    ]
-    bytes: Annotated[float | None, Key("bytes that a step sends", "bytes", "gradients")]
+    pure_share: Annotated[Number, Key("the same bytes without computation", "fraction", "pure")]
+    bytes: Annotated[Number, Key("bytes that a step sends", "bytes", "gradients")]
 
 
 def rows(profile: pl.DataFrame) -> list[Row]:

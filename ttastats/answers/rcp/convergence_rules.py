@@ -116,7 +116,19 @@ def points(records: Sequence[Record], rules: ConvergenceRules) -> tuple[Point, .
         mean, std = float(np.mean(counted)), float(np.std(values))
         limit = _lower_limit(mean, std, counted.size, rules.runs)
         measured.append(Point(record.batch_size, mean, std, limit))
-    return _prune_points(measured, rules)
+    # Without those slower than a smaller batch or their neighbours. The official pass never steps
+    # back: it need not end in a convex curve.
+    fastest = min(measured, key=lambda point: point.mean)
+    kept = [point for point in measured if point.batch_size >= fastest.batch_size]
+    place = 1
+    while place < len(kept) - 1:
+        low, here, high = kept[place - 1 : place + 2]
+        if here.mean > _interpolate(here.batch_size, low, high, rules).mean:
+            del kept[place]
+        else:
+            place += 1
+    sizes = {point.batch_size for point in kept}
+    return tuple(point for point in measured if point.batch_size in sizes)
 
 
 def _lower_limit(mean: float, std: float, n_reference: int, runs: int) -> float:
@@ -135,24 +147,6 @@ def _lower_limit(mean: float, std: float, n_reference: int, runs: int) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if middle > exact else (middle, high)
     return (low + high) / 2
-
-
-def _prune_points(measured: Sequence[Point], rules: ConvergenceRules) -> tuple[Point, ...]:
-    """Return the points without those slower than a smaller batch or their neighbours.
-
-    One pass, which never steps back: it need not end in a convex curve.
-    """
-    fastest = min(measured, key=lambda point: point.mean)
-    kept = [point for point in measured if point.batch_size >= fastest.batch_size]
-    place = 1
-    while place < len(kept) - 1:
-        low, here, high = kept[place - 1 : place + 2]
-        if here.mean > _interpolate(here.batch_size, low, high, rules).mean:
-            del kept[place]
-        else:
-            place += 1
-    sizes = {point.batch_size for point in kept}
-    return tuple(point for point in measured if point.batch_size in sizes)
 
 
 def _interpolate(batch_size: int, low: Point, high: Point, rules: ConvergenceRules) -> Point:

@@ -16,7 +16,7 @@ from ttastats.answers.rcp.convergence_rules import Library, ruleset_of
 from ttastats.answers.rcp.convergence_sides import BenchmarkReference, Entry, FoundReference, Unit
 from ttastats.answers.score import scaling_factor
 from ttastats.report.keys import High, LeftOutKeys, Low, ReachedCount, RunCount
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.stats.convergence import convergence_ratio, pass_rate, stopped_early
 from ttastats.stats.moments import coefficient_of_variation
 from ttastats.stats.results import Verdict
@@ -25,13 +25,13 @@ from ttastats.stats.results import Verdict
 _FAR = 20.0
 _WORDS = {True: "passed", False: "failed"}
 
-_Mean = Annotated[float | None, Key("mean of what runs needed to the target", "unit")]
-_Cv = Annotated[float | None, Key("its coefficient of variation", "fraction")]
-_Interval = Annotated[float | None, Key("distance of two evaluations", "unit")]
+_Mean = Annotated[Number, Key("mean of what runs needed to the target", "unit")]
+_Cv = Annotated[Number, Key("its coefficient of variation", "fraction")]
+_Interval = Annotated[Number, Key("distance of two evaluations", "unit")]
 _Early = Annotated[
     int | None, Key("runs that stopped an evaluation or more before the reference's median", "runs")
 ]
-_Share = Annotated[float | None, Key("share of simulated submissions", "fraction")]
+_Share = Annotated[Number, Key("share of simulated submissions", "fraction")]
 
 
 class RcpOptions(Struct, frozen=True, kw_only=True):
@@ -64,9 +64,7 @@ class RcpRow(Row, frozen=True, kw_only=True):
     reference_mean: _Mean = None
     reference_cv: _Cv = None
     reference_records: Annotated[tuple[str, ...] | None, Key("names of its records")] = None
-    ratio: Annotated[float | None, Key("mean of the entry over that of the reference", "ratio")] = (
-        None
-    )
+    ratio: Annotated[Number, Key("mean of the entry over that of the reference", "ratio")] = None
     low: Low = None
     high: High = None
     confidence: Annotated[float, Key("confidence of the interval", "fraction")]
@@ -87,17 +85,17 @@ class RcpRow(Row, frozen=True, kw_only=True):
     official_verdict: Annotated[
         str | None, Key("`passed`, `failed` or `passed by bypass` by the official check")
     ] = None
-    official_factor: Annotated[float | None, Key("factor on the time by the check", "ratio")] = None
+    official_factor: Annotated[Number, Key("factor on the time by the check", "ratio")] = None
     official_reason: Annotated[str | None, Key("reason of the official checker")] = None
-    official_mean: Annotated[float | None, Key("olympic mean of the entry", "unit")] = None
-    official_limit: Annotated[float | None, Key("lowest mean that is passed", "unit")] = None
+    official_mean: Annotated[Number, Key("olympic mean of the entry", "unit")] = None
+    official_limit: Annotated[Number, Key("lowest mean that is passed", "unit")] = None
     official_reference_mean: Annotated[
-        float | None, Key("mean of the reference by the check", "unit")
+        Number, Key("mean of the reference by the check", "unit")
     ] = None
     official_as_written: Annotated[str | None, Key("verdict by the rules as they are written")] = (
         None
     )
-    published_factor: Annotated[float | None, Key("factor of `scaling.json`", "ratio")]
+    published_factor: Annotated[Number, Key("factor of `scaling.json`", "ratio")]
     left_out: LeftOutKeys = LeftOutKeys()
 
 
