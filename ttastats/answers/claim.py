@@ -24,7 +24,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import High, LeftOutKeys, Low
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.sides import priors
 from ttastats.sides.design.checks import bend, common_budgets, evaluated_there, places_taken
 from ttastats.sides.design.findings import WORDS
@@ -63,19 +63,19 @@ class ClaimRow(Row, frozen=True, kw_only=True):
     at: Annotated[str, Key("where the runs are judged")]
     n: Annotated[int, Key("runs that have a value", "runs")]
     n_missing: Annotated[int, Key("runs that have none", "runs")]
-    mean: Annotated[float | None, Key("mean of the runs", "metric")]
-    sd: Annotated[float | None, Key("their standard deviation", "metric")]
+    mean: Annotated[Number, Key("mean of the runs", "metric")]
+    sd: Annotated[Number, Key("their standard deviation", "metric")]
     low: Low
     high: High
     threshold: Annotated[float, Key("what the mean is held against", "metric")]
-    margin: Annotated[float | None, Key("by how much the mean is better", "metric")]
+    margin: Annotated[Number, Key("by how much the mean is better", "metric")]
     level: Annotated[float, Key("level of the one-sided test", "fraction")]
-    p_value: Annotated[float | None, Key("its p")]
+    p_value: Annotated[Number, Key("its p")]
     holds: Annotated[bool, Key("whether the claim holds of all runs")]
     why: Annotated[str | None, Key("why it does not, though the test is passed")] = None
-    curvature: Annotated[
-        float | None, Key("by how much interpolated values may be worse", "metric")
-    ] = None
+    curvature: Annotated[Number, Key("by how much interpolated values may be worse", "metric")] = (
+        None
+    )
     runs_needed: Annotated[int | None, Key("runs that would show the margin at 80% power", "runs")]
     flags: Annotated[list[str], Key("codes of what is particular to the numbers")]
     prior: PriorKeys | UnsetType = UNSET
@@ -149,7 +149,13 @@ def report(
     if len(set(names)) < 2:
         names = [""] * len(rows)
     sentences = [_claim_sentence(row, name, rules) for row, name in zip(rows, names, strict=True)]
-    many = len(rows) > _SEVERAL
+    many, counts = len(rows) > _SEVERAL, list[str]()
+    for claim in dict.fromkeys(map(_claim_text, rows)):
+        of = [(name, row.holds) for name, row in zip(names, rows, strict=True)
+              if _claim_text(row) == claim]  # fmt: skip
+        which = units.join_names([name for name, holds in of if holds], _SEVERAL)
+        number = sum(holds for _, holds in of) or "none"
+        counts.append(f"{claim} holds for {number} of {len(of)}{f' ({which})' if which else ''}.")
     below = [
         (*(() if row.holds or not many else (text,)),
          *(priors.in_words(row.prior) if row.prior else ()))
@@ -157,25 +163,11 @@ def report(
     ]  # fmt: skip
     return grouping.group_report(
         "claim", rows, shown, runs, by, _claim_notes(rows, runs, budget, rules), title=title,
-        details=below, sentence=_verdict_counts(rows, names) if many else " ".join(sentences),
+        details=below, sentence=" ".join(counts if many else sentences),
     )  # fmt: skip
 
 
-def _verdict_counts(rows: Sequence[ClaimRow], names: Sequence[str]) -> str:
-    """Return for how many groups a claim holds, and their names."""
-    claims = list(dict.fromkeys(map(_claim_text, rows)))
-    texts = []
-    for claim in claims:
-        of = [(name, row.holds) for name, row in zip(names, rows, strict=True)
-              if _claim_text(row) == claim]  # fmt: skip
-        which = units.join_names([name for name, holds in of if holds], _SEVERAL)
-        number = sum(holds for _, holds in of) or "none"
-        texts.append(f"{claim} holds for {number} of {len(of)}{f' ({which})' if which else ''}.")
-    return " ".join(texts)
-
-
 def _expect_values(runs: pl.DataFrame, limits: Sequence[Limit], budget: Budget | None) -> None:
-    """Raise an error if no run has the quantity that is claimed."""
     there = standing(runs).filter("reached")
     if not there.height:
         return
@@ -293,7 +285,6 @@ def _verdict_cell(row: ClaimRow) -> Text:
 
 
 def _claim_sentence(row: ClaimRow, name: str, rules: ClaimOptions) -> str:
-    """Return a sentence on whether the claim holds, and what is missing if not."""
     claim = f"{name}: {_claim_text(row)} {row.at}".removeprefix(": ")
     if row.margin is None:
         return f"{claim}: no run has a value."

@@ -23,7 +23,7 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Quantity, Text
 from ttastats.report.fields import Field
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.sides import blocking
 from ttastats.stats import effects as model
 from ttastats.stats.multiplicity import adjust_p_values
@@ -51,16 +51,16 @@ class EffectRow(Row, frozen=True):
     n: Annotated[int, Key("runs of the level that reached the target; of a number, all", "runs")]
     n_base: Annotated[int, Key("those of the base", "runs")]
     axis: key.AxisName
-    ratio: Annotated[float | None, Key("of the level to the base, or of a doubling", "ratio")]
+    ratio: Annotated[Number, Key("of the level to the base, or of a doubling", "ratio")]
     ratio_low: key.Low
     ratio_high: key.High
-    p: Annotated[float | None, Key("p of no effect, of this row alone")]
-    p_adjusted: Annotated[float | None, Key("the same, adjusted for the effects on the part")]
-    df: Annotated[float | None, Key("degrees of freedom of the interval")]
-    ratio_per_doubling: Annotated[float | None, Key("the same per doubling of a number", "ratio")]
-    plain_low: Annotated[float | None, Key("lower limit by least squares alone", "ratio")]
-    plain_high: Annotated[float | None, Key("upper limit by least squares alone", "ratio")]
-    plain_p: Annotated[float | None, Key("p by least squares alone")]
+    p: Annotated[Number, Key("p of no effect, of this row alone")]
+    p_adjusted: Annotated[Number, Key("the same, adjusted for the effects on the part")]
+    df: Annotated[Number, Key("degrees of freedom of the interval")]
+    ratio_per_doubling: Annotated[Number, Key("the same per doubling of a number", "ratio")]
+    plain_low: Annotated[Number, Key("lower limit by least squares alone", "ratio")]
+    plain_high: Annotated[Number, Key("upper limit by least squares alone", "ratio")]
+    plain_p: Annotated[Number, Key("p by least squares alone")]
 
 
 class ShareRow(Row, frozen=True):
@@ -68,12 +68,12 @@ class ShareRow(Row, frozen=True):
 
     row: Annotated[str, Key("`share`, or `part`: what adds up to the variance of log time")]
     setting: Annotated[str, Key("the setting, `sessions` or `residual`; the part")]
-    share_tta: Annotated[float | None, Key("share of the variance of log time", "fraction")]
-    omega2_tta: Annotated[float | None, Key("the same, corrected for chance", "fraction")]
-    share_progress: Annotated[float | None, Key("share of that of log epochs", "fraction")]
-    omega2_progress: Annotated[float | None, Key("the same, corrected for chance", "fraction")]
-    share_rate: Annotated[float | None, Key("share of that of log time per epoch", "fraction")]
-    omega2_rate: Annotated[float | None, Key("the same, corrected for chance", "fraction")]
+    share_tta: Annotated[Number, Key("share of the variance of log time", "fraction")]
+    omega2_tta: Annotated[Number, Key("the same, corrected for chance", "fraction")]
+    share_progress: Annotated[Number, Key("share of that of log epochs", "fraction")]
+    omega2_progress: Annotated[Number, Key("the same, corrected for chance", "fraction")]
+    share_rate: Annotated[Number, Key("share of that of log time per epoch", "fraction")]
+    omega2_rate: Annotated[Number, Key("the same, corrected for chance", "fraction")]
 
 
 class LevelRow(Row, frozen=True):
@@ -84,8 +84,8 @@ class LevelRow(Row, frozen=True):
     level: Annotated[str, Key("its level")]
     n: key.RunCount
     reached: key.ReachedCount
-    p: Annotated[float | None, Key("p of as many in all levels of the setting")]
-    p_adjusted: Annotated[float | None, Key("the same, adjusted for the settings")]
+    p: Annotated[Number, Key("p of as many in all levels of the setting")]
+    p_adjusted: Annotated[Number, Key("the same, adjusted for the settings")]
 
 
 def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Report:
@@ -123,13 +123,18 @@ def report(runs: pl.DataFrame, by: Sequence[str], options: EffectsOptions) -> Re
         title = "share of the variance between these runs"
         parts = list({row.part: part_of(row) for row in effects}.values())
         titles = parts if len(parts) <= len(_ANY) else _ANY
+
+        def share(part: str, row: ShareRow) -> Quantity:
+            plain, omega2 = row.get(f"share_{part}"), row.get(f"omega2_{part}")
+            return Quantity(plain if omega2 is None else max(omega2, 0.0), "fraction")
+
         of_share: list[Field[ShareRow]] = [
             Field(
                 Column("of"),
                 lambda row: Text(("of it: " if row.row == "part" else "") + row.setting),
             ),
             *(
-                Field(Column(title, "right"), partial(_share_cell, part=part))
+                Field(Column(title, "right"), partial(share, part))
                 for title, part in zip(titles, ("tta", "progress", "rate"), strict=False)
             ),
         ]
@@ -216,7 +221,6 @@ def _fit_group(keys: dict[str, Any], group: pl.DataFrame, options: EffectsOption
 
 
 def _effect_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[EffectRow]:
-    """Yield the rows of each effect, one for each part."""
     p_values = {
         name: iter(adjust_p_values([each.ratio.p_value for term in part.effects for each in term]))
         for name, part in fit.parts.items()
@@ -257,7 +261,6 @@ def _share_rows(keys: dict[str, Any], fit: Fit, axis: Axis) -> Iterator[ShareRow
 def _level_rows(
     keys: dict[str, Any], knobs: Sequence[Knob], reached: NDArray[np.bool_]
 ) -> Iterator[LevelRow]:
-    """Yield how many runs of each level reached the target, if some failed."""
     if reached.all():
         return
     settings = [knob.setting for knob in knobs]
@@ -272,7 +275,6 @@ def _level_rows(
 
 
 def _effect_notes(fit: Fit, axis: Axis) -> Iterator[Note]:
-    """Yield notes on how the numbers were computed, and which are misleading."""
     knobs, design = fit.knobs, fit.design
     titles = {part: part_title(part, axis) for part in fit.logs}
     yield from (
@@ -311,17 +313,21 @@ def _effect_notes(fit: Fit, axis: Axis) -> Iterator[Note]:
 
 
 def _effects_sentence(rows: Sequence[EffectRow], alpha: float) -> str:
-    """Return which settings change the time, and through which part."""
     texts, without = [], []
     by_effect: dict[str, list[EffectRow]] = {}
     for row in rows:
         by_effect.setdefault(name_of(row), []).append(row)
     for name, (whole, *parts) in by_effect.items():
-        through = " and ".join(_factor_text(each) for each in parts if _shown(each, alpha))
-        if _shown(whole, alpha):
+        factor, *factors = (
+            f"{part_of(row)} × {row.ratio or 0.0:.2f}"
+            if row.p_adjusted is not None and row.p_adjusted < alpha else ""
+            for row in (whole, *parts)
+        )  # fmt: skip
+        through = " and ".join(filter(None, factors))
+        if factor:
             limits = units.interval_suffix(whole.ratio_low, whole.ratio_high)
             by = f", through {through}" if through else ""
-            texts.append(f"{name}: {_factor_text(whole)}{limits}{by}.")
+            texts.append(f"{name}: {factor}{limits}{by}.")
         elif through:
             texts.append(f"{name}: {through}; {part_of(whole)} undecided.")
         else:
@@ -333,21 +339,8 @@ def _effects_sentence(rows: Sequence[EffectRow], alpha: float) -> str:
     return " ".join(texts)
 
 
-def _shown(row: EffectRow, alpha: float) -> bool:
-    return row.p_adjusted is not None and row.p_adjusted < alpha
-
-
-def _factor_text(row: EffectRow) -> str:
-    return f"{part_of(row)} × {row.ratio or 0.0:.2f}"
-
-
 def name_of(row: EffectRow) -> str:
     """Return the name of an effect: `lr 0.3 vs 0.1`."""
     if row.level is None:
         return f"{row.setting}, doubled"
     return f"{row.setting} {row.level}" + (f" vs {row.base}" if row.base else "")
-
-
-def _share_cell(row: ShareRow, part: str) -> Quantity:
-    omega2 = row.get(f"omega2_{part}")
-    return Quantity(row.get(f"share_{part}") if omega2 is None else max(omega2, 0.0), "fraction")

@@ -23,7 +23,7 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Finding, Gate, Outcome, Quantity, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.stats import changes
 from ttastats.stats.changes import Change
 
@@ -33,9 +33,6 @@ SETUP = ("suite", "benchmark", "entry")
 _COMMITS = 4
 #: The history of each setup with its name, which is empty where there is only one.
 Histories = Sequence[tuple[str, History]]
-
-
-Number = float | None
 
 
 class HistoryRow(Row, frozen=True, kw_only=True):
@@ -228,36 +225,34 @@ def size_of(part: Part, border: Change) -> str:
 
 
 def _setup_sentence(name: str, history: History) -> str:
-    """Return the changes of a setup in order, and how large a change may stay undetected."""
     of = f"{name}: " if name else ""
     if len(history.nights) < changes.WAIT:
         return of + wording("few_nights", n=len(history.nights), least=changes.WAIT)
     every = [(border.split, part, border) for part in history.parts for border in part.borders
              if border.alarm is not None]  # fmt: skip
-    every.sort(key=itemgetter(0))
-    texts = [_change_sentence(history, part, border) for _, part, border in every]
-    code = "history_changes" if texts else "history_none"
-    texts.insert(0, wording(code, n=len(texts), nights=len(history.nights)))
+    code = "history_changes" if every else "history_none"
+    texts = [wording(code, n=len(every), nights=len(history.nights))]
+    for _, part, border in sorted(every, key=itemgetter(0)):
+        size, more = size_of(part, border), ""
+        about = part.name[:1].upper() + part.name[1:]  # of `CPU time` too
+        if border.drift:
+            texts.append(wording("history_drift", part=about, size=size, nights=border.nights))
+            continue
+        after, by = history.nights[border.first - 1].name, history.nights[border.last].name
+        commits = _commits_between(history, border)
+        if commits and commits != [by]:
+            listed = units.join_names(commits, _COMMITS)
+            more = f" ({'commit' if len(commits) == 1 else 'commits'} {listed})"
+        if (run := _next_to_run(history, border)) is not None:
+            more += wording("history_run_next", run=run)
+        more += "" if border.independent else wording("history_alike")
+        text = wording("history_step", part=about, size=size, after=after, by=by)
+        texts.append(f"{text}{more}.")
     unseen = [f"{units.percent(x.unseen)} in {x.name}" for x in history.parts if x.unseen]
     if unseen:
         names = units.join_names(unseen)
         texts.append(wording("history_unseen", unseen=names, nights=changes.UNSEEN_NIGHTS))
     return of + " ".join(texts)
-
-
-def _change_sentence(history: History, part: Part, border: Change) -> str:
-    size, name = size_of(part, border), part.name[:1].upper() + part.name[1:]  # of `CPU time` too
-    if border.drift:
-        return wording("history_drift", part=name, size=size, nights=border.nights)
-    after, by = history.nights[border.first - 1].name, history.nights[border.last].name
-    commits, more = _commits_between(history, border), ""
-    if commits and commits != [by]:
-        listed = units.join_names(commits, _COMMITS)
-        more = f" ({'commit' if len(commits) == 1 else 'commits'} {listed})"
-    if (run := _next_to_run(history, border)) is not None:
-        more += wording("history_run_next", run=run)
-    text = wording("history_step", part=name, size=size, after=after, by=by)
-    return f"{text}{more}{'' if border.independent else wording('history_alike')}."
 
 
 def judged(made: Report, histories: Histories, gates: Sequence[Requirement]) -> Report:
@@ -272,7 +267,6 @@ def judged(made: Report, histories: Histories, gates: Sequence[Requirement]) -> 
 
 
 def _gate_findings(history: History, gate: Requirement) -> Iterator[tuple[Outcome, str, str]]:
-    """Yield findings on why a setup does not pass; too short a history passes undecided."""
     if len(history.nights) < changes.WAIT:
         text = wording("few_nights", n=len(history.nights), least=changes.WAIT)
         yield "undecided", "not_judged", text

@@ -9,9 +9,8 @@ confidence of the pairs (Al Mohamad, Goeman and van Zwet 2022).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import groupby, islice, starmap
-from operator import itemgetter
+from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 import polars as pl
@@ -26,7 +25,7 @@ from ttastats.outcomes.axis import AXES
 from ttastats.report.answer import Report
 from ttastats.report.cells import Conclusion
 from ttastats.report.grouping import BENCHMARK, row_names
-from ttastats.report.row import R, expect_kind
+from ttastats.report.row import expect_kind
 from ttastats.sides.comparison import faster
 from ttastats.sides.numbers import SideNumbers, briefs
 from ttastats.stats.means import RUNS_FOR_INTERVAL
@@ -139,7 +138,11 @@ def leagues(
     names = row_names(rows, BENCHMARK)
     labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
     by_size: dict[tuple[str, int | None], list[_Listed]] = {}
-    sizes = _accelerators_by_group(report.groups)
+    every = [runs.get_column("accelerators") for runs in report.groups]
+    places = np.repeat(np.arange(len(every)), list(map(len, every)))
+    number = pl.when(pl.col("size").n_unique() == 1).then(pl.first("size"))  # else they differ
+    of_group = pl.DataFrame({"group": places, "size": pl.concat(every) if every else []})
+    sizes = of_group.group_by("group", maintain_order=True).agg(number)["size"].to_list()
     for name, label, row, runs, size in zip(names, labels, rows, report.groups, sizes, strict=True):
         by_size.setdefault((name, size), []).append((row, runs, label))
     ordered = sorted(by_size, key=lambda key: (key[0], key[1] is None, key[1] or 0))
@@ -163,17 +166,6 @@ def leagues(
 _Listed = tuple[SummaryRow, pl.DataFrame, str]
 
 
-def _accelerators_by_group(groups: Sequence[pl.DataFrame]) -> list[int | None]:
-    """Return the accelerators of each group, None if its runs differ."""
-    if not groups:
-        return []
-    every = pl.concat([runs.get_column("accelerators") for runs in groups])
-    places = np.repeat(np.arange(len(groups)), [runs.height for runs in groups])
-    number = pl.when(pl.col("accelerators").n_unique() == 1).then(pl.first("accelerators"))
-    of_group = pl.DataFrame({"group": places, "accelerators": every})
-    return of_group.group_by("group", maintain_order=True).agg(number)["accelerators"].to_list()
-
-
 def _make_league(
     name: str,
     size: int | None,
@@ -183,9 +175,15 @@ def _make_league(
 ) -> League:
     entries = []
     for (row, runs, label), side in zip(listed, sides, strict=False):  # of the fastest
-        mean = _row_mean(row)
-        limits = (None, None) if mean is None else _mean_interval(row, side, confidence)
-        entries.append(Entry(row, runs, side, label, size, mean, *limits))
+        mean, low, high = _row_mean(row), row.tta_mean_seconds_low, row.tta_mean_seconds_high
+        if mean is None or not side.all_reached:
+            low = high = None
+        if mean is not None and not side.all_reached and side.n >= RUNS_FOR_INTERVAL:
+            term = time_term(side.outcomes)
+            if term.variance is not None:
+                factor = math.exp(two_sided_t(term.df, confidence) * math.sqrt(term.variance))
+                low, high = term.estimate / factor, term.estimate * factor
+        entries.append(Entry(row, runs, side, label, size, mean, low, high))
     apart = faster(sides, confidence)
     league = League(
         name=name,
@@ -206,19 +204,6 @@ def _row_mean(row: SummaryRow) -> float | None:
     """Return the mean of a row, failed runs paid for, or None."""
     mean = row.tta_mean_seconds if row.reached == row.n else row.ert_seconds
     return None if mean is None or math.isinf(mean) else mean
-
-
-def _mean_interval(
-    row: SummaryRow, side: SideNumbers, confidence: float
-) -> tuple[float | None, float | None]:
-    """Return the interval of the mean of a row with at least 3 runs."""
-    if side.all_reached:
-        return row.tta_mean_seconds_low, row.tta_mean_seconds_high
-    term = time_term(side.outcomes)
-    if term.variance is None or side.n < RUNS_FOR_INTERVAL:
-        return None, None
-    factor = math.exp(two_sided_t(term.df, confidence) * math.sqrt(term.variance))
-    return term.estimate / factor, term.estimate * factor
 
 
 def ranks(apart: Bools) -> tuple[Rank, ...]:
@@ -334,65 +319,60 @@ def hardware(entry: Entry) -> str:
     return f"{entry.accelerators}× {words}" if words else f"{entry.accelerators} accelerators"
 
 
-#: Entries of one benchmark with their names.
-_Entries = Sequence[tuple[str, R]]
-
-
 def verdicts(report: Report) -> tuple[Conclusion, ...]:
-    """Return a conclusion per benchmark on which entry leads."""
-    if report.records and isinstance(report.records[0], QualityRow):
-        rows = expect_kind(report.records, QualityRow)
-        return tuple(starmap(_quality_conclusion, _rows_by_benchmark(report, rows)))
-    timed = expect_kind(report.records, SummaryRow)
-    return tuple(starmap(_time_conclusion, _rows_by_benchmark(report, timed)))
-
-
-def _rows_by_benchmark(report: Report, rows: Sequence[R]) -> Iterator[tuple[str, _Entries[R]]]:
-    """Yield the rows of each benchmark, several rounds together."""
+    """Return a conclusion per benchmark, several rounds together, on which entry leads."""
+    rows = [row for row in report.records if isinstance(row, QualityRow | SummaryRow)]
     labels = row_names(rows, [name for name in report.by if name not in BENCHMARK])
-    labelled = zip(row_names(rows, BENCHMARK), labels, rows, strict=True)
-    for name, group in groupby(sorted(labelled, key=itemgetter(0)), key=itemgetter(0)):
-        yield name, [(label, row) for _, label, row in group]
+    by_benchmark: dict[str, list[tuple[str, QualityRow | SummaryRow]]] = {}
+    for name, label, row in zip(row_names(rows, BENCHMARK), labels, rows, strict=True):
+        by_benchmark.setdefault(name, []).append((label, row))
+    return tuple(_make_conclusion(name, by_benchmark[name]) for name in sorted(by_benchmark))
 
 
-def _time_conclusion(about: str, entries: _Entries[SummaryRow]) -> Conclusion:
-    timed = [
-        (label, row, row.tta_mean_seconds)
-        for label, row in entries
-        if row.tta_mean_seconds is not None
-    ]
-    benchmark = entries[0][1].keys["benchmark"]
-    count = units.plural(len(entries), "entry", "entries")
-    if not timed:
-        runs = sum(row.n for _, row in entries)
-        text = f"None of {units.plural(runs, 'run')} reached the target."
+def _make_conclusion(
+    about: str, entries: Sequence[tuple[str, QualityRow | SummaryRow]]
+) -> Conclusion:
+    (_, first), *_ = entries
+    count, benchmark = units.plural(len(entries), "entry", "entries"), first.keys["benchmark"]
+    qualities = [(label, row) for label, row in entries if isinstance(row, QualityRow)
+                 and row.quality_mean is not None]  # fmt: skip
+    times = [(label, row, row.tta_mean_seconds) for label, row in entries
+             if isinstance(row, SummaryRow) and row.tta_mean_seconds is not None]  # fmt: skip
+    if qualities:
+        (label, best), *others = qualities
+        text = f"mean {best.metric or 'quality'} {best.at} {_mean_quality_text(best)}."
+        text = f"{label} has the best {text}" if others else f"{label}: {text}"
+        more = f"The next, {others[0][0]}: {_mean_quality_text(others[0][1])}." if others else ""
+        return Conclusion(about, count, text, more, benchmark)
+    if not times:
+        runs = units.plural(sum(row.n for _, row in entries), "run")
+        text = f"None of {runs} reached the target."
+        text = "No run has a value." if isinstance(first, QualityRow) else text
         return Conclusion(about, count, text, "", benchmark, "dim")
-    (label, best, mean), *others = timed
-    if len(entries) == 1:
-        return Conclusion(about, count, f"{label}: {_mean_time_text(best, mean)}.", "", benchmark)
-    axis = AXES[best.axis]
-    least = "shortest mean time-to-accuracy" if axis.is_time else f"smallest {axis.to_target}"
-    text = f"{label} has the {least}: {_mean_time_text(best, mean)}."
-    return Conclusion(about, count, text, _runner_up_text(timed) if others else "", benchmark)
-
-
-def _quality_conclusion(about: str, entries: _Entries[QualityRow]) -> Conclusion:
-    """Return the conclusion on entries with a mean quality at a budget."""
-    known = [(label, row) for label, row in entries if row.quality_mean is not None]
-    benchmark = entries[0][1].keys["benchmark"]
-    count = units.plural(len(entries), "entry", "entries")
-    if not known:
-        return Conclusion(about, count, "No run has a value.", "", benchmark, "dim")
-    (label, best), *others = known
-    what = f"{best.metric or 'quality'} {best.at}"
-    more = f"The next, {others[0][0]}: {_mean_quality_text(others[0][1])}." if others else ""
-    text = f"mean {what} {_mean_quality_text(best)}."
-    text = f"{label} has the best {text}" if others else f"{label}: {text}"
-    return Conclusion(about, count, text, more, benchmark)
+    (label, fastest, least), *_ = times
+    text, more, axis = f": {_mean_time_text(fastest, least)}.", "", AXES[fastest.axis]
+    if len(entries) > 1:
+        what = "shortest mean time-to-accuracy" if axis.is_time else f"smallest {axis.to_target}"
+        text = f" has the {what}{text}"
+    if len(times) > 1:  # how far the second is behind, and what a summary cannot decide
+        name, second, mean = times[1]
+        ratio = mean / least
+        factor = units.factor(ratio) if ratio < 10 else f"{ratio:.0f}×"
+        many = "much" if axis.progress is None else "many"
+        takes = f"takes {factor} as long" if axis.is_time else f"needs {factor} as {many}"
+        more = f"The next, {name}, {takes}: {_mean_time_text(second, mean)}."
+        spreads = [row.tta_std_seconds for row in (fastest, second)]
+        if fastest.reached == second.reached == 1:
+            more += " With one run each, chance cannot be excluded."
+        elif mean - least < max((std for std in spreads if std is not None), default=-math.inf):
+            more += (  # no test, a caution
+                " That is less than the variation between runs of one entry, so the order may be "
+                "due to chance."
+            )
+    return Conclusion(about, count, f"{label}{text}", more, benchmark)
 
 
 def _mean_quality_text(row: QualityRow) -> str:
-    """Return a mean quality with its spread and number of runs."""
     digits = digits_for([], row.quality_sd, row.quality_mean)
     spread = "" if row.quality_sd is None else f"SD {digits.text(row.quality_sd)}, "
     mean = "" if row.quality_mean is None else digits.text(row.quality_mean)
@@ -400,28 +380,7 @@ def _mean_quality_text(row: QualityRow) -> str:
     return f"{mean} ({spread}{units.plural(row.n, 'run')}{without})"
 
 
-def _runner_up_text(timed: Sequence[tuple[str, SummaryRow, float]]) -> str:
-    """Return how far the second entry is behind, and what a summary cannot decide."""
-    (_, best, least), (label, second, mean), *_ = timed
-    ratio = mean / least
-    factor = units.factor(ratio) if ratio < 10 else f"{ratio:.0f}×"
-    axis = AXES[best.axis]
-    many = "much" if axis.progress is None else "many"
-    takes = f"takes {factor} as long" if axis.is_time else f"needs {factor} as {many}"
-    text = f"The next, {label}, {takes}: {_mean_time_text(second, mean)}."
-    if best.reached == second.reached == 1:
-        return f"{text} With one run each, chance cannot be excluded."
-    spreads = [row.tta_std_seconds for row in (best, second) if row.tta_std_seconds is not None]
-    if spreads and mean - least < max(spreads):  # no test, a caution
-        text += (
-            " That is less than the variation between runs of one entry, so the order may be "
-            "due to chance."
-        )
-    return text
-
-
 def _mean_time_text(row: SummaryRow, mean: float) -> str:
-    """Return a mean time with its spread and number of runs."""
     unit = AXES[row.axis].unit
     parts = [] if row.cv is None else [f"CV {units.percent(row.cv)}"]
     single = row.reached == row.n == 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import polars as pl
 from msgspec import UNSET, Struct, UnsetType, structs
@@ -18,7 +18,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity
 from ttastats.report.fields import Field
 from ttastats.report.keys import AxisName, High, LeftOutKeys, Low, ReachedCount
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.sides import priors
 from ttastats.sides.priors import PriorKeys
 from ttastats.stats.outcomes import expected_time
@@ -54,7 +54,7 @@ class PowerRow(Row, frozen=True, kw_only=True):
 
     n: Annotated[int | None, Key("runs on each side", "runs", "runs per side")]
     cv: Annotated[
-        float | None,
+        Number,
         Key(
             "coefficient of variation that the plan is for; where runs failed, that of the "
             "expected time to a success",
@@ -63,7 +63,7 @@ class PowerRow(Row, frozen=True, kw_only=True):
             interval=True,
         ),
     ]
-    detectable_ratio: Annotated[float | None, Key("the ratio that `n` runs detect", "ratio")]
+    detectable_ratio: Annotated[Number, Key("the ratio that `n` runs detect", "ratio")]
     runs_needed: Annotated[_ByEffect, Key("runs on each side to detect a ratio, by ratio", "runs")]
     cv_low: Low
     cv_high: High
@@ -103,7 +103,14 @@ def from_runs(
         needed = 2 if reached == group.height else 3
         cv, low, high = _planning_cv(group) if reached >= needed else (None, None, None)
         if reached < needed:
-            few.append(_few_successes_note(keys, reached, group.height, needed))
+            names = (
+                str(keys[name]) for name in keys if name not in _ROUND and keys[name] is not None
+            )
+            of = f"{name}: " if (name := " ".join(names)) else ""
+            total = math.ceil(needed * group.height / reached) if reached else 0
+            rate = wording("few_successes.rate", total=total) if 0 < reached < group.height else ""
+            few.append(note("few_successes", of=of, reached=reached, n=group.height, needed=needed,
+                            rate=rate))  # fmt: skip
         added: PriorKeys | UnsetType = UNSET
         if entries is not None and reached == group.height > 1:
             noises, added = priors.noise_of(entries, group)
@@ -134,16 +141,6 @@ def _planning_cv(group: pl.DataFrame) -> tuple[float | None, float | None, float
     expected = expected_time(timed["observed_seconds"].to_numpy(), timed["reached"].to_numpy())
     variance = expected.variance
     return None if variance is None else math.sqrt(variance * timed.height), None, None
-
-
-def _few_successes_note(keys: Mapping[str, Any], reached: int, n: int, needed: int) -> Note:
-    """Return a note on a group with too few successes for a plan."""
-    names = (str(keys[name]) for name in keys if name not in _ROUND and keys[name] is not None)
-    rate = ""
-    if 0 < reached < n:
-        rate = wording("few_successes.rate", total=math.ceil(needed * n / reached))
-    of = f"{name}: " if (name := " ".join(names)) else ""
-    return note("few_successes", of=of, reached=reached, n=n, needed=needed, rate=rate)
 
 
 def from_cv(
@@ -225,7 +222,6 @@ class _Plan(Struct, frozen=True):
 
 
 def _effect_name(effect: float) -> str:
-    """Return the name of an effect: the ratio of the means."""
     return f"{1 + effect:g}"
 
 

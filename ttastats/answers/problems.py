@@ -61,19 +61,10 @@ def report(
 ) -> Report:
     """Return the report of problems, the most serious first.
 
-    Parameters
-    ----------
-    problems
-        Those of the logs.
-    runs
-        A table of runs (`time_to_target.runs`), with the name of its table in a column `table`.
-    every
-        The table from which these runs were chosen. Where some were not, nobody knows whether
-        files without a run would have been: their problems are counted only.
-    rows
-        The tidy table of all runs.
-    codes
-        Show these alone.
+    `problems` are those of the logs, and `codes` the only ones that are shown. `runs` is a table of
+    runs (`time_to_target.runs`), with the name of its table in a column `table`; `rows` is the tidy
+    table of all. Of `every` run some may not be chosen: nobody knows whether files without a run
+    would have been, and their problems are counted only.
     """
     of_logs, left_out = list(dict.fromkeys(problems)), 0
     if runs.height < every.height:
@@ -118,7 +109,6 @@ def report(
 
 
 def _problem_tables(rows: Sequence[ProblemRow], *, whole: bool) -> Iterator[Table]:
-    """Yield a table of counts, and one for each code with places and messages."""
     by_code: dict[str, list[ProblemRow]] = {}
     for row in rows:
         by_code.setdefault(row.code, []).append(row)
@@ -149,7 +139,16 @@ def findings(
     A column `table` of the runs names their tables. Of the logs in `silent` it is known that they
     were never evaluated.
     """
-    yield from _copy_problems(runs)
+    several = runs["table"].n_unique() > 1
+    same = runs.with_columns(content=pl.coalesce("content_digest", "run_id"))
+    names = ("source", "table")
+    same = same.with_columns(pl.col(names).first().over("content").name.prefix("first_"))
+    is_copy = pl.any_horizontal(pl.col(name) != pl.col(f"first_{name}") for name in names)
+    copies = same.filter(is_copy).select(*names, "first_source", "first_table", *ENTRY)
+    for row in copies.iter_rows(named=True):
+        where = f" in {row['first_table']}" if several else ""
+        here = f" ({row['table']})" if several else ""
+        yield _problem_row("duplicate_run", "warning", row, where=where, here=here)
     never = standing(runs).filter(pl.col("evaluations").is_null()).select("source", *ENTRY)
     for row in never.iter_rows(named=True):
         if row["source"] not in silent:
@@ -170,22 +169,6 @@ def _problem_row(key: str, severity: str, row: Mapping[str, Any], **fields: obje
     """Return a problem in the words of the table of codes, filled from a row and fields."""
     code, words = key.partition(".")[0], wording(key, **row, **fields)
     return ProblemRow(code, severity, row.get("source"), None, words, *map(row.get, ENTRY))
-
-
-def _copy_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
-    """Yield a problem for each copy of another run."""
-    several = runs["table"].n_unique() > 1
-    same = runs.with_columns(content=pl.coalesce("content_digest", "run_id"))
-    for name in ("source", "table"):
-        same = same.with_columns(pl.col(name).first().over("content").alias(f"first_{name}"))
-    copies = same.filter(
-        (pl.col("source") != pl.col("first_source")) | (pl.col("table") != pl.col("first_table"))
-    )
-    shown = copies.select("source", "table", "first_source", "first_table", *ENTRY)
-    for row in shown.iter_rows(named=True):
-        where = f" in {row['first_table']}" if several else ""
-        here = f" ({row['table']})" if several else ""
-        yield _problem_row("duplicate_run", "warning", row, where=where, here=here)
 
 
 def stalls(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
@@ -243,7 +226,6 @@ def _evaluation_spans(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _entry_problems(runs: pl.DataFrame) -> Iterator[ProblemRow]:
-    """Yield what is odd about the runs of each entry."""
     ordered = _with_progress(in_group_order(runs, ENTRY))
     trained = ordered.filter(pl.col("progress") > 0)
     # One evaluation more or less is the least that there is between two runs.
@@ -294,7 +276,6 @@ def _with_progress(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outlier_problems(runs: pl.DataFrame, code: str) -> Iterator[tuple[int, ProblemRow]]:
-    """Yield a problem for each run whose value is far from the others of its group."""
     sized = runs.with_columns(n=pl.len().over("group")).filter(pl.col("n") >= outliers.LEAST)
     for same in sized.partition_by("n"):
         values = same["value"].to_numpy().reshape(-1, same["n"][0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import polars as pl
@@ -18,7 +18,7 @@ from ttastats.report import fields, grouping
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.fields import Field
-from ttastats.report.row import Key, Row, key_descriptions
+from ttastats.report.row import Key, Number, Row, key_descriptions
 from ttastats.sides.quality_comparison import step_of
 from ttastats.stats.means import mean_quality
 from ttastats.stats.moments import standard_deviation
@@ -43,9 +43,9 @@ class RunQualityRow(Row, frozen=True):
     system: key.System
     run_status: key.RunStatus
     metric: Metric
-    quality: Annotated[float | None, Key("quality at the budget", "metric")]
+    quality: Annotated[Number, Key("quality at the budget", "metric")]
     short: Annotated[str | None, Key("code of the reason why the run has none")]
-    seconds: Annotated[float | None, Key("time of the value", "seconds", "time")]
+    seconds: Annotated[Number, Key("time of the value", "seconds", "time")]
     steps: key.Steps
     epochs: key.Epochs
     samples: key.Samples
@@ -80,7 +80,6 @@ def of_runs(runs: pl.DataFrame, budget: Budget) -> Report:
 
 
 def _metric_field(rows: Sequence[RunQualityRow | QualityRow]) -> list[Field[Any]]:
-    """Return the field of the metric, if the rows have several."""
     names = {row.metric for row in rows}
     return fields.key_fields(["metric"], heads=False) if len(names) > 1 else []
 
@@ -130,14 +129,14 @@ class QualityRow(Row, frozen=True):
     at: Annotated[str, Key("the budget")]
     n: Annotated[int, Key("runs that have a value at the budget", "runs")]
     missing: Annotated[int, Key("runs that have none", "runs")]
-    quality_mean: Annotated[float | None, Key("mean quality at the budget", "metric")]
+    quality_mean: Annotated[Number, Key("mean quality at the budget", "metric")]
     quality_low: key.Low
     quality_high: key.High
-    quality_sd: Annotated[float | None, Key("its standard deviation", "metric")]
-    seconds_mean: Annotated[float | None, Key("mean time of the value", "seconds", "time")]
-    steps_mean: Annotated[float | None, Key("mean step of the value", "steps", "steps")]
-    epochs_mean: Annotated[float | None, Key("mean epoch of the value", "epochs", "epochs")]
-    samples_mean: Annotated[float | None, Key("mean samples of the value", "samples", "samples")]
+    quality_sd: Annotated[Number, Key("its standard deviation", "metric")]
+    seconds_mean: Annotated[Number, Key("mean time of the value", "seconds", "time")]
+    steps_mean: Annotated[Number, Key("mean step of the value", "steps", "steps")]
+    epochs_mean: Annotated[Number, Key("mean epoch of the value", "epochs", "epochs")]
+    samples_mean: Annotated[Number, Key("mean samples of the value", "samples", "samples")]
     left_out: key.LeftOutKeys = key.LeftOutKeys()
 
 
@@ -153,10 +152,27 @@ def of_groups(
 
     `ddof` is that of the deviation that is shown; the interval is by the sample's.
     """
-    rows = [
-        _quality_row(keys, group, budget, ddof, confidence)
-        for keys, group in grouping.group_runs(runs, by)
-    ]
+    rows = []
+    for keys, group in grouping.group_runs(runs, by):
+        there, known = group.filter("reached"), group["target_metric"].drop_nulls()
+        values = there["quality"].to_numpy()
+        mean = mean_quality(values, resolution=step_of(there), confidence=confidence)
+        rows.append(QualityRow(
+            keys=grouping.key_values(keys),
+            metric=known[0] if known.len() else None,
+            higher_is_better=is_upwards(group) if group["higher_is_better"].count() else None,
+            at=str(budget),
+            n=there.height,
+            missing=group.height - there.height,
+            quality_mean=mean.estimate,
+            quality_low=mean.low,
+            quality_high=mean.high,
+            quality_sd=standard_deviation(values, ddof),
+            seconds_mean=grouping.mean_of(there["tta_seconds"]),
+            steps_mean=grouping.mean_of(there["steps"]),
+            epochs_mean=grouping.mean_of(there["epochs"]),
+            samples_mean=grouping.mean_of(there["samples"]),
+        ))  # fmt: skip
 
     def place(row: QualityRow) -> tuple[Any, ...]:
         """Return a sort key: by benchmark, the best group first, unknown last."""
@@ -189,31 +205,6 @@ def of_groups(
 def with_value(n: int, missing: int) -> str:
     """Return how many runs have a value, and of how many if some have none."""
     return f"{n}/{n + missing}" if missing else str(n)
-
-
-def _quality_row(
-    keys: Mapping[str, Any], group: pl.DataFrame, budget: Budget, ddof: int, confidence: float
-) -> QualityRow:
-    there = group.filter("reached")
-    values = there["quality"].to_numpy()
-    mean = mean_quality(values, resolution=step_of(there), confidence=confidence)
-    metric = group["target_metric"].drop_nulls()
-    return QualityRow(
-        keys=grouping.key_values(keys),
-        metric=metric[0] if metric.len() else None,
-        higher_is_better=is_upwards(group) if group["higher_is_better"].count() else None,
-        at=str(budget),
-        n=there.height,
-        missing=group.height - there.height,
-        quality_mean=mean.estimate,
-        quality_low=mean.low,
-        quality_high=mean.high,
-        quality_sd=standard_deviation(values, ddof),
-        seconds_mean=grouping.mean_of(there["tta_seconds"]),
-        steps_mean=grouping.mean_of(there["steps"]),
-        epochs_mean=grouping.mean_of(there["epochs"]),
-        samples_mean=grouping.mean_of(there["samples"]),
-    )
 
 
 def _row_digits(row: QualityRow) -> Digits:

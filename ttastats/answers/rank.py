@@ -27,7 +27,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.render.shortening import hardware_models
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 
 #: Tables of which each has a sentence about one's own entries.
 _SEVERAL = 3
@@ -52,13 +52,13 @@ class StandingRow(Row, frozen=True):
     n: key.RunCount
     reached: key.ReachedCount
     mean_seconds: Annotated[
-        float | None,
+        Number,
         Key("mean time to the target; where a run failed, the expected time to a success", "axis"),
     ]
     mean_seconds_low: key.Low
     mean_seconds_high: key.High
     accelerator_hours: Annotated[
-        float | None, Key("accelerators times the mean, where it is a time", "accelerator hours")
+        Number, Key("accelerators times the mean, where it is a time", "accelerator hours")
     ]
     hardware: Annotated[str, Key("accelerators and their kind")]
     mine: Annotated[bool, Key("whether `--mine` names it")]
@@ -189,7 +189,6 @@ def tie_notes(leagues: Iterable[League]) -> Iterator[Note]:
 
 
 def _rank_sentence(shown: Sequence[tuple[League, Sequence[StandingRow]]], mine: str) -> str:
-    """Return where the user's best entry stands in each table, or else who leads."""
     if not mine:
         return f"{league.headline([one for one, _ in shown])}."
     if len(shown) > _SEVERAL:
@@ -319,7 +318,6 @@ def _size_table(sizes: Sequence[_Size], title: str) -> Table:
 def _entry_table(
     one: League, rows: Sequence[StandingRow], report: Report, top: int, confidence: float
 ) -> Table:
-    """Return the fastest entries of a size, with what is behind their means."""
     axis = AXES[rows[0].axis]
     more = [
         *([] if all(row.reached == row.n for row in rows) else

@@ -12,7 +12,7 @@ from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Quantity, Text
 from ttastats.report.fields import Field
-from ttastats.report.row import Key, Row, Rows, key_descriptions
+from ttastats.report.row import Key, Number, Row, Rows, key_descriptions
 from ttastats.table import schema
 
 
@@ -30,15 +30,15 @@ class RunRow(Row, frozen=True):
     system: key.System
     run_status: key.RunStatus
     reached: Annotated[bool, Key("whether the run reached the target")]
-    tta_seconds: Annotated[float | None, Key("time to the target", "seconds")]
+    tta_seconds: Annotated[Number, Key("time to the target", "seconds")]
     run_seconds: key.RunSeconds
     epochs: key.Epochs
-    epoch_seconds: Annotated[float | None, Key("time per epoch", "seconds", "per epoch")]
+    epoch_seconds: Annotated[Number, Key("time per epoch", "seconds", "per epoch")]
     samples: key.Samples
     steps: key.Steps
-    value_final: Annotated[float | None, Key("last value of the metric")]
+    value_final: Annotated[Number, Key("last value of the metric")]
     target_metric: Annotated[str | None, Key("metric of the target")]
-    target_value: Annotated[float | None, Key("value of the target")]
+    target_value: Annotated[Number, Key("value of the target")]
     accelerators: Annotated[int | None, key.column_key("accelerators", "accelerators")]
     nodes: Annotated[int | None, key.column_key("nodes", "nodes")]
     global_batch_size: Annotated[int | None, key.column_key("global_batch_size", "samples")]

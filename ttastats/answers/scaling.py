@@ -25,7 +25,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.grouping import Groups
-from ttastats.report.row import AnyRow, Key, Row
+from ttastats.report.row import AnyRow, Key, Number, Row
 from ttastats.sides.design.side import mixed_setups
 from ttastats.sides.numbers import expected_seconds, outcomes_of
 from ttastats.stats.outcomes import Outcomes, make_outcomes
@@ -52,24 +52,22 @@ class ScalingRow(Row, frozen=True):
     tta_mean_seconds: key.TtaMean
     ert_seconds: key.Ert
     failed_runs: Annotated[bool, Key("whether a run of the entry or of the base failed")]
-    speedup: Annotated[float | None, Key("mean of the base over that of the entry", "ratio")]
+    speedup: Annotated[Number, Key("mean of the base over that of the entry", "ratio")]
     speedup_low: key.Low
     speedup_high: key.High
-    efficiency: Annotated[
-        float | None, Key("speedup over the ratio of the accelerators", "fraction")
-    ]
+    efficiency: Annotated[Number, Key("speedup over the ratio of the accelerators", "fraction")]
     efficiency_low: key.Low
     efficiency_high: key.High
-    throughput_speedup: Annotated[float | None, Key("speedup of the time per epoch", "ratio")]
+    throughput_speedup: Annotated[Number, Key("speedup of the time per epoch", "ratio")]
     throughput_speedup_low: key.Low
     throughput_speedup_high: key.High
     throughput_efficiency: Annotated[
-        float | None, Key("that over the ratio of the accelerators", "fraction", "= throughput")
+        Number, Key("that over the ratio of the accelerators", "fraction", "= throughput")
     ]
     throughput_efficiency_low: key.Low
     throughput_efficiency_high: key.High
     statistical_efficiency: Annotated[
-        float | None, Key("epochs of the base over those of the entry", "fraction", "× statistical")
+        Number, Key("epochs of the base over those of the entry", "fraction", "× statistical")
     ]
     statistical_efficiency_low: key.Low
     statistical_efficiency_high: key.High
@@ -103,7 +101,6 @@ _SEVERAL = 3
 
 
 def _scaling_sentence(rows: Sequence[ScalingRow], by: Sequence[str], axis: Axis) -> str:
-    """Return speedup and efficiency of the largest scale of each curve in a sentence."""
     if not axis.is_time:
         return ""
     largest: dict[tuple[Any, ...], ScalingRow] = {}
@@ -138,7 +135,6 @@ class _Point(Struct, frozen=True, eq=False):
 
 
 def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
-    """Return the rows of all curves, those of each by its scales."""
     scale = ("accelerators", "entry")
     last = [*(True for _ in by), False, False]
     ordered = runs.sort(*by, *scale, nulls_last=last, maintain_order=True)
@@ -153,35 +149,31 @@ def _rows(runs: pl.DataFrame, by: Sequence[str]) -> list[ScalingRow]:
     rows = []
     for values, points in curves.items():
         base = next(point for point in points if point.runs["reached"].any())
-        keys = dict(zip(by, values, strict=True))
-        rows += [_row(keys, base, point) for point in points]
+        for point in points:
+            part, axis = point.runs, axes.of(point.runs)
+            reached, fair = int(part["reached"].sum()), base.accelerators / point.accelerators
+            batches = {*part["global_batch_size"].to_list()} - {None}
+            speedup, throughput, epochs = _compared(base, point) if reached else (None,) * 3
+            rows.append(ScalingRow(
+                point.entry,
+                point.accelerators,
+                base.entry,
+                base.accelerators,
+                batches.pop() if len(batches) == 1 else None,
+                part.height,
+                reached,
+                axis.name,
+                grouping.mean_of(solved(part, "tta_seconds")),
+                expected_seconds(part),
+                not all(each.runs["reached"].all() for each in (base, point)),
+                **interval_keys("speedup", speedup),
+                **interval_keys("efficiency", speedup if axis.is_time else None, factor=fair),
+                **interval_keys("throughput_speedup", throughput),
+                **interval_keys("throughput_efficiency", throughput, factor=fair),
+                **interval_keys("statistical_efficiency", epochs),
+                keys=dict(zip(by, values, strict=True)),
+            ))  # fmt: skip
     return rows
-
-
-def _row(keys: dict[str, Any], base: _Point, point: _Point) -> ScalingRow:
-    runs, axis, reached = point.runs, axes.of(point.runs), int(point.runs["reached"].sum())
-    fair = base.accelerators / point.accelerators
-    batches = {*runs["global_batch_size"].to_list()} - {None}
-    speedup, throughput, epochs = _compared(base, point) if reached else (None, None, None)
-    return ScalingRow(
-        point.entry,
-        point.accelerators,
-        base.entry,
-        base.accelerators,
-        batches.pop() if len(batches) == 1 else None,
-        runs.height,
-        reached,
-        axis.name,
-        grouping.mean_of(solved(runs, "tta_seconds")),
-        expected_seconds(runs),
-        not all(each.runs["reached"].all() for each in (base, point)),
-        **interval_keys("speedup", speedup),
-        **interval_keys("efficiency", speedup if axis.is_time else None, factor=fair),
-        **interval_keys("throughput_speedup", throughput),
-        **interval_keys("throughput_efficiency", throughput, factor=fair),
-        **interval_keys("statistical_efficiency", epochs),
-        keys=keys,
-    )
 
 
 def _compared(base: _Point, point: _Point) -> tuple[Ratio | None, Ratio | None, Ratio | None]:

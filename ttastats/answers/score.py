@@ -26,7 +26,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import LeftOutKeys, RunCount
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.stats.means import olympic_mean
 
 #: What decides which rules hold.
@@ -46,10 +46,10 @@ class ScoreRow(Row, frozen=True, kw_only=True):
         int | None, Key("fastest runs, and slowest, that the score leaves out", "runs")
     ] = None
     failed: Annotated[int | None, Key("runs that failed by the rules", "runs")] = None
-    raw_minutes: Annotated[float | None, Key("the score before scaling", "minutes")] = None
-    score_minutes: Annotated[float | None, Key("the official score", "minutes")] = None
+    raw_minutes: Annotated[Number, Key("the score before scaling", "minutes")] = None
+    score_minutes: Annotated[Number, Key("the official score", "minutes")] = None
     scaling_factor: Annotated[
-        float | None, Key("factor of `scaling.json`; 1 without such a file", "ratio")
+        Number, Key("factor of `scaling.json`; 1 without such a file", "ratio")
     ] = None
     status: Annotated[str, Key("`scored`, perhaps with a remark, or why there is no score")]
     failures: Annotated[list[str], Key("each failed run with the reason")] = msgspec.field(
@@ -86,6 +86,13 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
         notes.append(note("scaled.score", scaled=scaled, n=len(rows)))
     if others := sum(row.status.startswith(f"{_SCORED}:") for row in rows):
         notes.append(note("run_count", n=others))
+    without = Counter(row.status.partition(":")[0] for row in rows if row.score_minutes is None)
+    named = {row.keys.get("benchmark") for row in rows}
+    on = f" on {plural(len(named), 'benchmark')}" if len(named) > 1 else ""
+    why = join_names([f"{number:,} {reason}" for reason, number in without.most_common()])
+    scored = len(rows) - without.total()
+    text = f"{scored:,} of {plural(len(rows), 'entry', 'entries')}{on} {_HAVE[scored == 1]}"
+    text += f" an official score{f' ({why})' if why else ''}."
     details = []
     for row in rows:
         lines = [f"failed: {text}" for text in row.failures[:_NAMED]]
@@ -93,23 +100,11 @@ def report(runs: pl.DataFrame, by: Sequence[str] = RESULT) -> Report:
         details.append((*lines, f"and {more} more failed") if more > 0 else tuple(lines))
     return grouping.group_report(
         "score", rows, shown, runs, by, notes, names=shown_keys(rows, by), title=title,
-        details=details, sentence=_score_sentence(rows),
+        details=details, sentence=text,
     )  # fmt: skip
 
 
-def _score_sentence(rows: Sequence[ScoreRow]) -> str:
-    """Return how many entries have a score, and why the others have none."""
-    without = Counter(row.status.partition(":")[0] for row in rows if row.score_minutes is None)
-    benchmarks = {row.keys.get("benchmark") for row in rows}
-    on = f" on {plural(len(benchmarks), 'benchmark')}" if len(benchmarks) > 1 else ""
-    why = join_names([f"{number:,} {reason}" for reason, number in without.most_common()])
-    scored = len(rows) - without.total()
-    text = f"{scored:,} of {plural(len(rows), 'entry', 'entries')}{on} {_HAVE[scored == 1]}"
-    return f"{text} an official score{f' ({why})' if why else ''}."
-
-
 def _score_row(keys: Mapping[str, Any], group: pl.DataFrame) -> ScoreRow:
-    """Return the score of one entry from its judged runs."""
     unscored = ScoreRow(keys=grouping.key_values(keys), n=group.height, status="")
     kinds = group.select(_KIND).unique()
     if kinds.height > 1:
@@ -241,5 +236,4 @@ def shown_keys(rows: Sequence[Row], by: Sequence[str]) -> tuple[str, ...]:
 
 
 def _minutes_text(value: float | None) -> str:
-    """Return minutes as the official tables print them."""
     return "–" if value is None else f"{value:.3f}"

@@ -27,7 +27,6 @@ from ttastats.report.cells import Column, PValue, Quantity, Table, Text
 from ttastats.report.fields import Field
 from ttastats.report.row import Key, Row
 from ttastats.sides import comparison
-from ttastats.sides.comparison import Comparison
 from ttastats.sides.contrast import NOT_JUDGED
 from ttastats.sides.numbers import expected_seconds
 from ttastats.sides.pairing import Pair, Side
@@ -193,21 +192,32 @@ def _answer_grid(
         tests.append(test)
     judged = dict(zip(pairs, comparison.compare([*pairs.values()]), strict=True))
     compared = [None if test is None else judged[test] for test in tests]
-    keys = {name: grid.keys.get(name) for name in grouping.row_keys(by)}
-    rows = [
-        TargetRow(
+    keys, rows = {name: grid.keys.get(name) for name in grouping.row_keys(by)}, []
+    for target, sides, one in zip(grid.targets, at_targets, compared, strict=True):
+        against: AgainstKeys | UnsetType = UNSET
+        if len(sides) > 1:
+            n, reached, expected = _count_reached(sides[1])
+            against = AgainstKeys(
+                n,
+                reached,
+                expected,
+                **interval_keys("speedup", one.speedup.ratio if one and one.speedup else None),
+                p_value=one.p_value if one else None,
+                p_adjusted=one.p_adjusted if one else None,
+                tests=len(judged),
+                **verdict_numbers(one.verdict if one else NOT_JUDGED),
+            )
+        rows.append(TargetRow(
             grid.metric,
             target,
             target == grid.official,
             axes.of(sides[0]).name,
             *_count_reached(sides[0]),
-            _comparison_keys(sides[1], one, len(judged)) if len(sides) > 1 else UNSET,
+            against,
             key.LeftOutOfA(*gone[0].counts),
             key.LeftOutOfB(*gone[1].counts) if len(gone) > 1 else UNSET,
             keys=keys,
-        )
-        for target, sides, one in zip(grid.targets, at_targets, compared, strict=True)
-    ]
+        ))  # fmt: skip
     return rows, [None if one is None else one.verdict for one in compared]
 
 
@@ -216,23 +226,7 @@ _JUDGED = (*RUN, "reached", "observed_seconds", "epochs", "samples", "steps")
 
 
 def _count_reached(runs: pl.DataFrame) -> tuple[int, int, float | None]:
-    """Return the number of runs, of those that reached, and the expected time."""
     return runs.height, int(runs.get_column("reached").sum()), expected_seconds(runs)
-
-
-def _comparison_keys(runs: pl.DataFrame, one: Comparison | None, tests: int) -> AgainstKeys:
-    ratio = one.speedup.ratio if one is not None and one.speedup else None
-    n, reached, expected = _count_reached(runs)
-    return AgainstKeys(
-        n,
-        reached,
-        expected,
-        **interval_keys("speedup", ratio),
-        p_value=one.p_value if one else None,
-        p_adjusted=one.p_adjusted if one else None,
-        tests=tests,
-        **verdict_numbers(one.verdict if one else NOT_JUDGED),
-    )
 
 
 def _grid_name(grid: Grid, by: Sequence[str]) -> str:
@@ -247,7 +241,6 @@ def _targets_notes(
     decisions: Sequence[Sequence[Decision | None]],
     by: Sequence[str],
 ) -> Iterator[Note]:
-    """Yield notes on each side, each group, and the metrics."""
     letters = "AB" if len(sides) > 1 else ("",)
     for letter, side in zip(letters, sides, strict=True):
         yield from (each.prefixed(letter) for each in grouping.group_notes(side.runs, by))

@@ -20,7 +20,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
 from ttastats.report.fields import Field
 from ttastats.report.grouping import Groups
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.sides import blocking
 from ttastats.stats import sources as model
 from ttastats.stats.moments import as_sample, count_by_group, deviations, groups_by_size, means
@@ -36,20 +36,20 @@ class VarianceRow(Row, frozen=True):
     axis: key.AxisName
     tta_mean_seconds: key.TtaMean
     tta_std_seconds: key.TtaStd
-    cv: Annotated[float | None, Key("coefficient of variation", "fraction", "CV")]
+    cv: Annotated[Number, Key("coefficient of variation", "fraction", "CV")]
     with_epochs: Annotated[int, Key("runs that reached the target and log epochs", "runs")]
     epochs_mean: Annotated[
-        float | None, Key("mean epochs to the target", "epochs", "epochs", std="epochs_std")
+        Number, Key("mean epochs to the target", "epochs", "epochs", std="epochs_std")
     ]
-    epochs_std: Annotated[float | None, Key("their standard deviation", "epochs")]
+    epochs_std: Annotated[Number, Key("their standard deviation", "epochs")]
     epoch_seconds_mean: key.EpochSecondsMean
-    epoch_seconds_std: Annotated[float | None, Key("its standard deviation", "axis")]
+    epoch_seconds_std: Annotated[Number, Key("its standard deviation", "axis")]
     cv_ratio: Annotated[
-        float | None,
+        Number,
         Key("CV of the epochs over the CV of the time per epoch", "number", "CV ratio"),
     ]
     share_epochs: Annotated[
-        float | None,
+        Number,
         Key(
             "share of the variance of log time that is due to epochs",
             "fraction",
@@ -63,7 +63,7 @@ class VarianceRow(Row, frozen=True):
         str | None, Key("code of the reason why there is no such share, or no interval")
     ]
     share_epoch_time: Annotated[
-        float | None, Key("the other share, due to the time per epoch", "fraction")
+        Number, Key("the other share, due to the time per epoch", "fraction")
     ]
     left_out: key.LeftOutKeys = key.LeftOutKeys()
 
@@ -119,7 +119,6 @@ _OF_EPOCHS = (
 
 
 def _variance_rows(groups: Groups, ddof: int) -> list[VarianceRow]:
-    """Return the row of each group; None where epochs are unknown or constant."""
     runs, sizes, axis = groups.runs, groups.sizes, axes.of(groups.runs)
     of_times, of_epochs = (
         np.full((len(names), sizes.size), np.nan) for names in (_OF_TIMES, _OF_EPOCHS)
@@ -199,11 +198,11 @@ class SourceRow(Row, frozen=True):
     reached: key.ReachedCount
     values: Annotated[int, Key("values of the source in the runs that reached the target")]
     axis: key.AxisName
-    share: Annotated[float | None, Key("share of the variance of the log", "fraction")]
+    share: Annotated[Number, Key("share of the variance of the log", "fraction")]
     share_low: key.Low
     share_high: key.High
-    log_std: Annotated[float | None, Key("standard deviation of the log it adds", "fraction")]
-    p: Annotated[float | None, Key("p of no variance from this source")]
+    log_std: Annotated[Number, Key("standard deviation of the log it adds", "fraction")]
+    p: Annotated[Number, Key("p of no variance from this source")]
 
 
 def report_sources(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]) -> Report:
@@ -246,7 +245,6 @@ def report_sources(runs: pl.DataFrame, by: Sequence[str], sources: Sequence[str]
 def _group_rows(
     keys: Mapping[str, Any], group: pl.DataFrame, sources: Sequence[str]
 ) -> tuple[list[SourceRow], list[Note]]:
-    """Return the rows of a group, and its notes."""
     known = group.drop_nulls([f"source {name}" for name in sources])
     runs = known.filter(pl.col("reached") & pl.col("tta_seconds").is_not_null())
     unknown = group.height - known.height

@@ -13,6 +13,9 @@ from msgspec import Struct
 
 from ttastats.base.lazy import Lazy
 
+#: A number of a row, None where it is unknown.
+Number = float | None
+
 
 class Key(Struct, frozen=True):
     """What a key of a row means, its unit, and how a table shows it: metadata of `Annotated`.

@@ -257,7 +257,6 @@ def _split_by_table(
 
 
 def _named(shown: Sequence[Shown[Any, Any]], by: Sequence[str]) -> list[Shown[Any, Any]]:
-    """Return comparisons with the names that their rows have among them."""
     names = grouping.row_names([s.row for s in shown], by)
     return [replace(s, name=name) for s, name in zip(shown, names, strict=True)]
 
@@ -380,7 +379,6 @@ def _side_notes(baseline: Side, sides: Sequence[_Side], block: Sequence[str]) ->
 
 
 def _budget_notes(baseline: Side, sides: Sequence[_Side], budget: Budget) -> Iterable[Note]:
-    """Yield notes on runs without a value at a budget, by side."""
     made: list[Note] = []
     for each in sides:
         b = each.side.label if len(sides) > 1 else "B"

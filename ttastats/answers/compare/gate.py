@@ -191,7 +191,6 @@ def _failed_of_side(row: CompareRow, side: str) -> _Failed:
 
 
 def _quality_findings(name: str, row: QualitiesRow, rule: Requirement) -> Iterator[Finding]:
-    """Yield findings on why a row at a budget does not pass; none if it passes."""
     low, high = row.worse_by_low, row.worse_by_high
     about, allowed = ((str(rule), name, row.benchmark, row.b), f"{rule.written} is allowed")
     if low is None or high is None or row.word is Verdict.UNAVAILABLE or row.missing_b:
@@ -268,7 +267,6 @@ _NO_STRAGGLERS = "if no further run fails or straggles"
 
 
 def _without_interval(row: TimesRow) -> tuple[Outcome, str, str] | None:
-    """Return the outcome for a row without an interval: no successes or too few runs."""
     if row.reached_a and not row.reached_b:
         text = (
             f"none of {row.n_b} runs of {row.b} reached the target, {row.reached_a} of {row.n_a} "

@@ -170,7 +170,6 @@ def _undecided_text(whole: _Whole) -> str:
 
 
 def _ratio_text(whole: _Whole, confidence: float) -> str:
-    """Return the speedup with its interval and, for one row, its p."""
     if whole.ratio is None:
         return ""
     rows, low, high = whole.rows, whole.low, whole.high
@@ -183,7 +182,6 @@ def _ratio_text(whole: _Whole, confidence: float) -> str:
 
 
 def _runs_text(rows: Rows) -> str:
-    """Return n of both sides, and how many runs did not reach the target."""
     n_a, n_b = sum(row.n_a for row in rows), sum(row.n_b for row in rows)
     failed = (n_a - sum(row.reached_a for row in rows), n_b - sum(row.reached_b for row in rows))
     text = f"{units.plural(n_a, 'run')} against {n_b:,}"

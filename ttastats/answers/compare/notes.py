@@ -300,7 +300,6 @@ def of_qualities(
 
 
 def _length_notes(named: Sequence[tuple[str, QualityComparison]]) -> Iterator[Note]:
-    """Yield notes where runs ended at different lengths."""
     apart = [
         wording(
             "ends_differ.side",

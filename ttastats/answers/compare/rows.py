@@ -16,7 +16,7 @@ from ttastats.outcomes.left_out import BothSides
 from ttastats.report import keys as key
 from ttastats.report.answer import Report
 from ttastats.report.grouping import row_keys
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.sides import blocking, priors, setups
 from ttastats.sides.comparison import Comparison
 from ttastats.sides.design import findings
@@ -28,9 +28,6 @@ from ttastats.stats.decision import Decision
 from ttastats.stats.means import MeanDifference
 from ttastats.stats.results import Difference, Ratio, Verdict
 from ttastats.stats.speedup import Speedup, equivalence_confidence, time_saved
-
-Number = float | None
-
 
 _Label = Annotated[str, Key("what the side is called")]
 _Estimand = Annotated[
@@ -415,7 +412,6 @@ def _common_keys(
     by: Sequence[str],
     lost: BothSides,
 ) -> dict[str, Any]:
-    """Return the keys common to rows of times and of qualities."""
     return {
         "keys": {name: contrast.keys.get(name) for name in row_keys(by)},
         "a": labels[0],

@@ -179,7 +179,6 @@ def _step_seconds_of_runs(
 
 
 def _factor_notes(step: Ratio, samples: _Both, whole: Sequence[Factor]) -> Iterator[Note]:
-    """Yield notes on the factors and on how the profiled steps differ from those of the runs."""
     known = step.low is not None
     intervals = (
         wording("factors.some", a=step.n_a, b=step.n_b) if known else wording("factors.none")
@@ -205,7 +204,6 @@ def _factor_notes(step: Ratio, samples: _Both, whole: Sequence[Factor]) -> Itera
 def _mismatch_notes(
     profiles: Sequence[pl.DataFrame], runs: Sequence[pl.DataFrame]
 ) -> Iterator[Note]:
-    """Yield notes where the profiles of a side do not match its runs."""
     for side, rows, ran in zip("AB", profiles, runs, strict=True):
         differ = []
         # Workloads of the trainer have names, not scripts and traces.

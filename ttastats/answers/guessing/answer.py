@@ -158,7 +158,6 @@ def _common_target(kind: Kind) -> str:
 
 
 def _contents_line(kind: Kind) -> str:
-    """Return the numbers of runs, entries, seeds and evaluations, and the clock, as a line."""
     number = len(kind.entries)
     parts = [
         f"{units.plural(kind.heads.height, 'run')} of "
@@ -214,7 +213,6 @@ _COLUMNS = (
 
 
 def _run_lines(runs: Sequence[RunSeen]) -> Iterator[str]:
-    """Yield a line for each run, without uninformative columns."""
     rows = []
     for run in runs:
         numbers = (

@@ -59,8 +59,17 @@ def proposal(frame: pl.DataFrame) -> Proposal:
     if seconds is not None:
         keys["seconds"] = seconds
     for key, column in table.counts.items():
-        if column is not None:
-            keys[key] = _progress_value(table, key, column)
+        if column is None:
+            continue
+        keys[key], values = column, numeric[column]
+        if column != key:
+            table.reasons.append(Reason(key, f"read from {column}"))
+        alone = key == "epoch" and counts["step"] is None and counts["samples"] is None
+        rises = values.len() > 1 and values[0] == 0 and (values.diff().drop_nulls() == 1).all()
+        if alone and rises:
+            keys[key] = f"{column} + 1"
+            text = "starts at 0, and each row is written after its epoch: 1 is added"
+            table.reasons.append(Reason(key, text, sure=False))
     return Proposal(keys, tuple(table.reasons))
 
 
@@ -141,7 +150,6 @@ def rank(name: str) -> int:
 
 
 def _training_metrics(table: _Table) -> tuple[list[str], str]:
-    """Return training metrics for a table without evaluations."""
     clocks = _clock_candidates(table)
     other = {*table.counts.values(), *dict(clocks.own), *dict(clocks.stamps)}
     rest = [name for name in table.numeric if name not in other]
@@ -171,19 +179,6 @@ def _direction_reasons(
     if is_share and isinstance(most, float) and 1.5 < most <= 100.0:
         text = f"values up to {most:g}, so in percent? Then write targets as '>= 90 %'"
         yield Reason("metric", text, sure=False)
-
-
-def _progress_value(table: _Table, key: str, column: str) -> str:
-    """Return a count with `+ 1` if each row is an epoch and the first is 0."""
-    counts, values = table.counts, table.numeric[column]
-    if column != key:
-        table.reasons.append(Reason(key, f"read from {column}"))
-    alone = key == "epoch" and counts["step"] is None and counts["samples"] is None
-    if alone and values.len() > 1 and values[0] == 0 and (values.diff().drop_nulls() == 1).all():
-        text = "starts at 0, and each row is written after its epoch: 1 is added"
-        table.reasons.append(Reason(key, text, sure=False))
-        return f"{column} + 1"
-    return column
 
 
 class _Clocks(Struct, frozen=True):
@@ -301,13 +296,11 @@ def _choose_clock(table: _Table, runs: Sequence[str]) -> Value | None:
 
 
 def _once_per_epoch(epochs: pl.Series, seconds: pl.Series) -> bool:
-    """Return whether a time is given once for each epoch."""
     known = numbers(epochs).forward_fill().filter(seconds.is_not_null())
     return len(known) > 1 and bool((known.diff().drop_nulls() == 1).all())
 
 
 def _differences(table: _Table, values: pl.Series, runs: Sequence[str]) -> pl.Series:
-    """Return the difference of a column from row to row within each run."""
     keys = [texts(table.frame[name]).fill_null("").alias(f"r{at}") for at, name in enumerate(runs)]
     known = pl.DataFrame([values.alias("v"), *keys]).filter(pl.col("v").is_finite())
     rise = pl.col("v").diff()

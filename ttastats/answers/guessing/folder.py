@@ -155,7 +155,6 @@ class _Classified(Struct, frozen=True, eq=False):
 def _sort_files(
     files: Sequence[File], reading: Reading
 ) -> tuple[dict[tuple[str, ...], list[_Classified]], dict[str, list[str]]]:
-    """Return files by kind, and the names of files left out by reason."""
     seen, left = list[_Classified](), defaultdict[str, list[str]](list)
     sketched = kinds.Seen()
     for file in files:
@@ -215,13 +214,9 @@ def _classify(file: File, reading: Reading, sketched: kinds.Seen) -> _Classified
     return _Classified(file, sketch.same, sketch)
 
 
-_Proposed = tuple[str, list[File], Proposal | None]
-
-
 def _propose_by_kind(
     by_kind: Mapping[tuple[str, ...], Sequence[_Classified]], unfit: Collection[str]
-) -> Iterator[_Proposed]:
-    """Yield each kind with its files, and the proposed block if one is needed."""
+) -> Iterator[tuple[str, list[File], Proposal | None]]:
     for kind, seen in by_kind.items():
         if kind[0] in {_DESCRIBED, _RECOGNISED}:
             yield kind[1], [each.file for each in seen], None
@@ -244,7 +239,6 @@ def _propose_by_kind(
 
 
 def _preset_patterns(paths: Sequence[str], proposal: Proposal) -> list[FilePattern]:
-    """Return the patterns of a preset if they match all its files."""
     preset = presets.load_presets().get(str(proposal.keys.get("preset")))
     for pattern in preset.signs.path if preset and preset.signs else ():
         if all(patterns.match_path(f"**/{pattern}", path) for path in paths):

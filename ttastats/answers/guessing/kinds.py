@@ -106,13 +106,7 @@ def _expect_text(head: bytes, path: str) -> None:
 
 
 def sketched(head: bytes, path: str) -> Sketch:
-    """Return the sketch of a file: a table, else lines with evaluations.
-
-    Raises
-    ------
-    NoLogError
-        Nothing suits it, with the reason.
-    """
+    """Return the sketch of a file: a table, else lines with evaluations; or raise NoLogError."""
     try:
         return _sketch_table(_read_rows(head, path).frame, head)
     except UnfitError as error:
@@ -162,7 +156,6 @@ def _is_json(head: bytes) -> bool:
 
 
 def _whole_lines(head: bytes) -> bytes:
-    """Return the whole lines of the beginning of a file."""
     if len(head) <= _LOOKED_AT:
         return head
     return head[: head.rfind(b"\n", 0, _LOOKED_AT) + 1 or _LOOKED_AT]

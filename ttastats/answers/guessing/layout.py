@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from os.path import commonprefix
 
 from msgspec import Struct
 
@@ -116,10 +117,11 @@ def _make_part(values: Sequence[str], ending: str) -> _Part:
     if len(numbered) == len(stems) and (part := _numbered_part(numbered, ending)):
         return part
     # It varies as a whole, apart from a common start and end.
-    start = _common_start(stems)
-    end = _common_start([stem[::-1] for stem in stems])[::-1]
-    start = start[: _last_separator(start)]
-    end = end[len(end) - _last_separator(end[::-1]) :] if end else ""
+    start, end = (  # up to the last separator
+        re.sub(r"[^-_ =]*$", "", commonprefix(texts))  # noqa: RUF071 - of letters
+        for texts in (stems, [stem[::-1] for stem in stems])
+    )
+    end = end[::-1]
     if any(len(stem) <= len(start) + len(end) for stem in stems):
         start = end = ""
     words = tuple(stem[len(start) : len(stem) - len(end)] for stem in stems)
@@ -127,7 +129,6 @@ def _make_part(values: Sequence[str], ending: str) -> _Part:
 
 
 def _numbered_part(matches: Sequence[re.Match[str]], ending: str) -> _Part | None:
-    """Return a part that is a common word and a number, or None."""
     words = {(match["word"], match["mark"]) for match in matches}
     before = sorted({match["before"] for match in matches})
     numbers = {match["number"] for match in matches}
@@ -145,16 +146,6 @@ def _numbered_part(matches: Sequence[re.Match[str]], ending: str) -> _Part | Non
         return None
     names = tuple(text[:-1] for text in before)
     return _Part("", names, f"{separator}{word}{mark}", counted, ending)
-
-
-def _common_start(texts: Sequence[str]) -> str:
-    first, last = min(texts), max(texts)
-    at = next((at for at, letter in enumerate(first) if last[at : at + 1] != letter), len(first))
-    return first[:at]
-
-
-def _last_separator(text: str) -> int:
-    return max(text.rfind(mark) for mark in "-_ =") + 1
 
 
 def _name_parts(

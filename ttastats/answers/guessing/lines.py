@@ -131,14 +131,12 @@ def _expressions(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _clock_in_line(line: str) -> str:
-    """Return the expression of the clock in a line, or an empty text."""
     numbers = _named_numbers(line) if _DIGIT.search(line) else ()
     clocks = [each for each in numbers if each.part == "clock" and each.group != _BAR]
     return _join_expressions(clocks[:1])
 
 
 def _finished_bar(line: str) -> str:
-    """Return the expression for the time of a finished tqdm bar."""
     return rf"100%\|.*{_ENDED_TIME}" if re.search(r"100%\|.*\[\d[\d:]+<", line) else ""
 
 
@@ -172,7 +170,6 @@ def _line_before(
 
 
 def _stamp_shape(line: str) -> str:
-    """Return the shape of the time stamp at the start of a line, or an empty text."""
     stamp = _STAMP.match(line)
     return re.sub(r"\d+", "0", stamp[0]) if stamp else ""
 
@@ -197,13 +194,11 @@ def _common_kinds(
 
 
 def _join_expressions(named: Sequence[_Named]) -> str:
-    """Return one expression for all numbers of a line, in order."""
     expressions = (each.expression() for each in named)
     return ".*?".join(rf"\b{text}" if text[0].isalpha() else text for text in expressions)
 
 
 def _stamp_expression(line: str) -> str:
-    """Return the expression for time stamps of the shape at the start of a line."""
     stamp = _STAMP.match(line)
     assert stamp is not None  # noqa: S101 - for the type checker
     written = re.sub(r"\d+", lambda digits: rf"\d{{{len(digits[0])}}}", stamp[1])
@@ -212,7 +207,6 @@ def _stamp_expression(line: str) -> str:
 
 
 def _named_numbers(line: str) -> tuple[_Named, ...]:
-    """Return the numbers that have names in a line, once each, in order."""
     numbers: dict[str, tuple[int, _Named]] = {}
     for match in _PAIR.finditer(line):
         number = _named_number(match)
@@ -280,19 +274,12 @@ def _numbers_only(lines: Sequence[str], path: str) -> list[tuple[str, str]]:
     above = lines[0].lstrip("# ").split()
     called = [_is_plain(name) for name in above]
     if lines[0] is rows[0] or len(called) != width or len(set(called)) != width:
-        called = _guess_names(rows, width, path)
+        first = [float(row.split()[0]) for row in rows]
+        if width != 2 or any(each != int(each) for each in first) or first != sorted(first):
+            return []
+        # A rising count, and what the path says. Numbers without names are those of every step.
+        words = reversed(re.findall("[a-z]+", path.lower()))
+        known = next((word for word in words if higher_is_better(word) is not None), "value")
+        called = ["step", "train_loss" if known in {"loss", "losses"} else known]
     cells = r"\s+".join(rf"(?P<{name}>\S+)" for name in called)
-    return [(rf"^\s*{cells}\s*$", rows[0])] if called else []
-
-
-def _guess_names(rows: Sequence[str], width: int, path: str) -> list[str]:
-    """Return names for two columns without any: a rising count, and a word of the path."""
-    if width != 2:
-        return []
-    first = [float(row.split()[0]) for row in rows]
-    if any(each != int(each) for each in first) or first != sorted(first):
-        return []
-    words = re.findall("[a-z]+", path.lower())
-    known = next((word for word in reversed(words) if higher_is_better(word) is not None), "value")
-    # Numbers without names are those of every step.
-    return ["step", "train_loss" if known in {"loss", "losses"} else known]
+    return [(rf"^\s*{cells}\s*$", rows[0])]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Any
 
 import polars as pl
 from msgspec import Struct
@@ -76,10 +75,31 @@ def read_kind(
     for of_unit in units_of_work(beginnings):
         unit = read_unit(of_unit, reading)
         assert isinstance(unit.rows, pl.DataFrame)  # noqa: S101 - for the type checker
-        heads.append(_run_heads(unit.rows, first))
+        is_evaluation = pl.col("eval_index") >= 0
+        metric = next(iter(_ordered_metrics(unit.rows.filter(is_evaluation), first)), "")
+        measured = is_evaluation & (pl.col("metric") == metric) & pl.col("value").is_finite()
+        heads.append(
+            unit.rows.group_by("source", "run_id", maintain_order=True).agg(
+                pl.col("entry", "seed", "benchmark").first(),
+                evaluations=is_evaluation.sum(),
+                timed=pl.col("seconds").is_not_null().any(),
+                judged=pl.col("target_value").is_not_null().any(),
+                metric=pl.lit(metric),
+                final=pl.col("value").filter(measured).last(),
+                better=pl.col("higher_is_better").filter(measured).last(),
+            )
+        )
         parts += len(unit.parts)
         unnamed += unit.inferred
-        runs += _example_runs(unit.rows, shown, len(files), len(runs))
+        many, room = len(files) > _RUNS, _RUNS - len(runs)
+        chosen = unit.rows.filter(pl.col("source").is_in(shown)) if many else unit.rows
+        runs += [
+            run
+            for of_file in chosen.partition_by("source", maintain_order=True)
+            for run in of_file.partition_by("run_id", maintain_order=True)[
+                : room if len(files) < _RUNS else 1
+            ]
+        ][:room]
         remarks = [problem for problem in unit.problems if problem.code != PART_OF_A_RUN]
         remarks += [
             Problem("large_file", _READ_IN_PART, "warning", source=each.name)
@@ -115,38 +135,7 @@ def read_kind(
     return kind, proposal
 
 
-def _example_runs(
-    rows: pl.DataFrame, files: Collection[str], number: int, before: int
-) -> list[pl.DataFrame]:
-    """Return some runs as examples: of the first, a middle and the last file."""
-    room = _RUNS - before
-    of_each = room if number < _RUNS else 1
-    chosen = rows.filter(pl.col("source").is_in(files)) if number > _RUNS else rows
-    return [
-        run
-        for of_file in chosen.partition_by("source", maintain_order=True)
-        for run in of_file.partition_by("run_id", maintain_order=True)[:of_each]
-    ][:room]
-
-
-def _run_heads(rows: pl.DataFrame, first: Sequence[str]) -> pl.DataFrame:
-    """Return a row for each run, with the last value of the first metric that any of them has."""
-    is_evaluation = pl.col("eval_index") >= 0
-    metric = next(iter(_ordered_metrics(rows.filter(is_evaluation), first)), "")
-    measured = is_evaluation & (pl.col("metric") == metric) & pl.col("value").is_finite()
-    return rows.group_by("source", "run_id", maintain_order=True).agg(
-        pl.col("entry", "seed", "benchmark").first(),
-        evaluations=is_evaluation.sum(),
-        timed=pl.col("seconds").is_not_null().any(),
-        judged=pl.col("target_value").is_not_null().any(),
-        metric=pl.lit(metric),
-        final=pl.col("value").filter(measured).last(),
-        better=pl.col("higher_is_better").filter(measured).last(),
-    )
-
-
 def _ordered_metrics(evaluations: pl.DataFrame, first: Sequence[str]) -> list[str]:
-    """Return the metrics of some evaluations, those of a block first."""
     known = sorted(evaluations["metric"].drop_nulls().unique().sort(), key=rank)
     return [*(name for name in first if name in known), *known]
 
@@ -172,13 +161,19 @@ _CHOOSE = (
 
 
 def _preview_run(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
-    """Return a preview of a run, judged as in any table."""
     row = time_to_target.runs(run).row(0, named=True)
     evaluations = run.filter(pl.col("eval_index") >= 0)
     metric = row["target_metric"] or next(iter(_ordered_metrics(evaluations, first)), "")
     of_metric = evaluations.filter(pl.col("metric") == metric)
     last = of_metric.row(-1, named=True) if of_metric.height else dict.fromkeys(of_metric.columns)
     named = {name: row[name] for name in ("entry", "benchmark", "seed")}
+    target = "" if row["target_value"] is None else f"{metric} {row['target_value']:g}"
+    if target:
+        counts = [f" in {units.count(row[name])} {name}" for name in ("steps", "epochs", "samples")
+                  if row[name] is not None] or [" reached"]  # fmt: skip
+        if row["tta_seconds"] is not None:
+            counts = [f" in {units.seconds(row['tta_seconds'])}"]
+        target += counts[0] if row["reached"] else " not reached"
     return RunSeen(
         file=row["source"],
         names=" ".join(f"{name}={value}" for name, value in named.items() if value is not None),
@@ -188,19 +183,5 @@ def _preview_run(run: pl.DataFrame, first: Sequence[str]) -> RunSeen:
         seconds=last["seconds"],
         step=last["step"],
         epoch=last["epoch"],
-        to_target=_target_text(row),
+        to_target=target,
     )
-
-
-def _target_text(row: Mapping[str, Any]) -> str:
-    if row["target_value"] is None:
-        return ""
-    target = f"{row['target_metric']} {row['target_value']:g}"
-    if not row["reached"]:
-        return f"{target} not reached"
-    if row["tta_seconds"] is not None:
-        return f"{target} in {units.seconds(row['tta_seconds'])}"
-    for name in ("steps", "epochs", "samples"):
-        if row[name] is not None:
-            return f"{target} in {units.count(row[name])} {name}"
-    return f"{target} reached"

@@ -15,7 +15,7 @@ from ttastats.report import fields
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Table, Text
 from ttastats.report.fields import Field
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.traces import answers, categories
 
 #: What each part of a step is called.
@@ -33,13 +33,13 @@ TOP = 10
 _BELOW = 5
 
 _Calls = Annotated[float, Key("calls of a step", "calls", "calls")]
-_Seconds = Annotated[float | None, Key("time of a step", "seconds", "time")]
-_Flops = Annotated[float | None, Key("FLOPs of a step", "FLOPs")]
+_Seconds = Annotated[Number, Key("time of a step", "seconds", "time")]
+_Flops = Annotated[Number, Key("FLOPs of a step", "FLOPs")]
 _OnTensorCores = Annotated[
-    float | None, Key("share of the time on tensor cores", "fraction", "on tensor cores")
+    Number, Key("share of the time on tensor cores", "fraction", "on tensor cores")
 ]
-_Share = Annotated[float | None, Key("share of the time of all", "fraction", "share")]
-_Achieved = Annotated[float | None, Key("FLOPs per second", "flop/second", "achieved")]
+_Share = Annotated[Number, Key("share of the time of all", "fraction", "share")]
+_Achieved = Annotated[Number, Key("FLOPs per second", "flop/second", "achieved")]
 
 
 class PartRow(Row, frozen=True, kw_only=True):
@@ -49,11 +49,11 @@ class PartRow(Row, frozen=True, kw_only=True):
     name: Annotated[str, Key("the part")]
     n: Annotated[int, Key("steps", "steps", "steps")]
     seconds: Annotated[
-        float | None,
+        Number,
         Key("mean time of the part over steps", "seconds", "time of a step", std="seconds_std"),
     ]
-    seconds_std: Annotated[float | None, Key("standard deviation over steps", "seconds")]
-    share: Annotated[float | None, Key("share of the step", "fraction", "share")]
+    seconds_std: Annotated[Number, Key("standard deviation over steps", "seconds")]
+    share: Annotated[Number, Key("share of the step", "fraction", "share")]
 
 
 class WorkRow(Row, frozen=True, kw_only=True):
@@ -79,14 +79,14 @@ class OperatorRow(Row, frozen=True, kw_only=True):
     seconds: _Seconds
     flops: _Flops
     tensor_core_share: _OnTensorCores
-    bytes: Annotated[float | None, Key("bytes of a step", "bytes")]
+    bytes: Annotated[Number, Key("bytes of a step", "bytes")]
     share: _Share
     flops_per_second: _Achieved
-    intensity: Annotated[float | None, Key("FLOPs per byte", "number")]
-    utilization: Annotated[float | None, Key("share of the peak", "fraction", "of peak")]
-    of_average: Annotated[float | None, Key("share of the average", "fraction", "of average")]
-    average_flops_per_second: Annotated[float | None, Key("the average", "flop/second")]
-    average_utilization: Annotated[float | None, Key("the average over the peak", "fraction")]
+    intensity: Annotated[Number, Key("FLOPs per byte", "number")]
+    utilization: Annotated[Number, Key("share of the peak", "fraction", "of peak")]
+    of_average: Annotated[Number, Key("share of the average", "fraction", "of average")]
+    average_flops_per_second: Annotated[Number, Key("the average", "flop/second")]
+    average_utilization: Annotated[Number, Key("the average over the peak", "fraction")]
 
 
 class RankRow(Row, frozen=True, kw_only=True):
@@ -95,21 +95,17 @@ class RankRow(Row, frozen=True, kw_only=True):
     section: Annotated[str, Key("`rank`")] = "rank"
     name: Annotated[int | None, Key("the rank")]
     n: Annotated[int, Key("steps", "steps")]
-    step_seconds: Annotated[float | None, Key("time of a step", "seconds", "step", std="step_std")]
-    step_std: Annotated[float | None, Key("its standard deviation", "seconds")]
-    work_seconds: Annotated[
-        float | None, Key("without exposed communication", "seconds", "self time")
-    ]
-    compute_seconds: Annotated[float | None, Key("computing", "seconds", "computing")]
-    communication_seconds: Annotated[float | None, Key("communicating", "seconds", "communication")]
+    step_seconds: Annotated[Number, Key("time of a step", "seconds", "step", std="step_std")]
+    step_std: Annotated[Number, Key("its standard deviation", "seconds")]
+    work_seconds: Annotated[Number, Key("without exposed communication", "seconds", "self time")]
+    compute_seconds: Annotated[Number, Key("computing", "seconds", "computing")]
+    communication_seconds: Annotated[Number, Key("communicating", "seconds", "communication")]
     exposed_seconds: Annotated[
-        float | None, Key("communicating while nothing computes", "seconds", "exposed")
+        Number, Key("communicating while nothing computes", "seconds", "exposed")
     ]
-    waiting: Annotated[
-        float | None, Key("neither computing nor communicating", "seconds", "no work")
-    ]
+    waiting: Annotated[Number, Key("neither computing nor communicating", "seconds", "no work")]
     skew: Annotated[
-        float | None, Key("self time over the mean of all ranks, less 1", "fraction", "vs mean")
+        Number, Key("self time over the mean of all ranks, less 1", "fraction", "vs mean")
     ]
     slowest: Annotated[bool | None, Key("whether no rank has more self time")]
 
@@ -119,7 +115,7 @@ class MemoryRow(Row, frozen=True, kw_only=True):
 
     section: Annotated[str, Key("`memory`")] = "memory"
     name: Annotated[str, Key("what holds it: weights, gradients, optimizer ...")]
-    bytes: Annotated[float | None, Key("the most that was held", "bytes", "at peak")]
+    bytes: Annotated[Number, Key("the most that was held", "bytes", "at peak")]
 
 
 def report(rows: pl.DataFrame, *, top: int = TOP) -> Report:

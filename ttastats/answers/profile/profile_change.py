@@ -16,7 +16,7 @@ from ttastats.report.answer import Report
 from ttastats.report.cells import Column, PValue, Text
 from ttastats.report.fields import Field
 from ttastats.report.keys import High, Low
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.sides.contrast import ValuesContrast, judged
 from ttastats.sides.options import Options
 from ttastats.stats.decision import side_of
@@ -40,11 +40,9 @@ class ChangeRow(Row, frozen=True):
     change: Annotated[float, Key("B minus A", "seconds", interval=True)]
     change_low: Low
     change_high: High
-    p_value: Annotated[float | None, Key("p of the change")]
-    p_adjusted: Annotated[float | None, Key("the same, adjusted for the number of parts")]
-    share: Annotated[
-        float | None, Key("share of the change of a step", "fraction", "of the change")
-    ]
+    p_value: Annotated[Number, Key("p of the change")]
+    p_adjusted: Annotated[Number, Key("the same, adjusted for the number of parts")]
+    share: Annotated[Number, Key("share of the change of a step", "fraction", "of the change")]
 
 
 def report(
@@ -130,7 +128,6 @@ def _change_row(
 
 
 def _change_sentence(whole: ChangeRow, parts: Sequence[ChangeRow], decided: Collection[str]) -> str:
-    """Return the change of the step in a sentence, with the parts that explain most of it."""
     tested = whole.change_low is not None
     if tested and not side_of(0.0, whole.change_low, whole.change_high):
         return "The difference in the time of a step is not significant."

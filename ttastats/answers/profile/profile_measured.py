@@ -12,7 +12,7 @@ from ttastats.base.note import Note, note
 from ttastats.report import fields
 from ttastats.report.cells import Column, Quantity, Table, Text, Unit
 from ttastats.report.fields import Field
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.traces import answers
 
 #: A step that takes so many times its CPU time waited for a core.
@@ -22,8 +22,8 @@ _DISTURBED = 1.2
 #: Parts of a machine whose utilization is measured.
 _PARTS = (("cpu", "the cores"), ("gpu", "the GPU"), ("tensor_core", "its tensor cores"))
 
-_Achieved = Annotated[float | None, Key("FLOPs per second", "flop/second", "achieved")]
-_Utilization = Annotated[float | None, Key("share of the peak", "fraction", "of peak")]
+_Achieved = Annotated[Number, Key("FLOPs per second", "flop/second", "achieved")]
+_Utilization = Annotated[Number, Key("share of the peak", "fraction", "of peak")]
 _Step = Annotated[float, Key("time of a step", "seconds", "step")]
 
 
@@ -43,12 +43,10 @@ class BatchRow(Row, frozen=True, kw_only=True):
     section: Annotated[str, Key("`batch_size`")] = "batch_size"
     name: Annotated[str, Key("the batch size")]
     samples_per_second: Annotated[float, Key("samples per second", "samples/second")]
-    gain: Annotated[float | None, Key("gain over half of it", "fraction", "gain per doubling")]
+    gain: Annotated[Number, Key("gain over half of it", "fraction", "gain per doubling")]
     flops_per_second: _Achieved
     utilization: _Utilization
-    cpu_utilization: Annotated[
-        float | None, Key("utilization of the cores", "fraction", "cores busy")
-    ]
+    cpu_utilization: Annotated[Number, Key("utilization of the cores", "fraction", "cores busy")]
 
 
 class AblationRow(Row, frozen=True, kw_only=True):
@@ -69,25 +67,18 @@ class WorkersRow(Row, frozen=True, kw_only=True):
     name: Annotated[str, Key("the number of workers")]
     seconds: _Step
     under_way_share: Annotated[
-        float | None, Key("share of the step with data in flight", "fraction", "in flight")
+        Number, Key("share of the step with data in flight", "fraction", "in flight")
     ]
     exposed_share: Annotated[
-        float | None, Key("share beyond a step without communication", "fraction", "exposed")
+        Number, Key("share beyond a step without communication", "fraction", "exposed")
     ]
-    pure_share: Annotated[
-        float | None, Key("the same bytes without computation", "fraction", "pure")
-    ]
-    bytes: Annotated[float | None, Key("bytes that a step sends", "bytes", "gradients")]
+    pure_share: Annotated[Number, Key("the same bytes without computation", "fraction", "pure")]
+    bytes: Annotated[Number, Key("bytes that a step sends", "bytes", "gradients")]
 
 
 def rows(profile: pl.DataFrame) -> list[Row]:
     """Return the rows of what was measured in one profile."""
-    return [
-        *_step_rows(profile),
-        *_batch_rows(profile),
-        *_ablation_rows(profile),
-        *_worker_rows(profile),
-    ]
+    return [*_step_rows(profile), *_variant_rows(profile)]
 
 
 def tables(rows: Sequence[Row], title: str) -> Iterator[Table]:
@@ -129,7 +120,6 @@ def notes(profile: pl.DataFrame) -> Iterator[Note]:
 
 
 def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
-    """Yield the known numbers of the whole step."""
     measure = partial(_measure_value, profile)
     step = measure("uninstrumented_step_seconds")
     if step is None:
@@ -165,56 +155,40 @@ def _step_rows(profile: pl.DataFrame) -> Iterator[MeasuredRow]:
             yield MeasuredRow(name=name, title=title, value=value, unit=unit)
 
 
-def _batch_rows(profile: pl.DataFrame) -> Iterator[BatchRow]:
-    """Yield one row for each batch size, the smallest first."""
-    throughput = _values_by(profile, "batch_samples_per_second")
-    flops = _values_by(profile, "batch_step_flops")
-    busy = _values_by(profile, "batch_cpu_utilization")
-    fastest = answers.peak(profile, "peak_flops")
+def _variant_rows(profile: pl.DataFrame) -> Iterator[Row]:
+    values, fastest = partial(_values_by, profile), answers.peak(profile, "peak_flops")
+    throughput, flops = values("batch_samples_per_second"), values("batch_step_flops")
+    busy = values("batch_cpu_utilization")
     gains = answers.doubling_gains({int(size): rate for size, rate in throughput.items()})
     for size in sorted(throughput, key=int):
-        rate, samples = throughput[size], int(size)
-        achieved = flops.get(size, 0.0) * rate / samples or None
+        achieved = flops.get(size, 0.0) * throughput[size] / int(size) or None
         yield BatchRow(
             name=size,
-            samples_per_second=rate,
-            gain=gains.get(samples),
+            samples_per_second=throughput[size],
+            gain=gains.get(int(size)),
             flops_per_second=achieved,
             utilization=achieved / fastest if achieved and fastest else None,
             cpu_utilization=busy.get(size),
         )
-
-
-def _ablation_rows(profile: pl.DataFrame) -> Iterator[AblationRow]:
-    """Yield one row for each set of removed layers, the whole network first."""
-    seconds = _values_by(profile, "ablated_step_seconds")
-    flops = _values_by(profile, "ablated_step_flops")
-    fastest = answers.peak(profile, "peak_flops")
-    whole = max(seconds.values(), default=0.0)
-    for variant in sorted(seconds, key=len):
-        rate = flops[variant] / seconds[variant]
+    steps, flops = values("ablated_step_seconds"), values("ablated_step_flops")
+    whole = steps.get("all layers", max(steps.values(), default=0.0))
+    for variant in sorted(steps, key=len):  # the whole network first
+        rate = flops[variant] / steps[variant]
         yield AblationRow(
             name=variant,
-            seconds=seconds[variant],
-            speedup=seconds.get("all layers", whole) / seconds[variant],
+            seconds=steps[variant],
+            speedup=whole / steps[variant],
             flops_per_second=rate,
             utilization=rate / fastest if fastest else None,
         )
-
-
-def _worker_rows(profile: pl.DataFrame) -> Iterator[WorkersRow]:
-    """Yield one row for each number of workers."""
-    shares = {
-        f"{share}_share": _values_by(profile, f"workers_{share}_seconds")
-        for share in ("under_way", "exposed", "pure")
-    }
-    sent = _values_by(profile, "workers_sent_bytes")
-    for workers, seconds in _values_by(profile, "workers_step_seconds").items():
-        parts: dict[str, Any] = {
-            name: part[workers] / seconds if workers in part else None
-            for name, part in shares.items()
+    parts = {name: values(f"workers_{name}_seconds") for name in ("under_way", "exposed", "pure")}
+    sent = values("workers_sent_bytes")
+    for workers, seconds in values("workers_step_seconds").items():
+        shares: dict[str, Any] = {
+            f"{name}_share": part[workers] / seconds if workers in part else None
+            for name, part in parts.items()
         }
-        yield WorkersRow(name=workers, seconds=seconds, bytes=sent.get(workers), **parts)
+        yield WorkersRow(name=workers, seconds=seconds, bytes=sent.get(workers), **shares)
 
 
 _SHOWN: Mapping[type[Row], tuple[str, Sequence[Field[Any]]]] = {

@@ -16,6 +16,7 @@ import importlib.util
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
@@ -115,7 +116,19 @@ def points(records: Sequence[Record], rules: ConvergenceRules) -> tuple[Point, .
         mean, std = float(np.mean(counted)), float(np.std(values))
         limit = _lower_limit(mean, std, counted.size, rules.runs)
         measured.append(Point(record.batch_size, mean, std, limit))
-    return _prune_points(measured, rules)
+    # Without those slower than a smaller batch or their neighbours. The official pass never steps
+    # back: it need not end in a convex curve.
+    fastest = min(measured, key=lambda point: point.mean)
+    kept = [point for point in measured if point.batch_size >= fastest.batch_size]
+    place = 1
+    while place < len(kept) - 1:
+        low, here, high = kept[place - 1 : place + 2]
+        if here.mean > _interpolate(here.batch_size, low, high, rules).mean:
+            del kept[place]
+        else:
+            place += 1
+    sizes = {point.batch_size for point in kept}
+    return tuple(point for point in measured if point.batch_size in sizes)
 
 
 def _lower_limit(mean: float, std: float, n_reference: int, runs: int) -> float:
@@ -134,24 +147,6 @@ def _lower_limit(mean: float, std: float, n_reference: int, runs: int) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if middle > exact else (middle, high)
     return (low + high) / 2
-
-
-def _prune_points(measured: Sequence[Point], rules: ConvergenceRules) -> tuple[Point, ...]:
-    """Return the points without those slower than a smaller batch or their neighbours.
-
-    One pass, which never steps back: it need not end in a convex curve.
-    """
-    fastest = min(measured, key=lambda point: point.mean)
-    kept = [point for point in measured if point.batch_size >= fastest.batch_size]
-    place = 1
-    while place < len(kept) - 1:
-        low, here, high = kept[place - 1 : place + 2]
-        if here.mean > _interpolate(here.batch_size, low, high, rules).mean:
-            del kept[place]
-        else:
-            place += 1
-    sizes = {point.batch_size for point in kept}
-    return tuple(point for point in measured if point.batch_size in sizes)
 
 
 def _interpolate(batch_size: int, low: Point, high: Point, rules: ConvergenceRules) -> Point:
@@ -278,9 +273,17 @@ def library(place: Path | None = None) -> Library:
         # A folder may have a part for each ruleset, as the package has.
         parts = (path for usage in _USAGES.values() for path in folder.glob(f"{usage}_*"))
         if place is None or (folder.is_dir() and any(parts)):
-            part = folder / f"{_USAGES.get(suite or '', '')}_{ruleset}"
-            return _read_records(part) if part.is_dir() else {}
-        return _read_records(folder)
+            folder = folder / f"{_USAGES.get(suite or '', '')}_{ruleset}"
+            if not folder.is_dir():
+                return {}
+        by_benchmark: dict[str, list[Record]] = {}
+        for path in [folder] if folder.is_file() else sorted(folder.glob(_FILES)):
+            for record in _records_in_file(path):
+                by_benchmark.setdefault(record.benchmark, []).append(record)
+        remedy = f"The folder must contain {_FILES}, as the official package does."
+        raise_if(not by_benchmark, "no reference convergence records", str(folder), remedy)
+        size = attrgetter("batch_size")
+        return {name: tuple(sorted(some, key=size)) for name, some in by_benchmark.items()}
 
     return records
 
@@ -300,45 +303,23 @@ def _package_folder() -> Path:
     return folder
 
 
-def _read_records(place: Path) -> Records:
-    files = [place] if place.is_file() else sorted(place.glob(_FILES))
-    records: dict[str, list[Record]] = {}
-    for path in files:
-        for record in _records_in_file(path):
-            records.setdefault(record.benchmark, []).append(record)
-    remedy = f"The folder must contain {_FILES}, as the official package does."
-    raise_if(not records, "no reference convergence records", str(place), remedy)
-    return {
-        benchmark: tuple(sorted(some, key=lambda record: record.batch_size))
-        for benchmark, some in records.items()
-    }
-
-
 def _records_in_file(path: Path) -> Iterator[Record]:
+    what = "not a file of reference convergence records"
+    remedy = 'Expected: {"name": {"Benchmark": .., "BS": .., "Epochs to converge": [..]}}.'
     try:
         records = msgspec.json.decode(path.read_bytes(), type=dict[str, _Written])
     except OSError as error:
         raise TtastatsError(error.strerror or "cannot be read", where=str(path)) from None
     except msgspec.MsgspecError as error:
-        raise _unusable_error(path, str(error)) from None
+        raise TtastatsError(f"{what}: {error}", where=str(path), remedy=remedy) from None
     # The file's name tells the benchmark, as it does for the official checker.
     named = path.stem.removeprefix("rcps_") if path.stem.startswith("rcps_") else None
     for name, record in records.items():
-        values = record.samples or record.epochs
-        if not values:
-            raise _unusable_error(
-                path, f"{name} has no runs: neither epochs nor samples to converge"
-            )
-        if not all(math.isfinite(value) and value > 0 for value in values) or record.batch_size < 1:
-            raise _unusable_error(path, f"{name} contains a number that is not positive")
+        values, size = record.samples or record.epochs, record.batch_size
+        without = f"{what}: {name} has no runs: neither epochs nor samples to converge"
+        raise_if(not values, without, str(path), remedy)
+        wrong = not all(math.isfinite(value) and value > 0 for value in values) or size < 1
+        number = f"{what}: {name} contains a number that is not positive"
+        raise_if(wrong, number, str(path), remedy)
         unit: Unit = "samples" if record.samples else "epochs"
-        benchmark, size = named or record.benchmark, record.batch_size
-        yield Record(name, benchmark, size, tuple(sorted(values)), unit)
-
-
-def _unusable_error(path: Path, why: str) -> TtastatsError:
-    return TtastatsError(
-        f"not a file of reference convergence records: {why}",
-        where=str(path),
-        remedy='Expected: {"name": {"Benchmark": .., "BS": .., "Epochs to converge": [..]}}.',
-    )
+        yield Record(name, named or record.benchmark, size, tuple(sorted(values)), unit)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -80,29 +79,21 @@ def benchmark_of(
     # Where no rule says how many runs a submission makes: the reference makes twice as many.
     number = goals[0].runs if goals else max(len(record.values) for record in records) // 2
     rules = convergence_rules.rules(benchmark or "", ruleset, number)
+    many = min(record.values[0] for record in records) >= FEWEST_SAMPLES
+    unit: Unit = "samples" if many else records[0].unit
+    if known and unit != "samples":
+        unit = known.progress  # epochs of samples or tokens, or steps
+    # The official checker counts steps of stable_diffusion in 3.1.0, and samples in later rulesets.
+    if known and known.name == _EVALUATED_LATER and ruleset == "3.1.0" and not many:
+        unit = "steps"
     return BenchmarkReference(
         ruleset,
         records,
-        _record_unit(records, known, ruleset),
+        unit,
         (known.tokens_per_sample or 1) if known else 1,
         rules,
         convergence_rules.points(records, rules),
     )
-
-
-def _record_unit(
-    records: Sequence[Record], known: benchmarks.Benchmark | None, ruleset: str | None
-) -> Unit:
-    """Return what the records count: epochs of samples or tokens, or steps.
-
-    The official checker counts steps of stable_diffusion in 3.1.0, and samples in later rulesets.
-    """
-    many = min(record.values[0] for record in records) >= FEWEST_SAMPLES
-    if known and known.name == _EVALUATED_LATER and ruleset == "3.1.0" and not many:
-        return "steps"
-    if many or known is None:
-        return "samples" if many else records[0].unit
-    return "samples" if records[0].unit == "samples" else known.progress
 
 
 def officially_counted(runs: pl.DataFrame, rows: pl.LazyFrame) -> pl.DataFrame:
@@ -145,7 +136,6 @@ def entry_of(group: pl.DataFrame, held: BenchmarkReference) -> Entry:
 
 
 def _common_value(group: pl.DataFrame, name: str) -> Any:
-    """Return the value that all runs have in a column, None if they differ."""
     values = group.get_column(name)  # `unique` takes a hundred times as long
     return values[0] if values.n_unique() == 1 else None
 

@@ -93,7 +93,6 @@ _NAMED = 3
 
 
 def _rcp_sentence(rows: Sequence[RcpRow], by: Sequence[str], confidence: float) -> str:
-    """Return which entries converge differently, and what the official check says."""
     one_benchmark = len({row.keys.get("benchmark") for row in rows}) == 1
     said = (*_SAID, "benchmark") if one_benchmark else _SAID
     names = grouping.row_names(rows, [name for name in by if name not in said] or by)
@@ -133,7 +132,6 @@ def _verdict_cell(row: RcpRow) -> Text:
 
 
 def _verdict_text(row: RcpRow) -> str:
-    """Return whether an entry converges as the reference does, in words."""
     if row.ratio is None:
         return f"verdict  none: {row.status}"
     if row.low is None or row.high is None:
@@ -167,7 +165,6 @@ def _in_evaluations(row: RcpRow) -> str:
 
 
 def _official_text(row: RcpRow) -> str:
-    """Return the means in the official check, and its verdict."""
     if row.official_verdict is None:
         return f"official  none: {row.official_reason}" if row.official_reason else ""
     if row.official_limit is None:

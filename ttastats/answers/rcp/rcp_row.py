@@ -16,23 +16,22 @@ from ttastats.answers.rcp.convergence_rules import Library, ruleset_of
 from ttastats.answers.rcp.convergence_sides import BenchmarkReference, Entry, FoundReference, Unit
 from ttastats.answers.score import scaling_factor
 from ttastats.report.keys import High, LeftOutKeys, Low, ReachedCount, RunCount
-from ttastats.report.row import Key, Row
-from ttastats.stats.convergence import Reference, convergence_ratio, pass_rate, stopped_early
+from ttastats.report.row import Key, Number, Row
+from ttastats.stats.convergence import convergence_ratio, pass_rate, stopped_early
 from ttastats.stats.moments import coefficient_of_variation
-from ttastats.stats.outcomes import Outcomes
 from ttastats.stats.results import Verdict
 
 #: Sides that differ by more than this factor are counted in different units.
 _FAR = 20.0
 _WORDS = {True: "passed", False: "failed"}
 
-_Mean = Annotated[float | None, Key("mean of what runs needed to the target", "unit")]
-_Cv = Annotated[float | None, Key("its coefficient of variation", "fraction")]
-_Interval = Annotated[float | None, Key("distance of two evaluations", "unit")]
+_Mean = Annotated[Number, Key("mean of what runs needed to the target", "unit")]
+_Cv = Annotated[Number, Key("its coefficient of variation", "fraction")]
+_Interval = Annotated[Number, Key("distance of two evaluations", "unit")]
 _Early = Annotated[
     int | None, Key("runs that stopped an evaluation or more before the reference's median", "runs")
 ]
-_Share = Annotated[float | None, Key("share of simulated submissions", "fraction")]
+_Share = Annotated[Number, Key("share of simulated submissions", "fraction")]
 
 
 class RcpOptions(Struct, frozen=True, kw_only=True):
@@ -65,9 +64,7 @@ class RcpRow(Row, frozen=True, kw_only=True):
     reference_mean: _Mean = None
     reference_cv: _Cv = None
     reference_records: Annotated[tuple[str, ...] | None, Key("names of its records")] = None
-    ratio: Annotated[float | None, Key("mean of the entry over that of the reference", "ratio")] = (
-        None
-    )
+    ratio: Annotated[Number, Key("mean of the entry over that of the reference", "ratio")] = None
     low: Low = None
     high: High = None
     confidence: Annotated[float, Key("confidence of the interval", "fraction")]
@@ -88,17 +85,17 @@ class RcpRow(Row, frozen=True, kw_only=True):
     official_verdict: Annotated[
         str | None, Key("`passed`, `failed` or `passed by bypass` by the official check")
     ] = None
-    official_factor: Annotated[float | None, Key("factor on the time by the check", "ratio")] = None
+    official_factor: Annotated[Number, Key("factor on the time by the check", "ratio")] = None
     official_reason: Annotated[str | None, Key("reason of the official checker")] = None
-    official_mean: Annotated[float | None, Key("olympic mean of the entry", "unit")] = None
-    official_limit: Annotated[float | None, Key("lowest mean that is passed", "unit")] = None
+    official_mean: Annotated[Number, Key("olympic mean of the entry", "unit")] = None
+    official_limit: Annotated[Number, Key("lowest mean that is passed", "unit")] = None
     official_reference_mean: Annotated[
-        float | None, Key("mean of the reference by the check", "unit")
+        Number, Key("mean of the reference by the check", "unit")
     ] = None
     official_as_written: Annotated[str | None, Key("verdict by the rules as they are written")] = (
         None
     )
-    published_factor: Annotated[float | None, Key("factor of `scaling.json`", "ratio")]
+    published_factor: Annotated[Number, Key("factor of `scaling.json`", "ratio")]
     left_out: LeftOutKeys = LeftOutKeys()
 
 
@@ -134,8 +131,11 @@ def row_maker(
         row = _add_official(row, entry, held, options)
         if entry.batch_size is None:
             return structs.replace(row, status="batch size unknown, or several batch sizes")
-        row = _add_comparison(row, entry, held.unit, at(held, entry.batch_size, entry.interval))
-        return structs.replace(row, **rates(held, entry.batch_size, entry.interval))
+        found = at(held, entry.batch_size, entry.interval)
+        if isinstance(found, str):
+            return structs.replace(row, status=found)
+        row = _add_comparison(row, entry, found)
+        return structs.replace(row, **rates(held, entry.batch_size, found))
 
     return row_of
 
@@ -170,44 +170,39 @@ def _add_official(
     )
 
 
-def _add_comparison(row: RcpRow, entry: Entry, unit: Unit, found: FoundReference | str) -> RcpRow:
-    """Return a row with the ratio over the reference at its batch size, if there is one."""
-    if isinstance(found, str):
-        return structs.replace(row, status=found)
-    reference = found.reference
+def _add_comparison(row: RcpRow, entry: Entry, found: FoundReference) -> RcpRow:
+    """Return a row with the ratio over the reference at its batch size."""
+    reference, of = found.reference, found.reference.pool()[0]
     row = structs.replace(
         row,
         reference=found.how,
         reference_records=found.records,
         reference_n=reference.n,
         reference_mean=reference.mean,
-        reference_cv=coefficient_of_variation(reference.pool()[0]),
+        reference_cv=coefficient_of_variation(of),
         reference_interval=reference.interval,
         interval=entry.interval,
         verdict=Verdict.UNAVAILABLE.value,
     )
     if entry.outcomes is None:
-        unlogged = f"the runs do not log their {unit}"
+        unlogged = f"the runs do not log their {row.unit}"
         return structs.replace(row, status=unlogged if row.reached else "no run reached the target")
-    return _add_ratio(row, entry.outcomes, reference)
-
-
-def _add_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
-    compared = convergence_ratio(entry, reference, confidence=row.confidence)
-    solved, ratio = entry.times[entry.reached], compared.ratio.estimate or 0.0
+    compared = convergence_ratio(entry.outcomes, reference, confidence=row.confidence)
+    solved = entry.outcomes.times[entry.outcomes.reached]
+    ratio = compared.ratio.estimate or 0.0
     row = structs.replace(
         row,
         entry_mean=compared.a.term.estimate if compared.a else None,
         entry_cv=coefficient_of_variation(solved),
         early=stopped_early(solved, reference),
-        reference_early=stopped_early(reference.pool()[0], reference),
+        reference_early=stopped_early(of, reference),
     )
     if not 1 / _FAR < ratio < _FAR:
         return structs.replace(row, status="entry and reference use different units")
     limits = compared.limits(row.confidence, epochs=True)
     if limits is None or not math.isfinite(limits[1]):
         why = "all runs stopped at the same evaluation, and the evaluation interval is unknown"
-        if entry.n < 2 or reference.n < 2:
+        if entry.outcomes.n < 2 or reference.n < 2:
             why = "2 runs are needed on each side"
         elif reference.misfit is not None and reference.misfit[0] is None:
             why = "the interpolation error between only two records is unknown"
@@ -218,12 +213,11 @@ def _add_ratio(row: RcpRow, entry: Outcomes, reference: Reference) -> RcpRow:
 
 
 def _pass_rates(
-    options: RcpOptions, held: BenchmarkReference, batch_size: int, interval: float | None
+    options: RcpOptions, held: BenchmarkReference, batch_size: int, found: FoundReference
 ) -> dict[str, float | None]:
     """Return how often the reference itself and truly faster setups pass the official check."""
     point, _ = convergence_rules.reference(batch_size, held.points, held.rules)
-    found = convergence_sides.reference_at(held, batch_size, interval)
-    if point is None or isinstance(found, str):
+    if point is None:
         return {}
     same, faster_5, faster_10 = (
         pass_rate(

@@ -12,7 +12,7 @@ from ttastats.base.note import Note
 from ttastats.report.answer import Report
 from ttastats.report.cells import Column, Line, Table, Text
 from ttastats.report.keys import Benchmark, High, Low
-from ttastats.report.row import Key, Row
+from ttastats.report.row import Key, Number, Row
 from ttastats.stats.results import Tone
 
 _TONES: Mapping[Result, Tone] = {
@@ -22,11 +22,9 @@ _COLUMNS = (Column("check"), Column("result"), Column("figures", rank=1))
 #: What keeps nothing from being a record where logs do not tell it.
 _SETTLED = ("seeds", "machines", "order", "time", "same stop")
 
-_Quality = Annotated[float | None, Key("mean quality of the runs", "metric")]
-_Seconds = Annotated[
-    float | None, Key("mean time of the runs, or median of the studies", "seconds")
-]
-_Steps = Annotated[float | None, Key("steps of the longest run", "steps")]
+_Quality = Annotated[Number, Key("mean quality of the runs", "metric")]
+_Seconds = Annotated[Number, Key("mean time of the runs, or median of the studies", "seconds")]
+_Steps = Annotated[Number, Key("steps of the longest run", "steps")]
 _Count = Annotated[int | None, Key("runs with a value, or studies", "runs")]
 
 
@@ -41,13 +39,11 @@ class RecordRow(Row, frozen=True, kw_only=True):
     n_b: _Count = None
     quality_a: _Quality = None
     quality_b: _Quality = None
-    quality_p: Annotated[float | None, Key("one-sided p of the quality that the rules ask for")] = (
-        None
-    )
-    seconds_ratio: Annotated[float | None, Key("time of A over that of B", "ratio")] = None
+    quality_p: Annotated[Number, Key("one-sided p of the quality that the rules ask for")] = None
+    seconds_ratio: Annotated[Number, Key("time of A over that of B", "ratio")] = None
     seconds_low: Low = None
     seconds_high: High = None
-    seconds_p: Annotated[float | None, Key("p of the ratio")] = None
+    seconds_p: Annotated[Number, Key("p of the ratio")] = None
     seconds_a: _Seconds = None
     seconds_b: _Seconds = None
     steps_a: _Steps = None
@@ -96,7 +92,6 @@ def report(
 
 
 def _record_sentence(benchmark: str | None, record: JudgedRecord, rules: Rules) -> str:
-    """Return the verdict, its basis, and the checks that a reader must make."""
     of = f"{benchmark}: " if benchmark else ""
     if record.verdict != "record":
         checks = (f"{check.name} {check.result}: {check.figures}" for check in record.against)

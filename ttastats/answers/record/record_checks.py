@@ -134,7 +134,6 @@ def _mixed_texts(kinds: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _machines(about: _Evidence) -> dict[str, list[str]]:
-    """Return the machines that each side logs: accelerators and nodes of a hardware."""
     names: dict[str, list[str]] = {}
     for side, runs in about.sides.items():
         kinds = runs.filter(pl.col("hardware").is_not_null()).select(_MACHINE).unique()

@@ -189,7 +189,6 @@ def _p_text(p_value: float, rules: Rules) -> str:
 
 
 def _judge_cost(sides: Sides, rules: Rules, stated: float | None) -> JudgedRecord:
-    """Return the judgement of what B takes compared with A: steps or seconds."""
     times = _judge_seconds(sides, stated if rules.counts == "seconds" else None, rules)
     if rules.counts != "steps":
         return times
@@ -211,7 +210,6 @@ def _most_steps(runs: pl.DataFrame) -> float | None:
 
 
 def _judge_seconds(sides: Sides, stated: float | None, rules: Rules) -> JudgedRecord:
-    """Return the judgement of mean times, for information where the rules count other things."""
     decides = rules.counts == "seconds"
     silent = [name for name, runs in sides.items() if runs["tta_seconds"].null_count()]
     if silent or (stated is None and "A" not in sides):
@@ -270,23 +268,36 @@ def _judge_studies(sides: Sides, rules: Rules) -> JudgedRecord:
     studies = {name: _best_trials(runs, rules) for name, runs in sides.items()}
     medians = {name: float(best["best"].median()) for name, best in studies.items()}  # type: ignore[arg-type]
     counts = {name: best.height for name, best in studies.items()}
-    trials = _trials_check(studies, rules)
-    checks = (
+    trials = {
+        name: list(map(str, best["trials"].unique().sort())) for name, best in studies.items()
+    }
+    texts = {name: " or ".join(some) for name, some in trials.items()}
+    required = " or ".join(map(str, rules.trials))
+    one_of = [[str(number)] for number in rules.trials]
+    equal = all(some == trials["B"] for some in trials.values()) and trials["B"] in one_of
+    figures = f"{units.join_names([f'{name} {text}' for name, text in texts.items()])} per study"
+    if not equal:
+        figures += f"; the rules require {required} in every study"
+    checks = [
         count_check(counts, {}, rules),
-        trials,
-        *(
-            _reached_check(name, studies[name], medians[name])
-            for name in sorted(sides, reverse=True)
-        ),
-        _faster_check(studies, medians, comparable=trials.result == "passed"),
-        *evidence(sides, rules),
-    )
+        Check("trials", "passed" if equal else "failed", figures),
+    ]
+    for name in sorted(sides, reverse=True):
+        ends = (*studies[name]["best"], medians[name])
+        *times, middle = (units.seconds(x, 4) if math.isfinite(x) else "–" for x in ends)
+        middle = "not reached" if middle == "–" else middle
+        named = units.join_names(trials[name], between=" or ")
+        figures = f"median {middle} of the best of {named} trials: {units.join_names(times)}"
+        title, reached = "quality" if name == "B" else "A's quality", math.isfinite(medians[name])
+        checks.append(
+            _make_check(title, figures, passed=reached, failed=not reached, decides=name == "B")
+        )
     numbers: dict[str, float | None] = {f"n_{name.lower()}": n for name, n in counts.items()}
     numbers |= {f"seconds_{name.lower()}": median for name, median in medians.items()}
     known = "A" in sides and math.isfinite(medians["B"])
-    return JudgedRecord(
-        checks, {**numbers, "seconds_ratio": medians["A"] / medians["B"] if known else None}
-    )
+    numbers["seconds_ratio"] = medians["A"] / medians["B"] if known else None
+    faster = _faster_check(studies, medians, comparable=equal)
+    return JudgedRecord((*checks, faster, *evidence(sides, rules)), numbers)
 
 
 def _best_trials(runs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
@@ -311,28 +322,6 @@ def _best_trials(runs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
         .agg(best=pl.col("time").min(), trials=pl.len())
         .sort("study")
     )
-
-
-def _trials_check(studies: Mapping[str, pl.DataFrame], rules: Rules) -> Check:
-    """Return the check that studies have equal numbers of trials."""
-    numbers = {name: sorted(best["trials"].unique()) for name, best in studies.items()}
-    each = [f"{name} {' or '.join(map(str, some))}" for name, some in numbers.items()]
-    figures = f"{units.join_names(each)} per study"
-    equal = len({n for some in numbers.values() for n in some}) == 1
-    if equal and numbers["B"][0] in rules.trials:
-        return Check("trials", "passed", figures)
-    required = " or ".join(map(str, rules.trials))
-    return Check("trials", "failed", f"{figures}; the rules require {required} in every study")
-
-
-def _reached_check(name: str, studies: pl.DataFrame, median: float) -> Check:
-    times = [units.seconds(time, 4) if math.isfinite(time) else "–" for time in studies["best"]]
-    trials = units.join_names([str(n) for n in studies["trials"].unique().sort()], between=" or ")
-    reached = math.isfinite(median)
-    middle = units.seconds(median, 4) if reached else "not reached"
-    figures = f"median {middle} of the best of {trials} trials: {units.join_names(times)}"
-    title = "quality" if name == "B" else "A's quality"
-    return _make_check(title, figures, passed=reached, failed=not reached, decides=name == "B")
 
 
 def _faster_check(

@@ -49,7 +49,10 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
         up = rules.meets == ">="
     value = target.value if target else rules.target
     targets = () if value is None else (UserTarget(value, metric or None, up),)
-    what = dataclasses.replace(what, target=tuple(map(_target_text, targets)), metric=metric)
+    signs = {True: ">=", False: "<=", None: "=" if metric else ""}
+    written = tuple(f'{f"{chr(34)}{metric}{chr(34)}" if metric else ""}{signs[up]}{each.value!r}'
+                    for each in targets)  # fmt: skip
+    what = dataclasses.replace(what, target=written, metric=metric)
     try:
         chosen = question.sides(sources, what, END, of_answer=True)
     except TtastatsError as error:
@@ -64,11 +67,6 @@ def sides(sources: Sequence[Source], rules: Rules, what: Question) -> tuple[list
     if rules.value == "earliest":
         chosen = [_judge_at_earliest(side, metric, rules, targets) for side in chosen]
     return chosen, rules
-
-
-def _target_text(target: UserTarget) -> str:
-    sign = {True: ">=", False: "<=", None: "=" if target.metric else ""}[target.higher_is_better]
-    return f"{f'{chr(34)}{target.metric}{chr(34)}' if target.metric else ''}{sign}{target.value!r}"
 
 
 def _choose_metric(
@@ -103,7 +101,6 @@ def _choose_metric(
 
 
 def _common_target(sides: Sequence[Chosen], rules: Rules) -> float:
-    """Return the one target of the runs of all sides."""
     targets = pl.concat([side.runs["target_value"] for side in sides]).drop_nulls().unique().sort()
     known = units.join_names([f"{value:g}" for value in targets])
     what = f"runs of several targets: {known}" if known else "the runs have no target"
