@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -188,9 +188,20 @@ def _league_row(
 
 def _strip_svg(entry: Entry, ticks: Scale) -> str:
     """Return every run as a dot, or a cross if it failed, with mean and interval, as SVG."""
-    outcomes = entry.side.outcomes
+    outcomes, parts = entry.side.outcomes, ""
     reached, failed = (outcomes.times[o].tolist() for o in (outcomes.reached, ~outcomes.reached))
-    parts = "".join((*_mean_marks(entry, ticks), *_run_dots(reached, ticks)))
+    if entry.mean is not None and entry.mean <= ticks.high:
+        if entry.low is not None and entry.high is not None:
+            low, high = (_WIDTH * ticks.position(end) for end in (entry.low, entry.high))
+            parts += f'<path class="ci" d="M{low:.0f} {_MIDDLE}H{high:.0f}"/>'
+        at = _WIDTH * ticks.position(entry.mean)
+        parts += f'<path class="mean" d="M{at:.0f} 2v{_HEIGHT - 4}"/>'
+    dots = dict.fromkeys(
+        f"M{round(_WIDTH * ticks.position(time))} {_MIDDLE + _STAND[n % len(_STAND)]}h.1"
+        for n, time in enumerate(reached)
+        if time <= ticks.high
+    )
+    parts += f'<path class="dot" d="{"".join(dots)}"/>' if dots else ""
     stretched = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none">{parts}</svg>'
     signs = [(ticks.position(time), _CROSS) for time in failed]
     signs += [(1.0, _BEYOND) for time in (*reached, *failed) if time > ticks.high]
@@ -199,28 +210,6 @@ def _strip_svg(entry: Entry, ticks: Scale) -> str:
     if not more:
         return f'<svg class="strip" {stretched}'
     return f'<svg class="strip"><svg {stretched}{more}</svg>'
-
-
-def _mean_marks(entry: Entry, ticks: Scale) -> Iterator[str]:
-    """Yield the mean of an entry with its interval."""
-    if entry.mean is None or entry.mean > ticks.high:
-        return
-    if entry.low is not None and entry.high is not None:
-        low, high = (_WIDTH * ticks.position(end) for end in (entry.low, entry.high))
-        yield f'<path class="ci" d="M{low:.0f} {_MIDDLE}H{high:.0f}"/>'
-    yield f'<path class="mean" d="M{_WIDTH * ticks.position(entry.mean):.0f} 2v{_HEIGHT - 4}"/>'
-
-
-def _run_dots(times: Sequence[float], ticks: Scale) -> Iterator[str]:
-    """Yield a dot for each run."""
-    at = dict.fromkeys(
-        (round(_WIDTH * ticks.position(time)), _MIDDLE + _STAND[n % len(_STAND)])
-        for n, time in enumerate(times)
-        if time <= ticks.high
-    )
-    if at:
-        drawn = "".join(f"M{x} {y}h.1" for x, y in at)
-        yield f'<path class="dot" d="{drawn}"/>'
 
 
 def _axis_svg(ticks: Scale) -> str:

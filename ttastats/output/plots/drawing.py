@@ -198,13 +198,7 @@ _FORMATS: dict[str, Callable[[Sequence[Plot], Style], str | bytes]] = {
 
 
 def expect_drawable(output: Path, inputs: Sequence[Place] = ()) -> None:
-    """Raise an error before any work if plots cannot be written to an output.
-
-    Raises
-    ------
-    TtastatsError
-        The name ends in no known format, or the place is an input or no place for a file.
-    """
+    """Raise an error before any work if plots cannot be written to an output of this name."""
     unknown, known = output.suffix.lower() not in _FORMATS, ", ".join(_FORMATS)
     remedy = f"Use one of these extensions: {known}."
     raise_if(unknown, "has no supported plot format", str(output), remedy)

@@ -213,13 +213,7 @@ def make_material(
     *,
     pool: bool = False,
 ) -> Material:
-    """Return the runs of one side by entry, or of several by side, as panels.
-
-    Raises
-    ------
-    TtastatsError
-        The sides have nothing in common.
-    """
+    """Return the runs of one side by entry, or of several by side, as panels."""
     several = len(sides) > 1
     by, options = tuple(by) or (() if several else ENTRY), options or Options()
     if several:
