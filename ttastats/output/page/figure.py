@@ -84,10 +84,11 @@ def figure_svg(
     """
     thin = len(rows) >= figure_rows.THIN_FROM
     layouts = (_WIDE_THIN, _NARROW_THIN) if thin else (_WIDE, _NARROW)
-    times = [time for row in rows for runs in (row.a, row.b) for time in runs.all_times]
+    both = [runs for row in rows for runs in (row.a, row.b)]
+    times = [time for runs in both for time in (*runs.reached, *runs.failed)]
     level = percentages.percent_text(confidence)
-    both = axes.tick_scale(times, axis.unit), _ratio_scale(rows)
-    frames = (_Frame(layout, *both, axis.unit, links) for layout in layouts)
+    scales = axes.tick_scale(times, axis.unit), _ratio_scale(rows)
+    frames = (_Frame(layout, *scales, axis.unit, links) for layout in layouts)
     return "\n".join(_draw_layout(rows, sides, axis, level, frame) for frame in frames)
 
 

@@ -48,24 +48,26 @@ class Style(Struct, frozen=True):
     dpi: float = 2 * _PIXELS
 
 
-def render_svg(plots: Sequence[Plot], look: Style | None = None) -> str:
+_USUAL = Style()
+
+
+def render_svg(plots: Sequence[Plot], look: Style = _USUAL) -> str:
     """Return plots as one SVG of the true size with embedded glyphs."""
-    stacked = _with_white_background(_stack(plots, look or Style()))
+    stacked = _with_white_background(_stack(plots, look))
     return fonts.embed_fonts(_with_unit_size(stacked, 1 / _PIXELS, "in"))
 
 
-def render_png(plots: Sequence[Plot], look: Style | None = None) -> bytes:
+def render_png(plots: Sequence[Plot], look: Style = _USUAL) -> bytes:
     """Return plots as PNG."""
-    look = look or Style()
     stacked = _with_white_background(_stack(plots, look))
     # ppi is written into the file; the number of dots is the product of both over 72.
     return renderer.call_renderer("svg_to_png", stacked, scale=_POINTS / _PIXELS, ppi=look.dpi)
 
 
-def render_pdf(plots: Sequence[Plot], look: Style | None = None) -> bytes:
+def render_pdf(plots: Sequence[Plot], look: Style = _USUAL) -> bytes:
     """Return plots as PDF of the true size with embedded fonts."""
     # The converter takes a pixel for a point, so the size is said in points.
-    stacked = _with_unit_size(_stack(plots, look or Style()), _POINTS / _PIXELS, "")
+    stacked = _with_unit_size(_stack(plots, look), _POINTS / _PIXELS, "")
     return renderer.call_renderer("svg_to_pdf", stacked)
 
 
@@ -94,9 +96,8 @@ def _stack(plots: Sequence[Plot], look: Style) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(placed)}</svg>'
 
 
-def render_html(plots: Sequence[Plot], look: Style | None = None) -> str:
+def render_html(plots: Sequence[Plot], look: Style = _USUAL) -> str:
     """Return a page with some plots that needs no network."""
-    look = look or Style()
     return as_html.fill_html(
         "output/plots/page.html",
         plots=plots,
@@ -216,25 +217,19 @@ def write_plots(output: Path, plots: Sequence[Plot], look: Style) -> None:
     """
     expect_drawable(output)
     suffix = output.suffix.lower()
-    if suffix != ".html":
-        _expect_one_benchmark(plots)
-    drawn = _FORMATS[suffix](plots, look)
-    with atomic.replacing(output) as temporary:
-        temporary.write_bytes(drawn.encode() if isinstance(drawn, str) else drawn)
-
-
-def _expect_one_benchmark(plots: Sequence[Plot]) -> None:
-    """Raise an error for plots of several benchmarks in one figure."""
     names = list(dict.fromkeys(plot.benchmark or "" for plot in plots))
-    if len(names) > 1:
+    if suffix != ".html" and len(names) > 1:
         raise TtastatsError(
             f"{len(plots)} plots ({', '.join(names)}) for one file",
             where=plots[0].kind,
             remedy=f"Select one with --where benchmark={names[0]}, or write all to an .html file.",
         )
-    if len(plots) > _MOST_STACKED:
+    if suffix != ".html" and len(plots) > _MOST_STACKED:
         raise TtastatsError(
             f"{len(plots)} plots for one file: {'; '.join(plot.title for plot in plots)}",
             where=plots[0].kind,
             remedy="Select one with --where round=..., or write all to an .html file.",
         )
+    drawn = _FORMATS[suffix](plots, look)
+    with atomic.replacing(output) as temporary:
+        temporary.write_bytes(drawn.encode() if isinstance(drawn, str) else drawn)
