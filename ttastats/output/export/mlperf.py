@@ -133,7 +133,6 @@ def _target_events(rows: Iterable[Row]) -> Iterator[_Event]:
 
 
 def _score_events(rows: Sequence[Row]) -> Iterator[_Event]:
-    """Yield the events of the evaluations of a run."""
     clocks = parse_extra(rows[0]["extra"]).get("clocks") if was_recorded(rows[0]) else None
     for row in rows:
         if row["metric"] is None or (row["eval_index"] or 0) < 0:  # a training metric
@@ -149,7 +148,6 @@ def _score_events(rows: Sequence[Row]) -> Iterator[_Event]:
 
 
 def _end_events(run: Row) -> Iterator[_Event]:
-    """Yield the events at the end of a run."""
     seconds, status = run["run_seconds"], run["run_status"]
     if status == "truncated":
         yield _point_event(seconds, "log_end", None)

@@ -163,7 +163,6 @@ def _league_row(
     entry: Entry, rank: Rank, brackets: tuple[str, ...], name: str, ticks: Scale, axis: Axis,
     of: str, usual: str,
 ) -> Row:  # fmt: skip
-    """Return the row of an entry."""
     hours, interval = entry.accelerator_seconds, ""
     mean = "–" if entry.mean is None else units.amount(entry.mean, axis.unit)
     if entry.mean is not None and entry.low is not None and entry.high is not None:

@@ -103,15 +103,16 @@ class Panel:
             return labels
         return (*labels[: theme.HIGHLIGHTS], OTHERS)
 
-    @property
-    def series_owners(self) -> pl.DataFrame:
-        """Return `system` and `entry` of each series, null if it has several.
+    def with_owners(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return a table of series, by `order`, with what its rows can be filtered by.
 
-        What is drawn of a whole series can be filtered by these.
+        These are `system` and `entry`, null if the series has several, and `benchmark`.
         """
         each = pl.col("system", "entry")
         only = pl.when(each.n_unique() == 1).then(each.first())
-        return self.runs.group_by("order", maintain_order=True).agg(only).sort("order")
+        owners = self.runs.group_by("order", maintain_order=True).agg(only)
+        owned = table.join(owners, on="order", how="left", maintain_order="left")
+        return owned.with_columns(benchmark=pl.lit(self.benchmark, pl.String))
 
     @property
     def counts_text(self) -> str:
@@ -275,7 +276,6 @@ def _make_panel(
     sides: Sequence[Side],
     level: float,
 ) -> Panel:
-    """Return a panel of the runs of one benchmark."""
     runs = counted(group, series_keys)
     ranked = _ranked_series(runs, series_keys)
     shown = ranked.head(MOST_SERIES)
@@ -328,9 +328,7 @@ def _series_labels(
 ) -> list[str]:
     if tuple(series_keys) == ("side",):
         return [side_labels(sides)[number] for number in shown.get_column("side")]
-    full = [names.key_label(row) for row in shown.select(series_keys).iter_rows()] or ["all runs"]
-    short = names.short_names(full)
-    return [short[name] for name in full]
+    return names.short_labels(shown.select(series_keys).iter_rows() if series_keys else [()])
 
 
 def side_labels(sides: Sequence[Side]) -> list[str]:
