@@ -13,7 +13,7 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.answers import league
-from ttastats.answers.league import Entry, League, Rank
+from ttastats.answers.league import Entry, League
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import AXES, Axis
 from ttastats.output.plots import axes, names
@@ -114,9 +114,24 @@ def _league_table(
     rows = []
     for entry, rank, brackets, name in zip(one.entries, one.ranks, lanes, whole, strict=True):
         keys = set(zip(*(entry.runs[column].to_list() for column in by), strict=True))
-        of = " ".join(map(str, sorted(places[key] for key in keys)))
-        row = _league_row(entry, rank, brackets, short.get(name, name), ticks, axis, of, usual)
-        rows.append(row)
+        count, hours = _count_text(entry.side), entry.accelerator_seconds
+        mean, interval = _mean_texts(entry, axis)
+        rows.append(
+            Row(
+                rank=rank.rank,
+                open_to="" if rank.first == rank.last else f"may be {rank.first} to {rank.last}",
+                brackets=brackets,
+                name=short.get(name, name),
+                whole=entry.label,
+                hardware=league.hardware(entry),
+                count="" if count == usual else count,
+                strip=_strip_svg(entry, ticks),
+                mean=mean,
+                interval=interval,
+                hours="" if hours is None else units.significant(hours / 3600),
+                of=" ".join(map(str, sorted(places[key] for key in keys))),
+            )
+        )
     return Table(
         name=one.name,
         size="" if one.size is None else str(one.size),
@@ -159,30 +174,15 @@ def _entry_scale(entries: Sequence[Entry], axis: Axis) -> Scale:
     return axes.tick_scale(amounts, axis.unit)
 
 
-def _league_row(
-    entry: Entry, rank: Rank, brackets: tuple[str, ...], name: str, ticks: Scale, axis: Axis,
-    of: str, usual: str,
-) -> Row:  # fmt: skip
-    hours, interval = entry.accelerator_seconds, ""
-    mean = "–" if entry.mean is None else units.amount(entry.mean, axis.unit)
-    if entry.mean is not None and entry.low is not None and entry.high is not None:
-        # The ends are in the unit of the mean if they share it.
-        ends = [units.amount(max(end, 0.0), axis.unit) for end in (entry.low, entry.high)]
-        interval = "[{}, {}]".format(*units.without_unit(ends, mean))
-    return Row(
-        rank=rank.rank,
-        open_to="" if rank.first == rank.last else f"may be {rank.first} to {rank.last}",
-        brackets=brackets,
-        name=name,
-        whole=entry.label,
-        hardware=league.hardware(entry),
-        count="" if _count_text(entry.side) == usual else _count_text(entry.side),
-        strip=_strip_svg(entry, ticks),
-        mean=mean,
-        interval=interval,
-        hours="" if hours is None else units.significant(hours / 3600),
-        of=of,
-    )
+def _mean_texts(entry: Entry, axis: Axis) -> tuple[str, str]:
+    """Return the mean of an entry and its interval, without the unit if the ends share it."""
+    if entry.mean is None:
+        return "–", ""
+    mean = units.amount(entry.mean, axis.unit)
+    if entry.low is None or entry.high is None:
+        return mean, ""
+    ends = [units.amount(max(end, 0.0), axis.unit) for end in (entry.low, entry.high)]
+    return mean, "[{}, {}]".format(*units.without_unit(ends, mean))
 
 
 def _strip_svg(entry: Entry, ticks: Scale) -> str:

@@ -279,7 +279,12 @@ def _make_panel(
     runs = counted(group, series_keys)
     ranked = _ranked_series(runs, series_keys)
     shown = ranked.head(MOST_SERIES)
-    labels = pl.Series(_series_labels(shown, series_keys, sides), dtype=pl.String)
+    if tuple(series_keys) == ("side",):
+        of_sides = side_labels(sides)
+        named = [of_sides[number] for number in shown.get_column("side")]
+    else:
+        named = names.short_labels(shown.select(series_keys).iter_rows() if series_keys else [()])
+    labels = pl.Series(named, dtype=pl.String)
     shown = shown.with_columns(series=labels, order=pl.int_range(pl.len(), dtype=pl.Int32))
     series = shown.select(*series_keys, "series", "order")
     if series_keys:
@@ -321,14 +326,6 @@ def _ranked_series(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     if tuple(by) == ("side",):
         return series.sort("side")
     return series.sort("mean", *by, nulls_last=True)
-
-
-def _series_labels(
-    shown: pl.DataFrame, series_keys: Sequence[str], sides: Sequence[Side]
-) -> list[str]:
-    if tuple(series_keys) == ("side",):
-        return [side_labels(sides)[number] for number in shown.get_column("side")]
-    return names.short_labels(shown.select(series_keys).iter_rows() if series_keys else [()])
 
 
 def side_labels(sides: Sequence[Side]) -> list[str]:
