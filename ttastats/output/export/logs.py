@@ -32,13 +32,7 @@ class Exported(Struct, frozen=True):
 
 
 def write_logs(table: pl.LazyFrame, output: Path) -> Exported:
-    """Write a log per run into a new folder, which appears once it is complete.
-
-    Raises
-    ------
-    TtastatsError
-        The folder is there and not empty, or cannot be written, or no run has a log format.
-    """
+    """Write a log per run into a new folder, which appears once it is complete."""
     with atomic.new_folder(output) as folder:
         written, left_out = 0, Counter[str]()
         taken: set[PurePosixPath] = set()

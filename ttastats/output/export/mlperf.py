@@ -44,15 +44,6 @@ def result_folder(run: Row) -> PurePosixPath:
 
 def companion_files(run: Row) -> dict[PurePosixPath, str]:
     """Return the files beside a log: the system description and the official scaling."""
-    place = result_folder(run)
-    system = place.parent.name
-    files = {place.parents[2] / "systems" / f"{system}.json": _json(_system_fields(run))}
-    if run["scaling_factor"] is not None:
-        files[place / "scaling.json"] = _json({"scaling_factor": run["scaling_factor"]})
-    return files
-
-
-def _system_fields(run: Row) -> dict[str, Any]:
     nodes, accelerators = run["nodes"], run["accelerators"]
     fields = {
         "submitter": run["submitter"],
@@ -63,7 +54,12 @@ def _system_fields(run: Row) -> dict[str, Any]:
         "accelerators_per_node": accelerators // nodes if accelerators and nodes else None,
         "framework": run["framework"],
     }
-    return {name: value for name, value in fields.items() if value is not None}
+    known = {name: value for name, value in fields.items() if value is not None}
+    place = result_folder(run)
+    files = {place.parents[2] / "systems" / f"{place.parent.name}.json": _json(known)}
+    if run["scaling_factor"] is not None:
+        files[place / "scaling.json"] = _json({"scaling_factor": run["scaling_factor"]})
+    return files
 
 
 def log_text(rows: Sequence[Row]) -> str:
@@ -133,7 +129,6 @@ def _target_events(rows: Iterable[Row]) -> Iterator[_Event]:
 
 
 def _score_events(rows: Sequence[Row]) -> Iterator[_Event]:
-    """Yield the events of the evaluations of a run."""
     clocks = parse_extra(rows[0]["extra"]).get("clocks") if was_recorded(rows[0]) else None
     for row in rows:
         if row["metric"] is None or (row["eval_index"] or 0) < 0:  # a training metric
@@ -149,7 +144,6 @@ def _score_events(rows: Sequence[Row]) -> Iterator[_Event]:
 
 
 def _end_events(run: Row) -> Iterator[_Event]:
-    """Yield the events at the end of a run."""
     seconds, status = run["run_seconds"], run["run_status"]
     if status == "truncated":
         yield _point_event(seconds, "log_end", None)

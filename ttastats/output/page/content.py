@@ -125,7 +125,6 @@ def page_content(
 
 
 def _page_title(labels: Sequence[str], axis: Axis, report: Report) -> str:
-    """Return the title of a page."""
     first, *others = labels
     rows = [row for row in report.records if isinstance(row, QualityRow | QualitiesRow)]
     if rows:  # of qualities at a budget, `val_loss at step 3325`

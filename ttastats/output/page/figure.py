@@ -84,10 +84,11 @@ def figure_svg(
     """
     thin = len(rows) >= figure_rows.THIN_FROM
     layouts = (_WIDE_THIN, _NARROW_THIN) if thin else (_WIDE, _NARROW)
-    times = [time for row in rows for runs in (row.a, row.b) for time in runs.all_times]
+    both = [runs for row in rows for runs in (row.a, row.b)]
+    times = [time for runs in both for time in (*runs.reached, *runs.failed)]
     level = percentages.percent_text(confidence)
-    both = axes.tick_scale(times, axis.unit), _ratio_scale(rows)
-    frames = (_Frame(layout, *both, axis.unit, links) for layout in layouts)
+    scales = axes.tick_scale(times, axis.unit), _ratio_scale(rows)
+    frames = (_Frame(layout, *scales, axis.unit, links) for layout in layouts)
     return "\n".join(_draw_layout(rows, sides, axis, level, frame) for frame in frames)
 
 
@@ -104,7 +105,6 @@ class _Frame(Struct, frozen=True):
 def _draw_layout(
     rows: Sequence[FigureRow], sides: tuple[str, str], axis: Axis, level: str, frame: _Frame
 ) -> str:
-    """Return the figure of a comparison as SVG."""
     layout, wide = frame.layout, frame.layout.name == "wide"
     parts = "; bars: its parts" if any(row.parts for row in rows) else ""
     titles = f"{axis.to_target} of every run (log)", f"{axis.ratio}, {level} interval (log){parts}"
@@ -165,7 +165,6 @@ def _grid_lines(on: Scale, place: Place, top: float, height: float) -> str:
 def _legend_marks(
     sides: tuple[str, str], rows: Sequence[FigureRow], layout: RowLayout
 ) -> Iterator[str]:
-    """Yield the legend of the marks of both sides."""
     x, y = layout.a.x, 13.0
     for kind, name in zip("ab", sides, strict=True):
         words = f"{kind.upper()} {cut_middle(escape_invisible(name), layout.letters[2])}"
@@ -179,7 +178,6 @@ def _legend_marks(
 
 
 def _column_titles(titles: tuple[str, str], layout: RowLayout) -> Iterator[str]:
-    """Yield the titles of the columns of times and of speedups."""
     if layout.name == "wide":
         columns = zip((layout.a, layout.ratio, layout.verdict), (*titles, "verdict"), strict=True)
         for place, title in columns:
@@ -203,7 +201,6 @@ def _short_names(rows: Sequence[FigureRow], layout: RowLayout) -> list[tuple[str
 
 
 def _row_marks(row: FigureRow, name: tuple[str, str], frame: _Frame) -> Iterator[str]:
-    """Yield the marks of one row."""
     layout, times, ratios = frame.layout, frame.times, frame.ratios
     # The tops and the heights of the lines behind times and behind speedups.
     top, height = low, span = 0.0, layout.height
@@ -258,7 +255,6 @@ def _cross(x: float, y: float) -> str:
 
 
 def _speedup_marks(row: FigureRow, ratios: Scale, layout: RowLayout) -> Iterator[str]:
-    """Yield interval and estimate of a speedup."""
     if row.ratio is None:
         yield _svg_text(layout.words, "–", "t")
         return
@@ -296,7 +292,6 @@ def _part_bars(row: FigureRow, ratios: Scale, place: Place, thin: bool) -> Itera
 
 
 def _verdict_marks(row: FigureRow, layout: RowLayout) -> Iterator[str]:
-    """Yield the verdict beside a row."""
     anchor = "end" if layout.name == "narrow" else "start"
     place = layout.verdict
     if row.carried:

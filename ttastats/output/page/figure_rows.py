@@ -26,11 +26,6 @@ class Runs(Struct, frozen=True):
     failed: tuple[float, ...]
     mean: float | None
 
-    @property
-    def all_times(self) -> tuple[float, ...]:
-        """Return the times of all runs, failed ones included."""
-        return (*self.reached, *self.failed)
-
 
 class FigureRow(Struct, frozen=True):
     """One comparison: its runs, the speedup with its interval and its parts, and the verdict.

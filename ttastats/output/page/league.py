@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -13,7 +13,7 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.answers import league
-from ttastats.answers.league import Entry, League, Rank
+from ttastats.answers.league import Entry, League
 from ttastats.base import percentages, units
 from ttastats.outcomes.axis import AXES, Axis
 from ttastats.output.plots import axes, names
@@ -114,9 +114,24 @@ def _league_table(
     rows = []
     for entry, rank, brackets, name in zip(one.entries, one.ranks, lanes, whole, strict=True):
         keys = set(zip(*(entry.runs[column].to_list() for column in by), strict=True))
-        of = " ".join(map(str, sorted(places[key] for key in keys)))
-        row = _league_row(entry, rank, brackets, short.get(name, name), ticks, axis, of, usual)
-        rows.append(row)
+        count, hours = _count_text(entry.side), entry.accelerator_seconds
+        mean, interval = _mean_texts(entry, axis)
+        rows.append(
+            Row(
+                rank=rank.rank,
+                open_to="" if rank.first == rank.last else f"may be {rank.first} to {rank.last}",
+                brackets=brackets,
+                name=short.get(name, name),
+                whole=entry.label,
+                hardware=league.hardware(entry),
+                count="" if count == usual else count,
+                strip=_strip_svg(entry, ticks),
+                mean=mean,
+                interval=interval,
+                hours="" if hours is None else units.significant(hours / 3600),
+                of=" ".join(map(str, sorted(places[key] for key in keys))),
+            )
+        )
     return Table(
         name=one.name,
         size="" if one.size is None else str(one.size),
@@ -159,38 +174,33 @@ def _entry_scale(entries: Sequence[Entry], axis: Axis) -> Scale:
     return axes.tick_scale(amounts, axis.unit)
 
 
-def _league_row(
-    entry: Entry, rank: Rank, brackets: tuple[str, ...], name: str, ticks: Scale, axis: Axis,
-    of: str, usual: str,
-) -> Row:  # fmt: skip
-    """Return the row of an entry."""
-    hours, interval = entry.accelerator_seconds, ""
-    mean = "–" if entry.mean is None else units.amount(entry.mean, axis.unit)
-    if entry.mean is not None and entry.low is not None and entry.high is not None:
-        # The ends are in the unit of the mean if they share it.
-        ends = [units.amount(max(end, 0.0), axis.unit) for end in (entry.low, entry.high)]
-        interval = "[{}, {}]".format(*units.without_unit(ends, mean))
-    return Row(
-        rank=rank.rank,
-        open_to="" if rank.first == rank.last else f"may be {rank.first} to {rank.last}",
-        brackets=brackets,
-        name=name,
-        whole=entry.label,
-        hardware=league.hardware(entry),
-        count="" if _count_text(entry.side) == usual else _count_text(entry.side),
-        strip=_strip_svg(entry, ticks),
-        mean=mean,
-        interval=interval,
-        hours="" if hours is None else units.significant(hours / 3600),
-        of=of,
-    )
+def _mean_texts(entry: Entry, axis: Axis) -> tuple[str, str]:
+    """Return the mean of an entry and its interval, without the unit if the ends share it."""
+    if entry.mean is None:
+        return "–", ""
+    mean = units.amount(entry.mean, axis.unit)
+    if entry.low is None or entry.high is None:
+        return mean, ""
+    ends = [units.amount(max(end, 0.0), axis.unit) for end in (entry.low, entry.high)]
+    return mean, "[{}, {}]".format(*units.without_unit(ends, mean))
 
 
 def _strip_svg(entry: Entry, ticks: Scale) -> str:
     """Return every run as a dot, or a cross if it failed, with mean and interval, as SVG."""
-    outcomes = entry.side.outcomes
+    outcomes, parts = entry.side.outcomes, ""
     reached, failed = (outcomes.times[o].tolist() for o in (outcomes.reached, ~outcomes.reached))
-    parts = "".join((*_mean_marks(entry, ticks), *_run_dots(reached, ticks)))
+    if entry.mean is not None and entry.mean <= ticks.high:
+        if entry.low is not None and entry.high is not None:
+            low, high = (_WIDTH * ticks.position(end) for end in (entry.low, entry.high))
+            parts += f'<path class="ci" d="M{low:.0f} {_MIDDLE}H{high:.0f}"/>'
+        at = _WIDTH * ticks.position(entry.mean)
+        parts += f'<path class="mean" d="M{at:.0f} 2v{_HEIGHT - 4}"/>'
+    dots = dict.fromkeys(
+        f"M{round(_WIDTH * ticks.position(time))} {_MIDDLE + _STAND[n % len(_STAND)]}h.1"
+        for n, time in enumerate(reached)
+        if time <= ticks.high
+    )
+    parts += f'<path class="dot" d="{"".join(dots)}"/>' if dots else ""
     stretched = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none">{parts}</svg>'
     signs = [(ticks.position(time), _CROSS) for time in failed]
     signs += [(1.0, _BEYOND) for time in (*reached, *failed) if time > ticks.high]
@@ -199,28 +209,6 @@ def _strip_svg(entry: Entry, ticks: Scale) -> str:
     if not more:
         return f'<svg class="strip" {stretched}'
     return f'<svg class="strip"><svg {stretched}{more}</svg>'
-
-
-def _mean_marks(entry: Entry, ticks: Scale) -> Iterator[str]:
-    """Yield the mean of an entry with its interval."""
-    if entry.mean is None or entry.mean > ticks.high:
-        return
-    if entry.low is not None and entry.high is not None:
-        low, high = (_WIDTH * ticks.position(end) for end in (entry.low, entry.high))
-        yield f'<path class="ci" d="M{low:.0f} {_MIDDLE}H{high:.0f}"/>'
-    yield f'<path class="mean" d="M{_WIDTH * ticks.position(entry.mean):.0f} 2v{_HEIGHT - 4}"/>'
-
-
-def _run_dots(times: Sequence[float], ticks: Scale) -> Iterator[str]:
-    """Yield a dot for each run."""
-    at = dict.fromkeys(
-        (round(_WIDTH * ticks.position(time)), _MIDDLE + _STAND[n % len(_STAND)])
-        for n, time in enumerate(times)
-        if time <= ticks.high
-    )
-    if at:
-        drawn = "".join(f"M{x} {y}h.1" for x, y in at)
-        yield f'<path class="dot" d="{drawn}"/>'
 
 
 def _axis_svg(ticks: Scale) -> str:

@@ -52,11 +52,6 @@ def profiles_content(
     """Return the content of a page of profiles; others are compared with the first.
 
     `told` is what else is to be noted, `confidence` that of the intervals of changes.
-
-    Raises
-    ------
-    TtastatsError
-        Two of them hold the same profile.
     """
     for label, rows in sides[1:]:
         profile_change.expect_others(sides[0][1], rows, label)

@@ -15,13 +15,7 @@ _HEAD_BYTES = 4_000
 
 
 def expect_page_path(path: Path, inputs: Iterable[Place]) -> None:
-    """Raise an error if a page cannot be written to a path, or would replace another file.
-
-    Raises
-    ------
-    TtastatsError
-        It is an input, a folder, or a file that no report wrote.
-    """
+    """Raise an error if a page cannot be written to a path, or would replace what is no page."""
     atomic.expect_no_input(path, inputs)
     atomic.expect_file_place(path, remedy=f"Try -o {path}/report.html.")
     head = b""
@@ -32,12 +26,6 @@ def expect_page_path(path: Path, inputs: Iterable[Place]) -> None:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page atomically: a reader sees the old one or the new one.
-
-    Raises
-    ------
-    TtastatsError
-        It cannot be written; what was there is untouched.
-    """
+    """Write a page atomically: a reader sees the old one or the new one."""
     with atomic.replacing(path) as temporary:
         temporary.write_text(text, "utf-8", newline="\n")

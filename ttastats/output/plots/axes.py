@@ -117,10 +117,9 @@ def _log_ticks(low: float, high: float) -> dict[str, Any]:
     if len(values) > _MOST_TICKS:
         values = [value for value in _ROUNDER if low / 1.2 <= value <= high * 1.2]
     if len(values) < _FEWEST_TICKS:
-        name, unit = next((name, seconds) for name, seconds, most in _UNITS if high <= most)
-        values = [value * unit for value in round_ticks(low / unit, high / unit)]
+        values, unit, short = _unit_ticks(low, high)
         # Few steps of a unit are labelled in it: 100 s would be 1.67 min.
-        words = f"format(datum.value / {unit:g}, '~g') + ' {_SHORT[name]}'"
+        words = f"format(datum.value / {unit:g}, '~g') + ' {short}'"
         return {"values": values, "labelExpr": words}
     return {"values": values, "labelExpr": duration_expression("datum.value", "g")}
 
@@ -146,7 +145,11 @@ def tick_scale(amounts: Sequence[float], unit: Amount) -> Scale:
     low, high = min(known, default=1.0), max(known, default=1.0)
     room = max(1.02, (high / low) ** 0.04)
     low, high = low / room, high * room
-    values = _round_times(low, high) if unit == "seconds" else round_ticks(low, high)
+    values = round_ticks(low, high)
+    if unit == "seconds":
+        values = [value for value in _ROUND if low <= value <= high]
+        if len(values) < _FEWEST_TICKS:
+            values, *_ = _unit_ticks(low, high)
     return Scale(low, high, tuple((value, _tick_text(value, unit)) for value in values))
 
 
@@ -163,13 +166,10 @@ def _tick_text(value: float, unit: Amount) -> str:
     return f"{value / size:g} {name}"
 
 
-def _round_times(low: float, high: float) -> list[float]:
-    """Return round seconds between two ends; where they are few, even steps of a unit."""
-    values = [value for value in _ROUND if low <= value <= high]
-    if len(values) >= _FEWEST_TICKS:
-        return values
-    unit = next(seconds for _, seconds, most in _UNITS if high <= most)
-    return [value * unit for value in round_ticks(low / unit, high / unit)]
+def _unit_ticks(low: float, high: float) -> tuple[list[float], float, str]:
+    """Return even steps of a unit in seconds, with the seconds and the sign of the unit."""
+    name, unit = next((name, seconds) for name, seconds, most in _UNITS if high <= most)
+    return [value * unit for value in round_ticks(low / unit, high / unit)], unit, _SHORT[name]
 
 
 def round_ticks(low: float, high: float) -> list[float]:

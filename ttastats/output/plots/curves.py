@@ -140,8 +140,7 @@ def quantiles_by_epoch(panel: Panel, rows: pl.LazyFrame, metric: DrawnMetric) ->
     most = epochs.group_by("order").agg(pl.col("n").max())
     ranked = most.sort(["n", "order"], descending=[True, False]).head(_MOST_SPREADS)
     shown = epochs.join(ranked.select("order"), on="order", how="semi")
-    owners = shown.join(panel.series_owners, on="order", how="left", maintain_order="left")
-    return owners.drop("order").with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
+    return panel.with_owners(shown).drop("order")
 
 
 def evenly_spaced(most: int, over: Sequence[str]) -> pl.Expr:

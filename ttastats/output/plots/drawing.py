@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from textwrap import wrap
@@ -48,24 +48,26 @@ class Style(Struct, frozen=True):
     dpi: float = 2 * _PIXELS
 
 
-def render_svg(plots: Sequence[Plot], look: Style | None = None) -> str:
+_USUAL = Style()
+
+
+def render_svg(plots: Sequence[Plot], look: Style = _USUAL) -> str:
     """Return plots as one SVG of the true size with embedded glyphs."""
-    stacked = _with_white_background(_stack(plots, look or Style()))
+    stacked = _with_white_background(_stack(plots, look))
     return fonts.embed_fonts(_with_unit_size(stacked, 1 / _PIXELS, "in"))
 
 
-def render_png(plots: Sequence[Plot], look: Style | None = None) -> bytes:
+def render_png(plots: Sequence[Plot], look: Style = _USUAL) -> bytes:
     """Return plots as PNG."""
-    look = look or Style()
     stacked = _with_white_background(_stack(plots, look))
     # ppi is written into the file; the number of dots is the product of both over 72.
     return renderer.call_renderer("svg_to_png", stacked, scale=_POINTS / _PIXELS, ppi=look.dpi)
 
 
-def render_pdf(plots: Sequence[Plot], look: Style | None = None) -> bytes:
+def render_pdf(plots: Sequence[Plot], look: Style = _USUAL) -> bytes:
     """Return plots as PDF of the true size with embedded fonts."""
     # The converter takes a pixel for a point, so the size is said in points.
-    stacked = _with_unit_size(_stack(plots, look or Style()), _POINTS / _PIXELS, "")
+    stacked = _with_unit_size(_stack(plots, look), _POINTS / _PIXELS, "")
     return renderer.call_renderer("svg_to_pdf", stacked)
 
 
@@ -94,9 +96,8 @@ def _stack(plots: Sequence[Plot], look: Style) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(placed)}</svg>'
 
 
-def render_html(plots: Sequence[Plot], look: Style | None = None) -> str:
+def render_html(plots: Sequence[Plot], look: Style = _USUAL) -> str:
     """Return a page with some plots that needs no network."""
-    look = look or Style()
     return as_html.fill_html(
         "output/plots/page.html",
         plots=plots,
@@ -109,106 +110,74 @@ def sized_specification(plot: Plot, look: Style) -> dict[str, Any]:
     """Return the specification for a width; a narrow plot has smaller letters."""
     narrow = look.width < 1.5 * theme.COLUMN
     size = 9.5 if narrow else 11.0
-    whole = _fit_width(plot.specification(font_size=size), look.width, size)
+    whole = plot.specification(font_size=size)
     whole["width"] = look.width
+    views = [view.get("encoding", {}) for view in (whole, *whole.get("layer", ()))]
+    _fit_legends_and_axes(whole["config"], views, look.width, size)
     if narrow:  # in the middle, a long title would be cut
-        axes = whole["config"].get("axisX", {}) | {"titleAnchor": "end"}
-        whole["config"] = whole["config"] | {"axisX": axes}
+        whole["config"]["axisX"]["titleAnchor"] = "end"
+    _shorten_row_names(whole["datasets"], views, look.width, size)
     if look.title:  # a letter is about half as wide as it is high
         whole["title"] = {"text": wrap(plot.title, max(20, int(look.width / 6.2))) or [""]}
     return whole
 
 
-def _fit_width(specification: dict[str, Any], width: float, size: float) -> dict[str, Any]:
-    """Return a specification whose names, legends and titles fit a width."""
-    config = specification["config"]
-    rows = _row_field(specification)
-    more: dict[str, dict[str, Any]] = {
-        "legend": {"labelLimit": width - 40},
-        "axis": {"labelLimit": width, "titleLimit": width - 10},
-    }
-    room = width - _BESIDE_LEGEND
-    if rows:
-        # Names beside marks push the plot to the right: its legend may begin above them.
-        more["legend"]["layout"] = {"top": {"anchor": "end"}}
-        room = width
-    config = config | {part: config.get(part, {}) | each for part, each in more.items()}
-    views = [_with_fitting_legends(view, room, size) for view in specification.get("layer", ())]
-    layers = {"layer": views} if views else {}
-    whole = _with_fitting_legends(specification, room, size) | layers | {"config": config}
-    short = _short_names(whole, {rows, NAME} - {""}, width, size)
-    return _with_short_names(whole, rows, short) if short else whole
-
-
-def _row_field(specification: Mapping[str, Any]) -> str:
+def _row_field(views: Sequence[Mapping[str, Any]]) -> str:
     """Return the field whose names stand beside the rows, or an empty text."""
-    for view in (specification, *specification.get("layer", ())):
-        how = view.get("encoding", {}).get("y", {})
-        if how.get("type") == "nominal":
-            return str(how["field"])
-    return ""
+    beside = [view["y"] for view in views if view.get("y", {}).get("type") == "nominal"]
+    return str(beside[0]["field"]) if beside else ""
 
 
-def _short_names(
-    specification: Mapping[str, Any], fields: Collection[str], width: float, size: float
-) -> dict[str, str]:
-    """Return short names by field for those names that do not fit."""
-    names = dict.fromkeys(
-        row[field]
-        for rows in specification["datasets"].values()
-        for field in fields
-        if rows and field in rows[0]
-        for row in rows
-        if isinstance(row[field], str)
-    )
+def _fit_legends_and_axes(
+    config: dict[str, Any], views: Sequence[Mapping[str, Any]], width: float, size: float
+) -> None:
+    """Give legends so few columns that the longest name fits, and titles and labels the width."""
+    config["legend"]["labelLimit"] = width - 40
+    config["axis"] |= {"labelLimit": width, "titleLimit": width - 10}
+    room = width - _BESIDE_LEGEND
+    if _row_field(views):
+        # Names beside marks push the plot to the right: its legend may begin above them.
+        config["legend"]["layout"] = {"top": {"anchor": "end"}}
+        room = width
+    for how in (how for view in views for how in view.values() if isinstance(how, dict)):
+        legend, domain = how.get("legend"), how.get("scale", {}).get("domain", ())
+        names = [name for name in domain if isinstance(name, str)]
+        if legend and names:
+            longest = max(fonts.text_width(name, size) for name in names)
+            most = max(1, int(room / (longest + _SYMBOL)))
+            legend["columns"] = min(legend.get("columns", len(names)), most)
+            legend["labelLimit"] = room
+
+
+def _shorten_row_names(
+    tables: Mapping[str, list[dict[str, Any]]],
+    views: Sequence[Mapping[str, Any]],
+    width: float,
+    size: float,
+) -> None:
+    """Shorten the names beside rows and lines, and in the order of rows, unless all fit."""
+    rows = _row_field(views)
+    named = [
+        (row, field)
+        for table in tables.values()
+        for field in {rows, NAME}
+        for row in table
+        if isinstance(row.get(field), str)
+    ]
+    names = dict.fromkeys(row[field] for row, field in named)
     limit = _NAMES * width
 
     def fits(line: str) -> bool:
         return fonts.text_width(line, size) <= limit
 
     if all(fits(line) for name in names for line in name.split(LINE)):
-        return {}
-    return wrapped_names(names, fits, int(limit / (size * 0.4)))
-
-
-def _with_short_names(
-    specification: dict[str, Any], rows: str, short: dict[str, str]
-) -> dict[str, Any]:
-    """Return a specification with short names in its tables and row order."""
-
-    def shortened(row: dict[str, Any]) -> dict[str, Any]:
-        names = {field: row[field] for field in (rows, NAME) if field in row}
-        return row | {field: short.get(name, name) for field, name in names.items()}
-
-    tables = specification["datasets"]
-    datasets = {name: [*map(shortened, table)] for name, table in tables.items()}
-    layers = [_rename_order(view, short) for view in specification.get("layer", ())]
-    more = {"layer": layers} if layers else {}
-    return _rename_order(specification, short) | more | {"datasets": datasets}
-
-
-def _rename_order(view: dict[str, Any], short: dict[str, str]) -> dict[str, Any]:
-    y = view.get("encoding", {}).get("y", {})
-    if y.get("type") != "nominal" or "domain" not in y.get("scale", {}):
-        return view
-    domain = [short.get(name, name) for name in y["scale"]["domain"]]
-    y = y | {"scale": y["scale"] | {"domain": domain}}
-    return view | {"encoding": view["encoding"] | {"y": y}}
-
-
-def _with_fitting_legends(view: dict[str, Any], width: float, size: float) -> dict[str, Any]:
-    """Return a view whose legends have so few columns that the longest name fits."""
-    encoding = dict(view.get("encoding", {}))
-    for channel, how in encoding.items():
-        legend = how.get("legend") if isinstance(how, dict) else None
-        domain = how.get("scale", {}).get("domain", ()) if legend else ()
-        names = [name for name in domain if isinstance(name, str)]
-        if legend and names:
-            longest = max(fonts.text_width(name, size) for name in names)
-            most = max(1, int(width / (longest + _SYMBOL)))
-            columns = min(legend.get("columns", len(names)), most)
-            encoding[channel] = how | {"legend": legend | {"columns": columns, "labelLimit": width}}
-    return view | {"encoding": encoding} if encoding else view
+        return
+    short = wrapped_names(names, fits, int(limit / (size * 0.4)))
+    for row, field in named:
+        row[field] = short[row[field]]
+    for scale in (view["y"].get("scale", {}) for view in views if _row_field([view])):
+        if "domain" in scale:
+            scale["domain"] = [short.get(name, name) for name in scale["domain"]]
 
 
 def _with_unit_size(drawn: str, factor: float, unit: str) -> str:
@@ -230,13 +199,7 @@ _FORMATS: dict[str, Callable[[Sequence[Plot], Style], str | bytes]] = {
 
 
 def expect_drawable(output: Path, inputs: Sequence[Place] = ()) -> None:
-    """Raise an error before any work if plots cannot be written to an output.
-
-    Raises
-    ------
-    TtastatsError
-        The name ends in no known format, or the place is an input or no place for a file.
-    """
+    """Raise an error before any work if plots cannot be written to an output of this name."""
     unknown, known = output.suffix.lower() not in _FORMATS, ", ".join(_FORMATS)
     remedy = f"Use one of these extensions: {known}."
     raise_if(unknown, "has no supported plot format", str(output), remedy)
@@ -250,29 +213,23 @@ def write_plots(output: Path, plots: Sequence[Plot], look: Style) -> None:
     Raises
     ------
     TtastatsError
-        As `expect`; or these are more than a file of this format shows.
+        As `expect_drawable`; or these are more than a file of this format shows.
     """
     expect_drawable(output)
     suffix = output.suffix.lower()
-    if suffix != ".html":
-        _expect_one_benchmark(plots)
-    drawn = _FORMATS[suffix](plots, look)
-    with atomic.replacing(output) as temporary:
-        temporary.write_bytes(drawn.encode() if isinstance(drawn, str) else drawn)
-
-
-def _expect_one_benchmark(plots: Sequence[Plot]) -> None:
-    """Raise an error for plots of several benchmarks in one figure."""
     names = list(dict.fromkeys(plot.benchmark or "" for plot in plots))
-    if len(names) > 1:
+    if suffix != ".html" and len(names) > 1:
         raise TtastatsError(
             f"{len(plots)} plots ({', '.join(names)}) for one file",
             where=plots[0].kind,
             remedy=f"Select one with --where benchmark={names[0]}, or write all to an .html file.",
         )
-    if len(plots) > _MOST_STACKED:
+    if suffix != ".html" and len(plots) > _MOST_STACKED:
         raise TtastatsError(
             f"{len(plots)} plots for one file: {'; '.join(plot.title for plot in plots)}",
             where=plots[0].kind,
             remedy="Select one with --where round=..., or write all to an .html file.",
         )
+    drawn = _FORMATS[suffix](plots, look)
+    with atomic.replacing(output) as temporary:
+        temporary.write_bytes(drawn.encode() if isinstance(drawn, str) else drawn)

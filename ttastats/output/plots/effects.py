@@ -27,13 +27,7 @@ _COLUMNS = ("ratio", "ratio_low", "ratio_high", "p_adjusted", "n", "n_base")
 
 
 def effects_plots(material: Material) -> tuple[Plot, ...]:
-    """Return a panel per part for each benchmark whose runs varied settings.
-
-    Raises
-    ------
-    NothingToDrawError
-        There are several sides, or no effect has an interval.
-    """
+    """Return a panel per part for each benchmark whose runs varied settings."""
     refuse_if(material.compares, "the effects plot takes one file", "Give one file.")
     return expect_plots(
         (plot for report in _effects_reports(material) for plot in _part_panels(report, material)),

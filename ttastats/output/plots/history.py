@@ -83,7 +83,6 @@ _COLUMNS = {
 
 
 def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part]) -> Plot:
-    """Return the plot of a history."""
     of = {name: keys.get(name) for name in ("benchmark", "entry")}
     rows = [of | row for part in parts for row in _part_rows(history, part)]
     table = pl.DataFrame(rows, _COLUMNS)
@@ -104,23 +103,13 @@ def _history_plot(keys: dict[str, Any], history: History, parts: Sequence[Part])
     )  # fmt: skip
     name = f"history of {'failures' if shares else 'times'}: {' '.join(map(str, known))}"
     title = f"{'Failures' if shares else 'Times'} by night: {setup}"
-    return charts.make_plot(
-        KIND, of["benchmark"], title, caption, _history_chart(name, table, parts, shares=shares),
-        {name: table}, height=_HEIGHT, described=caption[-1],
-    )  # fmt: skip
-
-
-def _history_chart(
-    name: str, table: pl.DataFrame, parts: Sequence[Part], *, shares: bool
-) -> charts.Drawn:
-    """Return nights, segments and changes as layers."""
     if shares:
         y = charts.position_channel("value", "runs that failed", {"domain": [-0.04, 1.04]},
                             {"format": ".0%", "tickCount": 5})  # fmt: skip
     else:
         y = charts.ratio_channel("value", "ratio, log scale", table["value"].drop_nulls())
-    last = max(table.get_column("to").drop_nulls())
-    x = charts.position_channel("at", "night", {"domain": [0.5, last + 0.1], "nice": False},
+    right = max(table.get_column("to").drop_nulls()) + 0.1
+    x = charts.position_channel("at", "night", {"domain": [0.5, right], "nice": False},
                         {"grid": False, "tickMinStep": 1})  # fmt: skip
     color, shape, _ = charts.series_channels([part.name for part in parts], "part")
     tooltip = charts.tooltip_channels(
@@ -131,7 +120,7 @@ def _history_chart(
         for what in ("night", "segment", "change")
     )
     of_change = charts.tooltip_channels("part:N", ("size:N", "change"), ("name:N", "between"))
-    return (
+    layers = (
         change.mark("rect", opacity=0.18).encode(x=x, x2="to", color=color, tooltip=of_change),
         change.mark("rule", strokeDash=[4, 3]).encode(
             x=charts.field_channel("split:Q", title="night"), color=color, tooltip=of_change
@@ -139,3 +128,7 @@ def _history_chart(
         charts.point_layer(night.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip), 22),
         segment.mark("rule", strokeWidth=2.2).encode(x=x, x2="to", y=y, color=color),
     )
+    return charts.make_plot(
+        KIND, of["benchmark"], title, caption, layers,
+        {name: table}, height=_HEIGHT, described=caption[-1],
+    )  # fmt: skip

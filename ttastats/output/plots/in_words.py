@@ -25,7 +25,6 @@ def text_plot(material: Material, *, width: int = 100) -> Iterator[str]:
 
 
 def _panel_lines(panel: Panel, timed: pl.DataFrame, width: int) -> Iterator[str]:
-    """Yield the lines of a panel for a terminal."""
     times = timed.get_column("observed_seconds")
     low, high = float(times.min() or 0.0), float(times.max() or 1.0)  # type: ignore[arg-type]
     margin = min(34, max(len(one.label) for one in panel.series))

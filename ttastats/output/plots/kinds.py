@@ -96,13 +96,7 @@ def _slow_kinds(material: Material) -> tuple[str, ...]:
 
 
 def drawer_of(kind: str, metric: str = "", on: Sequence[str] = ()) -> Draw:
-    """Return the function that draws a kind, for a metric or settings if named.
-
-    Raises
-    ------
-    TtastatsError
-        There is no such kind, it draws no metric but that of the target, or no settings.
-    """
+    """Return the function that draws a kind, if it draws the metric and settings that are named."""
     unknown = f"unknown plot kind {kind!r}"
     raise_if(kind not in KINDS, unknown, None, f"Choose from: {', '.join(KINDS)}.")
     for option, value, kinds in (

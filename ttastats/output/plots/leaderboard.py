@@ -142,19 +142,12 @@ def _record_plot(panel: Panel, dated: pl.DataFrame) -> Plot:
         "hollow marks were not. Dates are those of the entries.",
         f"{undated} without a date are not shown." if undated else "",
     )
-    return charts.make_plot(
-        RECORD, panel, f"The record over time: {panel.title}", caption, _record_chart(name, dated),
-        {name: dated}, height=_HEIGHT, described=f"{times}.",
-    )  # fmt: skip
-
-
-def _record_chart(name: str, dated: pl.DataFrame) -> charts.Drawn:
     axis = axes.time_axis(dated.get_column("tta_seconds"), "time-to-accuracy", log_from=5)
     days = dated.get_column("started_at")
-    first, last = days[0], days[-1]
+    start, end = days[0], days[-1]
     # A day before the first date and one beyond the last, which has words beside it. In parts,
     # since the interpreter of Vega's expressions takes a number for a year.
-    ends = (first - (last - first) / 50, last + (last - first) / 11)
+    ends = (start - (end - start) / 50, end + (end - start) / 11)
     span = [{"year": d.year, "month": d.month, "date": d.day, "utc": True} for d in ends]
     x = charts.field_channel(
         "started_at:T",
@@ -175,14 +168,18 @@ def _record_chart(name: str, dated: pl.DataFrame) -> charts.Drawn:
     ).encode(x=x, y=charts.amount_channel(axis))
     line = base.encode(y=charts.amount_channel(axis, "best"), color=blue)
     others = base.where("!datum.record").encode(color=grey, tooltip=tooltip)
-    held = base.where("datum.record")
+    records = base.where("datum.record")
     # Text stands left of marks far on the right.
     far = "scale('x', datum.started_at) > 0.8 * width"
     sides = {"align": ("'right'", "'left'"), "dx": (-7, 6), "dy": (1, -7)}
     beside = {name: {"expr": f"{far} ? {left} : {right}"} for name, (left, right) in sides.items()}
-    return (
+    chart = (
         line.mark("line", interpolate="step-after", strokeWidth=1.8),
         others.mark("point", size=30, opacity=0.9, filled=False),
-        charts.point_layer(held.encode(color=blue, tooltip=tooltip), 60),
-        charts.label_layer(held.where("datum.said"), "words", **beside),
+        charts.point_layer(records.encode(color=blue, tooltip=tooltip), 60),
+        charts.label_layer(records.where("datum.said"), "words", **beside),
     )
+    return charts.make_plot(
+        RECORD, panel, f"The record over time: {panel.title}", caption, chart,
+        {name: dated}, height=_HEIGHT, described=f"{times}.",
+    )  # fmt: skip

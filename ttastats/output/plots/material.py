@@ -103,15 +103,16 @@ class Panel:
             return labels
         return (*labels[: theme.HIGHLIGHTS], OTHERS)
 
-    @property
-    def series_owners(self) -> pl.DataFrame:
-        """Return `system` and `entry` of each series, null if it has several.
+    def with_owners(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return a table of series, by `order`, with what its rows can be filtered by.
 
-        What is drawn of a whole series can be filtered by these.
+        These are `system` and `entry`, null if the series has several, and `benchmark`.
         """
         each = pl.col("system", "entry")
         only = pl.when(each.n_unique() == 1).then(each.first())
-        return self.runs.group_by("order", maintain_order=True).agg(only).sort("order")
+        owners = self.runs.group_by("order", maintain_order=True).agg(only)
+        owned = table.join(owners, on="order", how="left", maintain_order="left")
+        return owned.with_columns(benchmark=pl.lit(self.benchmark, pl.String))
 
     @property
     def counts_text(self) -> str:
@@ -213,13 +214,7 @@ def make_material(
     *,
     pool: bool = False,
 ) -> Material:
-    """Return the runs of one side by entry, or of several by side, as panels.
-
-    Raises
-    ------
-    TtastatsError
-        The sides have nothing in common.
-    """
+    """Return the runs of one side by entry, or of several by side, as panels."""
     several = len(sides) > 1
     by, options = tuple(by) or (() if several else ENTRY), options or Options()
     if several:
@@ -281,11 +276,15 @@ def _make_panel(
     sides: Sequence[Side],
     level: float,
 ) -> Panel:
-    """Return a panel of the runs of one benchmark."""
     runs = counted(group, series_keys)
     ranked = _ranked_series(runs, series_keys)
     shown = ranked.head(MOST_SERIES)
-    labels = pl.Series(_series_labels(shown, series_keys, sides), dtype=pl.String)
+    if tuple(series_keys) == ("side",):
+        of_sides = side_labels(sides)
+        named = [of_sides[number] for number in shown.get_column("side")]
+    else:
+        named = names.short_labels(shown.select(series_keys).iter_rows() if series_keys else [()])
+    labels = pl.Series(named, dtype=pl.String)
     shown = shown.with_columns(series=labels, order=pl.int_range(pl.len(), dtype=pl.Int32))
     series = shown.select(*series_keys, "series", "order")
     if series_keys:
@@ -327,16 +326,6 @@ def _ranked_series(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     if tuple(by) == ("side",):
         return series.sort("side")
     return series.sort("mean", *by, nulls_last=True)
-
-
-def _series_labels(
-    shown: pl.DataFrame, series_keys: Sequence[str], sides: Sequence[Side]
-) -> list[str]:
-    if tuple(series_keys) == ("side",):
-        return [side_labels(sides)[number] for number in shown.get_column("side")]
-    full = [names.key_label(row) for row in shown.select(series_keys).iter_rows()] or ["all runs"]
-    short = names.short_names(full)
-    return [short[name] for name in full]
 
 
 def side_labels(sides: Sequence[Side]) -> list[str]:

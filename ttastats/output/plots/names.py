@@ -49,6 +49,13 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     return dict(zip(shown, number_duplicates(shown.values()), strict=True))
 
 
+def short_labels(rows: Iterable[Sequence[Any]]) -> list[str]:
+    """Return a short name for the values of some keys in each row; equal ones have one name."""
+    full = [key_label(values) for values in rows]
+    short = short_names(list(dict.fromkeys(full)))
+    return [short[name] for name in full]
+
+
 def wrapped_names(names: Iterable[str], fits: Callable[[str], bool], most: int) -> dict[str, str]:
     """Return each name wrapped to lines that fit; names stay distinct."""
     pieces = {name: name.split(LINE) for name in names}

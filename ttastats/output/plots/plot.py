@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -61,7 +62,7 @@ class Plot(Struct, frozen=True, eq=False):
         from ttastats.output.plots import theme
 
         return {
-            **self.chart,
+            **deepcopy(dict(self.chart)),
             "config": theme.theme_config(**config),
             "datasets": {name: self.rows(name) for name in self.data},
         }

@@ -47,7 +47,14 @@ def call_renderer(function: str, *values: Any, **named: Any) -> bytes:
     with _lock:
         process = _renderer_process()
         try:
-            refused, answer = _exchange(process, question)
+            questions = cast("IO[bytes]", process.stdin)
+            answers = cast("IO[bytes]", process.stdout)
+            questions.write(question)
+            questions.flush()
+            refused, size = json.loads(answers.readline())
+            answer = answers.read(size)
+            if len(answer) < size:
+                raise EOFError
         except (OSError, ValueError, EOFError) as error:
             process.communicate()  # nothing more is asked, so that it ends if it has not
             _running.clear()
@@ -120,20 +127,7 @@ def _renderer_process() -> subprocess.Popen[bytes]:
     return _running[0]
 
 
-def _exchange(process: subprocess.Popen[bytes], question: bytes) -> tuple[bool, bytes]:
-    """Return the answer of the renderer to a question."""
-    questions, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
-    questions.write(question)
-    questions.flush()
-    refused, size = json.loads(answers.readline())
-    answer = answers.read(size)
-    if len(answer) < size:
-        raise EOFError
-    return refused, answer
-
-
 def _stop_renderer() -> None:
-    """Stop the process of the renderer, if one runs."""
     for process in _running:
         process.kill()
         process.communicate()

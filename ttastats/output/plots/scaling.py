@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from ttastats.answers import scaling as scaling_report
@@ -63,9 +61,7 @@ def _curve_names(rows: pl.DataFrame) -> pl.Series:
     every = rows.to_dicts()
     differing = scaling_report.distinct_keys(every, scaling_report.CURVE)
     keys = [key for key in differing if key not in BENCHMARK] or ["submitter"]
-    full = [names.key_label([row[key] for key in keys]) for row in every]
-    short = names.short_names(full)
-    return pl.Series([short[name] for name in full], dtype=pl.String)
+    return pl.Series(names.short_labels([row[key] for key in keys] for row in every))
 
 
 def _scaling_plot(rows: pl.DataFrame, several: bool) -> Plot:
@@ -77,12 +73,12 @@ def _scaling_plot(rows: pl.DataFrame, several: bool) -> Plot:
     labels = ranked.get_column("curve").to_list()
     if len(labels) > _BOTH_UP_TO:
         table = table.filter(pl.col("measure") == "time-to-accuracy")
-    shown = labels[: theme.HIGHLIGHTS]
+    shown, others = labels[: theme.HIGHLIGHTS], len(labels) > theme.HIGHLIGHTS
     colour = pl.when(pl.col("curve").is_in(shown)).then("curve").otherwise(pl.lit(OTHERS))
     table = table.with_columns(colour=colour)
     ends = [1.0, float(table.get_column("growth").max() or 1.0)]  # type: ignore[arg-type]
     key = " ".join(str(first[name]) for name in ("suite", "round", "benchmark") if first[name])
-    names_ = (f"scaling: {key}", f"ideal: {key}")
+    of_curves, of_ideal = f"scaling: {key}", f"ideal: {key}"
     ideal = pl.DataFrame({"benchmark": [of] * 2, "growth": ends, "speedup": ends})
     title = f"Speedup over accelerators: {of}"
     title += f" ({first['suite']} {first['round']})" if several else ""
@@ -96,16 +92,8 @@ def _scaling_plot(rows: pl.DataFrame, several: bool) -> Plot:
         "entry of each size, the dashed grey line is the ideal. Vertical lines are 95% intervals.",
         "" if len(labels) > _BOTH_UP_TO else "Throughput (hollow, dotted) is from time per epoch.",
     )
-    chart = _scaling_chart(names_, table, [*shown, OTHERS] if len(labels) > len(shown) else shown)
-    data, runs = {names_[0]: table, names_[1]: ideal}, f"{units.plural(n, 'run')}."
-    return charts.make_plot(KIND, of, title, caption, chart, data, height=_HEIGHT, described=runs)
-
-
-def _scaling_chart(
-    names_: Sequence[str], table: pl.DataFrame, labels: Sequence[str]
-) -> charts.Drawn:
-    color, shape, _ = charts.series_channels(labels)
-    if OTHERS in labels:
+    color, shape, _ = charts.series_channels([*shown, OTHERS] if others else shown)
+    if others:
         shape["scale"]["range"][-1] = "circle"
     growth = axes.ratio_axis(table.get_column("growth"))
     # Accelerators come in powers of two.
@@ -125,18 +113,20 @@ def _scaling_chart(
         ("low:Q", "95% from", ".3~r"), ("high:Q", "to", ".3~r"), ("base_entry:N", "over"),
         "reached:Q", ("n:Q", "of"),
     )  # fmt: skip
-    ideal = charts.table_view(names_[1]).mark("line", style="ideal").encode(**places)
-    base = charts.table_view(names_[0]).encode(**places, color=color)
+    straight = charts.table_view(of_ideal).mark("line", style="ideal").encode(**places)
+    base = charts.table_view(of_curves).encode(**places, color=color)
     best = base.where("datum.best").encode(strokeDash=dash, detail="curve:N")
     look, grown = {"strokeOpacity": 0.7, "strokeWidth": 1}, "datum.growth > 1"
     whisker = charts.interval_layer(base, "y", ("low", "high"), "speedup", where=grown, **look)
     marks = base.encode(shape=shape, tooltip=tooltip)
     hollow = marks.where("datum.measure == 'throughput'")
     filled = marks.where("datum.measure != 'throughput'")
-    return (
-        ideal,
+    chart = (
+        straight,
         best.mark("line", strokeWidth=1.5),
         whisker,
         hollow.mark("point", filled=False, size=32, opacity=1),
         charts.point_layer(filled, 40, fillOpacity=0.85),
     )
+    data, runs = {of_curves: table, of_ideal: ideal}, f"{units.plural(n, 'run')}."
+    return charts.make_plot(KIND, of, title, caption, chart, data, height=_HEIGHT, described=runs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,9 +55,7 @@ def solved_table(panel: Panel) -> pl.DataFrame:
         if runs.height >= FEWEST
     ]  # fmt: skip
     # What is drawn later lies above: the fastest, which have a colour, last.
-    steps = pl.concat(series[::-1])
-    owned = steps.join(panel.series_owners, on="order", how="left", maintain_order="left")
-    return owned.with_columns(benchmark=pl.lit(panel.benchmark, pl.String))
+    return panel.with_owners(pl.concat(series[::-1]))
 
 
 def _reached_steps(runs: pl.DataFrame) -> pl.DataFrame:
@@ -75,31 +72,6 @@ def _reached_steps(runs: pl.DataFrame) -> pl.DataFrame:
         seconds, done = [times[0], *times, end], [0, *places, places[-1]]
     types = {"seconds": pl.Float64, "done": pl.Int64}
     return pl.DataFrame({"seconds": seconds, "done": done}, types)
-
-
-def _solved_plot(panel: Panel) -> Plot:
-    steps, of = solved_table(panel), panel.axis
-    axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun, log_from=_LOG_FROM)
-    ends = _line_ends(steps, axis)
-    names = (f"solved: {panel.name}", f"ends of solved: {panel.name}")
-    thin = panel.runs.height / len(panel.series) > _STEPS
-    few = sum(one.n < FEWEST for one in panel.series)
-    caption = (
-        panel.counts_text,
-        panel.highlighted_text,
-        "Each line is the fraction of runs that reached the target (empirical distribution "
-        "function).",
-        ""
-        if panel.runs.get_column("reached").all()
-        else "Failed runs are included, so their lines stay below 100%.",
-        f"Not drawn: {few} with fewer than {FEWEST} runs." if few else "",
-        f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
-    )
-    return charts.make_plot(
-        KIND, panel, f"Fraction of runs at the target over {of.noun}: {panel.title}", caption,
-        _step_chart(panel, axis, names, ends.height), dict(zip(names, (steps, ends), strict=True)),
-        height=_HEIGHT * (1 + _LEVEL * ends.height),
-    )  # fmt: skip
 
 
 def _line_ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
@@ -119,21 +91,37 @@ def _line_ends(steps: pl.DataFrame, axis: axes.TimeAxis) -> pl.DataFrame:
     return ordered.with_columns(pl.col("series").alias(NAME), level=level)
 
 
-def _step_chart(
-    panel: Panel, axis: axes.TimeAxis, names: Sequence[str], levels: int
-) -> charts.Drawn:
+def _solved_plot(panel: Panel) -> Plot:
+    steps, of = solved_table(panel), panel.axis
+    axis = axes.amount_axis(steps.get_column("seconds"), of, of.noun, log_from=_LOG_FROM)
+    ends = _line_ends(steps, axis)
+    data = {f"solved: {panel.name}": steps, f"ends of solved: {panel.name}": ends}
+    thin = panel.runs.height / len(panel.series) > _STEPS
+    few = sum(one.n < FEWEST for one in panel.series)
+    caption = (
+        panel.counts_text,
+        panel.highlighted_text,
+        "Each line is the fraction of runs that reached the target (empirical distribution "
+        "function).",
+        ""
+        if panel.runs.get_column("reached").all()
+        else "Failed runs are included, so their lines stay below 100%.",
+        f"Not drawn: {few} with fewer than {FEWEST} runs." if few else "",
+        f"Lines of more than {_STEPS} runs are drawn with {_STEPS} steps." if thin else "",
+    )
     color, _, dash = charts.series_channels(panel.coloured_labels, key=False)
-    title = "runs that reached the target"
-    scale: dict[str, Any] = {"domain": [0, 1 + _LEVEL * levels], "nice": False}
+    up, height = "runs that reached the target", 1 + _LEVEL * ends.height
+    scale: dict[str, Any] = {"domain": [0, height], "nice": False}
     shares = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1], "titleAnchor": "start"}
     places = {
-        "x": charts.x_channel(axis), "y": charts.position_channel("share", title, scale, shares),
+        "x": charts.x_channel(axis), "y": charts.position_channel("share", up, scale, shares),
         "color": color,
     }  # fmt: skip
-    time = axes.amount_expression("datum.seconds", panel.axis)
+    time = axes.amount_expression("datum.seconds", of)
     at, runs = axis.field_expression("seconds"), "datum.done + ' of ' + datum.n"
+    of_steps, of_ends = data
     lines = (
-        charts.table_view(names[0], at=at, time=time, runs=runs)
+        charts.table_view(of_steps, at=at, time=time, runs=runs)
         .mark("line", interpolate="step-after", strokeWidth=1.5, strokeOpacity=0.9)
         .encode(
             **places,
@@ -144,10 +132,10 @@ def _step_chart(
             ),
         )
     )
-    ends = charts.table_view(names[1], at=at)
-    joins = ends.mark("rule", strokeWidth=0.7, strokeOpacity=0.8).encode(**places, y2="level")
-    level = charts.field_channel("level:Q", title=title, scale=scale)
-    text = ends.encode(x=places["x"], y=level)
+    last = charts.table_view(of_ends, at=at)
+    joins = last.mark("rule", strokeWidth=0.7, strokeOpacity=0.8).encode(**places, y2="level")
+    level = charts.field_channel("level:Q", title=up, scale=scale)
+    text = last.encode(x=places["x"], y=level)
     # Names have so many pixels, of the place where their line ends.
     rooms = (
         ("datum.left", "left", 4, "width - scale('x', datum.at)"),
@@ -160,4 +148,6 @@ def _step_chart(
         )
         for which, side, dx, room in rooms
     )  # fmt: skip
-    return (joins, lines, *labels)
+    title = f"Fraction of runs at the target over {of.noun}: {panel.title}"
+    chart = (joins, lines, *labels)
+    return charts.make_plot(KIND, panel, title, caption, chart, data, height=_HEIGHT * height)

@@ -153,7 +153,6 @@ def _target_plot(
     rows: pl.DataFrame, panel: Panel, title: str, text: str, shown: pl.DataFrame,
     layers: charts.Drawn,
 ) -> Plot:  # fmt: skip
-    """Return the plot of some layers over quality targets."""
     of = panel.axis
     what, ends = ("TTA", "is") if of.is_time else (charts.sentence_case(of.to_target), "end at")
     official = rows.filter("official")["target"].to_list()

@@ -46,63 +46,37 @@ def theme_config(*, dark: bool = False, font_size: float = 11.0) -> dict[str, An
     """
     tone, size = _DARK if dark else _LIGHT, font_size
     words = {
-        "labelColor": tone["ink"],
-        "labelFontSize": size,
-        "titleFontSize": size,
+        "labelColor": tone["ink"], "labelFontSize": size, "titleFontSize": size,
         "titleFontWeight": 400,
+    }  # fmt: skip
+    title = {
+        "anchor": "start", "frame": "bounds", "color": tone["ink"], "fontSize": size + 2,
+        "fontWeight": 600, "subtitleColor": tone["soft"], "subtitleFontSize": size, "offset": 8,
+    }  # fmt: skip
+    axis = {
+        "titleColor": tone["ink"], "domainColor": tone["line"], "tickColor": tone["line"],
+        "gridColor": tone["grid"], "gridWidth": 0.6, "tickSize": 4, "labelLimit": 260,
+        "labelOverlap": True,
+    }  # fmt: skip
+    legend = {
+        "orient": "top", "direction": "horizontal", "titleOrient": "left",
+        "titleColor": tone["soft"], "labelLimit": 230, "symbolSize": 50,
+        "symbolBaseFillColor": GREY, "symbolBaseStrokeColor": GREY,
+        "rowPadding": 1, "columnPadding": 12, "offset": 4, "padding": 0,
+    }  # fmt: skip
+    # As styles, since a colour of `config.text` would win over these.
+    styles = {
+        "text": {"color": tone["ink"], "fontSize": size - 0.5},
+        "rule": {"color": tone["line"]},
+        "area": {"color": tone["line"]},
+        "target": {"color": tone["soft"], "strokeWidth": 1.2, "strokeDash": [1, 2]},
+        "target-label": {"color": tone["soft"], "fontSize": size - 0.5},
+        "mean": {"color": tone["ink"], "strokeWidth": 1.6, "opacity": 1},
+        "ideal": {"color": tone["line"], "strokeWidth": 1, "strokeDash": [4, 3]},
+        "one": {"color": tone["line"], "strokeWidth": 1.2},
     }
     return {
-        "background": "transparent",
-        "font": FONT,
-        "padding": PADDING,
-        "view": {"stroke": None},
-        "title": {
-            "anchor": "start",
-            "frame": "bounds",
-            "color": tone["ink"],
-            "fontSize": size + 2,
-            "fontWeight": 600,
-            "subtitleColor": tone["soft"],
-            "subtitleFontSize": size,
-            "offset": 8,
-        },
-        "axis": words
-        | {
-            "titleColor": tone["ink"],
-            "domainColor": tone["line"],
-            "tickColor": tone["line"],
-            "gridColor": tone["grid"],
-            "gridWidth": 0.6,
-            "tickSize": 4,
-            "labelLimit": 260,
-            "labelOverlap": True,
-        },
-        "axisX": {"labelFlush": False},
-        "axisY": {"titlePadding": 6},
-        "legend": words
-        | {
-            "orient": "top",
-            "direction": "horizontal",
-            "titleOrient": "left",
-            "titleColor": tone["soft"],
-            "labelLimit": 230,
-            "symbolSize": 50,
-            "symbolBaseFillColor": GREY,
-            "symbolBaseStrokeColor": GREY,
-            "rowPadding": 1,
-            "columnPadding": 12,
-            "offset": 4,
-            "padding": 0,
-        },
-        # As styles, since a colour of `config.text` would win over the styles below.
-        "style": {
-            "text": {"color": tone["ink"], "fontSize": size - 0.5},
-            "rule": {"color": tone["line"]},
-            "area": {"color": tone["line"]},
-            "target": {"color": tone["soft"], "strokeWidth": 1.2, "strokeDash": [1, 2]},
-            "target-label": {"color": tone["soft"], "fontSize": size - 0.5},
-            "mean": {"color": tone["ink"], "strokeWidth": 1.6, "opacity": 1},
-            "ideal": {"color": tone["line"], "strokeWidth": 1, "strokeDash": [4, 3]},
-            "one": {"color": tone["line"], "strokeWidth": 1.2},
-        },
-    }
+        "background": "transparent", "font": FONT, "padding": PADDING, "view": {"stroke": None},
+        "title": title, "axis": words | axis, "axisX": {"labelFlush": False},
+        "axisY": {"titlePadding": 6}, "legend": words | legend, "style": styles,
+    }  # fmt: skip

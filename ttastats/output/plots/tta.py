@@ -97,11 +97,9 @@ def _size_headings(panel: Panel) -> tuple[pl.DataFrame, pl.DataFrame]:
     places = ordered.select("order", pl.col("place").cast(pl.Float64))
     words = {None: "size unknown", _MIXED: "several sizes"}
     names = [words.get(n) or units.plural(n, "accelerator") for n in ordered["size"]]
-    headings = ordered.select(
-        "order", place=pl.col("place").min().over("size") - 0.5,
-        benchmark=pl.lit(panel.benchmark, pl.String), series=pl.Series(names, dtype=pl.String),
-    )  # fmt: skip
-    return headings.join(panel.series_owners, on="order", how="left", maintain_order="left"), places
+    place, named = pl.col("place").min().over("size") - 0.5, pl.Series(names, dtype=pl.String)
+    headings = panel.with_owners(ordered.select("order", place=place, series=named))
+    return headings.select("order", "place", "benchmark", "series", "system", "entry"), places
 
 
 #: Headings among the names of the rows.
@@ -121,10 +119,8 @@ def _mean_table(panel: Panel) -> pl.DataFrame:
     """Return mean and interval of each series in which a run reached the target."""
     rows = [(order, *structs.astuple(one)) for order, one in enumerate(panel.series)]
     means = pl.DataFrame(rows, _MEANS, orient="row").drop_nulls("mean")
-    return means.join(panel.series_owners, on="order", maintain_order="left").select(
-        pl.lit(panel.benchmark, pl.String).alias("benchmark"), "system", "entry", "series", "order",
-        "mean", "low", "high", "n", "reached_runs",
-    )  # fmt: skip
+    columns = ("benchmark", "system", "entry", "series", "order", "mean", "low", "high", "n")
+    return panel.with_owners(means).select(*columns, "reached_runs")
 
 
 def _thin_runs(timed: pl.DataFrame) -> tuple[pl.DataFrame, str]:

@@ -57,14 +57,13 @@ def _share_rows(material: Material, number: int) -> list[dict[str, Any]]:
     every = expect_kind(report.records, VarianceRow)
     rows = [row for row in every if row.share_epochs is not None]
     keys = [key for key in shown_keys(rows, by) if key not in {"benchmark", "suite", "round"}]
-    full = [names.key_label([row.get(key) for key in keys]) if keys else "all runs" for row in rows]
-    short = names.short_names(list(dict.fromkeys(full)))
+    groups = names.short_labels([row.get(key) for key in keys] for row in rows)
     letter = f"{chr(ord('A') + number)}: " if material.compares else ""
     return [
         {"benchmark": row.keys["benchmark"], "entry": row.keys["entry"]}
-        | {"group": f"{letter}{short[name]}"}
+        | {"group": f"{letter}{group}"}
         | {name: row.get(name) for name in _NUMBERS}
-        for row, name in zip(rows, full, strict=True)
+        for row, group in zip(rows, groups, strict=True)
     ]
 
 

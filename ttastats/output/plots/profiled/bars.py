@@ -100,7 +100,6 @@ def worker_plots(profiles: Profiles) -> tuple[Plot, ...]:
 
 
 def _share_axis(title: str) -> charts.Channel:
-    """Return the axis of shares of a step."""
     return charts.field_channel("share:Q", title=title, axis={"format": ".0%", "tickCount": 5})
 
 

@@ -46,13 +46,7 @@ MOST = theme.HIGHLIGHTS
 
 
 def plots_of_kind(kind: str, profiles: Profiles) -> tuple[Plot, ...]:
-    """Return the plots of one kind for some profiles.
-
-    Raises
-    ------
-    TtastatsError
-        There is no such kind, there are too many profiles, or they have no such plot.
-    """
+    """Return the plots of one kind for some profiles, if there is such a kind."""
     unknown = f"unknown plot kind for profiles {kind!r}"
     raise_if(kind not in KINDS, unknown, None, f"Choose from: {', '.join(KINDS)}.")
     most = f"Give at most {MOST}."

@@ -43,9 +43,33 @@ def roofline_plots(profiles: Profiles) -> tuple[Plot, ...]:
     )
     data = {_OPERATORS: points.drop("bytes", "flops"), _ROOF: roofs}
     both = pl.concat([points.select(roofs.columns), roofs])
-    chart = _roofline_chart(
-        profiles, *((low / _ROOM, high * _ROOM) for low, high in _axis_ranges(both))
-    )
+    across, up = ((low / _ROOM, high * _ROOM) for low, high in _axis_ranges(both))
+    color, shape, _ = charts.series_channels(list(profiles), "profile")
+    scale = {"type": "log", "nice": False}
+    intensities = {"grid": False, "format": "~g", "values": axes.round_ticks(*across)}
+    rates = {
+        "labelExpr": shared.rate_expression("datum.value", ""),
+        "values": axes.round_ticks(*up),
+    }
+    titles = "FLOPs per byte, at least (log scale)", "achieved FLOP/s (log scale)"
+    places = {
+        "x": charts.position_channel("intensity", titles[0], scale | {"domain": across}, intensities
+        ),
+        "y": charts.position_channel("flops_per_second", titles[1], scale | {"domain": up}, rates),
+        "color": color,
+    }  # fmt: skip
+    tooltip = charts.tooltip_channels(
+        "profile:N", "operator:N", ("category:N", "kind of work"), ("share:Q", "share", ".1%"),
+        ("flops_per_second:Q", "FLOP/s", ".3s"), ("intensity:Q", "FLOPs per byte", ".3~r"),
+    )  # fmt: skip
+    areas = {"domain": [0, 1], "range": [12, 500]}
+    size = charts.field_channel("share:Q", scale=areas, legend=None)
+    base = charts.table_view(_OPERATORS).encode(**places, tooltip=tooltip)
+    whole = "datum.operator == 'the whole step'"
+    marks = base.where(f"!({whole})").encode(shape=shape, size=size)
+    steps = base.where(whole).mark("point", shape="diamond", size=90, strokeWidth=2, filled=False)
+    roof = charts.table_view(_ROOF).mark("line", strokeWidth=1.2).encode(**places)
+    chart = (roof, marks.mark("point", filled=True, opacity=0.75), steps)
     title = "Roofline of operators"
     return (shared.make_plot(KIND, profiles, title, caption, chart, data, height=_HEIGHT),)
 
@@ -87,34 +111,3 @@ def _roof_lines(profiles: Profiles, points: pl.DataFrame) -> pl.DataFrame:
             rows += [(name, x, min(flops, copied * x)) for x in corners]
     schema = {"profile": pl.String, "intensity": pl.Float64, "flops_per_second": pl.Float64}
     return pl.DataFrame(rows, schema, orient="row")
-
-
-def _roofline_chart(
-    profiles: Profiles, across: tuple[float, float], up: tuple[float, float]
-) -> charts.Drawn:
-    color, shape, _ = charts.series_channels(list(profiles), "profile")
-    scale = {"type": "log", "nice": False}
-    intensities = {"grid": False, "format": "~g", "values": axes.round_ticks(*across)}
-    rates = {
-        "labelExpr": shared.rate_expression("datum.value", ""),
-        "values": axes.round_ticks(*up),
-    }
-    titles = "FLOPs per byte, at least (log scale)", "achieved FLOP/s (log scale)"
-    places = {
-        "x": charts.position_channel("intensity", titles[0], scale | {"domain": across}, intensities
-        ),
-        "y": charts.position_channel("flops_per_second", titles[1], scale | {"domain": up}, rates),
-        "color": color,
-    }  # fmt: skip
-    tooltip = charts.tooltip_channels(
-        "profile:N", "operator:N", ("category:N", "kind of work"), ("share:Q", "share", ".1%"),
-        ("flops_per_second:Q", "FLOP/s", ".3s"), ("intensity:Q", "FLOPs per byte", ".3~r"),
-    )  # fmt: skip
-    areas = {"domain": [0, 1], "range": [12, 500]}
-    size = charts.field_channel("share:Q", scale=areas, legend=None)
-    base = charts.table_view(_OPERATORS).encode(**places, tooltip=tooltip)
-    whole = "datum.operator == 'the whole step'"
-    marks = base.where(f"!({whole})").encode(shape=shape, size=size)
-    steps = base.where(whole).mark("point", shape="diamond", size=90, strokeWidth=2, filled=False)
-    roof = charts.table_view(_ROOF).mark("line", strokeWidth=1.2).encode(**places)
-    return (roof, marks.mark("point", filled=True, opacity=0.75), steps)

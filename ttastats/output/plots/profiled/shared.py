@@ -32,13 +32,7 @@ def profiles_by_name(files: Iterable[tuple[str, pl.DataFrame]]) -> Profiles:
 
 
 def operators_with_flops(profiles: Profiles, *more: str) -> pl.DataFrame:
-    """Return the operators of all profiles that have FLOPs.
-
-    Raises
-    ------
-    NothingToDrawError
-        No profile knows FLOPs of an operator.
-    """
+    """Return the operators of all profiles that have FLOPs; an error if there are none."""
     found = operator_rates(profiles, *more)
     refuse_if(
         not found["flops_per_second"].sum(),
@@ -63,13 +57,7 @@ def operator_rates(profiles: Profiles, *more: str) -> pl.DataFrame:
 
 
 def measure_values(profiles: Profiles, measure: str, how: str) -> pl.DataFrame:
-    """Return the values of a measure in all profiles; an error if there are none.
-
-    Raises
-    ------
-    NothingToDrawError
-        No profile has any; `how` it is recorded is said.
-    """
+    """Return the values of a measure; if there are none, an error says `how` to record it."""
     found = measure_values_or_none(profiles, measure)
     refuse_if(found.is_empty(), "was not measured", how, where=measure)
     return found
