@@ -12,11 +12,10 @@ import warnings
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from ttastats.base import metric_names, percentages
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.file_names import checked_folder_name, safe_file_name
 from ttastats.base.quality import Target
 from ttastats.base.version import __version__
@@ -24,9 +23,7 @@ from ttastats.recording import mllog, result_files
 from ttastats.recording.clock import Clock
 from ttastats.recording.result_files import ResultFolder
 from ttastats.recording.run_ends import EndWatch, reason_of
-from ttastats.recording.run_log import EventLog, RunLog, SilentLog
-
-Status = Literal["success", "aborted"]
+from ttastats.recording.run_log import RunLog
 
 #: Keys that mean something to the reader of a log, so that no setting can have them.
 TAKEN = frozenset(
@@ -92,7 +89,9 @@ def record(
         The target is invalid, a name cannot be a folder name, or the folder is not writable.
     """
     goal = _parse_target(metric, target, higher_is_better)
-    _expect_unreserved(settings)
+    taken = sorted(TAKEN & settings.keys())
+    reserved = f"{', '.join(taken)} is a reserved name in a log"
+    raise_if(taken, reserved, "record", "Rename the setting.")
     place = ResultFolder(
         Path(logs),
         checked_folder_name(org, "org"),
@@ -101,11 +100,14 @@ def record(
         else checked_folder_name(system, "system"),
         safe_file_name(benchmark),
     )
+    uneven = f"{accelerators} accelerators cannot be divided evenly over {nodes} nodes"
+    remedy = "Give the total number of accelerators, or omit `nodes`."
+    raise_if((accelerators or 0) % (nodes or 1), uneven, "accelerators", remedy)
     described = {
         "submitter": org,
         "division": "open",
         "number_of_nodes": nodes or (1 if accelerators else None),
-        "accelerators_per_node": _accelerators_per_node(accelerators, nodes or 1),
+        "accelerators_per_node": accelerators and accelerators // (nodes or 1),
         "accelerator_model_name": hardware,
         "framework": framework,
     }
@@ -124,37 +126,12 @@ def _parse_target(metric: str, target: float | str, higher_is_better: bool | Non
             remedy="Write 0.94, '94%', '>=0.94' or '<=3.28'.",
         )
     direction = {">=": True, "<=": False, None: higher_is_better}[sign]
-    if sign and higher_is_better not in {None, direction}:
-        raise TtastatsError(
-            f"{target!r} contradicts higher_is_better={higher_is_better}",
-            where="target",
-            remedy="Remove one of them.",
-        )
+    contradicts = f"{target!r} contradicts higher_is_better={higher_is_better}"
+    is_other = sign and higher_is_better not in {None, direction}
+    raise_if(is_other, contradicts, "target", "Remove one of them.")
     if direction is None:
         direction = metric_names.higher_is_better(metric) is not False
     return Target(metric, direction, value, 1, "user")
-
-
-def _expect_unreserved(settings: Mapping[str, Any]) -> None:
-    taken = sorted(TAKEN & settings.keys())
-    if taken:
-        raise TtastatsError(
-            f"{', '.join(taken)} is a reserved name in a log",
-            where="record",
-            remedy="Rename the setting.",
-        )
-
-
-def _accelerators_per_node(accelerators: int | None, nodes: int) -> int | None:
-    if accelerators is None:
-        return None
-    if accelerators % nodes:
-        raise TtastatsError(
-            f"{accelerators} accelerators cannot be divided evenly over {nodes} nodes",
-            where="accelerators",
-            remedy="Give the total number of accelerators, or omit `nodes`.",
-        )
-    return accelerators // nodes
 
 
 class Recording:
@@ -180,30 +157,21 @@ class Recording:
     ) -> None:
         self.path: Path | None = None
         self.reached: bool = False
-        self._place = place
-        self._benchmark = benchmark
-        self._target = target
+        self._place, self._benchmark, self._target = place, benchmark, target
         self._described = {key: value for key, value in described.items() if value is not None}
-        self._settings = settings
-        self._enabled = enabled
-        self._log: RunLog | SilentLog = SilentLog()
+        self._settings, self._enabled = settings, enabled
+        self._log: RunLog | None = None
         self._watch: EndWatch | None = None
         self._over = True
 
     def start(self) -> Recording:
         """Open the log, write the settings, and start the clock."""
-        self._over = False
-        self.reached = False
-        if self._enabled:
-            result_files.write_description(self._place, self._described)
-            self.path, stream = result_files.create_log(self._place)
-            self._log = RunLog(self.path, stream, Clock())
-            self._write_head(self._log)
-            self._watch = EndWatch(self.finish)
-        return self
-
-    def _write_head(self, log: RunLog) -> None:
-        """Write the events that begin a run."""
+        self._over = self.reached = False
+        if not self._enabled:
+            return self
+        result_files.write_description(self._place, self._described)
+        self.path, stream = result_files.create_log(self._place)
+        self._log = log = RunLog(self.path, stream, Clock())
         log.point(mllog.RECORDER, f"ttastats {__version__}")
         log.point("submission_benchmark", self._benchmark)
         log.point("submission_org", self._place.org)
@@ -214,6 +182,8 @@ class Recording:
         higher = target.higher_is_better
         log.point("eval_target", target.value, metric=target.metric, higher_is_better=higher)
         log.begin("run_start")
+        self._watch = EndWatch(self.finish)
+        return self
 
     def evaluation(
         self,
@@ -240,18 +210,15 @@ class Recording:
         TtastatsError
             The recording has not started, or has finished.
         """
-        if self._over:
-            raise TtastatsError(
-                "the recording is not running",
-                where=str(self.path or "record"),
-                remedy="Call `evaluation` inside the `with` block, or between start and finish.",
-            )
+        remedy = "Call `evaluation` inside the `with` block, or between start and finish."
+        where = str(self.path or "record")
+        raise_if(self._over, "the recording is not running", where, remedy)
         number = float(value)  # which waits for the device
         labels = {"samples_count": samples, "step_num": step, "epoch_num": epoch}
         about = {key: label for key, label in labels.items() if label is not None}
         scores = {self._target.metric: number} | {name: float(more[name]) for name in more}
 
-        def write_scores(log: EventLog) -> None:
+        def write_scores(log: RunLog) -> None:
             moment = log.now()
             for metric, score in scores.items():
                 log.point("eval_accuracy", score, at=moment, metric=metric, **about)
@@ -273,21 +240,25 @@ class Recording:
         if self._watch is not None:
             self._watch.close()
             self._watch = None
-        status: Status = "success" if self.reached and reason is None else "aborted"
-        about: dict[str, Any] = {"status": status}
+        about: dict[str, Any] = {
+            "status": "success" if self.reached and reason is None else "aborted"
+        }
         if reason is not None:
             about["reason"] = reason
         self._write_safely(lambda log: log.end("run_stop", **about))
-        self._log.close()
-        self._log = SilentLog()
+        if self._log is not None:
+            self._log.close()
+            self._log = None
 
-    def _write_safely(self, write: Callable[[EventLog], None]) -> None:
+    def _write_safely(self, write: Callable[[RunLog], None]) -> None:
         """Write to the log; an OSError becomes a warning, so that the training goes on."""
+        if self._log is None:
+            return
         try:
             write(self._log)
         except TtastatsError as error:
             self._log.close()
-            self._log = SilentLog()
+            self._log = None
             text = f"{error}\n  Nothing more is recorded; the run is read as one that failed here."
             warnings.warn(text, RuntimeWarning, stacklevel=3)
 
@@ -295,10 +266,5 @@ class Recording:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.finish(None if error is None else reason_of(error))

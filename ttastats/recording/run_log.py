@@ -17,21 +17,6 @@ from ttastats.recording.result_files import log_errors_named
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class SilentLog:
-    """The log of workers beside the first."""
-
-    def now(self) -> None:
-        """Return None: no time is recorded."""
-
-    def point(self, key: str, value: Any = None, *, at: Stamp | None = None, **about: Any) -> None:
-        """Write nothing."""
-
-    begin = end = point
-
-    def close(self) -> None:
-        """Close nothing."""
-
-
 class RunLog:
     """The log of one run in a file, one line per event.
 
@@ -39,9 +24,7 @@ class RunLog:
     """
 
     def __init__(self, path: Path, stream: TextIO, clock: Clock) -> None:
-        self.path = path
-        self._stream = stream
-        self._clock = clock
+        self._path, self._stream, self._clock = path, stream, clock
 
     def now(self) -> Stamp:
         """Return the present moment, for events that happen together."""
@@ -64,7 +47,7 @@ class RunLog:
 
         Too slow to do for every line, it is done once, when the run is over.
         """
-        with log_errors_named(self.path):
+        with log_errors_named(self._path):
             os.fsync(self._stream.fileno())
 
     def close(self) -> None:
@@ -76,17 +59,18 @@ class RunLog:
     def _write(
         self, event_type: EventType, key: str, value: Any, at: Stamp | None, about: dict[str, Any]
     ) -> None:
-        """Append an event to the log."""
-        moment = at or self._clock.stamp()
-        caller = sys._getframe(2)
-        place = {
-            "file": caller.f_code.co_filename.removeprefix(f"{ROOT}/"),
-            "lineno": caller.f_lineno,
-        }
-        with log_errors_named(self.path):
-            self._stream.write(
-                mllog.event_line(event_type, moment.time_ms, key, value, place | about)
-            )
+        time_ms, caller = (at or self._clock.stamp()).time_ms, sys._getframe(2)
+        file = caller.f_code.co_filename.removeprefix(f"{ROOT}/")
+        place = {"file": file, "lineno": caller.f_lineno}
+        with log_errors_named(self._path):
+            self._stream.write(mllog.event_line(event_type, time_ms, key, value, place | about))
 
 
-EventLog = RunLog | SilentLog
+class SilentLog(RunLog):
+    """The log of workers beside the first: nothing is written, and no time is taken."""
+
+    def __init__(self) -> None:
+        pass
+
+    def _write(self, *_event: Any) -> None:
+        pass

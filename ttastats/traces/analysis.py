@@ -10,15 +10,8 @@ import polars as pl
 
 from ttastats.traces import categories, parts, steps, table
 from ttastats.traces.events import DEVICE_KINDS, STEP, Events, Numbers
-from ttastats.traces.intervals import NONE, Ints
-from ttastats.traces.steps import (
-    MICRO,
-    OPTIMIZER,
-    SteppedTrace,
-    annotated_time,
-    assign_steps,
-    lies_within,
-)
+from ttastats.traces.intervals import NONE
+from ttastats.traces.steps import MICRO, SteppedTrace, assign_steps, lies_within
 from ttastats.traces.table import measure_row
 from ttastats.traces.work import UNKNOWN
 
@@ -72,7 +65,6 @@ def _with_names(trace: SteppedTrace, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _category(kind: str, name: str, operator: str | None, optimizes: bool | None) -> str:
-    """Return the category of time of a device event."""
     if kind in DEVICE_KINDS[1:]:
         return categories.COPY
     category = categories.categorize_kernel(name, operator)
@@ -82,69 +74,55 @@ def _category(kind: str, name: str, operator: str | None, optimizes: bool | None
 
 def _operator_rows(trace: SteppedTrace) -> pl.DataFrame:
     """Return the rows of operators, with the device time that they launched."""
-    grouped = trace.totals.rows
+    grouped, launches = trace.totals.rows, trace.launches
     if len(trace.device["start"]):
+        known = launches.account != NONE
+        start = launches.account_start[known]
+        launched = pl.DataFrame(
+            {
+                "name": launches.account_name[known],
+                "optimizes": lies_within(start, trace.optimizing),
+                "step": steps.find_windows(start, trace.steps.host),
+                "device_seconds": trace.device["length"][known] * MICRO,
+            }
+        )
         keys = ("name", "optimizes", "step")
-        grouped = grouped.join(_launched_seconds(trace), on=keys, how="left", maintain_order="left")
+        sums = launched.group_by(keys).sum()
+        grouped = grouped.join(sums, on=keys, how="left", maintain_order="left")
         grouped = grouped.with_columns(pl.col("device_seconds").fill_null(0.0))
     return grouped.with_columns(kind=pl.lit("operator"))
 
 
-def _launched_seconds(trace: SteppedTrace) -> pl.DataFrame:
-    """Return the device time that operators launched, by name and step."""
-    launches = trace.launches
-    known = launches.account != NONE
-    start = launches.account_start[known]
-    frame = pl.DataFrame(
-        {
-            "name": launches.account_name[known],
-            "optimizes": lies_within(
-                start, annotated_time(trace.names, trace.annotations, OPTIMIZER)
-            ),
-            "step": steps.find_windows(start, trace.steps.host),
-            "device_seconds": trace.device["length"][known] * MICRO,
-        }
-    )
-    return frame.group_by("name", "optimizes", "step").sum()
-
-
 def _device_rows(trace: SteppedTrace) -> pl.DataFrame:
     """Return the rows of device events, summed by name, stream and step."""
-    flops = trace.launches.flops_of_kernels(trace.device["length"])
+    device, launches = trace.device, trace.launches
+    flops = launches.flops_of_kernels(device["length"])
     keys = ("name", "kind", "device_index", "stream", "operator", "optimizes", "step")
-    parts = [
-        _device_event_rows(trace, part, flops).group_by(keys).sum()
-        for part in (slice(0), *_slices(len(flops)))
-    ]
-    grouped = pl.concat(parts).group_by(keys).sum().sort(keys)
+    frames = []
+    for part in (slice(0), *_slices(len(flops))):
+        inside = np.flatnonzero(trace.step_of_device[part] != NONE) + (part.start or 0)
+        frame = pl.DataFrame(
+            {
+                "name": device["name"][inside],
+                "kind": device["kind"][inside],
+                "device_index": device["index"][inside].astype(np.int64),
+                "stream": device["stream"][inside].astype(np.int64),
+                "operator": launches.name[inside],
+                "optimizes": lies_within(launches.account_start[inside], trace.optimizing),
+                "step": trace.step_of_device[inside],
+                "calls": np.ones(len(inside), np.int64),
+                "seconds": device["length"][inside] * MICRO,
+                "flops": flops[inside],
+                "bytes": np.maximum(device["bytes"][inside], 0),
+            }
+        )
+        frames.append(frame.group_by(keys).sum())
+    grouped = pl.concat(frames).group_by(keys).sum().sort(keys)
     kinds = pl.Series(DEVICE_KINDS).gather(grouped["kind"])
     return grouped.with_columns(
         kind=kinds,
         operator=pl.when(pl.col("operator") != NONE).then("operator"),
         flops=pl.when(kinds == "kernel").then("flops"),
-    )
-
-
-def _device_event_rows(trace: SteppedTrace, part: slice, flops: Ints) -> pl.DataFrame:
-    """Return rows of those events of the device that belong to a step."""
-    device, launches = trace.device, trace.launches
-    in_step = trace.step_of_device[part]
-    inside = np.flatnonzero(in_step != NONE) + (part.start or 0)
-    optimizing = annotated_time(trace.names, trace.annotations, OPTIMIZER)
-    return pl.DataFrame(
-        {
-            "name": device["name"][inside],
-            "kind": device["kind"][inside],
-            "device_index": device["index"][inside].astype(np.int64),
-            "stream": device["stream"][inside].astype(np.int64),
-            "operator": launches.name[inside],
-            "optimizes": lies_within(launches.account_start[inside], optimizing),
-            "step": trace.step_of_device[inside],
-            "calls": np.ones(len(inside), np.int64),
-            "seconds": device["length"][inside] * MICRO,
-            "flops": flops[inside],
-            "bytes": np.maximum(device["bytes"][inside], 0),
-        }
     )
 
 
@@ -208,7 +186,6 @@ def _whole_measures(trace: SteppedTrace) -> Iterator[table.Row]:
 def _machine_measures(
     head: Mapping[str, Any], trace: SteppedTrace, events: Events
 ) -> Iterator[table.Row]:
-    """Yield the measures of the machine that the trace holds."""
     devices = head.get("deviceProperties")
     used = set(np.unique(trace.device["index"]).tolist())
     for device in devices if isinstance(devices, list) else ():

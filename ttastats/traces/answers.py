@@ -238,18 +238,12 @@ def worker_count(rows: pl.DataFrame) -> int:
 def _time_by_step(rows: pl.DataFrame, by: By) -> pl.DataFrame:
     """Return the time by step, rank and a key, such as part or category."""
     of_steps = step_table(rows)
-    parts = [
-        of_steps.select(*_KEYS, pl.col(measure).alias(name))
-        for name, measure in PARTS.items()
-        if name != "compute"
-    ]
-    whole = of_steps.select(*_KEYS, pl.col("step_seconds").alias(WHOLE), "compute_seconds")
     work = compute_rows(rows)
     if not runs_on_device(rows):
         work = work.filter(~pl.col("category").is_in(_BESIDES))
     kinds = work.group_by(*_KEYS, _NAMES[by].alias("name")).agg(pl.col("seconds").sum())
     kinds = (
-        kinds.join(whole, on=_KEYS, nulls_equal=True)
+        kinds.join(of_steps, on=_KEYS, nulls_equal=True)
         .sort(*_KEYS, "name")
         .with_columns(
             seconds=pl.col("seconds")
@@ -258,8 +252,8 @@ def _time_by_step(rows: pl.DataFrame, by: By) -> pl.DataFrame:
         )
     )
     wide = kinds.pivot("name", index=_KEYS, values="seconds", aggregate_function="sum")
-    joined = whole.select(*_KEYS, WHOLE)
-    for part in (*parts, wide):
-        joined = joined.join(part, on=_KEYS, how="left", nulls_equal=True)
+    others = {WHOLE: "step_seconds"} | {name: PARTS[name] for name in PARTS if name != "compute"}
+    parts = of_steps.select(*_KEYS, *(pl.col(of).alias(name) for name, of in others.items()))
+    joined = parts.join(wide, on=_KEYS, how="left", nulls_equal=True)
     means = joined.fill_null(0.0).group_by("step", maintain_order=True).mean()
     return means.drop(_KEYS)

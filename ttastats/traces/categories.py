@@ -64,10 +64,7 @@ _RULES: tuple[tuple[str, str], ...] = (
         r"_addmm_activation|_scaled_mm)\b|\bgemv|gemv|gemv2|cutlass|Cijk_|cublas|splitKreduce|"
         r"AddmmBackward|MmBackward|BmmBackward|dot_kernel|xmma|ampere_.*_tn|volta_sgemm|nvjet",
     ),
-    (
-        EMBEDDING,
-        r"[eE]mbedding|fbgemm|index_select|gather|scatter|indexSelect",
-    ),
+    (EMBEDDING, r"[eE]mbedding|fbgemm|index_select|gather|scatter|indexSelect"),
     (
         ACTIVATION,
         r"relu|Relu|ReLU|gelu|GeluCUDA|silu|sigmoid|tanh|threshold|softmax|SoftMax|Softmax|swish|"

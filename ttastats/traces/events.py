@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,6 @@ class Texts(dict[Any, int]):
     """Texts with their numbers: a new text gets a new one."""
 
     def __missing__(self, text: Any) -> int:
-        """Number a text."""
         number = self[text] = len(self)
         return number
 
@@ -94,10 +93,8 @@ class Columns:
         self._arrays = {name: array(_TYPES[name]) for name in arrays}
         return arrays
 
-    @property
-    def names(self) -> Iterable[str]:
-        """Return the names of the columns."""
-        return self._arrays.keys()
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
 
     def __len__(self) -> int:
         return len(next(iter(self._arrays.values())))
@@ -191,7 +188,6 @@ class Events:
         return others or self._peaks
 
     def _add_memory(self, events: list[Event]) -> None:
-        """Record the peak memory of each device."""
         for args in (event.args for event in events if isinstance(event, FullEvent)):
             on_host = parse_number(args.device_type, 0) == 0
             place = _HOST if on_host else f"gpu {parse_number(args.device_id, 0)}"
@@ -219,7 +215,7 @@ class Events:
                 self._add_kind("annotation", [event for event in events if event.name in steps])
                 events = [event for event in events if event.name not in steps]
         columns = self._columns_of[kind]
-        values = {name: _VALUES[name](self, events) for name in columns.names if name != "kind"}
+        values = {name: _VALUES[name](self, events) for name in columns if name != "kind"}
         if columns is self.device:
             values["kind"] = [DEVICE_KINDS.index(kind)] * len(events)
         columns.add(**values)

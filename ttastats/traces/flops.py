@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -43,6 +44,12 @@ class Inputs(Struct, frozen=True):
         """Return a non-tensor input: a list of numbers, a number or a boolean."""
         return json.loads(self.concrete[number].lower())
 
+    def per_dimension(self, number: int, rank: int) -> list[int]:
+        """Return a non-tensor input with one number for each dimension; a single one is of all."""
+        value = self.value(number)
+        values = value if isinstance(value, list) else [value]
+        return [int(each) for each in values] * (rank if len(values) == 1 else 1)
+
 
 class Cost(Struct, frozen=True):
     """What a call takes; `output` is the number of elements it makes."""
@@ -51,21 +58,28 @@ class Cost(Struct, frozen=True):
     output: int
 
 
-def _mm_cost(a: Shape, b: Shape) -> Cost:
-    (m, k), (inner, n) = a, b
-    if k != inner:
-        raise ValueError
-    return Cost(2 * m * n * k, m * n)
+Rule = Callable[[Inputs], Cost]
 
 
-def _bmm_cost(a: Shape, b: Shape) -> Cost:
-    (batch, m, k), (_, _, n) = a, b
-    return Cost(2 * batch * m * n * k, batch * m * n)
+def _times_matrix(x: Shape, width: int) -> Cost:
+    """Return the cost of the product of vectors with a matrix that gives vectors of a width."""
+    return Cost(2 * prod(x) * width, prod(x[:-1]) * width)
 
 
 def _linear_cost(inputs: Inputs) -> Cost:
-    x, weight = inputs.shape(0), inputs.shape(1)
-    return Cost(2 * prod(x) * weight[0], prod(x[:-1]) * weight[0])
+    return _times_matrix(inputs.shape(0), inputs.shape(1)[0])
+
+
+def _product_cost(first: int, rank: int) -> Rule:
+    """Return the cost function of a product of two matrices, or of two batches of them."""
+
+    def cost(inputs: Inputs) -> Cost:
+        a, b = inputs.shape(first), inputs.shape(first + 1)
+        if not len(a) == len(b) == rank or (rank == 2 and a[1] != b[0]):
+            raise ValueError
+        return _times_matrix(a, b[-1])
+
+    return cost
 
 
 def _convolution_flops(x: Shape, weight: Shape, out: Shape, *, transposed: bool) -> int:
@@ -74,36 +88,10 @@ def _convolution_flops(x: Shape, weight: Shape, out: Shape, *, transposed: bool)
     return 2 * x[0] * prod(weight) * prod(points)
 
 
-def _per_dimension(value: Any, rank: int) -> list[int]:
-    """Return one number for each dimension; a single number holds for all."""
-    values = value if isinstance(value, list) else [value]
-    return [int(number) for number in values] * (rank if len(values) == 1 else 1)
-
-
-def _convolution_cost(inputs: Inputs) -> Cost:
-    """Return the cost of a convolution, which may be transposed.
-
-    Its settings begin at the input number 3: stride, padding, dilation, whether it is transposed,
-    padding of the output, groups.
-    """
+def _forward_cost(inputs: Inputs, places: Sequence[int] = (3, 4, 5)) -> Cost:
+    """Return the cost of a convolution by the places of its stride, padding and dilation."""
     x, weight = inputs.shape(0), inputs.shape(1)
-    rank = len(x) - 2
-    settings = tuple(_per_dimension(inputs.value(place), rank) for place in (3, 4, 5))
-    if not inputs.value(6):
-        return _forward_cost(x, weight, settings)
-    extra, groups = _per_dimension(inputs.value(7), rank), int(inputs.value(8))
-    sizes = [
-        (size - 1) * step - 2 * pad + dilated * (width - 1) + 1 + more
-        for size, width, step, pad, dilated, more in zip(
-            x[2:], weight[2:], *settings, extra, strict=True
-        )
-    ]
-    out = [x[0], weight[1] * groups, *sizes]
-    return Cost(_convolution_flops(x, weight, out, transposed=True), prod(out))
-
-
-def _forward_cost(x: Shape, weight: Shape, settings: tuple[list[int], ...]) -> Cost:
-    """Return the cost of a convolution with a stride, padding and dilation."""
+    settings = (inputs.per_dimension(place, len(x) - 2) for place in places)
     sizes = [
         (size + 2 * pad - dilated * (width - 1) - 1) // step + 1
         for size, width, step, pad, dilated in zip(x[2:], weight[2:], *settings, strict=True)
@@ -112,119 +100,93 @@ def _forward_cost(x: Shape, weight: Shape, settings: tuple[list[int], ...]) -> C
     return Cost(_convolution_flops(x, weight, out, transposed=False), prod(out))
 
 
-def _library_convolution(first: int) -> Callable[[Inputs], Cost]:
-    """Return the cost function of a library's convolution: input, weight, perhaps a bias.
+def _convolution_cost(inputs: Inputs) -> Cost:
+    """Return the cost of a convolution, which may be transposed.
 
-    Then come padding, stride and dilation, from the input number `first` on.
+    Its settings begin at the input number 3: stride, padding, dilation, whether it is transposed,
+    padding of the output, groups.
     """
-
-    def cost(inputs: Inputs) -> Cost:
-        x, weight = inputs.shape(0), inputs.shape(1)
-        places = (first + 1, first, first + 2)
-        settings = tuple(_per_dimension(inputs.value(place), len(x) - 2) for place in places)
-        return _forward_cost(x, weight, settings)
-
-    return cost
-
-
-def _swapped(shape: Shape) -> list[int]:
-    return [shape[1], shape[0], *shape[2:]]
+    if not inputs.value(6):
+        return _forward_cost(inputs)
+    x, weight, groups = inputs.shape(0), inputs.shape(1), int(inputs.value(8))
+    settings = (inputs.per_dimension(place, len(x) - 2) for place in (3, 4, 5, 7))
+    sizes = [
+        (size - 1) * step - 2 * pad + dilated * (width - 1) + 1 + more
+        for size, width, step, pad, dilated, more in zip(x[2:], weight[2:], *settings, strict=True)
+    ]
+    out = [x[0], weight[1] * groups, *sizes]
+    return Cost(_convolution_flops(x, weight, out, transposed=True), prod(out))
 
 
-def _gradient_cost(
-    gradient: Shape, x: Shape, weight: Shape, *, transposed: bool, mask: Sequence[bool]
-) -> Cost:
-    """Return the cost of the gradients of a convolution (`conv_backward_flop` of PyTorch)."""
+def _gradient_cost(inputs: Inputs, *, by_library: bool = False) -> Cost:
+    """Return the cost of the gradients of a convolution (`conv_backward_flop` of PyTorch).
+
+    Until 1.10 a library computed them: the input stood first, and all were asked for.
+    """
+    gradient, x, weight = (inputs.shape(number) for number in range(3))
+    if by_library:
+        gradient, x, transposed, mask = x, gradient, False, (True, True)
+    else:
+        transposed, mask = bool(inputs.value(7)), inputs.value(10)
     flops = output = 0
     if mask[0]:
         flops += _convolution_flops(gradient, weight, x, transposed=not transposed)
         output += prod(x)
     if mask[1]:
-        a, b = (gradient, x) if transposed else (x, gradient)
-        flops += _convolution_flops(_swapped(a), _swapped(b), _swapped(weight), transposed=False)
+        pair = (gradient, x) if transposed else (x, gradient)
+        swapped = ([shape[1], shape[0], *shape[2:]] for shape in (*pair, weight))
+        flops += _convolution_flops(*swapped, transposed=False)
         output += prod(weight)
     return Cost(flops, output)
 
 
-def _convolution_backward_cost(inputs: Inputs) -> Cost:
-    shapes = (inputs.shape(0), inputs.shape(1), inputs.shape(2))
-    mask = [bool(wanted) for wanted in inputs.value(10)]
-    return _gradient_cost(*shapes, transposed=bool(inputs.value(7)), mask=mask)
+def _attention_cost(inputs: Inputs, *, backward: bool = False, heads_third: bool = False) -> Cost:
+    """Return the cost of attention from its matrix products over the widths of keys and values.
 
-
-def _library_backward_cost(inputs: Inputs) -> Cost:
-    """Return the cost of gradients as PyTorch called them until 1.10: the input stood first."""
-    shapes = (inputs.shape(1), inputs.shape(0), inputs.shape(2))
-    return _gradient_cost(*shapes, transposed=False, mask=(True, True))
-
-
-def _attention_flops(query: Shape, key: Shape, value: Shape, products: tuple[int, int]) -> Cost:
-    """Return the cost of attention from its matrix products over the widths of keys and values."""
+    The gradient stands before the others; heads are the second dimension, or else the third.
+    """
+    first, over_keys, over_values = (1, 3, 2) if backward else (0, 1, 1)
+    query, key, value = (inputs.shape(first + number) for number in range(3))
     batch, heads, queries, width = query
     keys, width_of_values = key[2], value[3]
-    over_keys, over_values = products
+    if heads_third:
+        heads, queries, keys = queries, heads, key[1]
     flops = 2 * batch * heads * queries * keys * (over_keys * width + over_values * width_of_values)
     return Cost(flops, batch * heads * queries * width_of_values)
-
-
-#: Matrix products of attention over the width of the keys and of the values, in each direction.
-_FORWARD, _BACKWARD = (1, 1), (3, 2)
-
-
-def _attention_cost(inputs: Inputs) -> Cost:
-    return _attention_flops(inputs.shape(0), inputs.shape(1), inputs.shape(2), _FORWARD)
-
-
-def _attention_backward_cost(inputs: Inputs) -> Cost:
-    return _attention_flops(inputs.shape(1), inputs.shape(2), inputs.shape(3), _BACKWARD)
-
-
-def _with_heads_third(rule: Callable[[Inputs], Cost]) -> Callable[[Inputs], Cost]:
-    """Return the cost function for inputs whose heads are the third dimension, not the second."""
-
-    def cost(inputs: Inputs) -> Cost:
-        shapes = [
-            [shape[0], shape[2], shape[1], shape[3]] if shape and len(shape) == 4 else shape
-            for shape in inputs.shapes
-        ]
-        return rule(Inputs(shapes, inputs.types, inputs.concrete))
-
-    return cost
-
-
-def _product_cost(rule: Callable[[Shape, Shape], Cost], first: int) -> Callable[[Inputs], Cost]:
-    return lambda given: rule(given.shape(first), given.shape(first + 1))
 
 
 _FUSED = (
     "flash_attention", "efficient_attention", "cudnn_attention", "flash_attention_for_cpu",
     "fused_attention_overrideable",
 )  # fmt: skip
-_RULES: dict[str, Callable[[Inputs], Cost]] = {
-    "aten::mm": _product_cost(_mm_cost, 0),
-    "aten::_scaled_mm": _product_cost(_mm_cost, 0),
-    "aten::addmm": _product_cost(_mm_cost, 1),
-    "aten::_addmm_activation": _product_cost(_mm_cost, 1),
-    "aten::bmm": _product_cost(_bmm_cost, 0),
-    "aten::baddbmm": _product_cost(_bmm_cost, 1),
+_BACKWARD = partial(_attention_cost, backward=True)
+_RULES: dict[str, Rule] = {
+    "aten::mm": _product_cost(0, 2),
+    "aten::_scaled_mm": _product_cost(0, 2),
+    "aten::addmm": _product_cost(1, 2),
+    "aten::_addmm_activation": _product_cost(1, 2),
+    "aten::bmm": _product_cost(0, 3),
+    "aten::baddbmm": _product_cost(1, 3),
     "aten::mkldnn_linear": _linear_cost,
     "mkldnn::_linear_pointwise": _linear_cost,
     "aten::convolution": _convolution_cost,
     "aten::_convolution": _convolution_cost,
     "aten::convolution_overrideable": _convolution_cost,
-    "aten::cudnn_convolution": _library_convolution(2),
-    "aten::miopen_convolution": _library_convolution(3),
-    "aten::mkldnn_convolution": _library_convolution(3),
-    "aten::convolution_backward": _convolution_backward_cost,
-    "aten::cudnn_convolution_backward": _library_backward_cost,
-    "aten::miopen_convolution_backward": _library_backward_cost,
-    "aten::mkldnn_convolution_backward": _library_backward_cost,
+    "aten::cudnn_convolution": partial(_forward_cost, places=(3, 2, 4)),
+    "aten::miopen_convolution": partial(_forward_cost, places=(4, 3, 5)),
+    "aten::mkldnn_convolution": partial(_forward_cost, places=(4, 3, 5)),
+    "aten::convolution_backward": _gradient_cost,
+    **{
+        f"aten::{library}_convolution_backward": partial(_gradient_cost, by_library=True)
+        for library in ("cudnn", "miopen", "mkldnn")
+    },
     **{f"aten::_scaled_dot_product_{kind}": _attention_cost for kind in _FUSED},
-    **{f"aten::_scaled_dot_product_{kind}_backward": _attention_backward_cost for kind in _FUSED},
-    "aten::_flash_attention_forward": _with_heads_third(_attention_cost),
-    "aten::_efficient_attention_forward": _with_heads_third(_attention_cost),
-    "aten::_flash_attention_backward": _with_heads_third(_attention_backward_cost),
-    "aten::_efficient_attention_backward": _with_heads_third(_attention_backward_cost),
+    **{f"aten::_scaled_dot_product_{kind}_backward": _BACKWARD for kind in _FUSED},
+    **{
+        f"aten::_{kind}_attention_{direction}": partial(rule, heads_third=True)
+        for kind in ("flash", "efficient")
+        for direction, rule in (("forward", _attention_cost), ("backward", _BACKWARD))
+    },
 }
 #: The operators whose FLOPs count; what they call does not count again.
 COUNTED = frozenset(_RULES)

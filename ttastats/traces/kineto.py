@@ -65,7 +65,6 @@ def read_trace(chunks: Iterable[bytes]) -> ReadTrace:
 
 
 def _rank_and_world_size(head: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Return the rank and the number of processes in the head of a trace."""
     info = head.get("distributedInfo")
     rank, size = (info.get("rank"), info.get("world_size")) if isinstance(info, dict) else (-1, 0)
     return (
@@ -75,7 +74,6 @@ def _rank_and_world_size(head: Mapping[str, Any]) -> tuple[int | None, int | Non
 
 
 def _problems(info: TraceInfo, events: Events) -> Iterator[Problem]:
-    """Yield the problems of a trace."""
     if info.ending:
         yield Problem(
             "truncated_trace",

@@ -13,21 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttastats.traces import categories, intervals
+from ttastats.traces.answers import PARTS
 from ttastats.traces.events import DEVICE_KINDS, Numbers
 from ttastats.traces.intervals import Floats
 from ttastats.traces.steps import SteppedTrace, annotated_time
 
 #: Calls of the driver in which the host waits for the device.
 _WAITING = ("Synchronize", "EventQuery", "StreamWaitEvent")
-#: The parts of a step and the measures that hold them: a moment is of the first that applies.
-_PARTS = {
-    "compute": "compute_seconds",
-    "communication": "exposed_seconds",
-    "copies": "copy_seconds",
-    "input": "input_seconds",
-    "host": "host_seconds",
-}
-_MEASURES = (*_PARTS.values(), "idle_seconds", "communication_seconds")
+#: A moment is of the first part of a step that applies, and idle if none does.
+_ACTIVE = tuple(PARTS)[:-1]
+_MEASURES = (*PARTS.values(), "communication_seconds")
 #: Intervals of a kind that are looked at together.
 _BATCH = 50_000
 #: A rest of a step smaller than this share of it is that of rounded times.
@@ -65,8 +60,8 @@ def _split_window(edges: Mapping[str, Floats], low: float, high: float) -> Float
             for name, part in edges.items()
         }
         on["host"] = (on["operators"] | on["calls"]) & ~on["waits"]
-        part_of = np.select([on[name] for name in _PARTS], range(len(_PARTS)), len(_PARTS))
-        sums[:-1] += np.bincount(part_of, lengths, len(_PARTS) + 1)
+        part_of = np.select([on[name] for name in _ACTIVE], range(len(_ACTIVE)), len(_ACTIVE))
+        sums[:-1] += np.bincount(part_of, lengths, len(PARTS))
         sums[-1] += lengths[on["communication"]].sum()
     return sums
 

@@ -178,19 +178,16 @@ class _Stream:
         """Append at least so many bytes to a piece, or all that remain."""
         wanted = len(piece) + size
         while len(piece) < wanted and not self.ended:
-            chunk = self._next_chunk()
+            chunk = None
+            try:
+                chunk = next(self._chunks, None)
+            except UnreadableError as error:
+                if not self._info.bytes:
+                    raise
+                self._info.ending = str(error)  # what came before is used
             self.ended = chunk is None
             piece += chunk or b""
             self._info.bytes += len(chunk or b"")
-
-    def _next_chunk(self) -> bytes | None:
-        try:
-            return next(self._chunks, None)
-        except UnreadableError as error:
-            if not self._info.bytes:
-                raise
-            self._info.ending = str(error)  # what came before is used
-            return None
 
 
 def _skip_to_events(stream: _Stream, info: TraceInfo) -> bytearray:

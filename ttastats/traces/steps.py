@@ -55,20 +55,6 @@ class Steps(Struct, frozen=True):
     ahead: bool = False
 
 
-def from_annotations(
-    numbers: Ints, start: Floats, end: Floats, whole: tuple[float, float]
-) -> Steps:
-    """Return the steps that annotations mark, each once, or the whole trace as step 0."""
-    if not len(numbers):
-        window = np.array([whole])
-        return Steps(np.zeros(1, np.int64), window, window, marked=False)
-    order = np.lexsort((numbers, start))
-    _, first = np.unique(numbers[order], return_index=True)
-    chosen = order[np.sort(first)]
-    windows = np.column_stack((start[chosen], end[chosen]))
-    return Steps(numbers[chosen], windows, windows)
-
-
 def find_windows(moment: Floats, windows: Floats) -> Ints:
     """Return the index of the window that each moment lies in, or NONE."""
     if not len(windows):
@@ -131,7 +117,10 @@ class OperatorTotals(Struct, frozen=True):
 
 
 class SteppedTrace(Struct, frozen=True):
-    """The events of a trace by step: what lies in which step, launched by what."""
+    """The events of a trace by step: what lies in which step, launched by what.
+
+    `optimizing` is the time in the steps of optimizers.
+    """
 
     names: Sequence[str]
     category: Objects
@@ -142,6 +131,7 @@ class SteppedTrace(Struct, frozen=True):
     annotations: Numbers
     steps: Steps
     step_of_device: Ints
+    optimizing: Floats
 
 
 def assign_steps(events: Events) -> SteppedTrace:
@@ -183,23 +173,28 @@ def assign_steps(events: Events) -> SteppedTrace:
     totals = replace(totals, rows=frame.filter(pl.col("step") >= 0))
     in_step = np.maximum(in_step - final.warmup, NONE)
     return SteppedTrace(
-        names, category, totals, launches, host, device, annotations, final, in_step
+        names, category, totals, launches, host, device, annotations, final, in_step, optimizing
     )
 
 
 def _annotated_steps(names: Sequence[str], annotations: Numbers, *kinds: Numbers) -> Steps:
-    """Return the steps that annotations mark, or the whole trace as one step."""
+    """Return the steps that annotations mark, each once, or the whole trace as step 0."""
     texts = [name.removeprefix(STEP) if name.startswith(STEP) else "" for name in names]
     by_name = np.array([int(text) if text.isdecimal() else NONE for text in texts], np.int64)
     numbers = by_name[annotations["name"]]
-    marks = numbers != NONE
-    start, length = annotations["start"][marks], annotations["length"][marks]
-    present = [events for events in kinds if len(events["start"])]
-    first = min((float(events["start"].min()) for events in present), default=0.0)
-    last = max(
-        (float((events["start"] + events["length"]).max()) for events in present), default=0.0
-    )
-    return from_annotations(numbers[marks], start, start + length, (first, last))
+    marks = np.flatnonzero(numbers != NONE)
+    if not len(marks):
+        present = [(kind["start"], kind["length"]) for kind in kinds if len(kind["start"])]
+        first = min((float(start.min()) for start, _ in present), default=0.0)
+        last = max((float((start + length).max()) for start, length in present), default=0.0)
+        window = np.array([(first, last)])
+        return Steps(np.zeros(1, np.int64), window, window, marked=False)
+    by_start = marks[np.lexsort((numbers[marks], annotations["start"][marks]))]
+    _, places = np.unique(numbers[by_start], return_index=True)
+    chosen = by_start[np.sort(places)]
+    start, length = annotations["start"][chosen], annotations["length"][chosen]
+    windows = np.column_stack((start, start + length))
+    return Steps(numbers[chosen], windows, windows)
 
 
 def _operator_totals(
@@ -240,7 +235,6 @@ def _operator_totals(
 
 
 def _operator_sums(operators: Operators, in_step: Ints, optimizing: Floats) -> pl.DataFrame:
-    """Return the sums of some operators by name and step."""
     inside = np.flatnonzero(in_step != NONE)
     account = operators.account[inside]
     itself = account == inside

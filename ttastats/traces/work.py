@@ -63,7 +63,6 @@ def call_costs(calls: Iterable[Any], names: Sequence[str]) -> Costs:
 
 
 def _flops_and_bytes(call: Any) -> tuple[int, int]:
-    """Return the FLOPs and bytes of a call by its recorded inputs."""
     name, dims, types, concrete = call
     if not dims:
         return UNKNOWN, UNKNOWN
@@ -182,24 +181,20 @@ class Launches:
         call = _find_ids(device["correlation"], host["correlation"])
         self._called = np.where(call == NONE, np.nan, _values_at(host["start"], call))
         self._thread = np.where(call == NONE, NONE, _values_at(host["thread"], call))
-        place = _operators_of_events(device, columns, order)
+        external, place = device["external"], np.full(count, NONE)
+        # Ids that merely repeat the correlation lead to no operator, as in traces of 2022.
+        if (external == device["correlation"]).sum() * 2 <= count:
+            place = _find_ids(external, columns["external"], order)
         self._by_id = np.argsort(place, kind="stable").astype(np.int32)
         self._place = place[self._by_id]
         self._rest = np.flatnonzero((place == NONE) & (call != NONE))
         self._rest = self._rest[np.argsort(self._called[self._rest], kind="stable")]
 
     def add(self, operators: Operators) -> None:
-        """Record which device events some operators launched."""
-        low, high = np.searchsorted(
-            self._place, (operators.first, operators.first + len(operators.start))
-        )
-        self._assign_operators(
-            self._by_id[low:high], self._place[low:high] - operators.first, operators
-        )
-        self._add_by_time(operators)
-
-    def _add_by_time(self, operators: Operators) -> None:
-        """Record device events without a known operator by the time of their launch."""
+        """Record which device events some operators launched, by their ids or else by time."""
+        first = operators.first
+        low, high = np.searchsorted(self._place, (first, first + len(operators.start)))
+        self._assign_operators(self._by_id[low:high], self._place[low:high] - first, operators)
         ends = operators.start[0], (operators.start + operators.length).max()
         low, high = np.searchsorted(self._called[self._rest], ends, side="left")
         events = self._rest[low:high]
@@ -233,17 +228,6 @@ class Launches:
         longest = order[first]
         per_kernel[longest] = np.maximum(self.flops[longest], 0)
         return per_kernel
-
-
-def _operators_of_events(device: Numbers, columns: Numbers, order: Ints) -> Ints:
-    """Return the index of the operator with each device event's external id, or NONE.
-
-    External ids that merely repeat the correlation lead to no operator, as in traces of 2022.
-    """
-    external, correlation = device["external"], device["correlation"]
-    if not len(external) or (external == correlation).sum() * 2 > len(external):
-        return np.full(len(external), NONE)
-    return _find_ids(external, columns["external"], order)
 
 
 def _find_ids(wanted: Ints, ids: Ints, order: Ints | None = None) -> Ints:

@@ -15,7 +15,7 @@ from ttastats.base.version import __version__
 from ttastats.recording import mllog
 from ttastats.recording.clock import Seconds, Stamp
 from ttastats.recording.result_files import ResultFolder
-from ttastats.recording.run_log import EventLog
+from ttastats.recording.run_log import RunLog
 from ttastats.trainer import hardware
 from ttastats.trainer.network import Network
 from ttastats.trainer.workloads.contract import Data
@@ -48,7 +48,7 @@ class Outcome(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def log_head(log: EventLog, place: ResultFolder) -> None:
+def log_head(log: RunLog, place: ResultFolder) -> None:
     """Log who made the run, on what system, and that no rules of a round apply."""
     log.point(mllog.RECORDER, f"ttastats {__version__}")
     log.point("submission_benchmark", place.benchmark)
@@ -58,7 +58,7 @@ def log_head(log: EventLog, place: ResultFolder) -> None:
     log.point("submission_platform", place.system)
 
 
-def log_setup(log: EventLog, net: Network) -> None:
+def log_setup(log: RunLog, net: Network) -> None:
     """Log all settings that decide how the run goes, and the source of the workload."""
     workload, settings = net.workload, net.settings
     log.point("seed", settings.seed)
@@ -82,7 +82,7 @@ def log_setup(log: EventLog, net: Network) -> None:
     log.point("workers", net.team.size)
 
 
-def log_data(log: EventLog, data: Data) -> None:
+def log_data(log: RunLog, data: Data) -> None:
     """Log the numbers of samples, and what is odd about them."""
     log.point("train_samples", len(data.train_targets))
     log.point("eval_samples", len(data.eval_targets))
@@ -91,7 +91,7 @@ def log_data(log: EventLog, data: Data) -> None:
 
 
 def log_training(
-    log: EventLog,
+    log: RunLog,
     net: Network,
     training: Seconds,
     loss: float,
@@ -111,7 +111,7 @@ def log_training(
 
 
 def log_evaluation(
-    log: EventLog, metric: str, checkpoint: Checkpoint, about: dict[str, Any], at: Stamp
+    log: RunLog, metric: str, checkpoint: Checkpoint, about: dict[str, Any], at: Stamp
 ) -> None:
     """Log the quality and the cost of an evaluation; CPU time is that of all workers."""
     clocks = {
@@ -130,7 +130,7 @@ def log_evaluation(
 
 
 def log_totals(
-    log: EventLog, outcome: Outcome, device: torch.device, cpu: float, waiting: float
+    log: RunLog, outcome: Outcome, device: torch.device, cpu: float, waiting: float
 ) -> None:
     """Log the parts of the counted time; `cpu` and `waiting` are of all workers."""
     last = outcome.checkpoints[-1]

@@ -13,7 +13,7 @@ import torch
 from ttastats.base.errors import TtastatsError
 from ttastats.recording.clock import Clock, Seconds
 from ttastats.recording.run_ends import reason_of
-from ttastats.recording.run_log import EventLog
+from ttastats.recording.run_log import RunLog
 from ttastats.trainer import events, network
 from ttastats.trainer.events import Checkpoint, Outcome
 from ttastats.trainer.interrupts import Interrupted, StopRequest
@@ -33,7 +33,7 @@ _BEGINNING = Checkpoint(0, 0, 0, math.nan, math.nan, Seconds(0.0, 0.0), 0.0, Sec
 def train_run(
     settings: Settings,
     team: Team,
-    log: EventLog,
+    log: RunLog,
     clock: Clock,
     stop: StopRequest,
     on_checkpoint: Callable[[Checkpoint], None],
@@ -70,7 +70,7 @@ def _waiting_seconds() -> float | None:
     return sum(waited) / 1e9 if waited else None
 
 
-def _build_and_warm_up(settings: Settings, team: Team, log: EventLog, stop: StopRequest) -> Network:
+def _build_and_warm_up(settings: Settings, team: Team, log: RunLog, stop: StopRequest) -> Network:
     """Return the network, built and warmed up before the clock starts."""
     log.begin("init_start")
     workload, first_look = load_workload(settings.workload), None
@@ -104,7 +104,7 @@ class _Run:
     def __init__(
         self,
         net: Network,
-        log: EventLog,
+        log: RunLog,
         clock: Clock,
         stop: StopRequest,
         on_checkpoint: Callable[[Checkpoint], None],
