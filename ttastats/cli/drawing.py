@@ -155,12 +155,11 @@ def plot(
     if output is not None:
         _write_plots(output, files, style, lambda: api.plot(kind, *tables, on=on, **question))
         return
-    material, kinds_of_text = api.material(*tables, **question), in_words.KINDS
-    remedy = (
-        f"Write it to a file: -o {kind}.svg. Kinds with text output: {', '.join(kinds_of_text)}."
-    )
-    raise_if(kind not in kinds_of_text, f"{kind} cannot be printed as text", "plot", remedy)
-    typer.echo("\n".join(in_words.text_plot(material, width=get_terminal_size().columns)))
+    material, printed = api.material(*tables, **question), in_words.KINDS
+    remedy = f"Write it to a file: -o {kind}.svg. Kinds with text output: {', '.join(printed)}."
+    raise_if(kind not in printed, f"{kind} cannot be printed as text", "plot", remedy)
+    for line in in_words.text_plot(material, width=get_terminal_size().columns):
+        typer.echo(line)
 
 
 def _style(width: str, title: bool, dpi: float) -> Style:
