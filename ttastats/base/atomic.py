@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path, PurePath
 
 from ttastats.base import stores
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.stores import Place, Url
 
 #: What to do where a result cannot stand.
@@ -21,19 +21,15 @@ REMEDY = "Choose another path with -o."
 def expect_no_input(path: Place, inputs: Iterable[Place]) -> None:
     """Raise an error if the output path is also an input."""
     place = path.resolve()
-    if any(place == source.resolve() for source in inputs):
-        raise TtastatsError(
-            "is an input; the output would overwrite it", where=str(path), remedy=REMEDY
-        )
+    what = "is an input; the output would overwrite it"
+    raise_if(any(place == source.resolve() for source in inputs), what, str(path), REMEDY)
 
 
 def expect_file_place(path: Path, *, remedy: str = REMEDY) -> None:
     """Raise an error if no file can be written at a path: a folder, or no parent folder."""
-    if path.is_dir():
-        raise TtastatsError("is a folder", where=str(path), remedy=remedy)
-    if not parent_folder(path).is_dir():
-        what = f"folder does not exist: {path.parent}"
-        raise TtastatsError(what, where=str(path), remedy=REMEDY)
+    raise_if(path.is_dir(), "is a folder", str(path), remedy)
+    missing = not path.resolve().parent.is_dir()
+    raise_if(missing, f"folder does not exist: {path.parent}", str(path), REMEDY)
 
 
 def expect_writable(path: Place) -> None:
@@ -49,8 +45,7 @@ def expect_writable(path: Place) -> None:
 
 def expect_no_stream(path: Path) -> None:
     """Raise an error if the output path is `-`, standard output in other commands."""
-    if str(path) == "-":
-        raise TtastatsError("standard output is not supported here", where="-o -", remedy=REMEDY)
+    raise_if(str(path) == "-", "standard output is not supported here", "-o -", REMEDY)
 
 
 def overwrite_error(path: Place, what: str) -> TtastatsError:
@@ -61,11 +56,6 @@ def overwrite_error(path: Place, what: str) -> TtastatsError:
 def is_empty(path: Place) -> bool:
     """Return whether a path is an empty folder."""
     return isinstance(path, Path) and path.is_dir() and not any(path.iterdir())
-
-
-def parent_folder(path: Path) -> Path:
-    """Return the parent folder of a path, with links and `.` resolved."""
-    return path.resolve().parent
 
 
 @contextmanager
@@ -206,21 +196,17 @@ def _move_files(
     moved: list[str] = []
     try:
         for name, file in new.items():
-            _move_file(file, folder / name, expected if name == last else ())
+            state = expected if name == last else ()
+            if isinstance(folder, Url):
+                (folder / name).upload(file, *state)
+            else:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                _move_over(file, folder / name, state)
             moved.append(name)
     except BaseException:
         with suppress(Exception):
             _remove_files(folder, moved)
         raise
-
-
-def _move_file(new: Path, place: Place, expected: Sequence[str | None]) -> None:
-    """Move a local file to its final path, or upload it."""
-    if isinstance(place, Url):
-        place.upload(new, *expected)
-        return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    _move_over(new, place, expected)
 
 
 def _remove_files(folder: Place, names: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
 
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -29,12 +29,8 @@ def safe_file_name(text: str | None) -> str:
 
 def checked_folder_name(text: str, where: str) -> str:
     """Return a name unchanged if it is a valid folder name; otherwise raise an error."""
-    if not _is_safe(text):
-        raise TtastatsError(
-            f"{text!r} cannot be the name of a folder of results",
-            where=where,
-            remedy="Use letters, digits, dots, dashes and underscores.",
-        )
+    what = f"{text!r} cannot be the name of a folder of results"
+    raise_if(not _is_safe(text), what, where, "Use letters, digits, dots, dashes and underscores.")
     return text
 
 

@@ -14,43 +14,35 @@ _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _GLUED = re.compile(r"(?:val|valid|validation|eval|test)(?:loss|acc|accuracy|err|error|ppl|bpb)")
 
 #: `metrics/mAP50-95(B)` is how ultralytics names what it evaluates.
-_EVALUATED = frozenset(
-    {
-        "eval", "evals", "evaluation", "val", "vals", "valid", "validation", "test", "testing",
-        "heldout", "holdout", "metrics",
-    }
-)  # fmt: skip
+_EVALUATED = {
+    "eval", "evals", "evaluation", "val", "vals", "valid", "validation", "test", "testing",
+    "heldout", "holdout", "metrics",
+}  # fmt: skip
 #: What evaluations and training report beside quality.
-_BOOKKEEPING = frozenset(
-    {
-        "runtime", "second", "seconds", "sec", "time", "timestamp", "duration", "throughput",
-        "speed", "tps", "examples", "memory", "mem", "flops", "mfu", "gpu", "cpu",
-    }
-)  # fmt: skip
+_BOOKKEEPING = {
+    "runtime", "second", "seconds", "sec", "time", "timestamp", "duration", "throughput",
+    "speed", "tps", "examples", "memory", "mem", "flops", "mfu", "gpu", "cpu",
+}  # fmt: skip
 #: Words of names of columns that count epochs, and training steps.
-EPOCH_WORDS = frozenset({"epoch", "epochs"})
-STEP_WORDS = frozenset({"step", "steps", "iter", "iters", "iteration", "iterations"})
+EPOCH_WORDS = {"epoch", "epochs"}
+STEP_WORDS = {"step", "steps", "iter", "iters", "iteration", "iterations"}
 _PROGRESS = STEP_WORDS | EPOCH_WORDS | {
     "global", "samples", "tokens", "num", "number", "total", "count", "trainer",
 }  # fmt: skip
-_SETTINGS = frozenset({"lr", "momentum", "grad", "gradient", "wd", "beta1", "beta2", "hparams"})
-_LOWER = frozenset(
-    {
-        "loss", "losses", "ppl", "perplexity", "wer", "cer", "ter", "bpb", "bpc", "bpd", "err",
-        "error", "errors", "mae", "mse", "rmse", "mape", "nll", "fid", "kid", "ece", "brier", "kl",
-        "divergence", "distance", "cost", "regret",
-    }
-)  # fmt: skip
-_HIGHER = frozenset(
-    {
-        "acc", "accuracy", "top", "f1", "bleu", "sacrebleu", "rouge", "rougel", "rougelsum",
-        "meteor", "chrf", "map", "ap", "ar", "auc", "auroc", "auprc", "precision", "recall",
-        "reward", "rewards", "rew", "return", "returns", "score", "iou", "miou", "dice", "r2",
-        "psnr", "ssim", "ndcg", "mrr", "success", "winrate", "em", "exact", "match", "mcc",
-        "matthews", "pearson", "spearman", "spearmanr", "kappa", "core", "specificity",
-        "sensitivity",
-    }
-)  # fmt: skip
+_SETTINGS = {"lr", "momentum", "grad", "gradient", "wd", "beta1", "beta2", "hparams"}
+_LOWER = {
+    "loss", "losses", "ppl", "perplexity", "wer", "cer", "ter", "bpb", "bpc", "bpd", "err",
+    "error", "errors", "mae", "mse", "rmse", "mape", "nll", "fid", "kid", "ece", "brier", "kl",
+    "divergence", "distance", "cost", "regret",
+}  # fmt: skip
+_HIGHER = {
+    "acc", "accuracy", "top", "f1", "bleu", "sacrebleu", "rouge", "rougel", "rougelsum",
+    "meteor", "chrf", "map", "ap", "ar", "auc", "auroc", "auprc", "precision", "recall",
+    "reward", "rewards", "rew", "return", "returns", "score", "iou", "miou", "dice", "r2",
+    "psnr", "ssim", "ndcg", "mrr", "success", "winrate", "em", "exact", "match", "mcc",
+    "matthews", "pearson", "spearman", "spearmanr", "kappa", "core", "specificity",
+    "sensitivity",
+}  # fmt: skip
 
 #: Counts by their names, the likeliest first.
 COUNTS = {
@@ -93,21 +85,17 @@ LIKELY_COUNTS = {
 }  # fmt: skip
 #: Clocks and time stamps by their plain names.
 PLAIN_CLOCKS = {re.sub(r"[^a-z0-9]+", "_", name.lower()): unit for name, unit in CLOCKS.items()}
-STAMPS = frozenset({"timestamp", "_timestamp", "date", "datetime", "wall_time", "stamp", "time"})
+STAMPS = {"timestamp", "_timestamp", "date", "datetime", "wall_time", "stamp", "time"}
 #: Words of time, those that tell of a part of the training, and units.
-_TIME = frozenset(
-    {
-        "time", "elapsed", "seconds", "secs", "sec", "duration", "runtime", "walltime", "wallclock",
-        "clock", "minutes", "hours",
-    }
-)  # fmt: skip
-_OF_A_PART = frozenset(
-    {
-        "per", "step", "iter", "iteration", "batch", "epoch", "eval", "evaluation", "val",
-        "validation", "test", "inference", "data", "load", "loading", "logging", "forward",
-        "backward", "eta", "remaining", "left", "avg", "average", "mean", "delta",
-    }
-)  # fmt: skip
+_TIME = {
+    "time", "elapsed", "seconds", "secs", "sec", "duration", "runtime", "walltime", "wallclock",
+    "clock", "minutes", "hours",
+}  # fmt: skip
+_OF_A_PART = {
+    "per", "step", "iter", "iteration", "batch", "epoch", "eval", "evaluation", "val",
+    "validation", "test", "inference", "data", "load", "loading", "logging", "forward",
+    "backward", "eta", "remaining", "left", "avg", "average", "mean", "delta",
+}  # fmt: skip
 _NAMED_UNITS = {
     "ms": {"ms", "msec", "millis", "milliseconds"},
     "min": {"min", "mins", "minutes"},

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import is_dataclass
 from functools import cache, partial
 from importlib import import_module
 from inspect import Parameter, Signature, cleandoc, signature
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_type_hints, is_typeddict
 
@@ -23,7 +24,6 @@ from ttastats.trainer import BUILT_IN
 
 if TYPE_CHECKING:
     from ttastats.ingestion.given import Read
-    from ttastats.report.answer import Report
 
 #: The commands in the order of the help, each with the module of this folder that has it.
 GROUPS = {
@@ -130,31 +130,28 @@ class Command(TyperCommand):
         params = {str(each.name): each for each in self.get_params(ctx)}
         records = {name: r for name, each in params.items() if (r := each.get_help_record(ctx))}
         arguments = [n for n in records if params[n].param_type_name == "argument"]
-        groups = {"Options": [name for name in records if name not in arguments]}
+        alone = [name for name in records if name not in arguments]
+        groups: Mapping[str, Iterable[str]] = {}
         if "help_all" in params:
-            grouped = {
-                title: [n for n in names if n in records] for title, names in _OPTIONS.items()
-            }
-            shared = {name for names in grouped.values() for name in names}
-            alone = [name for name in groups["Options"] if name not in shared]
+            alone = [name for name in alone if name not in chain(*_OPTIONS.values())]
+            groups = _OPTIONS
             if width is not None:
                 names = [*alone, *(name for name in _USUAL if name in params), "help_all"]
                 room = width - 4 - max(len(records[name][0]) for name in names)
-                short = {n: (records[n][0], _first_sentence(params[n].help, room)) for n in names}
-                records, alone, grouped = records | short, [], {"Most used": names}
-            groups = {"Options": alone} | grouped
-        groups = {"Arguments": arguments} | groups
-        return {title: [records[n] for n in names] for title, names in groups.items() if names}
-
-    @staticmethod
-    def _is_long(params: list[Any]) -> bool:
-        of_runs = any(each.name == "files" for each in params)
-        return of_runs and sum(each.param_type_name == "option" for each in params) > _FEW
+                for name in names:
+                    records[name] = records[name][0], _first_sentence(params[name].help, room)
+                alone, groups = [], {"Most used": names}
+        sections = {
+            title: [records[name] for name in names if name in records]
+            for title, names in {"Arguments": arguments, "Options": alone, **groups}.items()
+        }
+        return {title: entries for title, entries in sections.items() if entries}
 
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         """Return the parameters, with `--help-all` if `--help` shows a selection."""
         params = super().get_params(ctx)
-        if not self._is_long(params):
+        listed = sum(each.param_type_name == "option" for each in params) + 1
+        if listed <= _FEW + 1 or all(each.name != "files" for each in params):
             return params
 
         def print_all(ctx: typer.Context, _: Any, value: bool) -> None:
@@ -163,10 +160,15 @@ class Command(TyperCommand):
                 typer.echo(ctx.get_help())
                 ctx.exit()
 
-        listed = sum(each.param_type_name == "option" for each in params) + 1
-        how: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
-        how |= {"help": f"Show all {listed} options.", "callback": print_all}
-        return [*params, TyperOption(param_decls=["--help-all"], **how)]
+        option = TyperOption(
+            param_decls=["--help-all"],
+            help=f"Show all {listed} options.",
+            callback=print_all,
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+        )
+        return [*params, option]
 
     def format_epilog(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """Write nothing: the examples stand before the options."""
@@ -209,9 +211,8 @@ class Command(TyperCommand):
 
 
 def _load_function(name: str) -> Callable[..., Any]:
-    return cast(
-        "Callable[..., Any]", getattr(import_module(f"ttastats.cli.{COMMANDS[name]}"), name)
-    )
+    function: Callable[..., Any] = getattr(import_module(f"ttastats.cli.{COMMANDS[name]}"), name)
+    return function
 
 
 def _help_text(function: Callable[..., Any]) -> str:
@@ -283,20 +284,15 @@ def _with_flat_options(function: Callable[..., Any]) -> Callable[..., None]:
         with _reading_logs(**how) if takes_logs else nullcontext():
             answer = function(**given)
             if output is not None:
-                _print_and_exit(answer, output)
+                report, code = answer if isinstance(answer, tuple) else (answer, 0)
+                show(report, output)
+                if report.gate is not None and not report.gate.passed:
+                    code = 3
+                if code:
+                    raise typer.Exit(code)
 
     called.__signature__ = Signature(list(options.values()))  # type: ignore[attr-defined]
     return called
-
-
-def _print_and_exit(answer: Report | tuple[Report, int], output: Output) -> None:
-    """Print a report, and exit with its code, or with 3 if its gate fails."""
-    report, code = answer if isinstance(answer, tuple) else (answer, 0)
-    show(report, output)
-    if report.gate is not None and not report.gate.passed:
-        code = 3
-    if code:
-        raise typer.Exit(code)
 
 
 @contextmanager

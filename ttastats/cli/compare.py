@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import ttastats as tta
 from ttastats.base import percentages
 from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.stores import parse_place, without_secrets
-from ttastats.cli.options import Gates, Judging, Parts, changed, options, refuse_of_runs, sources
-from ttastats.sides.options import AtBudget, Counted, Judged, Sided, View
+from ttastats.cli.options import Comparing, Parts, options_and_keywords, refuse_of_runs, sources
+from ttastats.sides.options import Counted, Judged, View
 
 if TYPE_CHECKING:
     from ttastats.report.answer import Report
@@ -24,11 +24,7 @@ def compare(
     files: Sequence[str] = (),
     *,
     parts: Parts,
-    sides: Sided,
-    judged: Judged,
-    budget: AtBudget,
-    judging: Judging,
-    gates: Gates,
+    asked: Comparing,
     profile_a: Sequence[Path] = (),
     profile_b: Sequence[Path] = (),
     also: Sequence[str] = (),
@@ -58,23 +54,21 @@ def compare(
     $ ttastats compare runs/adam runs/sgd --fail-on slower:2%
     $ ttastats compare old.parquet new.parquet --at-end
     """
-    how = options(judging)
+    options, keywords = options_and_keywords(asked)
     remedy = f"Add {'--profile-b' if profile_a else '--profile-a'}."
     one_side = "profiles were given for one side only"
     raise_if(bool(profile_a) != bool(profile_b), one_side, None, remedy)
     profiles = (profile_a, profile_b) if profile_a else None
     if (of_steps := _profiles_alone(files, profiles)) is not None:
-        refuse_of_runs(
-            changed(parts, sides, judged, judging, gates, budget), but=("--confidence", "--by")
-        )
-        by = ",".join(judged.get("by", ())) or "work"
+        refuse_of_runs(parts, asked, but=("--confidence", "--by"))
+        by = ",".join(asked.get("by", ())) or "work"
         raise_if(
             by not in {"work", "operator"},
             "is not a breakdown of the work of a step",
             f"--by {by}",
             "Choose work (by kind, the default) or operator.",
         )
-        return tta.compare_profiles(*of_steps, by=cast("By", by), confidence=how.confidence)
+        return tta.compare_profiles(*of_steps, by=cast("By", by), confidence=options.confidence)
     for file in files if same else ():  # the number of a margin
         raise_if(
             percentages.parse_number(file) is not None and not Path(file).exists(),
@@ -86,20 +80,18 @@ def compare(
     if baseline:
         whole = "--same has no baseline"
         raise_if(same, whole, f"--baseline {baseline}", "Remove one of the two.")
+        judged: Any = {name: keywords[name] for name in Judged.__annotations__ if name in keywords}
         sides_of = [tta.latest_segment([baseline], **judged), *sides_of]
     return tta.compare(
         *sides_of,
-        view=View(wide, verbose, margin_claims="margin" in judging, named="labels" in sides),
+        view=View(wide, verbose, margin_claims="margin" in asked, named="labels" in asked),
         also=also,
         profiles=profiles,
         block=block,
         same=same,
         prior=list(prior) or None,
-        options=how,
-        **sides,
-        **judged,
-        **budget,
-        **gates,
+        options=options,
+        **keywords,
     )
 
 

@@ -22,14 +22,17 @@ def columns(incomplete: str) -> list[str]:
 
 def conditions(incomplete: str) -> list[str]:
     """Return `column=`, and behind it the values in the named tables."""
-    column, sign, value = incomplete.partition("=")
+    column, sign, _ = incomplete.partition("=")
     if not sign:
         return [f"{name}=" for name in _column_names() if name.startswith(column)]
-    return [
-        f"{column}={known}"
-        for known in _known_values(column, _named_tables())
-        if known.startswith(value)
-    ]
+    from ttastats.outcomes import settings  # polars costs start-up time
+    from ttastats.table.schema import NAMES
+
+    values = _unique_values(column if column in NAMES else "extra")
+    if values is not None and column not in NAMES:
+        values = settings.values(values, column)
+    known = [] if values is None else sorted(map(str, values.drop_nulls().unique()))[:_MOST]
+    return [text for each in known if (text := f"{column}={each}").startswith(incomplete)]
 
 
 def units(incomplete: str) -> list[str]:
@@ -44,34 +47,19 @@ def _column_names() -> Sequence[str]:
     from ttastats.outcomes import settings  # polars costs start-up time
     from ttastats.table.schema import RUN_NAMES
 
-    extras = _unique_values("extra", _named_tables())
+    extras = _unique_values("extra")
     return [*RUN_NAMES, *(() if extras is None else settings.known(extras))]
 
 
-def _named_tables() -> list[Path]:
-    """Return the tables on the command line that is being completed."""
-    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
-    return [Path(word) for word in line.split() if word.endswith(".parquet")]
-
-
-def _known_values(name: str, files: Sequence[Path]) -> list[str]:
-    """Return values of a column or setting as text; none if the tables cannot be read."""
-    from ttastats.outcomes import settings
-    from ttastats.table.schema import NAMES
-
-    values = _unique_values(name if name in NAMES else "extra", files)
-    if values is not None and name not in NAMES:
-        values = settings.values(values, name)
-    return [] if values is None else sorted(map(str, values.drop_nulls().unique()))[:_MOST]
-
-
-def _unique_values(column: str, files: Sequence[Path]) -> pl.Series | None:
-    """Return the unique values of a column, None if the tables cannot be read."""
+def _unique_values(column: str) -> pl.Series | None:
+    """Return the unique values in the tables on the line being completed, None if unreadable."""
     import polars as pl
 
     from ttastats.base.errors import TtastatsError
     from ttastats.table import store
 
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    files = [Path(word) for word in line.split() if word.endswith(".parquet")]
     try:
         return store.read_tables(files).select(pl.col(column).unique()).collect().to_series()
     except (OSError, TtastatsError, ValueError, pl.exceptions.PolarsError):

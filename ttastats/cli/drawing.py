@@ -16,14 +16,12 @@ import typer
 import ttastats as tta
 from ttastats.base import stores
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.cli.options import Gates, Judging, Parts, changed, refuse_of_runs, sources
-from ttastats.cli.options import options as options_of
+from ttastats.cli.options import Comparing, Parts, options_and_keywords, refuse_of_runs, sources
 from ttastats.cli.output import progress, say, show_page
-from ttastats.sides.options import AtBudget, Judged, Options, Sided
+from ttastats.sides.options import Judged, Options, Sided
 
 if TYPE_CHECKING:
     from ttastats.output.plots.drawing import Style
-    from ttastats.output.plots.material import Material
     from ttastats.output.plots.plot import Plot
     from ttastats.sides.question import Source
 
@@ -40,11 +38,7 @@ def report(
     together: bool = False,
     *,
     parts: Parts,
-    sides: Sided,
-    judged: Judged,
-    budget: AtBudget,
-    judging: Judging,
-    gates: Gates,
+    asked: Comparing,
     also: Sequence[str] = (),
 ) -> None:
     """Write one self-contained HTML page with verdict, numbers and plots.
@@ -65,12 +59,9 @@ def report(
     path = None if str(output) == "-" else output
     if path is not None:
         place.expect_page_path(path, map(stores.parse_place, files))
-    options = options_of(judging)
+    options, keywords = options_and_keywords(asked)
     if all(is_profile(stores.parse_place(file)) for file in files):
-        runs_only = changed(
-            parts, sides, judged, judging, gates, budget, {"also": also} if also else {}
-        )
-        refuse_of_runs(runs_only)
+        refuse_of_runs(parts, asked, {"also": also} if also else {})
         paths = [files] if together else files
         page = tta.profile_page(*paths, output=path, title=title, confidence=options.confidence)
     else:
@@ -86,10 +77,7 @@ def report(
                 on_progress=on_progress,
                 command=shlex.join(["ttastats", *sys.argv[1:]]),
                 options=options,
-                **sides,
-                **judged,
-                **budget,
-                **gates,
+                **keywords,
             )
     if path is None:
         show_page(page.html)
@@ -133,7 +121,7 @@ def plot(
     $ ttastats plot quality-time runs.parquet -o curves.svg --width paper-page
     """
     from ttastats import api  # polars costs start-up time
-    from ttastats.output.plots import kinds
+    from ttastats.output.plots import in_words, kinds
     from ttastats.output.plots.profiled import kinds as of_profiles
 
     if kind == "list":
@@ -151,7 +139,7 @@ def plot(
     look = partial(_style, width or usual, title, dpi)
     if kind in of_profiles.KINDS:
         named = {name: value for name, value in (("metric", metric), ("on", on)) if value}
-        refuse_of_runs(changed(named) or changed(parts, sides, judged))
+        refuse_of_runs(named, parts, sides, judged)
         if output is None or not files:
             raise TtastatsError(
                 "needs a profile and an output file",
@@ -164,10 +152,14 @@ def plot(
     style, tables = look(), sources(files, parts, one_will_do=True)
     options = Options() if confidence is None else Options(confidence=confidence)
     question: dict[str, Any] = {"metric": metric, "options": options, **sides, **judged}
-    if output is None:
-        _print_text_plot(kind, api.material(*tables, **question))
-    else:
+    if output is not None:
         _write_plots(output, files, style, lambda: api.plot(kind, *tables, on=on, **question))
+        return
+    material, printed = api.material(*tables, **question), in_words.KINDS
+    remedy = f"Write it to a file: -o {kind}.svg. Kinds with text output: {', '.join(printed)}."
+    raise_if(kind not in printed, f"{kind} cannot be printed as text", "plot", remedy)
+    for line in in_words.text_plot(material, width=get_terminal_size().columns):
+        typer.echo(line)
 
 
 def _style(width: str, title: bool, dpi: float) -> Style:
@@ -198,13 +190,3 @@ def _write_plots(
     for plot in plots:
         say(plot.title, f"  {plot.caption}")
     say(f"wrote {output}")
-
-
-def _print_text_plot(kind: str, material: Material) -> None:
-    from ttastats.output.plots import in_words
-
-    kinds = ", ".join(in_words.KINDS)
-    remedy = f"Write it to a file: -o {kind}.svg. Kinds with text output: {kinds}."
-    raise_if(kind not in in_words.KINDS, f"{kind} cannot be printed as text", "plot", remedy)
-    for line in in_words.text_plot(material, width=get_terminal_size().columns):
-        typer.echo(line)

@@ -9,7 +9,7 @@ checked. Entries that commands share stand in `SHARED`; what a command says itse
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from inspect import Parameter, cleandoc
 from typing import (
@@ -94,10 +94,6 @@ def entries(docstring: str | None) -> dict[str, tuple[str, str]]:
         _NAMES.get(name, name): (head, " ".join(text.split()))
         for name, (head, text) in zip(names, texts, strict=True)
     }
-
-
-_KEYWORDS = (Counted, Judged, Sided, AtBudget)
-SHARED = entries(_SHARED) | {k: v for each in _KEYWORDS for k, v in entries(each.__doc__).items()}
 
 
 def declared(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, str]]) -> Parameter:
@@ -232,21 +228,30 @@ class Gates(TypedDict, total=False):
     require: str
 
 
-def options(judging: Judging) -> Options:
-    """Return how a comparison is made from what the options say."""
+class Comparing(Sided, Judged, AtBudget, Judging, Gates, total=False):
+    """What is compared, how, and when that fails."""
+
+
+_KEYWORDS = (Counted, Judged, Sided, AtBudget, Judging, Gates)
+SHARED = entries(_SHARED) | {k: v for each in _KEYWORDS for k, v in entries(each.__doc__).items()}
+
+
+def options_and_keywords(asked: Comparing) -> tuple[Options, dict[str, Any]]:
+    """Return how a comparison is made, and what else is asked, as keywords of the question."""
     from ttastats.sides.comparison import MAX_RUNS  # polars costs start-up time
 
-    given: dict[str, Any] = {**judging}
+    given = {name: value for name, value in asked.items() if name in Judging.__annotations__}
+    keywords = {name: value for name, value in asked.items() if name not in given}
     sequential, most = given.pop("sequential", False), given.get("max_runs")
     alone, remedy = most is not None and not sequential, "Add --sequential, or remove --max-runs."
     raise_if(alone, "needs --sequential", f"--max-runs {most}", remedy)
     if sequential:
         given.setdefault("max_runs", MAX_RUNS)
-    return Options(**given)
+    return Options(**given), keywords  # type: ignore[arg-type]
 
 
-def refuse_of_runs(options: Iterable[str], but: Sequence[str] = ("--confidence",)) -> None:
+def refuse_of_runs(*groups: Any, but: Sequence[str] = ("--confidence",)) -> None:
     """Raise an error for options about runs that are given for profiles."""
     what = "applies to runs, but the files are profiles"
-    for option in options:
+    for option in changed(*groups):
         raise_if(option not in but, what, option, "Remove it, or give tables of runs.")

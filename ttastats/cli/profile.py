@@ -86,9 +86,8 @@ def _is_runnable(what: Sequence[str]) -> bool:
         for path in map(Path, what)
         if path.suffix == ".py" or not (path.suffix or path.exists())
     ]
-    if to_be_run and len(what) > 1:
-        one_only = "only one workload or script can be profiled at a time"
-        raise TtastatsError(one_only, where=to_be_run[0])
+    several = "only one workload or script can be profiled at a time"
+    raise_if(to_be_run and len(what) > 1, several, "".join(to_be_run[:1]))
     return bool(to_be_run)
 
 

@@ -23,11 +23,6 @@ class Remark(Struct, frozen=True):
     advice: str = ""
 
     @property
-    def is_caution(self) -> bool:
-        """Return whether the remark is a caution, not a definition."""
-        return self.code in _HARM
-
-    @property
     def short(self) -> str:
         """Return the remark in a few words."""
         return SHORT.get(self.code) or self.code.replace("_", " ")

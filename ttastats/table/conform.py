@@ -11,7 +11,7 @@ import polars as pl
 import xxhash
 
 from ttastats.base import nearest, units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.table import schema
 
 #: What a table must say of an evaluation. What must be said of a run is `run_id` or `source`.
@@ -52,8 +52,7 @@ def conform(frame: pl.DataFrame | pl.LazyFrame, where: str) -> pl.LazyFrame:
         for name in known
         if not _is_castable(types[name], schema.POLARS[name])
     ]
-    if wrong:
-        raise TtastatsError("; ".join(wrong), where=where, remedy="Cast it first.")
+    raise_if(wrong, "; ".join(wrong), where, "Cast it first.")
     # What others made is small beside what `ingest` writes, and is looked at as a whole.
     rows = _cast_columns(frame.lazy().select(known).unique(maintain_order=True).collect(), where)
     given = [name for name in schema.RUN if name in rows.columns]
@@ -107,13 +106,9 @@ def _cast_columns(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     cast = plain.select(_cast_column(name, plain.schema[name]) for name in plain.columns)
     for name in plain.columns:
         lost = _lost_value(plain.get_column(name), cast.get_column(name))
-        if lost is not None:
-            raise TtastatsError(
-                f"column {name} is {frame.schema[name]}, {schema.POLARS[name]} is needed, and "
-                f"{lost} cannot be converted",
-                where=where,
-                remedy="Correct the value, or cast the column before.",
-            )
+        types = f"column {name} is {frame.schema[name]}, {schema.POLARS[name]} is needed"
+        remedy = "Correct the value, or cast the column before."
+        raise_if(lost is not None, f"{types}, and {lost} cannot be converted", where, remedy)
     return cast
 
 
@@ -149,12 +144,8 @@ def _expect_years(dates: pl.LazyFrame, where: str) -> None:
 def _expect_names(names: pl.LazyFrame, where: str) -> None:
     """Raise an error for rows without the name of their run."""
     for name, nameless in names.null_count().collect().row(0, named=True).items():
-        if nameless:
-            raise TtastatsError(
-                f"column {name} is null in {units.plural(nameless, 'row')}",
-                where=where,
-                remedy="Set it in every row, or remove these rows.",
-            )
+        what = f"column {name} is null in {units.plural(nameless, 'row')}"
+        raise_if(nameless, what, where, "Set it in every row, or remove these rows.")
 
 
 def _with_evaluation_numbers(frame: pl.DataFrame) -> pl.DataFrame:

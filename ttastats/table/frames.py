@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import polars as pl
 
 from ttastats.base import nearest, units
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.table import schema
 from ttastats.table.conform import conform
 
@@ -99,7 +99,7 @@ def from_frame(
     given |= {name: what for name, what in goals.items() if isinstance(what, str)}
     runs = [run] if isinstance(run, str) else list(run)
     for column in runs:
-        _expect_column(rows, "run", column)
+        _expect_known(column, rows.columns, f"run={column!r}: no such column")
     shared = [name for name in (benchmark, entry) if name in rows.columns]
     table = rows.select(
         pl.concat_str(
@@ -107,11 +107,7 @@ def from_frame(
             pl.col(runs).cast(pl.String),
             separator="/",
         ).alias("source"),
-        *(
-            _column_or_constant(rows, name, what)
-            for name, what in given.items()
-            if what is not None
-        ),
+        *(_column_or_constant(rows, *each) for each in given.items() if each[1] is not None),
     )
     table = _with_metrics(table, rows, metric, value)
     for name, what in goals.items():
@@ -120,25 +116,18 @@ def from_frame(
     return conform(_with_run_lengths(table), _HERE).collect()
 
 
-def _expect_column(rows: pl.DataFrame, name: str, column: object) -> None:
-    if column not in rows.columns:
-        raise TtastatsError(
-            f"{name}={column!r}: no such column",
-            where=_HERE,
-            remedy=nearest.suggestion(str(column), rows.columns, "Columns"),
-        )
+def _expect_known(name: object, known: Sequence[str], what: str, kind: str = "Columns") -> None:
+    """Raise an error that suggests the nearest names for one that is not known."""
+    if name not in known:
+        remedy = nearest.suggestion(str(name), known, kind)
+        raise TtastatsError(what, where=_HERE, remedy=remedy)
 
 
 def _column_or_constant(rows: pl.DataFrame, name: str, what: Any) -> pl.Expr:
     """Return a column of the schema from a column of the frame, or from one value for all rows."""
-    if name not in schema.NAMES:
-        raise TtastatsError(
-            f"{name} is not a column of the schema",
-            where=_HERE,
-            remedy=nearest.suggestion(name, schema.NAMES, "Columns"),
-        )
+    _expect_known(name, schema.NAMES, f"{name} is not a column of the schema")
     if isinstance(what, str) and (what in rows.columns or schema.POLARS[name] != pl.String):
-        _expect_column(rows, name, what)
+        _expect_known(what, rows.columns, f"{name}={what!r}: no such column")
         return pl.col(what).alias(name)
     return pl.lit(what).alias(name)
 
@@ -148,21 +137,14 @@ def _with_metrics(
 ) -> pl.DataFrame:
     """Return the table with `metric` and `value`, with one row for each metric column."""
     if value is not None:
-        if not isinstance(metric, str):
-            raise TtastatsError(
-                "several metrics but one value column",
-                where=_HERE,
-                remedy="List the value columns in metric=[...] and omit value.",
-            )
-        return table.hstack(
-            rows.select(
-                _column_or_constant(rows, "metric", metric),
-                _column_or_constant(rows, "value", value),
-            )
-        )
+        several = not isinstance(metric, str)
+        remedy = "List the value columns in metric=[...] and omit value."
+        raise_if(several, "several metrics but one value column", _HERE, remedy)
+        given = {"metric": metric, "value": value}
+        return table.hstack(rows.select(_column_or_constant(rows, *each) for each in given.items()))
     names = [metric] if isinstance(metric, str) else list(metric)
     for name in names:
-        _expect_column(rows, "metric", name)
+        _expect_known(name, rows.columns, f"metric={name!r}: no such column")
     return pl.concat(
         [table.with_columns(rows[name].alias("value"), metric=pl.lit(name)) for name in names],
         how="vertical_relaxed",
@@ -174,12 +156,7 @@ def _by_metric(metrics: pl.Series, name: str, what: Any) -> pl.Series:
     known = metrics.cast(pl.String).drop_nulls().unique().sort().to_list()
     if isinstance(what, Mapping):
         for metric in what:
-            if metric not in known:
-                raise TtastatsError(
-                    f"unknown metric {metric!r}",
-                    where=_HERE,
-                    remedy=nearest.suggestion(str(metric), known, "Metrics"),
-                )
+            _expect_known(metric, known, f"unknown metric {metric!r}", "Metrics")
         wanted = metrics.cast(pl.String).replace_strict(dict(what), default=None)
         return wanted.cast(schema.POLARS[name]).alias(name)
     if name == "target_value" and len(known) > 1:

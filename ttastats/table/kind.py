@@ -22,7 +22,7 @@ import polars as pl
 from msgspec import Struct
 
 from ttastats.base import atomic, stores
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.records import Problem
 from ttastats.base.stores import Place, Url
 from ttastats.table import footer
@@ -100,7 +100,9 @@ class Kind(Struct, frozen=True):
         if isinstance(path, Url):
             frame = _scan_remote(path, parts, only, cut)
         else:
-            frame = _scan_local(path, parts, only, cut)
+            files = [path / name for name in ([only] if only else parts)]
+            hive: dict[str, Any] = {"glob": False, "hive_partitioning": True, "hive_schema": cut}
+            frame = pl.scan_parquet(files or path, **(hive if cut else {}))
         for step in range(version, self.version):
             frame = self.upgrades[step](frame)
         return frame
@@ -112,12 +114,9 @@ class Kind(Struct, frozen=True):
             what, remedy = _OTHER[name or self.name]
             raise TtastatsError(what, where=where, remedy=remedy.format(path=where))
         version = fields.get("schema", self.version)
-        if type(version) is int and version < 1:
-            raise TtastatsError(
-                f"its footer states schema {version}, which does not exist",
-                where=where,
-                remedy="It was edited or damaged. Ingest the logs again.",
-            )
+        unknown = f"its footer states schema {version}, which does not exist"
+        damaged = "It was edited or damaged. Ingest the logs again."
+        raise_if(type(version) is int and version < 1, unknown, where, damaged)
         if type(version) is not int or version > self.version:
             raise TtastatsError(
                 f"written by {fields.get('writer', 'a newer ttastats')} with schema {version}; "
@@ -143,11 +142,8 @@ class Kind(Struct, frozen=True):
         if not (path / HEAD).exists():
             return []
         metadata = self.read_metadata(path)
-        return [
-            name
-            for key in (_PARTS_KEY, _REPLACED_KEY)
-            for name in _listed_names(metadata, key, path)
-        ]
+        keys = (_PARTS_KEY, _REPLACED_KEY)
+        return [name for key in keys for name in _listed_names(metadata, key, path)]
 
     def partition_columns(self, path: Place) -> tuple[str, ...] | None:
         """Return the columns that partition a folder, or None if its rows are in order."""
@@ -224,10 +220,15 @@ class Kind(Struct, frozen=True):
             {*self.listed_parts(path), *filter(PART.fullmatch, there)} & {*there} - {*kept}
         )
         writer = os.urandom(4).hex()  # another one may write at the same time
-        number = _first_free_number(there)
+        parts_there = filter(None, map(PART.fullmatch, there))
+        number = max((int(part[1], 16) + 1 for part in parts_there), default=0)
 
         def part_name(part: FileProviderArgs) -> str:
-            place = _hive_folder(part.partition_keys.row(0, named=True)) if partition else ""
+            cut = part.partition_keys.row(0, named=True) if partition else {}
+            place = "".join(
+                f"{column}={_NULL if value in {None, ''} else quote(str(value), safe=' ')}/"
+                for column, value in cut.items()
+            )
             return f"{place}{number + part.index_in_partition:08x}-{writer}.parquet"
 
         with atomic.replacing_folder(path, HEAD, old, expected) as folder:
@@ -271,17 +272,6 @@ def parquet_files(path: Place) -> list[str]:
     if isinstance(path, Url):
         return [name for name in path.list_folder() if name.endswith(".parquet")]
     return [each.relative_to(path).as_posix() for each in path.rglob("*.parquet")]
-
-
-def _scan_local(
-    path: Path, parts: Sequence[str], only: str, cut: Mapping[str, pl.DataType]
-) -> pl.LazyFrame:
-    """Return the rows of a local table; parts of a partitioned folder are chosen by name."""
-    names = [only] if only else parts
-    if not cut:
-        return pl.scan_parquet([path / name for name in names] or path)
-    files = [path / name for name in names]
-    return pl.scan_parquet(files, glob=False, hive_partitioning=True, hive_schema=dict(cut))
 
 
 def _scan_remote(
@@ -340,25 +330,13 @@ def _checked_parts(metadata: Mapping[str, str], path: Place) -> list[str]:
     """Return the parts of a folder; raise an error if one is missing."""
     names = _listed_names(metadata, _PARTS_KEY, path)
     lost = sorted({*names} - {*parquet_files(path)}) if isinstance(path, Path) else []
-    if lost or not names:
-        raise TtastatsError(
-            f"part files are missing: {', '.join(lost) or 'all'}",
-            where=str(path),
-            remedy="Ingest the logs again.",
-        )
+    what = f"part files are missing: {', '.join(lost) or 'all'}"
+    raise_if(lost or not names, what, str(path), "Ingest the logs again.")
     return names
 
 
 #: The number of a part, and what tells its writer from others, below the values of its rows.
 PART = re.compile(r"(?:[a-z_]+=[^/]+/)*([0-9a-f]{8})-[0-9a-f]{8}\.parquet")
-
-
-def _hive_folder(values: Mapping[str, Any]) -> str:
-    """Return the Hive-style folder name of some partition values."""
-    return "".join(
-        f"{column}={_NULL if value in {None, ''} else quote(str(value), safe=' ')}/"
-        for column, value in values.items()
-    )
 
 
 def _partition_values(name: str, cut: Mapping[str, pl.DataType]) -> dict[str, pl.Expr]:
@@ -369,12 +347,6 @@ def _partition_values(name: str, cut: Mapping[str, pl.DataType]) -> dict[str, pl
 
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-
-
-def _first_free_number(names: Iterable[str]) -> int:
-    """Return the first number above those of all parts."""
-    parts = map(PART.fullmatch, names)
-    return max((int(part[1], 16) + 1 for part in parts if part), default=0)
 
 
 def _listed_names(metadata: Mapping[str, str], key: str, path: Place) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,26 +11,19 @@ import polars as pl
 from ttastats.base.records import FORMER_NAMES
 from ttastats.table.kind import Column, Kind
 
-
-def _run_column(name: str, dtype: pl.DataType, description: str) -> Column:
-    return Column(name, dtype, description, of_run=True)
-
-
+_run_column = partial(Column, of_run=True)
 _TEXT, _INT, _FLOAT, _BOOL = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 _UTC = pl.Datetime("us", "UTC")
 
+# fmt: off
 COLUMNS: tuple[Column, ...] = (
-    _run_column(
-        "run_id",
-        _TEXT,
-        "digest of log and run; identical for duplicates, so use it together with `source`",
-    ),
+    _run_column("run_id", _TEXT, "digest of log and run; identical for duplicates, so use it "
+        "together with `source`"),
     _run_column("source", _TEXT, "path of the log, as given or below a given folder"),
     _run_column("source_digest", _TEXT, "XXH3-128 of the log's bytes, hexadecimal"),
     _run_column("content_digest", _TEXT, "digest of the content of the run: equal for duplicates"),
-    _run_column(
-        "duplicate_of", _TEXT, "for duplicates: source of the first run with the same content"
-    ),
+    _run_column("duplicate_of", _TEXT, "for duplicates: source of the first run with the same "
+        "content"),
     _run_column("dialect", _TEXT, "log format"),
     _run_column("suite", _TEXT, "benchmark suite: mlperf, dawnbench, ..."),
     _run_column("round", _TEXT, "round of the benchmark suite, such as v0.5"),
@@ -49,19 +43,14 @@ COLUMNS: tuple[Column, ...] = (
     _run_column("started_at", _UTC, "start of the run"),
     _run_column("clock", _TEXT, "clock of the seconds: total (wall-clock) or training only"),
     _run_column("clock_zero", _TEXT, "event at which the seconds start"),
-    _run_column(
-        "run_status",
-        _TEXT,
-        "outcome as logged: success, aborted, truncated, unknown; own logs: stopped, exception; a "
-        "log that could not be read: unreadable; a run not found in a numbered set: missing",
-    ),
+    _run_column("run_status", _TEXT, "outcome as logged: success, aborted, truncated, unknown; "
+        "own logs: stopped, exception; a log that could not be read: unreadable; a run not found "
+        "in a numbered set: missing"),
     _run_column("run_seconds", _FLOAT, "observed duration; censoring time of a failed run"),
-    _run_column(
-        "scaling_factor", _FLOAT, "scaling factor of the official score; not applied to times"
-    ),
-    _run_column(
-        "problems", _TEXT, "JSON list of the problems of this run; see `ttastats problems`"
-    ),
+    _run_column("scaling_factor", _FLOAT, "scaling factor of the official score; not applied to "
+        "times"),
+    _run_column("problems", _TEXT, "JSON list of the problems of this run; see `ttastats "
+        "problems`"),
     _run_column("extra", _TEXT, "JSON object of logged values that have no column"),
     Column("eval_index", _INT, "number of the checkpoint, from 0; below 0 for training metrics"),
     Column("metric", _TEXT, "name of the quality metric"),
@@ -78,6 +67,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("target_value", _FLOAT, "the metric's quality target; null if it has none"),
     Column("target_source", _TEXT, "origin of the target: log, rules, user"),
 )
+# fmt: on
 
 #: What identifies a run in a table: equal bytes may lie in two places.
 RUN = ("run_id", "source")

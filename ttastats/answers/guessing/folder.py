@@ -101,7 +101,7 @@ def _pattern_prefix(root: str, output: str | Path | None) -> str:
     """Return the prefix of patterns in a file that lies in a folder above the logs."""
     if output is None:
         return ""
-    above = atomic.parent_folder(Path(output))
+    above = Path(output).resolve().parent
     try:
         below = PurePosixPath(root).relative_to(printable(str(above)))
     except ValueError:

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text as Line
 
+from ttastats.base.codes import CAUTIONS
 from ttastats.report import remarks
 from ttastats.report.answer import Report
 from ttastats.report.cells import Cell, Column, Quantity, Table, Text
@@ -103,7 +104,7 @@ def _answer_lines(report: Report, width: int | None) -> Iterator[Line]:
 
 def _caution_lines(ranked: Sequence[Remark], width: int | None) -> Iterator[Line]:
     """Yield the most serious notes in a few lines, and the number of the others."""
-    worst = [remark for remark in ranked if remark.is_caution][:_CAUTIONS]
+    worst = [remark for remark in ranked if remark.code in CAUTIONS][:_CAUTIONS]
     for remark in worst:
         lines = list(_wrap(f"! {remark.brief}", width))
         if len(lines) > _LINES and width is not None:
