@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.accepted import Case
 from tests.made_curves import logs
 from tests.made_nights import one_run
+from tests.questions import Questions, accepted_answers
 from tests.test_cli import run
 from ttastats import api
-from ttastats.base.errors import TtastatsError
+from ttastats.report.answer import Report
 from ttastats.table import store
 
 
@@ -29,75 +32,45 @@ def runs(n: int, seed: int, epochs: float = 10.0, noise: float = 0.06) -> pl.Dat
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def earlier() -> pl.DataFrame:
-    return pl.concat(runs(8, seed) for seed in range(10, 20))
-
-
+EARLIER = pl.concat(runs(8, seed) for seed in range(10, 20))
 A, B = runs(3, 1), runs(3, 4, epochs=9.0)
 
 
-def row(prior: pl.DataFrame | None, a: pl.DataFrame = A, b: pl.DataFrame = B) -> dict[str, Any]:
-    (only,) = api.compare(a, b, prior=prior, by=["benchmark"]).rows
-    return dict(only)
+def compared(
+    prior: pl.DataFrame | None = EARLIER, a: pl.DataFrame = A, b: pl.DataFrame = B, **other: Any
+) -> Callable[[], Report]:
+    """Ask about two sides beside earlier entries, of which some columns are others."""
+    if prior is not None:
+        prior = prior.with_columns(**{name: pl.lit(value) for name, value in other.items()})
+    return lambda: api.compare(a, b, prior=prior, by=["benchmark"])
 
 
-def test_the_interval_of_epochs_is_narrower_and_the_verdict_that_without_a_prior(
-    earlier: pl.DataFrame,
-) -> None:
-    with_prior, without = row(earlier), row(None)
-    assert with_prior["prior_epochs_refused"] is None
-    assert with_prior["prior_epochs_entries"] == 10
-    assert with_prior["prior_epochs_sd"] == pytest.approx(0.06, abs=0.02)
-    width = with_prior["prior_epochs_high"] / with_prior["prior_epochs_low"]
-    assert width < without["epochs_high"] / without["epochs_low"]
-    assert (with_prior["p_value"], with_prior["verdict"]) == (
-        without["p_value"],
-        without["verdict"],
-    )
-    assert "prior_epochs_p" not in without
+QUESTIONS: Questions = {
+    "the interval of epochs is narrower": compared(),
+    "without a prior": compared(None),
+    "other batch sizes": compared(global_batch_size=1024),
+    "another benchmark": compared(benchmark="other"),
+    "another target": compared(target_value=0.9),
+    "entries without noise": compared(epoch=10.0),
+    "many runs need none": compared(a=runs(6, 1), b=runs(6, 2, epochs=9.0)),
+    "nor do four": compared(a=runs(4, 1), b=runs(4, 2)),
+    "two values of epochs": compared(a=runs(2, 1, noise=0.0), b=runs(2, 2, epochs=8.5, noise=0.0)),
+    "a plan": lambda: api.power(A, prior=EARLIER),
+    "of two runs": lambda: api.power(runs(2, 1), prior=EARLIER),
+    "a claim": lambda: api.claim(A, seconds="<= 700", prior=EARLIER),
+    "a claim without": lambda: api.claim(A, seconds="<= 700"),
+    "a claim of quality": lambda: api.claim(A, quality="accuracy >= 0.7", prior=EARLIER),
+}
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"global_batch_size": 1024}, "0 earlier entries are like these"),
-        ({"benchmark": "other"}, "0 earlier entries are like these"),
-        ({"target_value": 0.9}, "0 earlier entries are like these"),
-        ({"epoch": 10.0}, "100% of the 10 earlier entries have no noise"),
-    ],
-)
-def test_entries_that_are_not_like_these_are_refused(
-    earlier: pl.DataFrame, change: dict[str, Any], reason: str
-) -> None:
-    of = row(earlier.with_columns(**{name: pl.lit(value) for name, value in change.items()}))
-    assert reason in of["prior_epochs_refused"]
-    assert of["prior_epochs_high"] is not None, "Welch's interval stands in its place"
+@accepted_answers("prior", QUESTIONS)
+@pytest.mark.usefixtures("in_codes")
+def test_the_noise_of_earlier_entries_is_taken_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
 
 
-def test_many_runs_need_no_prior(earlier: pl.DataFrame) -> None:
-    of = row(earlier, runs(6, 1), runs(6, 2, epochs=9.0))
-    assert of["prior_epochs_refused"] == "they are enough to show their noise"
-    assert row(earlier, runs(4, 1), runs(4, 2))["prior_throughput_refused"] is not None
-
-
-def test_a_plan_and_a_claim_take_the_noise_of_earlier_entries(earlier: pl.DataFrame) -> None:
-    (plan,), (alone,) = api.power(A, prior=earlier).rows, api.power(A).rows
-    assert plan["prior_epochs_entries"] == 10
-    assert plan["cv"] != alone["cv"]
-    assert plan["cv_high"] / plan["cv_low"] < 3
-    (of_two,) = api.power(runs(2, 1), prior=earlier).rows
-    assert of_two["prior_epochs_entries"] == 10
-    (claim,) = api.claim(A, seconds="<= 700", prior=earlier).rows
-    (without,) = api.claim(A, seconds="<= 700").rows
-    assert claim["mean"] == without["mean"]
-    assert claim["p_value"] != without["p_value"]
-    with pytest.raises(TtastatsError, match="--prior is for --seconds and --steps"):
-        api.claim(A, quality="accuracy >= 0.7", prior=earlier)
-
-
-def test_the_commands_take_files(earlier: pl.DataFrame, tmp_path: Path) -> None:
-    for name, table in (("a", A), ("b", B), ("earlier", earlier)):
+def test_the_commands_take_files(tmp_path: Path) -> None:
+    for name, table in (("a", A), ("b", B), ("earlier", EARLIER)):
         store.write(table, tmp_path / f"{name}.parquet")
     a, b, prior = (tmp_path / f"{name}.parquet" for name in ("a", "b", "earlier"))
     done = run("compare", a, b, "--by", "benchmark", "--prior", prior, "-v")
@@ -105,8 +78,3 @@ def test_the_commands_take_files(earlier: pl.DataFrame, tmp_path: Path) -> None:
     assert "10 earlier entries, noise" in done.stdout
     assert "10 earlier entries" in run("power", a, "--prior", prior).stdout
     assert "10 earlier entries" in run("claim", a, "--seconds", "<= 700", "--prior", prior).stdout
-
-
-def test_two_values_of_epochs_are_no_difference_of_two_setups(earlier: pl.DataFrame) -> None:
-    of = row(earlier, runs(2, 1, noise=0.0), runs(2, 2, epochs=8.5, noise=0.0))
-    assert "counted too coarsely" in of["prior_epochs_refused"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,14 @@ import pytest
 from typer.testing import CliRunner
 
 import ttastats as tta
+from tests.accepted import Case
 from tests.made_curves import judged, of_spans
+from tests.questions import Questions, accepted_answers
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Problem
 from ttastats.cli import app
 from ttastats.ingestion.ingest import Account
+from ttastats.report.answer import Report
 from ttastats.table import footer, store
 from ttastats.table.footer import pack_json
 
@@ -51,10 +54,6 @@ def told(*tables: Any, **words: Any) -> Counter[str]:
 def run(*words: str | Path) -> tuple[int, str, str]:
     done = CliRunner().invoke(app, [str(word) for word in words])
     return done.exit_code, done.stdout, done.stderr
-
-
-def stalls(spans: dict[str, list[float]]) -> list[Any]:
-    return [row for row in tta.problems(of_spans(spans)).rows if row["code"] == "stall"]
 
 
 class TestKept:
@@ -167,99 +166,6 @@ class TestReport:
 
         return write
 
-    def test_runs_far_from_those_of_their_entry_are_told(self) -> None:
-        epochs = {"a": 10, "b": 10, "c": 11, "d": 10, "e": 30, "f": 10}
-        pace = dict.fromkeys(epochs, 1.0) | {"b": 3.0}
-        rows = [
-            {"id": name, "epoch": n, "t": n * pace[name], "acc": 0.8 * (n == last)}
-            for name, last in epochs.items()
-            for n in range(1, last + 1)
-        ]
-        found = {
-            (row["code"], row["source"]): row["message"] for row in tta.problems(judged(rows)).rows
-        }
-        assert found.keys() == {("epochs_outlier", "e"), ("epoch_time_outlier", "b")}
-        assert found["epochs_outlier", "e"].startswith(
-            "30 epochs to the target; the median of 6 runs is 10"
-        )
-        assert "3 s per epoch; the median of 6 runs is 1 " in found["epoch_time_outlier", "b"]
-
-    def test_every_entry_is_judged_by_its_own_runs(self) -> None:
-        epochs = {"p": [10, 10, 11, 10, 30], "q": [4] * 6, "r": [30, 31, 30, 29, 10, 30]}
-        rows = [
-            {"id": f"{entry}{run}", "epoch": n, "t": float(n), "acc": 0.8 * (n == last)}
-            for entry, lasts in epochs.items()
-            for run, last in enumerate(lasts)
-            for n in range(1, last + 1)
-        ]
-        runs = judged(rows).with_columns(entry=pl.col("source").str.head(1))
-        found = [(row["code"], row["entry"], row["source"]) for row in tta.problems(runs).rows]
-        assert found == [
-            ("constant_epochs", "q", None),
-            ("epochs_outlier", "p", "p4"),
-            ("epochs_outlier", "r", "r4"),
-        ]
-
-    def test_one_evaluation_more_is_no_outlier(self) -> None:
-        rows = [
-            {"id": str(run), "epoch": n, "t": float(n), "acc": 0.8 * (n == last)}
-            for run, last in enumerate([2, 2, 2, 2, 3])
-            for n in range(1, last + 1)
-        ]
-        assert tta.problems(judged(rows)).rows == ()
-
-    def test_a_run_that_stood_still_is_told(self) -> None:
-        spans = {run: [10.0] * 8 for run in "abcd"}
-        spans["b"][4] = 100.0
-        (found,) = stalls(spans)
-        assert (found["source"], found["severity"]) == ("b", "info")
-        assert found["message"] == (
-            "100 s between two evaluations, 40.0 s and 2.33 min after the start; 10.0 s is usual"
-        )
-
-    def test_what_is_slow_in_all_runs_or_for_longer_is_no_stall(self) -> None:
-        slow_part = [10.0] * 4 + [100.0] + [10.0] * 3
-        assert not stalls(dict.fromkeys("abcd", slow_part))
-        assert not stalls({**dict.fromkeys("abc", [10.0] * 8), "d": [100.0] * 8})
-        assert not stalls({"a": [10.0] * 5 + [50.0, 60.0, 70.0]})  # a schedule, for all one knows
-        assert not stalls({**dict.fromkeys("abc", [10.0] * 8), "d": [0.5] + [1.6] + [10.0] * 7})
-        assert stalls({"a": [10.0] * 5 + [50.0, 10.0]})
-
-    def test_what_is_short_beside_the_run_is_no_stall(self) -> None:
-        def held(spans: int) -> list[Any]:
-            return stalls(
-                {
-                    run: [10.0] * spans
-                    if run != "b"
-                    else [10.0] * 4 + [50.0] + [10.0] * (spans - 5)
-                    for run in "abcd"
-                }
-            )
-
-        assert held(40)  # 40 s of 440 s
-        assert not held(100)  # 40 s of 1,040 s
-
-    def test_evaluations_further_apart_in_epochs_are_no_stall(self) -> None:
-        epochs = [1, 2, 3, 4, 14, 15, 16]
-        rows = [
-            {"id": run, "epoch": epoch, "t": 10.0 * epoch, "acc": 0.8 * (epoch == 16)}
-            for run in "abc"
-            for epoch in (epochs if run == "a" else range(1, 17))
-        ]
-        assert "stall" not in told(judged(rows))
-
-    def test_an_entry_whose_runs_took_as_many_epochs_is_told(self) -> None:
-        rows = [
-            {"id": str(run), "epoch": n, "t": n * (1 + run / 100), "acc": 0.8 * (n == 4)}
-            for run in range(5)
-            for n in range(1, 5)
-        ]
-        (found,) = tta.problems(judged(rows)).rows
-        assert found["code"] == "constant_epochs"
-        assert found["message"] == "all 5 runs that reached the target took 4 epochs"
-        rows[-1]["epoch"] = 5
-        assert "constant_epochs" not in told(judged(rows))
-
     def test_a_wrong_number_of_runs_is_told(self, table: Path) -> None:
         official = (
             pl.read_parquet(table)
@@ -282,6 +188,70 @@ class TestReport:
         assert set(told(table, codes=["no_run_stop"])) == {"no_run_stop"}
         with pytest.raises(TtastatsError, match="unknown problem code 'no_run'\n  Nearest: no_run"):
             tta.problems(table, codes=["no_run"])
+
+
+def until(entries: Mapping[str, Sequence[int]], **pace: float) -> pl.DataFrame:
+    """Return runs of entries that reach their target after so many epochs, of a second each."""
+    return judged(
+        [
+            {
+                "id": f"{entry}{run}",
+                "epoch": n,
+                "t": n * pace.get(f"{entry}{run}", 1 + run / 100),
+                "acc": 0.8 * (n == last),
+            }
+            for entry, lasts in entries.items()
+            for run, last in enumerate(lasts)
+            for n in range(1, last + 1)
+        ]
+    ).with_columns(entry=pl.col("source").str.head(1))
+
+
+def spans(longest: float, at: int = 4, of: int = 8, runs: str = "b") -> Callable[[], Report]:
+    """Ask about four runs evaluated every 10 s, of which some take so long for one evaluation."""
+    usual, long = [10.0] * of, [10.0] * at + [longest] + [10.0] * (of - at - 1)
+    return lambda: tta.problems(of_spans({run: long if run in runs else usual for run in "abcd"}))
+
+
+def further_apart() -> Report:
+    epochs = {"a": [1, 2, 3, 4, 14, 15, 16], "b": range(1, 17), "c": range(1, 17)}
+    rows = [
+        {"id": run, "epoch": epoch, "t": 10.0 * epoch, "acc": 0.8 * (epoch == 16)}
+        for run, some in epochs.items()
+        for epoch in some
+    ]
+    return tta.problems(judged(rows))
+
+
+USUAL = dict.fromkeys("abc", [10.0] * 8)
+QUESTIONS: Questions = {
+    "runs far from those of their entry": lambda: tta.problems(
+        until({"a": [10, 10, 11, 10, 30, 10]}, a1=3.0)
+    ),
+    "every entry is judged by its own runs": lambda: tta.problems(
+        until({"p": [10, 10, 11, 10, 30], "q": [4] * 6, "r": [30, 31, 30, 29, 10, 30]})
+    ),
+    "one evaluation more is no outlier": lambda: tta.problems(until({"a": [2, 2, 2, 2, 3]})),
+    "all took as many epochs": lambda: tta.problems(until({"a": [4] * 5})),
+    "but one": lambda: tta.problems(until({"a": [4, 4, 4, 4, 5]})),
+    "a run that stood still": spans(100.0),
+    "what is slow in all runs": spans(100.0, runs="abcd"),
+    "slow from its start": lambda: tta.problems(of_spans({**USUAL, "d": [100.0] * 8})),
+    "a schedule, for all one knows": lambda: tta.problems(
+        of_spans({"a": [10.0] * 5 + [50.0, 60.0, 70.0]})
+    ),
+    "no schedule": lambda: tta.problems(of_spans({"a": [10.0] * 5 + [50.0, 10.0]})),
+    "short ones first": lambda: tta.problems(of_spans({**USUAL, "d": [0.5, 1.6] + [10.0] * 7})),
+    "40 s of 440": spans(50.0, of=40),
+    "40 s of 1040": spans(50.0, of=100),
+    "evaluations further apart in epochs": further_apart,
+}
+
+
+@accepted_answers("problems", QUESTIONS)
+@pytest.mark.usefixtures("in_codes")
+def test_what_is_odd_about_runs_is_told_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
 
 
 class TestCommand:

@@ -29,111 +29,10 @@ from ttastats.ingestion import registry
 Made = tuple[bytes, str, dict[str, bytes]]
 
 ODD: tuple[Any, ...] = (None, "", "x", "0.5", -1, 0, 20_000, 1e400, True, [1], {"a": 1}, "nan")
-BENCHMARKS = {  # with keys of its metrics, and what counts progress
-    "resnet": ("v4.0", ["eval_accuracy"]),
-    "bert": ("v5.0", ["eval_accuracy", "eval_mlm_accuracy"]),
-    "stable_diffusion": ("v5.0", ["eval_accuracy"]),
-    "unet3d": ("v4.0", ["eval_accuracy"]),
-    "gpt3": ("v4.0", ["eval_accuracy", "eval_error"]),
-    "maskrcnn": ("v2.1", ["eval_accuracy", "eval_result"]),
-    "strange": ("v4.0", ["eval_accuracy", "eval_error"]),
-}
-SETTINGS = ("seed", "global_batch_size", "train_samples", "eval_samples", "opt_base_learning_rate",
-            "submission_org", "submission_platform", "init_start", "init_stop")  # fmt: skip
 
 
 def odd(draw: random.Random, value: Any, chance: float = 0.06) -> Any:
     return draw.choice(ODD) if draw.random() < chance else value
-
-
-def mllog(draw: random.Random) -> Made:
-    """Return a log of MLPerf; every part may be missing or odd."""
-    benchmark = draw.choice(list(BENCHMARKS))
-    round_, metrics = BENCHMARKS[benchmark]
-    lines: list[str] = []
-    clock = 1_600_000_000_000
-
-    def event(key: str, value: Any = None, *, chance: float = 0.93, **metadata: Any) -> None:
-        if draw.random() > chance:
-            return
-        known = {name: odd(draw, one) for name, one in metadata.items() if draw.random() < 0.9}
-        fields = {"time_ms": odd(draw, clock, 0.01), "key": key, "value": odd(draw, value)}
-        lines.append(f":::MLLOG {json.dumps(fields | {'metadata': odd(draw, known, 0.02)})}")
-
-    event("submission_benchmark", benchmark)
-    for name in draw.sample(SETTINGS, 5):
-        event(name, draw.choice([1, 32, 0.1, 117_000, "Lab"]))
-    event("run_start")
-    unit = draw.choice(["epoch_num", "samples_count", "step_num"])
-    size = {"epoch_num": 1, "samples_count": draw.choice([1000, 400_000]), "step_num": 100}[unit]
-    for place in range(1, draw.randrange(1, 7)):
-        clock += draw.choice([1000, 61_500, 0])
-        event(draw.choice(["block_start", "epoch_start"]), **{unit: size * place})
-        clock += 5_000
-        event(draw.choice(["block_stop", "epoch_stop"]), **{unit: size * place})
-        event("eval_start", **{unit: size * place}, chance=0.6)
-        clock += draw.choice([10, 2_000])
-        for key in draw.sample(metrics, draw.randrange(1, len(metrics) + 1)):
-            value = draw.choice([0.1, 0.4, 0.72, 0.76, 0.92, 24.0, 76.0])
-            event(key, value, **{unit: size * place}, metric=draw.choice(["FID", "CLIP", "BBOX"]))
-        event("train_samples", size * place, chance=0.1)
-    clock += draw.choice([0, 5, 100_000])
-    event("run_stop", status=draw.choice(["success", "success", "aborted", "x"]), chance=0.85)
-    for _ in range(draw.choice([0, 0, 1])):
-        draw.shuffle(lines)
-    folder = f"/x/{round_}/Lab/results/big/{benchmark}"
-    return "\n".join(lines).encode(), f"{folder}/result_{draw.randrange(4)}.txt", {}
-
-
-def old_score(draw: random.Random, place: int, low: float) -> Any:
-    """Return a score of any of the first two rounds: alone, as text, in pairs or by name."""
-    value = round(low * (0.5 + 0.1 * place), 4)
-    alone = [value, value, value, str(value), [value, value / 2], [value], value * 100]
-    named = [{"BBOX": value, "SEGM": 0.3}, {"accuracy": value}, {"accuracy": {"SEGM": value}}]
-    return odd(draw, draw.choice(alone if draw.random() < 0.8 else named))
-
-
-def old_mllog(draw: random.Random) -> Made:
-    """Return a log of the first two rounds: of several ranks, whose epochs may begin at -1."""
-    edition, benchmark = draw.choice(["v0.5", "v0.6"]), draw.choice(
-        ["gnmt", "gnmt", "resnet", "mask", "minigo", "transformer", "ncf", "ssd"])  # fmt: skip
-    clock, first, low = 1_550_000_000.0, draw.choice([-1, 0, 0, 1]), draw.choice([0.25, 25.0, 1.0])
-    lines: list[str] = []
-
-    def event(key: str, value: Any = None, **metadata: Any) -> None:
-        if draw.random() < 0.06:
-            return
-        body = {"value": value, "metadata": metadata}
-        if edition == "v0.5":
-            head = f":::MLPv0.5.0 {benchmark} {clock} (train.py:1) {key}"
-            scored = key == "eval_accuracy" or (metadata and not isinstance(value, int))
-            body = metadata | {"value": value} if scored else value
-            lines.append(head if body is None else f"{head}: {json.dumps(body)}")
-        else:
-            lines.append(f":::MLL {clock} {key}: {json.dumps(body)}")
-
-    event("submission_benchmark", benchmark)
-    for _ in range(draw.choice([1, 1, 4])):
-        event("run_clear_caches")
-    event("global_batch_size", 64)
-    event("eval_target", draw.choice([0.25, 21.8, None]))
-    event("run_start")
-    for place in range(draw.randrange(6)):
-        clock += draw.choice([100.0, 61.5])
-        event("train_epoch", draw.choice([place, f"{place}, but this epoch has 3%"]))
-        label = draw.choice([first + place] * 9 + [None, "x"])
-        score = old_score(draw, place, low)
-        for _ in range(draw.choice([1, 1, 1, 2])):
-            event("eval_accuracy", score, **{"epoch" if edition == "v0.5" else "epoch_num": label})
-            clock += draw.choice([0.0, 0.5, 1.0, 5.0])
-    if draw.random() < 0.4:
-        event("eval_result", 0.4, timestamp=odd(draw, 777.5))
-    clock += draw.choice([0.0, 9.0])
-    event("run_stop", {"success": odd(draw, True)}, status=odd(draw, "success", 0.2))
-    system = {"number_of_nodes": draw.choice([1, 2, 8, None]), "accelerators_per_node": "8"}
-    beside = {f"/x/{edition}/Lab/systems/big.json": json.dumps(system).encode()}
-    path = f"/x/{edition}/Lab/results/big/{benchmark}/result_0.txt"
-    return "\n".join(lines).encode(), path, beside if draw.random() < 0.6 else {}
 
 
 def row_of(draw: random.Random, step: int) -> dict[str, Any]:
@@ -379,7 +278,7 @@ def evaluations(draw: random.Random) -> Made:
 
 
 MADE: tuple[tuple[Callable[[random.Random], Made], int], ...] = (
-    (mllog, 120), (old_mllog, 100), (wandb, 40), (wandb_history, 30), (tfevents, 60),
+    (wandb, 40), (wandb_history, 30), (tfevents, 60),
     (hf_trainer, 40), (mlflow_db, 20), (mlflow_files, 40), (monitors, 40), (evaluations, 30),
 )  # fmt: skip
 

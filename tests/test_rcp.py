@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -14,15 +15,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tests.accepted import Case
 from tests.conftest import ROOT, matches_accepted
 from tests.made_curves import frame
+from tests.questions import Questions, accepted_answers
 from tests.test_cli import KEYS
 from ttastats import api
 from ttastats.answers.rcp import convergence_rules
 from ttastats.answers.rcp.convergence_rules import (
-    ConvergenceRules,
-    ConvergenceVerdict,
-    Reason,
     Record,
 )
 from ttastats.base.errors import TtastatsError
@@ -32,129 +32,11 @@ from ttastats.ingestion.ingest import Account
 from ttastats.report.answer import Report
 from ttastats.table import store as stored
 
-TEN = ConvergenceRules(runs=10)
-
 #: How many records the official pruning leaves of each ruleset.
 RULESETS = {
     "1.0.0": 18, "2.1.0": 24, "3.0.0": 32, "4.0.0": 36, "4.1.0": 29, "5.0.0": 26, "5.1.0": 33,
     "6.0.0": 22, "6.1.0": 21,
 }  # fmt: skip
-
-
-def record(batch_size: int, *values: float) -> Record:
-    return Record(f"bert_{batch_size}", "bert", batch_size, tuple(sorted(values)), "epochs")
-
-
-def flat(batch_size: int, value: float) -> Record:
-    """Return a record whose runs all need the same."""
-    return record(batch_size, *[value] * 20)
-
-
-def checked(
-    records: Sequence[Record],
-    values: Sequence[float],
-    batch_size: int | None,
-    *,
-    failed: int = 0,
-    rules: ConvergenceRules = TEN,
-    bypass: bool = False,
-) -> ConvergenceVerdict:
-    found = convergence_rules.points(records, rules)
-    return convergence_rules.check(values, failed, batch_size, found, rules, bypass=bypass)
-
-
-class TestOfficialRules:
-    #: llama2_70b_lora at batch size 8 in v5.0: published values and the official limit.
-    LORA = record(8, *[2688.0] * 3, *[3072.0] * 9, *[3456.0] * 7, 3840.0)
-
-    def test_a_published_entry_passes_and_is_scaled_as_published(self) -> None:
-        found = checked([self.LORA], [2688.0] * 2 + [3072.0] * 8, 8)
-        assert (found.passed, found.reason) == (True, "RCP found")
-        assert found.factor == pytest.approx(1.0511, abs=5e-5)
-        assert found.limit == pytest.approx(2961, abs=0.5)
-
-    def test_below_the_limit_it_fails(self) -> None:
-        found = checked([self.LORA], [2688.0] * 6 + [3072.0] * 4, 8)
-        assert (found.passed, found.reason) == (False, "RCP found")
-
-    def test_a_slower_entry_passes_and_is_not_scaled(self) -> None:
-        found = checked([self.LORA], [9999.0] * 10, 8)
-        assert (found.passed, found.factor) == (True, 1.0)
-
-    def test_without_variance_anything_below_the_mean_fails(self) -> None:
-        assert checked([flat(8, 100)], [100.0] * 10, 8).passed
-        assert not checked([flat(8, 100)], [99.99] * 10, 8).passed
-
-    def test_between_two_records_the_reference_is_interpolated(self) -> None:
-        found = checked([flat(8, 100), flat(16, 140)], [120.0] * 10, 12)
-        assert (found.passed, found.reason) == (True, "RCP Interpolation")
-        assert found.point is not None
-        assert found.point.mean == pytest.approx(120)
-        assert not checked([flat(8, 100), flat(16, 140)], [119.0] * 10, 12).passed
-
-    def test_a_record_above_the_line_between_its_neighbours_is_left_out(self) -> None:
-        bent = [flat(8, 100), flat(16, 150), flat(24, 160)]
-        found = checked(bent, [130.0] * 10, 16)
-        assert (found.passed, found.reason) == (True, "RCP Interpolation")
-
-    def test_records_of_smaller_batches_than_the_fastest_are_left_out(self) -> None:
-        found = checked([flat(8, 100), flat(16, 90), flat(24, 120)], [90.0] * 10, 8)
-        assert found.passed
-        assert found.reason == "RCP not found but slower convergence on smaller batch size"
-
-    def test_what_is_faster_on_a_batch_below_the_smallest_lacks_a_record(self) -> None:
-        found = checked([flat(16, 90)], [80.0] * 10, 8)
-        assert (found.passed, found.reason) == (False, "Missing RCP")
-
-    def test_above_the_largest_record_nothing_passes(self) -> None:
-        found = checked([flat(8, 100)], [900.0] * 10, 9)
-        assert (found.passed, found.reason, found.factor) == (False, "Missing RCP", 1.0)
-
-    def test_one_failed_run_is_a_slowest_and_two_are_too_many(self) -> None:
-        nine = [100.0] * 9
-        assert checked([flat(8, 100)], nine, 8, failed=1).mean == 100
-        found = checked([flat(8, 100)], nine[1:], 8, failed=2)
-        assert (found.passed, found.reason) == (False, "Insufficient convergence")
-        unet = convergence_rules.rules("unet3d", "3.0.0", 40)
-        assert checked([flat(8, 100)], [100.0] * 36, 8, failed=4, rules=unet).passed
-
-    @pytest.mark.parametrize(
-        ("records", "batch_size", "failed", "reason"),
-        [
-            ([flat(8, 100)], 8, 0, "RCP found"),
-            ([flat(8, 100), flat(16, 100)], 12, 0, "RCP Interpolation"),
-            ([flat(8, 100)], 9, 0, "Missing RCP"),
-        ],
-    )
-    def test_the_bypass_lets_failures_pass_with_a_mark(
-        self, records: list[Record], batch_size: int, failed: int, reason: Reason
-    ) -> None:
-        found = checked(records, [50.0] * 10, batch_size, failed=failed, bypass=True)
-        assert (found.passed, found.bypassed, found.reason) == (True, True, reason)
-
-    @pytest.mark.parametrize(("batch_size", "failed"), [(None, 0), (8, 2)])
-    def test_the_bypass_is_not_for_runs_that_cannot_be_checked(
-        self, batch_size: int | None, failed: int
-    ) -> None:
-        assert not checked([flat(8, 1)], [1.0] * 8, batch_size, failed=failed, bypass=True).passed
-
-    def test_the_bypass_marks_nothing_that_passed(self) -> None:
-        assert not checked([flat(8, 100)], [100.0] * 10, 8, bypass=True).bypassed
-
-    def test_two_runs_leave_no_olympic_mean(self) -> None:
-        assert checked([flat(8, 100)], [100.0] * 2, 8).reason == "too few runs"
-
-    @pytest.mark.parametrize(
-        ("ruleset", "slack"), [("4.1.0", 0), ("5.0.0", 46_080), ("6.0.0", 46_080)]
-    )
-    def test_llama31_405b_may_be_one_evaluation_early_as_the_code_has_it(
-        self, ruleset: str, slack: float
-    ) -> None:
-        found = convergence_rules.rules("llama31_405b", ruleset, 3)
-        assert found.slack == slack
-        assert convergence_rules.rules("bert", ruleset, 3).slack == 0
-        written = convergence_rules.as_written(found, ruleset)
-        assert written.slack == (slack if ruleset == "5.0.0" else 0)
 
 
 class TestAgainstTheOfficialChecker:
@@ -517,8 +399,119 @@ def row(runs: Sequence[Run], records: Path, **options: Any) -> Mapping[str, Any]
     return only
 
 
-def notes(found: Report) -> dict[str, str]:
-    return {note.code: note.text for note in found.notes}
+def asked(runs: Sequence[Run], content: Mapping[str, Any] = RECORDS, **more: Any) -> Report:
+    """Return what is answered of runs with these records, which lie in a folder for as long."""
+    benchmark = runs[0].benchmark
+    with TemporaryDirectory() as folder:
+        Path(folder, f"rcps_{more.pop('named', benchmark)}.json").write_text(json.dumps(content))
+        return answered(runs, Path(folder), **more)
+
+
+def reference(values: Sequence[float], size: int = 8, name: str = "samples") -> Mapping[str, Any]:
+    """Return one record, of runs that needed so much."""
+    return {"a": {"Benchmark": "x", "BS": size, f"{name} to converge": list(values)}}
+
+
+def named(name: str, *samples: int, size: int | None = 8, **more: Any) -> list[Run]:
+    return [
+        lora(one, size, **{"entry": f"Example/{name}", "system": name} | more) for one in samples
+    ]
+
+
+def aborted(number: int) -> list[Run]:
+    return [lora(6144, run_status="aborted")] * number
+
+
+def replaced(**changed: Any) -> Run:
+    """Return a run of which one evaluation is told, and that otherwise."""
+    return lora(3072, evaluations=(msgspec.structs.replace(lora(3072).evaluations[-1], **changed),))
+
+
+def published(factor: float) -> Report:
+    return asked([msgspec.structs.replace(one, scaling_factor=factor) for one in EIGHT])
+
+
+#: Another entry, so that one without a reference does not end the answer.
+OTHER = named("other", *[3072] * 3)
+SLOW, LIKE = named("slow", *[3456] * 10), named("like", 2688, 3072, 3072, 3072, 3840)
+GPT3 = [lora(600_000, 1536, benchmark="gpt3", round="v4.0")] * 3
+UNET = [lora(n, benchmark="unet3d", round="v3.1") for n in (299_000, 301_000)]
+LLAMA = [lora(276_480, 1152, benchmark="llama31_405b")] * 3
+RGAT = [
+    lora(1, benchmark="rgat", round="v4.0", evaluations=replaced(epoch=epoch).evaluations)
+    for epoch in (0.8, 0.85, 0.9)
+]
+TWO = {name: RECORDS[name] for name in ("lora_16", "lora_64")}
+BENT = RECORDS | reference([7680] * 20, 32)
+
+QUESTIONS: Questions = {
+    "a real entry": lambda: asked(EIGHT),
+    "error rates are those of the seed": lambda: asked(EIGHT, seed=2),
+    "interpolated between two records": lambda: asked(
+        [lora(n, 40) for n in (5292, 5880, 5880, 6468)]
+    ),
+    "a record that the official check leaves out": lambda: asked([lora(7680, 32)] * 10, BENT),
+    "below the smallest record it is the smallest": lambda: asked([lora(3072, 4)] * 10),
+    "runs that all stop alike keep an interval": lambda: asked([lora(3072)] * 3),
+    "a failed run costs what it trained": lambda: asked([*EIGHT[:9], *aborted(1)]),
+    "too many failed": lambda: asked([*EIGHT[:8], *aborted(2)]),
+    "below the limit": lambda: asked([lora(2304)] * 10),
+    "by bypass": lambda: asked([lora(2304)] * 10, bypass=True),
+    "of the open division": lambda: asked([lora(3072, division="open")] * 10),
+    "of one run": lambda: asked(EIGHT[:1]),
+    "between the only two records": lambda: asked([lora(5376, 40), lora(5760, 40)], TWO),
+    "one evaluation a run": lambda: asked([replaced()] * 4, reference([3072] * 6)),
+    **{
+        f"of batch size {size}": lambda size=size: asked([*[lora(3072, size)] * 3, *OTHER])  # type: ignore[misc]
+        for size in (None, 0, -5)
+    },
+    "of two batch sizes": lambda: asked([*EIGHT[:9], lora(3072, 16), *OTHER]),
+    "beside one of another": lambda: asked([*EIGHT, *named("other", 3072, size=16)]),
+    "above the largest record": lambda: asked([*EIGHT, *named("big", 9984, size=128)]),
+    "nothing but that": lambda: asked([lora(9984, 128)]),
+    "a benchmark without records": lambda: asked(
+        [*EIGHT, *named("other", 3072, 3072, benchmark="bert")]
+    ),
+    "two benchmarks are no entry": lambda: asked(
+        [*EIGHT, lora(3072, benchmark="bert")], by=["system"]
+    ),
+    "samples not told": lambda: asked([*EIGHT[:9], replaced(samples=None)]),
+    **{
+        f"of {samples}": lambda samples=samples: asked([lora(one) for one in samples])  # type: ignore[misc]
+        for samples in (
+            (3072,) * 4 + (3456,) * 3, (3840,) * 9 + (3456,), (2688, 2688, 2688) * 3,
+            (2688, 3072, 3456) * 3, (3456, 3840, 3840) * 3,
+        )
+    },
+    "of another grid": lambda: asked(EIGHT, reference([3000, 3048, 3096] * 5)),
+    "in tokens": lambda: asked(GPT3, reference([1.2e9, 1.25e9] * 3, 1536, "Epochs")),
+    "by the name of its round": lambda: asked(
+        RGAT, reference([0.8, 0.85] * 10, name="Epochs"), named="gnn"
+    ),
+    "epochs that are samples": lambda: asked(UNET, reference([300_000] * 80, name="Epochs")),
+    **{
+        f"in another unit, by {times}": lambda times=times: asked(  # type: ignore[misc]
+            EIGHT, reference([one / times for one in (2900, 2950, 3000, 3050)])
+        )
+        for times in (1000, 30, 1 / 30)
+    },
+    "published as it is": lambda: published(asked(EIGHT).rows[0]["official_factor"]),
+    "published as another": lambda: published(1.2),
+    "scaled without a difference": lambda: asked([*EIGHT, *SLOW, *LIKE]),
+    "slower alone": lambda: asked(SLOW),
+    **{
+        f"an evaluation early under {ruleset}": lambda ruleset=ruleset: asked(  # type: ignore[misc]
+            LLAMA, reference([322_560] * 6, 1152), ruleset=ruleset
+        )
+        for ruleset in ("5.0.0", "6.0.0")
+    },
+}  # fmt: skip
+
+
+@accepted_answers("rcp", QUESTIONS)
+@pytest.mark.usefixtures("in_codes")
+def test_entries_are_held_against_references_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
 
 
 class TestAnswers:
@@ -549,239 +542,6 @@ class TestAnswers:
         assert (found["official_verdict"], found["official_reason"]) == ("passed", "RCP found")
         assert found["official_factor"] == pytest.approx(1.0511, abs=5e-5)
 
-    def test_error_rates_go_both_ways_and_are_those_of_the_seed(self, records: Path) -> None:
-        found = row(EIGHT, records)
-        assert found["reference_fails"] == pytest.approx(0.01, abs=0.01)
-        assert found["faster_5_passes"] > found["faster_10_passes"] > 0.1
-        assert row(EIGHT, records) == found
-        assert row(EIGHT, records, seed=2)["reference_fails"] != found["reference_fails"]
-
-    def test_between_two_records_the_reference_is_interpolated(self, records: Path) -> None:
-        found = row([lora(n, 40) for n in (5292, 5880, 5880, 6468)], records)
-        assert (found["reference"], found["reference_n"]) == ("interpolated", 40)
-        assert found["reference_records"] == ("lora_16", "lora_64")
-        assert found["reference_mean"] == pytest.approx((3878.4 + 7872) / 2)
-
-    def test_a_record_the_official_check_leaves_out_is_still_a_reference(
-        self, records: Path
-    ) -> None:
-        bent = RECORDS | {
-            "lora_32": {"Benchmark": "x", "BS": 32, "samples to converge": [7680] * 20}
-        }
-        (records / "rcps_llama2_70b_lora.json").write_text(json.dumps(bent))
-        found = row([lora(7680, 32)] * 10, records)
-        assert (found["reference"], found["ratio"]) == ("measured", 1.0)
-        assert found["official_reason"] == "RCP Interpolation"
-
-    def test_below_the_smallest_record_it_is_the_smallest(self, records: Path) -> None:
-        found = answered([lora(3072, 4)] * 10, records)
-        assert found.rows[0]["reference"] == "smallest"
-        assert "smallest" in notes(found)
-
-    def test_runs_that_all_stop_alike_keep_an_interval(self, records: Path) -> None:
-        found = row([lora(3072)] * 3, records)
-        assert found["low"] < 0.95 < 0.97 < found["high"]
-
-    def test_a_failed_run_costs_what_it_trained(self, records: Path) -> None:
-        failed = lora(6144, run_status="aborted")
-        found = answered([*EIGHT[:9], failed], records)
-        (one,) = found.rows
-        assert (one["n"], one["reached"]) == (10, 9)
-        assert one["entry_mean"] == pytest.approx((2 * 2688 + 7 * 3072 + 6144) / 9)
-        assert one["official_mean"] == pytest.approx((2688 + 7 * 3072) / 8)
-        assert "1 run did not reach" in notes(found)["failed_runs"]
-
-    def test_too_many_failed_runs_fail_the_official_check(self, records: Path) -> None:
-        found = row([*EIGHT[:8], *[lora(6144, run_status="aborted")] * 2], records)
-        assert (found["official_verdict"], found["official_reason"]) == (
-            "failed",
-            "Insufficient convergence",
-        )
-
-    def test_the_bypass_is_named_in_the_verdict(self, records: Path) -> None:
-        fast = [lora(2304)] * 10
-        assert row(fast, records)["official_verdict"] == "failed"
-        assert row(fast, records, bypass=True)["official_verdict"] == "passed by bypass"
-
-    def test_the_open_division_is_not_checked_officially(self, records: Path) -> None:
-        found = row([lora(3072, division="open")] * 10, records)
-        assert (found["official_verdict"], found["official_factor"]) == (None, None)
-        assert found["ratio"] == pytest.approx(3072 / 3187.2)
-
-    def test_one_run_has_a_ratio_without_an_interval(self, records: Path) -> None:
-        found = answered(EIGHT[:1], records)
-        (one,) = found.rows
-        assert one["ratio"] is not None
-        assert (one["low"], one["verdict"]) == (None, "unavailable")
-        assert "no interval: 2 runs are needed" in str(found)
-
-    def test_between_the_only_two_records_there_is_a_ratio_without_an_interval(
-        self, records: Path
-    ) -> None:
-        two = {name: RECORDS[name] for name in ("lora_16", "lora_64")}
-        (records / "rcps_llama2_70b_lora.json").write_text(json.dumps(two))
-        found = row([lora(5376, 40), lora(5760, 40)], records)
-        assert found["ratio"] == pytest.approx(5568 / 5875.2)
-        assert found["low"] is None
-        assert "the interpolation error between only two records is unknown" in found["status"]
-
-    def test_runs_that_tell_one_evaluation_each_may_stop_anywhere_else(self, records: Path) -> None:
-        (records / "rcps_llama2_70b_lora.json").write_text(
-            json.dumps({"a": RECORDS["lora_8"] | {"samples to converge": [3072] * 6}})
-        )
-        runs = [lora(3072, evaluations=(lora(3072).evaluations[-1],))] * 4
-        found = answered(runs, records)
-        assert (found.rows[0]["ratio"], found.rows[0]["low"]) == (1.0, None)
-        assert "the evaluation interval is unknown" in found.rows[0]["status"]
-        assert "grid  unknown" in str(found)
-
-    @pytest.mark.parametrize("batch_size", [None, 0, -5])
-    def test_a_batch_size_that_is_none_is_unknown(
-        self, batch_size: int | None, records: Path
-    ) -> None:
-        found = answered([*(lora(3072, batch_size) for _ in range(3)), *OTHER], records)
-        (one,) = (each for each in found.rows if each["entry"] == "Example/box")
-        assert (one["batch_size"], one["ratio"]) == (None, None)
-
-    def test_runs_of_two_batch_sizes_have_none(self, records: Path) -> None:
-        found = answered([*EIGHT, lora(3072, 16, entry="Example/other", system="other")], records)
-        assert found.rows[0]["ratio"] is not None
-        mixed = answered([*EIGHT[:9], lora(3072, 16), *OTHER], records).rows
-        (one,) = (each for each in mixed if each["entry"] == "Example/box")
-        assert one["status"] == "batch size unknown, or several batch sizes"
-        assert one["official_reason"] == "Could not detect global_batch_size"
-
-    def test_entries_without_a_reference_say_why(self, records: Path) -> None:
-        found = answered([*EIGHT, lora(9984, 128, entry="Example/big", system="big")], records)
-        assert "batch size 128 is above the largest record (64)" in notes(found)["no_reference"]
-        with pytest.raises(TtastatsError, match="above the largest record"):
-            answered([lora(9984, 128)], records)
-
-    def test_a_benchmark_without_records_is_named(self, records: Path) -> None:
-        found = answered([*EIGHT, *[lora(3072, benchmark="bert", system="other")] * 2], records)
-        assert "no reference record of bert under ruleset 5.0.0" in notes(found)["no_reference"]
-
-    def test_two_benchmarks_are_no_entry(self, records: Path) -> None:
-        runs = [*EIGHT, lora(3072, benchmark="bert")]
-        with pytest.raises(TtastatsError, match="several benchmarks or rounds in one group"):
-            answered(runs, records, by=["system"])
-
-    def test_runs_that_do_not_tell_how_far_they_trained_have_no_ratio(self, records: Path) -> None:
-        curve = lora(3072).evaluations[-1]
-        silent = lora(3072, evaluations=(msgspec.structs.replace(curve, samples=None),))
-        found = row([*EIGHT[:9], silent], records)
-        assert found["status"] == "the runs do not log their samples"
-        assert (found["ratio"], found["official_verdict"]) == (None, None)
-        assert found["official_reason"] == found["status"]
-
-    @pytest.mark.parametrize(
-        ("samples", "said"),
-        [
-            ((3072,) * 4 + (3456,) * 3, "5.2% fewer to 8.7% more samples"),
-            ((3840,) * 9 + (3456,), "as if every run stopped 1.6 evaluations later"),
-            ((2688,) * 2 + (3072,) * 8, "as if 5 of 10 runs stopped one evaluation earlier"),
-        ],
-    )
-    def test_the_verdict_is_said_in_a_sentence(
-        self, samples: Sequence[int], said: str, records: Path
-    ) -> None:
-        assert said in " ".join(str(answered([lora(one) for one in samples], records)).split())
-
-    def test_a_grid_that_differs_is_said(self, records: Path) -> None:
-        assert "grids_differ" not in notes(answered(EIGHT, records))
-        (records / "rcps_llama2_70b_lora.json").write_text(
-            json.dumps({"a": RECORDS["lora_8"] | {"samples to converge": [3000, 3048, 3096] * 5}})
-        )
-        assert "grids_differ" in notes(answered(EIGHT, records))
-
-    def test_tokens_are_counted_where_the_records_do(self, tmp_path: Path) -> None:
-        content = {
-            "a": {"Benchmark": "gpt3", "BS": 1536, "Epochs to converge": [1.2e9, 1.25e9] * 3}
-        }
-        (tmp_path / "rcps_gpt3.json").write_text(json.dumps(content))
-        runs = [lora(600_000, 1536, benchmark="gpt3", round="v4.0") for _ in range(3)]
-        assert row(runs, tmp_path)["entry_mean"] == 600_000 * 2048
-
-    def test_records_may_have_the_name_that_their_round_gave_the_benchmark(
-        self, tmp_path: Path
-    ) -> None:
-        content = {"a": {"Benchmark": "gnn", "BS": 8, "Epochs to converge": [0.8, 0.85] * 10}}
-        (tmp_path / "rcps_gnn.json").write_text(json.dumps(content))
-        curve = lora(1).evaluations[-1]
-        runs = [
-            lora(
-                1,
-                benchmark="rgat",
-                round="v4.0",
-                evaluations=(msgspec.structs.replace(curve, epoch=epoch),),
-            )
-            for epoch in (0.8, 0.85, 0.9)
-        ]
-        assert row(runs, tmp_path)["ratio"] == pytest.approx(0.85 / 0.825)
-
-    def test_epochs_that_no_run_could_have_are_samples(self, tmp_path: Path) -> None:
-        content = {"a": {"Benchmark": "unet3d", "BS": 8, "Epochs to converge": [300_000] * 80}}
-        (tmp_path / "rcps_unet3d.json").write_text(json.dumps(content))
-        runs = [lora(n, benchmark="unet3d", round="v3.1") for n in (299_000, 301_000)]
-        assert (row(runs, tmp_path)["unit"], row(runs, tmp_path)["ratio"]) == ("samples", 1.0)
-
-    @pytest.mark.parametrize("times", [1000, 30, 1 / 30])
-    def test_counts_of_another_unit_are_not_compared(self, records: Path, times: float) -> None:
-        values = [one / times for one in (2900, 2950, 3000, 3050)]
-        (records / "rcps_llama2_70b_lora.json").write_text(
-            json.dumps({"a": RECORDS["lora_8"] | {"samples to converge": values}})
-        )
-        found = row(EIGHT, records)
-        assert (found["ratio"], found["verdict"]) == (None, "unavailable")
-        assert "different units" in found["status"]
-
-    def test_a_published_factor_that_differs_is_said(self, records: Path) -> None:
-        def note(factor: float) -> str:
-            runs = [lora(one.evaluations[-1].samples or 0, scaling_factor=factor) for one in EIGHT]
-            return notes(answered(runs, records))["published"]
-
-        right = row(EIGHT, records)["official_factor"]
-        assert "equal to the published" in note(right)
-        assert "differs from the published" in note(1.2)
-
-    def test_how_many_entries_are_scaled_without_a_difference_is_said(self, records: Path) -> None:
-        slower = [lora(3456, entry="Example/slow", system="slow")] * 10
-        like = [
-            lora(n, entry="Example/like", system="like") for n in (2688, 3072, 3072, 3072, 3840)
-        ]
-        found = notes(answered([*EIGHT, *slower, *like], records))
-        assert "2 entries are scaled, of which 1 converge significantly earlier" in found["scaled"]
-        assert "2 of 3 entries differ from the reference at 95%" in found["many_entries"]
-        assert "scaled" not in notes(answered(slower, records))
-
-    @pytest.mark.parametrize(("ruleset", "said"), [("5.0.0", False), ("6.0.0", True)])
-    def test_where_rule_and_code_differ_it_is_said(
-        self, ruleset: str, said: bool, tmp_path: Path
-    ) -> None:
-        values = [322_560] * 6
-        content = {"a": {"Benchmark": "x", "BS": 1152, "Epochs to converge": values}}
-        (tmp_path / "rcps_llama31_405b.json").write_text(json.dumps(content))
-        early = [lora(276_480, 1152, benchmark="llama31_405b") for _ in range(3)]
-        found = answered(early, tmp_path, ruleset=ruleset)
-        assert found.rows[0]["official_verdict"] == "passed"
-        assert ("slack" in notes(found)) == said
-        if said:
-            assert "1 entry would fail" in notes(found)["slack"]
-
-    @pytest.mark.parametrize(
-        ("samples", "verdict"),
-        [((2688, 2688, 2688), "earlier"), ((2688, 3072, 3456), "undecided"),
-         ((3456, 3840, 3840), "later")],
-    )  # fmt: skip
-    def test_the_interval_decides(
-        self, records: Path, samples: tuple[int, ...], verdict: str
-    ) -> None:
-        found = row([lora(one) for one in samples * 3], records)
-        assert found["verdict"] == verdict
-        assert 0.5 < found["low"] < found["high"] < 1.5
-        sides = {"earlier": found["high"] < 1, "later": found["low"] > 1}
-        assert sides.get(verdict, found["low"] < 1 < found["high"])
-
     def test_an_entry_is_named_where_submitter_and_system_do_not_tell_it(
         self, records: Path
     ) -> None:
@@ -803,10 +563,6 @@ class TestAnswers:
         failed = lora(6144, 40, entry="Example/mid", system="mid", run_status="aborted")
         found = answered([*EIGHT, *other, failed, *big], records)
         assert matches_accepted(ROOT / "tests/reference/answers/rcp.txt", f"{found}\n")
-
-
-#: Another entry, so that one without a reference does not end the answer.
-OTHER = [lora(3072, entry="Example/other", system="other")] * 3
 
 
 class TestCommand:

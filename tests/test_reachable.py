@@ -113,12 +113,3 @@ def _passes(call: ast.Call, name: str, at: float) -> bool:
 
 def test_every_parameter_is_passed_by_somebody() -> None:
     assert [each for each in never_passed(parsed()) if each.partition("(")[0] not in OFFERED] == []
-
-
-@pytest.mark.parametrize(
-    ("call", "found"),
-    [("f(1, 2, d=4)", ["f(c)"]), ("f(*a, **b)", []), ("x.partial(f, 1, 2, c=1)()", ["f(d)"])],
-)
-def test_a_parameter_that_nobody_passes_is_found(call: str, found: list[str]) -> None:
-    code = f"def f(a, b=1, *, c=2, d=3): ...\n{call}"
-    assert never_passed({"ttastats/a.py": list(ast.walk(ast.parse(code)))}) == found

@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.accepted import Case
 from tests.made_curves import judged
+from tests.questions import Questions, accepted_answers
 from tests.test_compare import compared, side
-from tests.test_judging import note
 from ttastats import api
 from ttastats.report.answer import Report
 
@@ -30,58 +31,46 @@ def made(days: Sequence[int], speed: float = 1.0, *, first: int = 0) -> pl.DataF
     return pl.concat(runs)
 
 
-def test_sessions_whose_own_spread_still_shows_the_difference_are_only_noted() -> None:
-    days = ([0] * 3 + [2] * 3 + [4] * 3 + [6] * 3, [1] * 3 + [3] * 3 + [5] * 3 + [7] * 3)
-    (row,) = compared(made(days[0]), made(days[1], 1.2, first=20)).rows
-    assert row["conditions"] == []
-    assert "separate_sessions" in row["flags"]
+DAYS = ([0] * 3 + [2] * 3 + [4] * 3 + [6] * 3, [1] * 3 + [3] * 3 + [5] * 3 + [7] * 3)
 
 
-class TestBlocks:
-    """A verdict within blocks is for other blocks only where these differ little."""
-
-    @staticmethod
-    def in_days(leads: Sequence[float]) -> Report:
-        a = made(sorted(list(range(len(leads))) * 3))
-        b = pl.concat([made([day] * 3, lead, first=20 + 3 * day) for day, lead in enumerate(leads)])
-        return api.compare(a, b, block=("day",))
-
-    def test_that_agree_leave_no_condition(self) -> None:
-        report = self.in_days([1.1, 1.1, 1.1, 1.1])
-        assert (report.rows[0]["verdict"], report.rows[0]["conditions"]) == ("faster", [])
-
-    def test_that_differ_are_a_condition(self) -> None:
-        report = self.in_days([1.25, 1.0, 1.25, 1.02])
-        (row,) = report.rows
-        assert (row["verdict"], row["conditions"]) == ("faster", ["these_blocks"])
-        assert "B faster, in these blocks" in str(report)
-        assert "these_blocks" in row["flags"]
+def in_days(*leads: float) -> Report:
+    """Compare within days, on which one side is so much faster."""
+    a = made(sorted(list(range(len(leads))) * 3))
+    b = pl.concat([made([day] * 3, lead, first=20 + 3 * day) for day, lead in enumerate(leads)])
+    return api.compare(a, b, block=("day",))
 
 
-class TestStalls:
-    """Time in which a run stood still is part of its result, and is named."""
+def still(seed: int, seconds: float = 0.0) -> pl.DataFrame:
+    """Return runs of which one stood still for so long, which is part of its result."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for run in range(5):
+        pace, met = 60 * (1 + 0.02 * rng.standard_normal()), 8 + run % 3
+        rows += [
+            {
+                "id": f"{seed}-{run}",
+                "epoch": epoch,
+                "t": pace * epoch + seconds * (run == 2 and epoch > 5),
+                "acc": 0.8 * (epoch >= met),
+            }
+            for epoch in range(1, met + 1)
+        ]
+    return judged(rows)
 
-    @staticmethod
-    def runs(seed: int, still: float = 0.0) -> pl.DataFrame:
-        rng = np.random.default_rng(seed)
-        rows = []
-        for run in range(5):
-            pace, met = 60 * (1 + 0.02 * rng.standard_normal()), 8 + run % 3
-            rows += [
-                {
-                    "id": f"{seed}-{run}",
-                    "epoch": epoch,
-                    "t": pace * epoch + still * (run == 2 and epoch > 5),
-                    "acc": 0.8 * (epoch >= met),
-                }
-                for epoch in range(1, met + 1)
-            ]
-        return judged(rows)
 
-    @pytest.mark.parametrize(("still", "clock"), [(3600.0, True), (7200.0, False)])
-    def test_of_a_side_are_in_the_answer(self, still: float, clock: bool) -> None:
-        report = api.compare(self.runs(1), self.runs(2, still))
-        text = note(report, "stalled_runs")
-        assert "1 run of B stood still" in text
-        assert ("summer time" in text) is clock
-        assert report.rows[0]["flags"].count("stalled_runs") == 1
+QUESTIONS: Questions = {
+    "sessions whose own spread still shows the difference": lambda: compared(
+        made(DAYS[0]), made(DAYS[1], 1.2, first=20)
+    ),
+    "blocks that agree leave no condition": lambda: in_days(1.1, 1.1, 1.1, 1.1),
+    "blocks that differ do": lambda: in_days(1.25, 1.0, 1.25, 1.02),
+    "an hour of summer time": lambda: api.compare(still(1), still(2, 3600.0)),
+    "two hours": lambda: api.compare(still(1), still(2, 7200.0)),
+}
+
+
+@accepted_answers("sessions", QUESTIONS)
+@pytest.mark.usefixtures("in_codes")
+def test_what_sessions_keep_from_a_verdict_is_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()

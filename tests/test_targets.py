@@ -11,7 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tests import made_logs
+from tests.accepted import Case
 from tests.made_curves import logs
+from tests.questions import Questions, accepted_answers
 from ttastats import api, cli
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Run
@@ -58,64 +60,92 @@ APART = ((120.0, 0.16), (80.0, 0.14), (85.0, 0.17), (70.0, 0.18))
 OFFICIAL = ("fid=90", "clip=0.15")
 
 
-def test_all_official_metrics_are_met_at_one_checkpoint() -> None:
-    report = api.targets(table(*[diffusion(*APART, pace=pace) for pace in (10.0, 11.0, 12.0)]))
-    row = at_official(report)
-    assert (row["metric"], row["target"], row["reached_a"]) == ("clip", 0.15, 3)
-    assert row["ert_a_seconds"] == 33.0  # the third checkpoint, not the first
-    assert notes(report)["together"] == (
-        "stable_diffusion: clip varies; fid 90 must be met at the same checkpoint."
-    )
+def curves(seed: int, entry: str, runs: int = 5, evaluations: int = 12) -> list[Run]:
+    """Return runs of one setup that differ by chance: when they pass each quality, and how fast."""
+    draw = np.random.default_rng([seed, *entry.encode()])
+    found = []
+    for _ in range(runs):
+        rise = np.cumsum(draw.lognormal(0.0, 0.5, evaluations))
+        pace = 10.0 * draw.lognormal(0.0, 0.05)
+        values = 0.9 * (1 - np.exp(-rise / 6))
+        found.append(
+            Run(
+                benchmark="digits", entry=entry, run_status="unknown",
+                run_seconds=pace * evaluations,
+                evaluations=tuple(
+                    Evaluation(index=n, metric="accuracy", value=float(value),
+                               logged_value=float(value), seconds=pace * (n + 1),
+                               epoch=float(n + 1), higher_is_better=True, target_value=0.6)
+                    for n, value in enumerate(values)
+                ),
+            )
+        )  # fmt: skip
+    return found
 
 
-def test_the_official_row_is_what_compare_says_by_the_same_rule() -> None:
-    a = table(*[diffusion(*APART, pace=pace) for pace in (10.0, 11.0, 12.0, 13.0)])
-    b = table(*[diffusion(*APART, pace=pace, entry="y") for pace in (5.0, 6.0, 7.0, 5.5)])
-    row = at_official(api.targets(a, b))
-    (other,) = api.compare(a, b, target=OFFICIAL).rows
-    for name in ("n_a", "reached_b", "ert_a_seconds", "speedup", "speedup_low", "speedup_high",
-                 "p_value", "verdict", "dagger"):  # fmt: skip
-        assert row[name] == other[name], name
+def paced(*paces: float, entry: str = "x") -> pl.DataFrame:
+    return table(*(diffusion(*APART, pace=pace, entry=entry) for pace in paces))
 
 
-def test_a_claim_that_rests_on_constant_epochs_says_so_at_other_targets_too() -> None:
-    a = table(*[diffusion(*APART, pace=pace) for pace in (10.0, 10.1, 9.9, 10.0)])
-    b = table(*[diffusion(*APART, pace=pace, entry="y") for pace in (8.0, 8.1, 7.9, 8.0)])
-    row = at_official(api.targets(a, b))
-    assert (row["verdict"], row["dagger"], row["marks"]) == ("faster", True, "†")
-    assert row["conditions"] == ["constant_epochs"]
+THREE, FOUR, FAST = paced(10, 11, 12), paced(10, 11, 12, 13), paced(5, 6, 7, 5.5, entry="y")
 
 
-def test_details_are_told_of_six_groups_and_of_no_more() -> None:
-    entries = [diffusion(*APART, entry=name) for name in "abcdefg"]
-    assert "first_failure" in notes(api.targets(table(*entries[:6])))
-    assert "first_failure" not in notes(api.targets(table(*entries)))
+def gnmt(*values: float) -> Run:
+    evaluations = tuple(
+        Evaluation(
+            index=n, metric="bleu", value=value, logged_value=value, seconds=10.0 * (n + 1),
+            higher_is_better=True, target_value=21.799999, epoch=float(n + 1),
+        )
+        for n, value in enumerate(values)
+    )  # fmt: skip
+    return Run(
+        suite="mlperf", round="v0.5", benchmark="gnmt", run_status="success",
+        run_seconds=10.0 * len(values), evaluations=evaluations,
+    )  # fmt: skip
 
 
-def test_another_official_metric_may_vary() -> None:
-    runs = table(*[diffusion(*APART, pace=pace) for pace in (10.0, 11.0, 12.0)])
-    row = at_official(api.targets(runs, metric="fid"))
-    assert (row["metric"], row["target"], row["ert_a_seconds"]) == ("fid", 90.0, 33.0)
-
-
-def test_without_one_of_the_metrics_no_row_is_called_official() -> None:
-    runs = table(*[diffusion(*APART, pace=pace) for pace in (10.0, 11.0, 12.0)])
-    report = api.targets(runs.filter(pl.col("metric") == "clip"))
-    assert not any(row["official"] for row in report.rows)
-    assert notes(report)["no_official_target"].startswith("stable_diffusion: no official target")
-
-
-def test_sides_with_different_targets_have_no_official_row() -> None:
+def differing() -> Report:
     a, b = (
         table(diffusion(*APART, entry=entry), diffusion(*APART, pace=9.0, entry=entry))
         for entry in "xy"
     )
-    b = b.with_columns(
-        pl.when(metric="fid").then(80.0).otherwise("target_value").alias("target_value")
-    )
-    report = api.targets(a, b)
-    assert not any(row["official"] for row in report.rows)
-    assert "no_official_target" in notes(report)
+    aimed = pl.when(metric="fid").then(80.0).otherwise("target_value")
+    return api.targets(a, b.with_columns(target_value=aimed))
+
+
+def of_entries(names: str) -> Report:
+    return api.targets(table(*(diffusion(*APART, entry=name) for name in names)))
+
+
+QUESTIONS: Questions = {
+    "all official metrics are met at one checkpoint": lambda: api.targets(THREE),
+    "by the rule of compare": lambda: api.targets(FOUR, FAST),
+    "which says": lambda: api.compare(FOUR, FAST, target=OFFICIAL),
+    "a claim rests on constant epochs": lambda: api.targets(
+        paced(10.0, 10.1, 9.9, 10.0), paced(8.0, 8.1, 7.9, 8.0, entry="y")
+    ),
+    "details of six groups": lambda: of_entries("abcdef"),
+    "and of no more": lambda: of_entries("abcdefg"),
+    "another metric varies": lambda: api.targets(THREE, metric="fid"),
+    "without one of the metrics": lambda: api.targets(THREE.filter(metric="clip")),
+    "sides have different targets": differing,
+    "within rounding of the official target": lambda: api.targets(
+        table(gnmt(21.5, 21.9), gnmt(21.6, 22.0)), points=5
+    ),
+    "of one side nothing is adjusted": lambda: api.targets(table(*curves(0, "a"))),
+    **{
+        f"judged together, {seed}": lambda seed=seed: api.targets(  # type: ignore[misc]
+            table(*curves(seed, "a")), table(*curves(seed, "b"))
+        )
+        for seed in range(2)
+    },
+}
+
+
+@accepted_answers("targets", QUESTIONS)
+@pytest.mark.usefixtures("in_codes")
+def test_targets_are_answered_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
 
 
 @pytest.fixture
@@ -164,30 +194,6 @@ def test_logs_beside_result_files_do_not_count(tmp_path: Path) -> None:
     assert {row["n_a"] for row in api.targets(output, points=2).rows} == {3}
 
 
-def test_a_target_within_rounding_of_the_official_one_is_no_second_row() -> None:
-    def gnmt(*values: float) -> Run:
-        evaluations = tuple(
-            Evaluation(
-                index=n, metric="bleu", value=value, logged_value=value, seconds=10.0 * (n + 1),
-                higher_is_better=True, target_value=21.799999, epoch=float(n + 1),
-            )
-            for n, value in enumerate(values)
-        )  # fmt: skip
-        return Run(
-            suite="mlperf", round="v0.5", benchmark="gnmt", run_status="success",
-            run_seconds=10.0 * len(values), evaluations=evaluations,
-        )  # fmt: skip
-
-    rows = api.targets(table(gnmt(21.5, 21.9), gnmt(21.6, 22.0)), points=5).rows
-    assert [(row["target"], row["official"], row["reached_a"]) for row in rows] == [
-        (21.5, False, 2),
-        (21.6, False, 2),
-        (21.7, False, 2),
-        (21.799999, True, 2),
-        (21.9, False, 2),
-    ]
-
-
 @pytest.mark.parametrize("by", ["source", "run_id", "source,run_id"])
 def test_runs_may_be_grouped_by_what_identifies_them(by: str, systems: Path) -> None:
     answers = api.targets(systems, by=by.split(","), points=2).rows
@@ -203,29 +209,6 @@ def test_what_depends_on_the_target_is_no_group(by: str, systems: Path) -> None:
 def test_a_table_of_runs_has_no_evaluations_to_ask(systems: Path) -> None:
     with pytest.raises(TtastatsError, match="no benchmark has evaluations"):
         api.targets(api.run_table(systems))
-
-
-def curves(seed: int, entry: str, runs: int = 5, evaluations: int = 12) -> list[Run]:
-    """Return runs of one setup that differ by chance: when they pass each quality, and how fast."""
-    draw = np.random.default_rng([seed, *entry.encode()])
-    found = []
-    for _ in range(runs):
-        rise = np.cumsum(draw.lognormal(0.0, 0.5, evaluations))
-        pace = 10.0 * draw.lognormal(0.0, 0.05)
-        values = 0.9 * (1 - np.exp(-rise / 6))
-        found.append(
-            Run(
-                benchmark="digits", entry=entry, run_status="unknown",
-                run_seconds=pace * evaluations,
-                evaluations=tuple(
-                    Evaluation(index=n, metric="accuracy", value=float(value),
-                               logged_value=float(value), seconds=pace * (n + 1),
-                               epoch=float(n + 1), higher_is_better=True, target_value=0.6)
-                    for n, value in enumerate(values)
-                ),
-            )
-        )  # fmt: skip
-    return found
 
 
 def test_targets_of_one_group_are_judged_together() -> None:
@@ -247,11 +230,3 @@ def test_targets_of_one_group_are_judged_together() -> None:
         alone += any(row["p_value"] < 0.05 for row in rows)
         together += any(row["verdict"] in {"faster", "slower"} for row in rows)
     assert alone > together
-
-
-def test_the_note_says_that_the_targets_are_judged_together() -> None:
-    report = api.targets(table(*curves(0, "a")), table(*curves(0, "b")))
-    assert (
-        "p and verdicts hold for all targets of a group together (Holm" in notes(report)["method"]
-    )
-    assert "Holm" not in notes(api.targets(table(*curves(0, "a"))))["method"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 import pytest
 
+from tests.accepted import Case, cases
 from tests.made_curves import frame
-from ttastats.base.errors import TtastatsError
+from tests.test_accepted_judgements import known, tried
 from ttastats.base.records import Evaluation, Run
 from ttastats.outcomes import time_to_target
 from ttastats.outcomes.target import parse_all
@@ -42,24 +44,6 @@ def mlperf(*evaluations: Evaluation, **more: Any) -> Run:
     return Run(evaluations=evaluations, **fields | more)
 
 
-def test_the_official_time_is_the_length_of_the_run() -> None:
-    (run,) = judged(mlperf(evaluation(0, 0.7, 40.0), evaluation(1, 0.76, 90.0)))
-    assert (run["reached"], run["tta_seconds"], run["epochs"]) == (True, 100.0, 2.0)
-    assert run["epoch_seconds"] == 50.0
-
-
-def test_float32_values_meet_the_target_and_lower_ones_do_not() -> None:
-    def gnmt(value: float) -> Run:
-        return mlperf(
-            evaluation(0, value, 90.0, metric="bleu", target_value=21.8),
-            round="v0.5",
-            benchmark="gnmt",
-        )
-
-    found = judged(gnmt(21.799999237060547), gnmt(21.79), gnmt(21.8))
-    assert [run["reached"] for run in found] == [True, False, True]
-
-
 def two_metrics(*pairs: tuple[float | None, float | None]) -> Run:
     fid = {"metric": "fid", "higher_is_better": False, "target_value": 90.0}
     clip = {"metric": "clip", "higher_is_better": True, "target_value": 0.15}
@@ -72,16 +56,50 @@ def two_metrics(*pairs: tuple[float | None, float | None]) -> Run:
     return mlperf(*found, round="v5.0", benchmark="stable_diffusion")
 
 
-def test_a_metric_that_was_never_logged_is_not_met() -> None:
-    (run,) = judged(two_metrics((80, None), (70, None)))
-    assert run["reached"] is False
+def trained(*epochs: float | None, met: int, **more: Any) -> Run:
+    """Return a run evaluated after so many epochs, which first meets its target at one of them."""
+    found = [
+        evaluation(n, 0.76 if n >= met else 0.7, 10.0 * (n + 1), epoch=epoch)
+        for n, epoch in enumerate(epochs)
+    ]
+    return mlperf(*found, **{"run_seconds": 10.0 * len(epochs)} | more)
 
 
-def test_a_bare_target_is_refused_where_there_are_two_metrics() -> None:
-    with pytest.raises(TtastatsError, match="several target metrics"):
-        judged(two_metrics((80, 0.2)), target=("80",))
-    (run,) = judged(two_metrics((85, 0.2), (80, 0.2)), target=("fid=80", "clip=0.15"))
-    assert run["tta_seconds"] == 42.0
+def gnmt(value: float) -> Run:
+    aim = {"metric": "bleu", "target_value": 21.8}
+    return mlperf(evaluation(0, value, 90.0, **aim), round="v0.5", benchmark="gnmt")
+
+
+JUDGED: dict[str, tuple[list[Run], tuple[str, ...]]] = {
+    "the official time is the length of the run": (
+        [mlperf(evaluation(0, 0.7, 40.0), evaluation(1, 0.76, 90.0))], ()
+    ),
+    "float32 values meet the target": ([gnmt(21.799999237060547), gnmt(21.79), gnmt(21.8)], ()),
+    "a metric that was never logged": ([two_metrics((80, None), (70, None))], ()),
+    "a bare target of two metrics": ([two_metrics((80, 0.2))], ("80",)),
+    "two targets": ([two_metrics((85, 0.2), (80, 0.2))], ("fid=80", "clip=0.15")),
+    "untrained weights meet it": (
+        [mlperf(evaluation(0, 0.2, 0.0), evaluation(1, 0.4, 10.0))], ("0.1",)
+    ),
+}  # fmt: skip
+
+
+def of_runs() -> Iterator[Any]:
+    """Yield how runs are judged, and the evaluation interval of groups of them."""
+    for name, (runs, asked) in JUDGED.items():
+        found = tried(judged, *runs, target=asked)
+        yield [name, [known(one) if isinstance(one, dict) else one for one in found]]
+    rare, often, once = trained(4.0, 8.0, met=1), trained(7.0, 8.0, met=1), trained(8.0, met=0)
+    aborted = trained(8.0, met=0, run_status="aborted")
+    for group in ((rare, often), (rare, often, once), (rare, aborted)):
+        solved = pl.DataFrame(judged(*group)).filter("reached")
+        interval = time_to_target.evaluation_interval(solved, "evaluation_interval_epochs")
+        yield ["interval", len(group), interval]
+
+
+@cases("judgements", of_runs=of_runs)
+def test_runs_are_judged_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
 
 
 @pytest.mark.parametrize("rows", [1, 4, 7, 40])
@@ -102,29 +120,3 @@ def test_a_large_table_is_judged_in_pieces_of_whole_runs(
     assert time_to_target.runs(table).equals(whole)
     assert time_to_target.runs(table.lazy()).equals(whole)
     assert 0 < whole["reached"].sum() < whole.height == len(runs)
-
-
-def trained(*epochs: float | None, met: int, **more: Any) -> Run:
-    """Return a run evaluated after so many epochs, which first meets its target at one of them."""
-    found = [
-        evaluation(n, 0.76 if n >= met else 0.7, 10.0 * (n + 1), epoch=epoch)
-        for n, epoch in enumerate(epochs)
-    ]
-    return mlperf(*found, **{"run_seconds": 10.0 * len(epochs)} | more)
-
-
-def test_the_interval_of_a_group_is_the_widest_and_unknown_if_any_is() -> None:
-    def interval(*runs: Run) -> float | None:
-        solved = pl.DataFrame(judged(*runs)).filter("reached")
-        return time_to_target.evaluation_interval(solved, "evaluation_interval_epochs")
-
-    rare, often, once = trained(4.0, 8.0, met=1), trained(7.0, 8.0, met=1), trained(8.0, met=0)
-    assert interval(rare, often) == 4.0
-    assert interval(rare, often, once) is None
-    assert interval(rare, trained(8.0, met=0, run_status="aborted")) == 4.0
-
-
-def test_untrained_weights_that_meet_a_target_leave_it_to_the_next_evaluation() -> None:
-    run = mlperf(evaluation(0, 0.2, 0.0), evaluation(1, 0.4, 10.0))
-    (judgement,) = judged(run, target=("0.1",))
-    assert (judgement["reached"], judgement["tta_seconds"]) == (True, 10.0)

@@ -5,9 +5,8 @@ A change of these files is a change of what a page shows: look at it before you 
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,7 @@ import polars as pl
 import pytest
 
 from tests import test_accepted_answers as answers
-from tests.conftest import ROOT, matches_accepted, plain
+from tests.accepted import Case, by_name, cases
 from tests.plotting.test_profiled import profile
 from ttastats import api
 from ttastats.base.errors import TtastatsError
@@ -24,7 +23,6 @@ from ttastats.output.page import content, figure, figure_rows, league, of_profil
 from ttastats.output.page.figure_rows import FigureRow, Runs
 from ttastats.report.answer import Report
 
-ACCEPTED = ROOT / "tests" / "reference" / "pages"
 Found = Iterator[Any]
 
 
@@ -157,8 +155,6 @@ def of_profiled() -> Found:
 PAGES = (of_figures, of_comparisons, of_summaries, of_profiled)
 
 
-@pytest.mark.parametrize("pages", PAGES, ids=lambda function: function.__name__)
-def test_pages_are_as_accepted(pages: Callable[[], Found]) -> None:
-    lines = [one if isinstance(one, str) else json.dumps(plain(one), ensure_ascii=False)
-             for one in pages()]  # fmt: skip
-    assert matches_accepted(ACCEPTED / f"{pages.__name__}.txt", "\n".join(lines) + "\n")
+@cases("pages", **by_name(*PAGES))
+def test_pages_are_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()

@@ -9,20 +9,19 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import polars as pl
-import pytest
 
 from tests import test_accepted_answers as answers
-from tests.conftest import ROOT, matches_accepted, plain
+from tests.accepted import Case, cases
+from tests.conftest import plain
 from tests.plotting import made, test_profiled
 from ttastats import api
 from ttastats.outcomes import axis
 from ttastats.output.plots import axes, quality, speedups
 from ttastats.output.plots.plot import Plot
 from ttastats.output.plots.profiled import kinds, shared
-
-ACCEPTED = ROOT / "tests" / "reference" / "plots"
 
 BENCHMARKS = ("resnet", "unet", "rgat")
 
@@ -92,16 +91,6 @@ def six_digits(text: str) -> str:
     return re.sub(r"\d+\.\d{7,}", lambda number: f"{float(number[0]):.6g}", text)
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_plots_are_drawn_as_accepted(name: str) -> None:
-    lines = [
-        f"{six_digits(json.dumps(plain(one), ensure_ascii=False, sort_keys=True))}\n"
-        for plot in MADE[name]()
-        for one in told(plot)
-    ]
-    assert matches_accepted(ACCEPTED / f"{name}.txt", "".join(lines))
-
-
 RANGES = ([], [5.0], [0.0, math.inf, 3.0], [1.0, 12.0], [1.0, 12.1], [90.0, 180.0], [90.0, 181.0],
           [900.0, 10_800.0], [900.0, 10_801.0], [6e4, 259_200.0], [6e4, 259_201.0], [0.001, 9e6],
           [0.3, 20.0], [100.0, 107.0], [3e-4, 0.08], [86_400.0, 8e5, 9e7])  # fmt: skip
@@ -131,9 +120,14 @@ def axes_of() -> Iterator[object]:
     yield [axes.duration_expression("x"), axes.duration_expression("x", "g")]
 
 
-def test_axes_are_drawn_as_accepted() -> None:
-    lines = [f"{json.dumps(plain(one))}\n" for one in axes_of()]
-    assert matches_accepted(ACCEPTED / "axes_of.txt", "".join(lines))
+def all_told(make: Callable[[], tuple[Plot, ...]]) -> Iterator[str]:
+    for one in (one for plot in make() for one in told(plot)):
+        yield six_digits(json.dumps(plain(one), ensure_ascii=False, sort_keys=True))
+
+
+@cases("plots", axes_of=axes_of, **{name: partial(all_told, make) for name, make in MADE.items()})
+def test_plots_are_drawn_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
 
 
 def test_of_many_rows_those_farthest_from_1_are_drawn() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from msgspec.structs import replace
 
+from tests.accepted import Case
+from tests.test_accepted_judgements import tried
 from tests.trainer.runs import OWN, small, summary, trained
 from ttastats.base.errors import TtastatsError
 from ttastats.recording.clock import Clock
@@ -136,72 +140,38 @@ def test_a_setup_is_named_by_what_differs_from_the_recipe() -> None:
     assert set(suffix.removeprefix("-").split("-")) == expected
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (small(optimizer="lion"), "no learning rate for 'lion'"),
-        (small(batch_size=2, workers=3), "cannot be split over 3 workers"),
-        (small(precision="fp8"), "does not support precision 'fp8'"),
-        (small(learning_rate=1.0), "no value 'learning_rate'"),
-        (small(epochs=0), "must be above 0"),
-        (small(device="cuda"), "no CUDA device"),
-    ],
-)
-def test_impossible_options_are_refused(
-    options: Overrides, message: str, monkeypatch: pytest.MonkeyPatch
+REFUSED = (
+    small(optimizer="lion"), small(batch_size=2, workers=3), small(precision="fp8"),
+    small(learning_rate=1.0), small(epochs=0), small(device="cuda"),
+)  # fmt: skip
+#: What recipes are completed with: schedules last as long as the run, rates fit the batch size.
+COMPLETED: tuple[dict[str, Any], ...] = (
+    {}, {"epochs": 5}, {"epochs": 90}, {"epochs": 90, "schedule_epochs": 8},
+    {"evaluate_every": "end"}, {"batch_size": 512}, {"batch_size": 512, "lr": 0.2},
+    {"optimizer": "adamw", "batch_size": 256},
+)  # fmt: skip
+WRITTEN = (
+    "target=97%", "lr=1e-3", "batch_size=64", "nesterov=false", "optimizer=adamw",
+    "evaluate_every=0.5", "evaluate_every=end", "batch_size=6.4", "lr=high", "nesterov=no",
+    "momentun=0.9", "evaluate_every=never",
+)  # fmt: skip
+
+
+def of_settings(recipe: Recipe) -> Iterator[Any]:
+    """Yield what recipes make of settings, and why they take some not."""
+    for changes in COMPLETED:
+        yield [changes, recipe.complete(changes)]
+    for text in WRITTEN:
+        yield [text, tried(recipe.parse_value, *text.split("="))]
+    for options in REFUSED:
+        yield [options, tried(complete_settings, options, "digits", 0)]
+
+
+def test_settings_are_completed_as_accepted(
+    recipe: Recipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(TtastatsError, match=message):
-        complete_settings(options, "digits", 0)
-
-
-def test_a_schedule_lasts_as_long_as_the_run_may(recipe: Recipe) -> None:
-    usual = recipe.values["schedule_epochs"]
-    assert recipe.complete({"epochs": 5})["schedule_epochs"] == usual
-    assert recipe.complete({"epochs": 90})["schedule_epochs"] == 90
-    assert recipe.complete({"epochs": 90, "schedule_epochs": 8})["schedule_epochs"] == 8
-    assert recipe.complete({"evaluate_every": "end"})["evaluate_every"] == "end"
-
-
-def test_the_learning_rate_is_that_of_the_batch_size_unless_it_is_set(recipe: Recipe) -> None:
-    assert recipe.complete({"batch_size": 512})["lr"] == pytest.approx(0.4)
-    assert recipe.complete({"batch_size": 512, "lr": 0.2})["lr"] == 0.2
-    other = recipe.complete({"optimizer": "adamw", "batch_size": 256})
-    assert (other["lr"], other["weight_decay"]) == (pytest.approx(0.006), 1e-2)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "value"),
-    [
-        ("target", "97%", 0.97),
-        ("lr", "1e-3", 0.001),
-        ("batch_size", "64", 64),
-        ("nesterov", "false", False),
-        ("optimizer", "adamw", "adamw"),
-        ("evaluate_every", "0.5", 0.5),
-        ("evaluate_every", "end", "end"),
-    ],
-)
-def test_values_are_read_as_they_are_written(
-    name: str, text: str, value: object, recipe: Recipe
-) -> None:
-    found = recipe.parse_value(name, text)
-    assert (found, type(found)) == (value, type(value))
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("batch_size", "6.4", "'6.4' is not a whole number"),
-        ("lr", "high", "'high' is not a number"),
-        ("nesterov", "no", "'no' is not true or false"),
-        ("momentun", "0.9", "Nearest: momentum"),
-        ("evaluate_every", "never", "'never' is not a number"),
-    ],
-)
-def test_what_is_no_value_is_refused(name: str, text: str, message: str, recipe: Recipe) -> None:
-    with pytest.raises(TtastatsError, match=message):
-        recipe.parse_value(name, text)
+    assert Case("pieces", "of_workloads", lambda: of_settings(recipe)).is_as_accepted()
 
 
 #: Owns all of its training: groups of weights, batches, schedule, step, evaluation.
