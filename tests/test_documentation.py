@@ -50,6 +50,12 @@ def program(*words: str, cwd: Path) -> str:
     return done.stdout
 
 
+def code_of(page: str, heading: str = "") -> str:
+    """Return the first program behind a heading of a page."""
+    _, _, text = (ROOT / page).read_text("utf-8").partition(heading or "\n")
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+
+
 def test_the_readme_shows_what_its_commands_print(two_systems: Path, tmp_path: Path) -> None:
     for name in ("one_gpu", "eight_gpus"):
         program("ingest", str(two_systems / name), cwd=tmp_path)
@@ -63,11 +69,10 @@ def test_the_readmes_python_runs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    code = code_of("README.md").replace("benchmark=resnet", "benchmark=digits")
     (tmp_path / "logs").symlink_to(two_systems / "one_gpu")
     for name, folder in (("a", "one_gpu"), ("b", "eight_gpus")):
         program("ingest", str(two_systems / folder), "-o", f"{name}.parquet", cwd=tmp_path)
-    code = code.replace("benchmark=resnet", "benchmark=digits")
     monkeypatch.chdir(tmp_path)
     exec(code, {})
     shown = capsys.readouterr().out
@@ -77,14 +82,8 @@ def test_the_readmes_python_runs(
 def test_the_example_of_a_frame_makes_a_file_that_commands_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (
-        (ROOT / "docs" / "your-logs.md")
-        .read_text("utf-8")
-        .split("## Tables from other programs")[1]
-    )
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    exec(code, {})
+    exec(code_of("docs/your-logs.md", "## Tables from other programs"), {})
     assert "1230.0" in capsys.readouterr().out
     assert program("summary", "measured.parquet", cwd=tmp_path).count("2/2") == 2
 
@@ -92,10 +91,8 @@ def test_the_example_of_a_frame_makes_a_file_that_commands_read(
 def test_the_loop_that_records_itself_can_be_summed_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs" / "your-logs.md").read_text("utf-8").split("## Record your own loop")[1]
-    code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
     monkeypatch.chdir(tmp_path)
-    exec(code, {})
+    exec(code_of("docs/your-logs.md", "## Record your own loop"), {})
     program("ingest", "logs", "-o", "runs.parquet", cwd=tmp_path)
     assert " 3/3 " in program("summary", "runs.parquet", cwd=tmp_path)
 

@@ -62,28 +62,19 @@ def mutilated(draw: st.DrawFn, logs: list[bytes]) -> bytes:
     log = draw(st.sampled_from(logs))
     for _ in range(draw(st.integers(1, 4))):
         start, length = draw(positions) % (len(log) + 1), draw(st.integers(0, 200))
-        way = draw(
-            st.sampled_from(["cut", "drop", "repeat", "flip", "insert", "splice", "swap", "value"])
-        )
         before, piece, behind = log[:start], log[start : start + length], log[start + length :]
-        if way == "cut":
-            log = before
-        elif way == "drop":
-            log = before + behind
-        elif way == "repeat":
-            log = before + piece * draw(st.integers(2, 20)) + behind
-        elif way == "flip":
-            log = before + bytes(255 - byte for byte in piece[:3]) + piece[3:] + behind
-        elif way == "insert":
-            log = before + draw(odd_values) + piece + behind
-        elif way == "splice":
-            log = before + draw(st.sampled_from(logs))[start:]
-        elif way == "swap":
-            log = behind + piece + before
-        else:
-            at = log.find(b": ", start) + 2
-            end = next((i for i in range(at, len(log)) if log[i] in b",}\n"), len(log))
-            log = log[:at] + draw(odd_values) + log[end:]
+        at = log.find(b": ", start) + 2
+        end = next((i for i in range(at, len(log)) if log[i] in b",}\n"), len(log))
+        log = draw(st.sampled_from([
+            before,
+            before + behind,
+            before + piece * draw(st.integers(2, 20)) + behind,
+            before + bytes(255 - byte for byte in piece[:3]) + piece[3:] + behind,
+            before + draw(odd_values) + piece + behind,
+            before + draw(st.sampled_from(logs))[start:],
+            behind + piece + before,
+            log[:at] + draw(odd_values) + log[end:],
+        ]))  # fmt: skip
     return log
 
 
@@ -101,44 +92,39 @@ def made_up(runs: list[Run], content: bytes) -> list[float]:
     return [value for value in logged if value is not None and abs(value) not in written]
 
 
-def check(content: bytes) -> None:
+CONTENTS = {
+    "a mutilated log": mutilated(LOGS),
+    "a mutilated store": mutilated(STORES),
+    "lines of all formats": st.builds(
+        lambda lines, end: end.join(lines),
+        st.lists(st.sampled_from(LINES), max_size=40),
+        st.sampled_from([b"\n", b"\r\n", b"\r", b""]),
+    ),
+    "no log": st.builds(
+        lambda token, content: token + content,
+        st.sampled_from([b"", b":::MLLOG {", b":::MLL 1 a: ", b"epoch\t"]),
+        st.binary(max_size=300),
+    ),
+}
+
+
+@pytest.mark.parametrize("contents", CONTENTS.values(), ids=CONTENTS)
+@settings(
+    max_examples=5_000 if os.environ.get("TTASTATS_LONG") else 40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(data=st.data())
+def test_any_bytes_are_read_as_far_as_they_go(
+    contents: st.SearchStrategy[bytes], data: st.DataObject
+) -> None:
+    content = data.draw(contents)
     for name in DIALECTS:
         with within(2.0):
             found = read(name, content)
         runs = [item for item in found if isinstance(item, Run)]
         assert name in BINARY or made_up(runs, content) == []
         tables.table_of_runs([tables.SourcedRun(run, "a", "0" * 32, 0, name) for run in runs])
-
-
-SHORT = settings(
-    max_examples=5_000 if os.environ.get("TTASTATS_LONG") else 40,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
-
-
-@SHORT
-@given(mutilated(LOGS))
-def test_a_mutilated_log_is_read_as_far_as_it_goes(content: bytes) -> None:
-    check(content)
-
-
-@SHORT
-@given(mutilated(STORES))
-def test_a_mutilated_store_is_read_as_far_as_it_goes(content: bytes) -> None:
-    check(content)
-
-
-@SHORT
-@given(st.lists(st.sampled_from(LINES), max_size=40), st.sampled_from([b"\n", b"\r\n", b"\r", b""]))
-def test_lines_of_all_formats_in_any_order_are_read(lines: list[bytes], end: bytes) -> None:
-    check(end.join(lines))
-
-
-@SHORT
-@given(st.binary(max_size=300), st.sampled_from([b"", b":::MLLOG {", b":::MLL 1 a: ", b"epoch\t"]))
-def test_bytes_that_are_no_log_are_read(content: bytes, token: bytes) -> None:
-    check(token + content)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
