@@ -278,19 +278,15 @@ def _hparam(entry: bytes) -> tuple[str, Any]:
 def _event(record: bytes) -> tuple[float | None, list[tuple[str, int, float | None]]]:
     """Return the time of an event, and tag, step and value of its scalars."""
     time, step = None, 0
+    scalars: list[tuple[str, int, float | None]] = []
     for number, value in protobuf.fields(record):
         if number == 1:
             time = as_float(protobuf.real(value, 8))
         elif number == 2:
             step = protobuf.signed(value)
-    return time, [(tag, step, number) for tag, number in _summary_values(record)]
-
-
-def _summary_values(record: bytes) -> Iterator[tuple[str, float | None]]:
-    """Yield the tags and numbers of an event's summaries, without images and the like."""
-    for value in protobuf.messages(record, 5, 1):
+    for summary in protobuf.messages(record, 5, 1):
         tag, scalar, is_scalar = "", None, False
-        for inner, content in protobuf.fields(value):
+        for inner, content in protobuf.fields(summary):
             if inner == 1:
                 tag = protobuf.text(content)
             elif inner == 2:
@@ -299,7 +295,8 @@ def _summary_values(record: bytes) -> Iterator[tuple[str, float | None]]:
                 numbers = _tensor_number(protobuf.block(content))
                 scalar, is_scalar = (as_float(numbers[0]), True) if numbers else (None, False)
         if is_scalar and not tag.startswith("_hparams_"):
-            yield tag, scalar
+            scalars.append((tag, step, scalar))
+    return time, scalars
 
 
 def _tensor_number(content: bytes) -> list[float]:

@@ -83,7 +83,6 @@ class Beside:
         folder: PurePosixPath,
         companion: Callable[[PurePosixPath], bytes | None],
     ) -> Found:
-        """Return the settings in files of a folder, their names, and problems."""
         settings: dict[str, Any] = {}
         names: list[str] = []
         problems: list[Problem] = []
@@ -257,7 +256,6 @@ def settled(runs: Sequence[Inferred]) -> tuple[pl.DataFrame, list[Problem]]:
 
 
 def _inferred_text(run: Inferred, setup: setups.Setup) -> str:
-    """Return the text of the problem of a run whose setup is inferred."""
     place = "/".join(map(str, [*run.mark.get("place", ()), *filter(None, [run.mark.get("file")])]))
     sources = [*dict.fromkeys(map(str, run.mark.get("from", ())))]
     sources += [f"the path {place}"] if place else []
