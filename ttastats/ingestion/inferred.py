@@ -67,15 +67,13 @@ class Beside:
         if isinstance(container, Memory | Refused | Tracking):
             return {}, (), ()
         folder = container.folder(source.file.name)
-        settings: dict[str, Any] = {}
-        names: list[str] = []
-        problems: list[Problem] = []
-        for place in (folder, *folder.parents[: min(source.depth(), _ABOVE)]):
-            own, files, wrong = self._of_folder(container, place, companion)
-            settings = {**own, **settings}
-            names += files
-            problems += wrong
-        return settings, tuple(names), tuple(problems)
+        places = (folder, *folder.parents[: min(source.depth(), _ABOVE)])
+        found = [self._of_folder(container, place, companion) for place in places]
+        return (
+            {key: value for own, _, _ in reversed(found) for key, value in own.items()},
+            tuple(name for _, names, _ in found for name in names),
+            tuple(problem for _, _, problems in found for problem in problems),
+        )
 
     def _read(
         self,
