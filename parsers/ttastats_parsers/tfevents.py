@@ -266,7 +266,7 @@ def _hparam(entry: bytes) -> tuple[str, Any]:
             continue
         for kind, inner in protobuf.fields(protobuf.block(content)):
             if kind == 2:
-                value = protobuf.real(inner, 8)
+                value = protobuf.double(inner)
                 value = int(value) if value.is_integer() and abs(value) < 2**53 else value
             elif kind == 3:
                 value = protobuf.text(inner)
@@ -281,7 +281,7 @@ def _event(record: bytes) -> tuple[float | None, list[tuple[str, int, float | No
     scalars: list[tuple[str, int, float | None]] = []
     for number, value in protobuf.fields(record):
         if number == 1:
-            time = as_float(protobuf.real(value, 8))
+            time = as_float(protobuf.double(value))
         elif number == 2:
             step = protobuf.signed(value)
     for summary in protobuf.messages(record, 5, 1):
@@ -290,7 +290,7 @@ def _event(record: bytes) -> tuple[float | None, list[tuple[str, int, float | No
             if inner == 1:
                 tag = protobuf.text(content)
             elif inner == 2:
-                scalar, is_scalar = as_float(protobuf.real(content, 4)), True
+                scalar, is_scalar = as_float(protobuf.single(content)), True
             elif inner == 8:
                 numbers = _tensor_number(protobuf.block(content))
                 scalar, is_scalar = (as_float(numbers[0]), True) if numbers else (None, False)
@@ -319,8 +319,8 @@ def _tensor_number(content: bytes) -> list[float]:
         # A field alone, or in a row of one.
         whole = protobuf.varint(value, 0)[0] if isinstance(value, bytes) else value
         return [float(protobuf.signed(whole))]
-    size = 4 if kind == _FLOAT else 8
-    return [protobuf.real(plain or value or bytes(size), size)]
+    data = plain or value or bytes(4 if kind == _FLOAT else 8)
+    return [protobuf.single(data) if kind == _FLOAT else protobuf.double(data)]
 
 
 def _merge_files(files: Sequence[EventFile], top: PurePosixPath) -> tuple[Rows, list[Problem]]:
