@@ -103,9 +103,16 @@ def _stored_run(log: Log, about: dict[str, object]) -> StoredRun:
     logged: list[Logged] = []
     bad = 0
     for metric, content in _files(log, "metrics"):
-        values, unread = _metric_values(metric, content)
-        logged += values
-        bad += unread
+        for line in content.decode("utf-8", "replace").split("\n"):
+            # A time and a value; then the step, and the name and digest of a data set.
+            words = line.split()
+            time = as_float(words[0]) if len(words) > 1 else None
+            value = as_float(words[1]) if len(words) > 1 else None
+            if time is not None and (value is not None or words[1].lower() in _NO_NUMBERS):
+                step = as_int(words[2]) if len(words) > 2 else 0
+                logged.append(Logged(metric, time, value, step))
+            else:
+                bad += bool(words)
     problems = []
     if bad:
         text = f"{bad:,} line(s) of its metrics are not `time value step`"
@@ -150,23 +157,6 @@ def _files(log: Log, kind: str) -> Iterator[tuple[str, bytes]]:
                 yield prefix + word, log.companion(folder / word) or b""
             elif depth < _DEEPEST:
                 waiting.append((folder / word[:-1], prefix + word, depth + 1))
-
-
-def _metric_values(metric: str, content: bytes) -> tuple[list[Logged], int]:
-    """Return the values of a metric, and the number of lines without a valid one.
-
-    A line has a time and a value; then the step, and the name and digest of a data set.
-    """
-    values, bad = [], 0
-    for line in content.decode("utf-8", "replace").split("\n"):
-        words = line.split()
-        time = as_float(words[0]) if len(words) > 1 else None
-        if time is not None and (as_float(words[1]) is not None or words[1].lower() in _NO_NUMBERS):
-            step = as_int(words[2]) if len(words) > 2 else 0
-            values.append(Logged(metric, time, as_float(words[1]), step))
-        else:
-            bad += bool(words)
-    return values, bad
 
 
 def run_of(stored: StoredRun, log: Log) -> Iterator[Run | Problem]:

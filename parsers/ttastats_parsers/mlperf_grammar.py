@@ -203,19 +203,12 @@ def _end_of_run(
         return "unknown", None
     if stop is None or stop.time is None:
         return "truncated", round(max(trace.last_time - start.time, 0.0), 6)
-    return _stop_status(stop), round(stop.time - start.time, 6)
-
-
-def _stop_status(stop: Event) -> RunStatus:
-    """Return the first word of `run_stop` that says how the run ended."""
     value, metadata = stop.value, stop.metadata
     inner = as_mapping(value)
     words = (metadata.status, metadata.success, inner.get("success"), inner.get("status"), value)
-    for word in words:
-        status = _STATUS.get(shown(word).strip("' ").lower())
-        if status is not None:
-            return status
-    return "unknown"
+    known = (_STATUS.get(shown(word).strip("' ").lower()) for word in words)
+    status: RunStatus = next((each for each in known if each is not None), "unknown")
+    return status, round(stop.time - start.time, 6)
 
 
 def _evaluation_events(by_key: dict[str, list[Event]]) -> Sequence[Event]:

@@ -261,15 +261,22 @@ def _holds_table(value: Mapping[str, Any]) -> bool:
 
 
 def _rows_in_value(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of a list of objects, of an object of columns, or one that holds a list."""
+    """Yield the rows of a list of objects, of an object of columns, or one that holds a list.
+
+    Columns are lists, or objects by index, which may stand one level deeper, under `values`. The
+    index, as pandas writes it, becomes the column `index`.
+    """
     if isinstance(value, list):
         yield from (row for row in value if isinstance(row, dict))
         return
     if not isinstance(value, dict):
         return
-    columns = _rows_of_columns(value)
-    if columns:
-        yield from columns
+    members = {name: _column(member) for name, member in value.items()}
+    columns = {name: cells for name, cells in members.items() if cells is not None}
+    indices = dict.fromkeys(index for cells in columns.values() for index in cells)
+    if indices:
+        for index in indices:
+            yield {"index": index, **{name: cells.get(index) for name, cells in columns.items()}}
         return
     lists = [
         member
@@ -277,21 +284,6 @@ def _rows_in_value(value: Any) -> Iterator[Mapping[str, Any]]:
         if isinstance(member, list) and member and all(isinstance(row, dict) for row in member)
     ]
     yield from max(lists, key=len, default=[value] if not _holds_table(value) else [])
-
-
-def _rows_of_columns(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the rows of an object whose members are columns: lists, or objects by index.
-
-    The index, as pandas writes it, becomes the column `index`. The values of a column may stand
-    one level deeper, under `values`.
-    """
-    members = {name: _column(member) for name, member in value.items()}
-    columns = {name: cells for name, cells in members.items() if cells is not None}
-    indices = dict.fromkeys(index for cells in columns.values() for index in cells)
-    return [
-        {"index": index, **{name: cells.get(index) for name, cells in columns.items()}}
-        for index in indices
-    ]
 
 
 def _column(value: Any) -> dict[str, Any] | None:
@@ -308,7 +300,6 @@ def _column(value: Any) -> dict[str, Any] | None:
 def _records_to_columns(
     records: Sequence[Mapping[str, Any]], lines: Sequence[int | None], problems: list[Problem]
 ) -> Rows:
-    """Return objects as columns; nested keys are joined as `outer.inner`."""
     flat = [flattened(record) for record in records]
     names = dict.fromkeys(name for record in flat for name in record)
     columns = {name: series(name, [record.get(name) for record in flat]) for name in names}

@@ -250,27 +250,21 @@ def _join_sessions(frame: pl.DataFrame, resume: str, problems: list[Problem]) ->
     number = int(marked["resumes"].sum())
     if not number:
         return frame
-    last = _drop_repeated(marked)
+    last = marked
+    if (name := _known_count(frame)) is not None:  # what a later session trained again goes
+        starts = (
+            marked.group_by("run", "session")
+            .agg(start=pl.col(name).min())
+            .sort("run", "session", descending=[False, True])
+            .with_columns(next_start=pl.col("start").cum_min().shift(1).over("run"))
+        )
+        last = marked.join(starts, on=["run", "session"], how="left", maintain_order="left")
+        last = last.filter((pl.col(name) < pl.col("next_start")).fill_null(value=True))
     left_out = marked.height - last.height
     text = f"resumed {number} time{'s' if number > 1 else ''}: the seconds are added up"
     text += f"; {left_out:,} repeated rows are ignored" if left_out else ""
     problems.append(Problem("resumed", text, "info"))
     return last.select(frame.columns)
-
-
-def _drop_repeated(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows without those that a later session of the run trained again."""
-    name = _known_count(frame)
-    if name is None:
-        return frame
-    starts = (
-        frame.group_by("run", "session")
-        .agg(start=pl.col(name).min())
-        .sort("run", "session", descending=[False, True])
-        .with_columns(next_start=pl.col("start").cum_min().shift(1).over("run"))
-    )
-    joined = frame.join(starts, on=["run", "session"], how="left", maintain_order="left")
-    return joined.filter((pl.col(name) < pl.col("next_start")).fill_null(value=True))
 
 
 def _known_count(frame: pl.DataFrame) -> str | None:

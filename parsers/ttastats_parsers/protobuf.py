@@ -80,9 +80,15 @@ def text(value: int | bytes) -> str:
     return block(value).decode("utf-8", "replace")
 
 
-def real(value: int | bytes, size: int) -> float:
-    """Return the number of a field of four or eight bytes."""
-    number: float = struct.unpack("<d" if size == 8 else "<f", block(value, size))[0]
+def double(value: int | bytes) -> float:
+    """Return the number of a field of eight bytes."""
+    number: float = struct.unpack("<d", block(value, 8))[0]
+    return number
+
+
+def single(value: int | bytes) -> float:
+    """Return the number of a field of four bytes."""
+    number: float = struct.unpack("<f", block(value, 4))[0]
     return number
 
 

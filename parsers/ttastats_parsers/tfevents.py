@@ -266,7 +266,7 @@ def _hparam(entry: bytes) -> tuple[str, Any]:
             continue
         for kind, inner in protobuf.fields(protobuf.block(content)):
             if kind == 2:
-                value = protobuf.real(inner, 8)
+                value = protobuf.double(inner)
                 value = int(value) if value.is_integer() and abs(value) < 2**53 else value
             elif kind == 3:
                 value = protobuf.text(inner)
@@ -278,28 +278,25 @@ def _hparam(entry: bytes) -> tuple[str, Any]:
 def _event(record: bytes) -> tuple[float | None, list[tuple[str, int, float | None]]]:
     """Return the time of an event, and tag, step and value of its scalars."""
     time, step = None, 0
+    scalars: list[tuple[str, int, float | None]] = []
     for number, value in protobuf.fields(record):
         if number == 1:
-            time = as_float(protobuf.real(value, 8))
+            time = as_float(protobuf.double(value))
         elif number == 2:
             step = protobuf.signed(value)
-    return time, [(tag, step, number) for tag, number in _summary_values(record)]
-
-
-def _summary_values(record: bytes) -> Iterator[tuple[str, float | None]]:
-    """Yield the tags and numbers of an event's summaries, without images and the like."""
-    for value in protobuf.messages(record, 5, 1):
+    for summary in protobuf.messages(record, 5, 1):
         tag, scalar, is_scalar = "", None, False
-        for inner, content in protobuf.fields(value):
+        for inner, content in protobuf.fields(summary):
             if inner == 1:
                 tag = protobuf.text(content)
             elif inner == 2:
-                scalar, is_scalar = as_float(protobuf.real(content, 4)), True
+                scalar, is_scalar = as_float(protobuf.single(content)), True
             elif inner == 8:
                 numbers = _tensor_number(protobuf.block(content))
                 scalar, is_scalar = (as_float(numbers[0]), True) if numbers else (None, False)
         if is_scalar and not tag.startswith("_hparams_"):
-            yield tag, scalar
+            scalars.append((tag, step, scalar))
+    return time, scalars
 
 
 def _tensor_number(content: bytes) -> list[float]:
@@ -322,8 +319,8 @@ def _tensor_number(content: bytes) -> list[float]:
         # A field alone, or in a row of one.
         whole = protobuf.varint(value, 0)[0] if isinstance(value, bytes) else value
         return [float(protobuf.signed(whole))]
-    size = 4 if kind == _FLOAT else 8
-    return [protobuf.real(plain or value or bytes(size), size)]
+    data = plain or value or bytes(4 if kind == _FLOAT else 8)
+    return [protobuf.single(data) if kind == _FLOAT else protobuf.double(data)]
 
 
 def _merge_files(files: Sequence[EventFile], top: PurePosixPath) -> tuple[Rows, list[Problem]]:

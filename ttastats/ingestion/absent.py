@@ -102,7 +102,11 @@ def _rejected_run(
     place = f"{source.container.folder(source.file.name)}/{base}"
     hit = block_for(place, blocks, with_pattern=True)
     named = {key: value for key, value in run_fields(hit[1] if hit else {}).items() if value}
-    beside = _runs_beside(source.name, runs)
+    folder = posixpath.dirname(source.name)
+    beside = runs.filter(pl.col("folder") == folder)
+    while beside.is_empty() and (above := posixpath.dirname(folder)) != folder:
+        folder = above
+        beside = runs.filter(pl.col("folder") == folder)
     if "entry" in named:
         beside = beside.filter(pl.col("entry") == named["entry"])
     known = {**_shared_values(beside), **named}
@@ -111,17 +115,6 @@ def _rejected_run(
         run_status="unreadable",
         problems=(Problem(problem.code, problem.message, "error", problem.line),),
     )
-
-
-def _runs_beside(name: str, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs in the folder of a file, else in the nearest folder above that has some."""
-    folder = posixpath.dirname(name)
-    while True:
-        beside = runs.filter(pl.col("folder") == folder)
-        above = posixpath.dirname(folder)
-        if beside.height or above == folder:
-            return beside
-        folder = above
 
 
 def _shared_values(runs: pl.DataFrame) -> dict[str, Any]:

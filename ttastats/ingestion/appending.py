@@ -63,7 +63,6 @@ def append(
 
 
 def _has_sources(rows: pl.LazyFrame, sources: Collection[str]) -> bool:
-    """Return whether a table has rows of some sources."""
     near = pl.col("source").is_between(pl.lit(min(sources)), pl.lit(max(sources)))
     some = rows.filter(near).filter(pl.col("source").is_in([*sources])).select("source").head(1)
     return not some.collect().is_empty()

@@ -67,15 +67,13 @@ class Beside:
         if isinstance(container, Memory | Refused | Tracking):
             return {}, (), ()
         folder = container.folder(source.file.name)
-        settings: dict[str, Any] = {}
-        names: list[str] = []
-        problems: list[Problem] = []
-        for place in (folder, *folder.parents[: min(source.depth(), _ABOVE)]):
-            own, files, wrong = self._of_folder(container, place, companion)
-            settings = {**own, **settings}
-            names += files
-            problems += wrong
-        return settings, tuple(names), tuple(problems)
+        places = (folder, *folder.parents[: min(source.depth(), _ABOVE)])
+        found = [self._of_folder(container, place, companion) for place in places]
+        return (
+            {key: value for own, _, _ in reversed(found) for key, value in own.items()},
+            tuple(name for _, names, _ in found for name in names),
+            tuple(problem for _, _, problems in found for problem in problems),
+        )
 
     def _read(
         self,
@@ -83,7 +81,6 @@ class Beside:
         folder: PurePosixPath,
         companion: Callable[[PurePosixPath], bytes | None],
     ) -> Found:
-        """Return the settings in files of a folder, their names, and problems."""
         settings: dict[str, Any] = {}
         names: list[str] = []
         problems: list[Problem] = []
@@ -257,7 +254,6 @@ def settled(runs: Sequence[Inferred]) -> tuple[pl.DataFrame, list[Problem]]:
 
 
 def _inferred_text(run: Inferred, setup: setups.Setup) -> str:
-    """Return the text of the problem of a run whose setup is inferred."""
     place = "/".join(map(str, [*run.mark.get("place", ()), *filter(None, [run.mark.get("file")])]))
     sources = [*dict.fromkeys(map(str, run.mark.get("from", ())))]
     sources += [f"the path {place}"] if place else []

@@ -56,7 +56,6 @@ def _is_parquet(path: Place) -> bool:
 
 
 def _find_profiles(path: Place) -> list[Place]:
-    """Return the profiles at a path or that match it as a pattern."""
     if isinstance(path, Path) and path.is_dir():
         return [each for each in sorted(path.glob("*.parquet")) if is_profile(each)]
     return [path] if _is_parquet(path) else []

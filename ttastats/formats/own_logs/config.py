@@ -61,18 +61,18 @@ def complete_block(
 ) -> Block:
     """Return one block, completed by its preset, whose settings it overrides."""
     name = keys.get("preset")
-    base: Mapping[str, Any] = {}
-    if name is not None:
-        if name not in presets.load_presets():
-            raise TtastatsError(
-                f"unknown preset {name!r}",
-                where=where("preset"),
-                remedy=suggestion(str(name), presets.load_presets(), "Presets", most=40),
-            )
-        base = presets.load_presets()[name].keys
-        if "metric" in keys:  # which is to be there
-            base = {key: value for key, value in base.items() if key != "otherwise"}
-    source = presets.load_presets()[name].target_source if name and "metric" not in keys else "user"
+    known = {} if name is None else presets.load_presets()
+    if name is not None and name not in known:
+        raise TtastatsError(
+            f"unknown preset {name!r}",
+            where=where("preset"),
+            remedy=suggestion(str(name), known, "Presets", most=40),
+        )
+    base: Mapping[str, Any] = {} if name is None else known[name].keys
+    source = "user" if name is None else known[name].target_source
+    if "metric" in keys:  # which is to be there
+        base = {key: value for key, value in base.items() if key != "otherwise"}
+        source = "user"
     block = parse_block(
         {**base, **keys}, where, root=root, preset=name, quiet=quiet, target_source=source
     )
