@@ -184,16 +184,9 @@ def chosen(
     """Return the runs that meet the conditions, judged by all their evaluations.
 
     Conditions on runs come before the judgement, those on its results after it. A table of judged
-    runs is taken as it is: its target is settled.
-
-    Parameters
-    ----------
-    by_evaluation
-        Take conditions on evaluations: keep the runs with one that meets all of them.
-    of_answer
-        Leave conditions on other columns in `where` to the report.
-    name
-        What errors call the source, where there are several.
+    runs is taken as it is: its target is settled. `by_evaluation` takes conditions on evaluations
+    and keeps the runs with one that meets all of them; `of_answer` leaves conditions on other
+    columns in `where` to the report; `name` is what errors call the source, if there are several.
     """
     table, conditions = _table_and_conditions(source, where)
     of_side = source.conditions if isinstance(source, Selection) else ()

@@ -113,9 +113,8 @@ def mean_interval(
 ) -> Estimate:
     """Return the mean in seconds with Student's t interval; no interval below 3 runs.
 
-    Its lower end may be negative when the runs vary wildly: the interval is for the mean of
-    a roughly normal sample. ``setups``: a label per run, shape (n,). Where several are pooled, they
-    and not the runs are independent: the interval is that of their sums, as for a verdict.
+    ``setups``: a label per run, shape (n,). Where several are pooled, they and not the runs are
+    independent: the interval is that of their sums, as for a verdict.
     """
     values = as_sample(times)
     n, spread = values.size, standard_deviation(values)
