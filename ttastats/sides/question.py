@@ -220,13 +220,11 @@ def chosen(
 
 def _table_and_conditions(source: Source, where: Sequence[str]) -> tuple[given.Source, _Conditions]:
     """Return the table of a source, and the conditions on its runs by what their columns are of."""
-    table, of_side = (
-        (source.table, source.conditions) if isinstance(source, Selection) else (source, ())
-    )
+    selection = source if isinstance(source, Selection) else Selection(source, ())
     kinds: dict[columns.Kind, tuple[Condition, ...]] = dict.fromkeys(get_args(columns.Kind), ())
-    for condition in (*parse_all(several(where)), *of_side):
+    for condition in (*parse_all(several(where)), *selection.conditions):
         kinds[columns.kind(condition.column)] += (condition,)
-    return table, kinds
+    return selection.table, kinds
 
 
 def _add_settings(
@@ -357,11 +355,8 @@ def sides(
             for each, hour in zip(choices, hours, strict=True)
         ]
     if budget is not None:
-        several = len(choices) > 1
-        at = [
-            _at_budget(each, question, budget, chr(ord("A") + number) if several else "")
-            for number, each in enumerate(choices)
-        ]
+        who = [chr(ord("A") + n) if len(choices) > 1 else "" for n in range(len(choices))]
+        at = [_at_budget(*each, question, budget) for each in zip(choices, who, strict=True)]
         return _add_setting_columns(at, question.by)
     choices = _add_setting_columns(choices, question.by)
     tables, text = axis.settled([each.runs for each in choices], unit)
@@ -386,7 +381,7 @@ def _add_setting_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[C
     return [replace(each, runs=frame) for each, frame in zip(choices, frames, strict=True)]
 
 
-def _at_budget(side: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
+def _at_budget(side: Chosen, who: str, question: Question, budget: Budget) -> Chosen:
     targets = parse_targets(question.target)
     of_runs, remedy = side.rows.head(1).collect(), "Give the table written by `ttastats ingest`."
     what = "this is a table of runs without evaluations"

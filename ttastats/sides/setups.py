@@ -120,10 +120,10 @@ def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
     """
     distinct = {*values(a, column), *values(b, column)}
     if column == "hardware":
-        names = sorted(
-            (str(name) for name in distinct if name is not None), key=lambda n: (len(n), n)
+        names = [str(name) for name in distinct if name is not None]
+        return (
+            max(names, key=lambda name: (len(name), name)) if names and _one_name(names) else None
         )
-        return names[-1] if names and _one_name(names) else None
     return next(iter(distinct)) if len(distinct) == 1 else None
 
 
