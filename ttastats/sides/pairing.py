@@ -155,7 +155,7 @@ def _match_groups(
     Those are the columns of the setups by which they were matched. Shared runs and copies are not
     left out yet.
     """
-    parts_a, parts_b = _runs_by_key(a, keys), _runs_by_key(b, keys)
+    parts_a, parts_b = setups.runs_by(a, keys), setups.runs_by(b, keys)
     groups: list[Pair] = []
     alone: list[Alone] = []
     columns: set[str] = set()
@@ -176,13 +176,6 @@ def _match_groups(
         else:
             groups.append(Pair(named, parts_a[key], parts_b[key]))
     return groups, alone, columns
-
-
-def _runs_by_key(runs: Runs, keys: Sequence[str]) -> dict[tuple[Any, ...], Runs]:
-    if not keys:
-        return {(): runs}
-    ordered = runs.sort(keys, nulls_last=True, maintain_order=True)
-    return dict(iter(ordered.group_by(keys, maintain_order=True)))
 
 
 def _make_pairing(
