@@ -48,36 +48,19 @@ def runs(
 ) -> pl.DataFrame:
     """Return one row per run with its quality at the budget, and what it had spent there.
 
-    Parameters
-    ----------
-    frame
-        A table as `ingest` writes it.
-    targets
-        Replace the targets in the table. A quality is that of the metric with a target, or of the
-        only one.
-    metric
-        The metric to look at instead.
+    The quality is that of `metric`; else of the metric with a target, in `targets` or in the table
+    if there are none; else of the only one.
 
-    Returns
-    -------
-    DataFrame
-        The columns of `time_to_target.runs`, with `reached` for "has a value at the budget" and
-        `tta_seconds` for the time of its last evaluation there, the length of the run at the end;
-        and: `quality`, null if `short` says why; `quality_seen`, how many evaluations it is the
-        best or last of; `quality_step`, that in which a run logged it, where it tells; and
-        `higher_is_better`. `value_final` is the quality, `target_value` the metric's target.
-        Of a budget that is an amount also, in its unit: `taken_at`, where the last evaluation up to
-        it is; `taken_interval` from there to the next one, or else from the one before;
-        `quality_change` to the next one;
-        `bend_before` and `bend_after`, by how much a line through the two evaluations before the
-        budget, and the two after it, differs there from the line between those around it, 0 where
-        an evaluation is at the budget; and `places` of all evaluations. Null where there are too
-        few.
-
-    Raises
-    ------
-    TtastatsError
-        No run logs the metric, or a benchmark has several and none is named.
+    The columns are those of `time_to_target.runs`, with `reached` for "has a value at the budget"
+    and `tta_seconds` for the time of its last evaluation there, the length of the run at the end;
+    and: `quality`, null if `short` says why; `quality_seen`, how many evaluations it is the best or
+    last of; `quality_step`, that in which a run logged it, where it tells; and `higher_is_better`.
+    `value_final` is the quality, `target_value` the metric's target. Of a budget that is an amount
+    also, in its unit: `taken_at`, where the last evaluation up to it is; `taken_interval` from
+    there to the next one, or else from the one before; `quality_change` to the next one;
+    `bend_before` and `bend_after`, by how much a line through the two evaluations before the
+    budget, and the two after it, differs there from the line between those around it, 0 where an
+    evaluation is at the budget; and `places` of all evaluations. Null where there are too few.
     """
     rows = frame.lazy()
     values = _evaluations_of_metric(rows, targets, metric)
@@ -293,21 +276,9 @@ def at_stop(rows: pl.LazyFrame, runs: pl.DataFrame, metric: str) -> pl.DataFrame
     """Return the runs that reached the target, with a metric's `quality` where their time ended.
 
     A run stops when its target is met, so that the quality that decided is what was asked for. Data
-    that did not choose the stopping point tell whether it is as good elsewhere.
-
-    Parameters
-    ----------
-    rows
-        The tidy table of the evaluations of the runs.
-    runs
-        A table of `time_to_target.runs`.
-
-    Returns
-    -------
-    DataFrame
-        The identity of each run, its `quality`, its `quality_step` and `higher_is_better`. The
-        value is that of the checkpoint that met the target, or of a later evaluation before which
-        nothing more was trained, as one that follows the end of a run.
+    that did not choose the stopping point tell whether it is as good elsewhere. The value is that
+    of the checkpoint that met the target, or of a later evaluation before which nothing more was
+    trained, as one that follows the end of a run. `rows` is the tidy table of the `runs`.
     """
     reached = runs.filter("reached").select(*schema.RUN, "evaluations_to_target")
     evaluations = (

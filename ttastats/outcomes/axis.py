@@ -34,27 +34,13 @@ _OPTION = "--in"
 class Axis(Struct, frozen=True):
     """What the way to a target is counted in, and how people say it.
 
-    Parameters
-    ----------
-    unit
-        How a number of it is written.
-    noun, to_target
-        What is counted: `steps`; and until when: `steps to target`.
-    mean, per_epoch
-        The titles of the columns of a mean, and of an amount per epoch.
-    better, worse
-        What a side does that needs less of it, or more; the factor stands in the braces.
-    less, more
-        The same as the verdict of a row.
-    same
-        What a side does that needs as much.
-    progress
-        The column of its own evaluation interval, where it counts training itself: then there is
-        no throughput to be told from epochs.
-    whole_runs
-        It is known of whole runs alone.
-    curve, totals
-        Where `extra` tells what had been spent by each checkpoint, and in all.
+    `unit` is how a number of it is written, `noun` what is counted (`steps`), `to_target` until
+    when (`steps to target`); `mean` and `per_epoch` are the titles of columns. `better` and `worse`
+    say what a side does that needs less of it, or more, with the factor in the braces; `less` and
+    `more` the same as the verdict of a row, and `same` of a side that needs as much. `progress` is
+    the column, and that of its evaluation interval, of what counts training itself: then there is
+    no throughput to be told from epochs. `whole_runs`: it is known of whole runs alone. `curve` and
+    `totals` are where `extra` tells what had been spent by each checkpoint, and in all.
     """
 
     name: str

@@ -178,9 +178,8 @@ def differing_columns(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups
     counts = runs.group_by(by or pl.lit(0), maintain_order=True).agg(
         pl.col(name).drop_nulls().n_unique() for name in candidates
     )
-    groups = {name: counts.filter(pl.col(name) > 1).select(by).rows() for name in candidates}
-    several = {name for name in candidates if (counts[name] > 1).any()}
-    return {name: tuple(rows) for name, rows in groups.items() if name in several}
+    several = [name for name in candidates if (counts[name] > 1).any()]
+    return {name: tuple(counts.filter(pl.col(name) > 1).select(by).rows()) for name in several}
 
 
 def differing_settings(runs: pl.DataFrame, by: Sequence[str]) -> dict[str, Groups]:

@@ -151,14 +151,8 @@ def suited(
     """Return the rows of benchmarks that can have the targets, and the benchmarks left out.
 
     A benchmark that does not log the metric has not failed to reach it; one whose runs were never
-    evaluated has.
-
-    Raises
-    ------
-    TtastatsError
-        They can be asked of no benchmark: none logs the metric, or the value is far outside. Or
-        a target that names no metric is far outside in one: a number meant for accuracies says
-        nothing of BLEU.
+    evaluated has. Targets that can be asked of no benchmark are refused, and so is one that names
+    no metric and is far outside in a benchmark: a number meant for accuracies says nothing of BLEU.
     """
     if not targets:
         return rows, ()

@@ -39,26 +39,16 @@ _LOGGED = {"epochs": "epoch", "samples": "samples_then", "steps": "step"}
 def runs(frame: pl.LazyFrame | pl.DataFrame, targets: Sequence[UserTarget] = ()) -> pl.DataFrame:
     """Return one row per run with `reached`, `tta_seconds` and its progress until then.
 
-    Parameters
-    ----------
-    frame
-        A table as `ingest` writes it.
-    targets
-        Replace the targets in the table; all must be met at one checkpoint.
-
-    Returns
-    -------
-    DataFrame
-        The run columns of the schema and: `reached`; `tta_seconds`, null unless reached, and
-        where no evaluation has a time;
-        `observed_seconds`, which is `tta_seconds`, or `run_seconds` of a run that did not reach;
-        `epochs`, `samples` and `steps` trained by then, null where unknown or not above zero;
-        `epoch_seconds` = observed seconds per epoch; `evaluation_interval_epochs`,
-        `evaluation_interval_samples` and `evaluation_interval_steps`, the larger of the gaps before
-        and after the evaluation there, null if it is the only one; `evaluations_to_target`,
-        how many checkpoints were evaluated up to the one that met the target, or all of a run that
-        did not reach; `value_final` and `target_value`
-        of the first target metric; `cost`, in US dollars; `set_aside`, null where the run counts.
+    `frame` is a table as `ingest` writes it, whose targets `targets` replace; all must be met at
+    one checkpoint. The columns are those of runs in the schema and: `reached`; `tta_seconds`, null
+    unless reached, and where no evaluation has a time; `observed_seconds`, which is `tta_seconds`,
+    or `run_seconds` of a run that did not reach; `epochs`, `samples` and `steps` trained by then,
+    null where unknown or not above zero; `epoch_seconds` = observed seconds per epoch;
+    `evaluation_interval_epochs`, `evaluation_interval_samples` and `evaluation_interval_steps`, the
+    larger of the gaps before and after the evaluation there, null if it is the only one;
+    `evaluations_to_target`, how many checkpoints were evaluated up to the one that met the target,
+    or all of a run that did not reach; `value_final` and `target_value` of the first target metric;
+    `cost`, in US dollars; `set_aside`, null where the run counts.
     """
     if targets:
         rows = _with_run_numbers(frame)

@@ -59,7 +59,8 @@ def targets(rows: pl.LazyFrame, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def judge(
-    sides: tuple[pl.DataFrame, pl.DataFrame],
+    a: pl.DataFrame,
+    b: pl.DataFrame,
     known: tuple[pl.DataFrame, pl.DataFrame],
     rows: tuple[pl.LazyFrame, pl.LazyFrame],
 ) -> JudgedPair:
@@ -69,10 +70,10 @@ def judge(
     both sides. The time is then that of the first evaluation that meets it. Where one side has no
     target and reached nothing, it is that of the other.
 
-    `sides` are the runs of A and of B, `known` their `targets`, `rows` their tidy tables; without
-    evaluations nothing can be judged anew.
+    `known` are the `targets` of A and of B, `rows` their tidy tables; without evaluations nothing
+    can be judged anew.
     """
-    a, b = sides
+    sides = (a, b)
     own_targets = tuple(
         table.join(runs.select(RUN), on=RUN, how="semi")
         for table, runs in zip(known, sides, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, Literal
 
@@ -154,7 +155,7 @@ def _match_groups(
     Those are the columns of the setups by which they were matched. Shared runs and copies are not
     left out yet.
     """
-    parts_a, parts_b = _runs_by_key(a, keys), _runs_by_key(b, keys)
+    parts_a, parts_b = setups.runs_by(a, keys), setups.runs_by(b, keys)
     groups: list[Pair] = []
     alone: list[Alone] = []
     columns: set[str] = set()
@@ -177,13 +178,6 @@ def _match_groups(
     return groups, alone, columns
 
 
-def _runs_by_key(runs: Runs, keys: Sequence[str]) -> dict[tuple[Any, ...], Runs]:
-    if not keys:
-        return {(): runs}
-    ordered = runs.sort(keys, nulls_last=True, maintain_order=True)
-    return dict(iter(ordered.group_by(keys, maintain_order=True)))
-
-
 def _make_pairing(
     baseline: Side,
     other: Side,
@@ -202,7 +196,12 @@ def _make_pairing(
         )
         for pair in groups
     ]
-    judge = _common_target_judge(baseline, other)
+    sides = (baseline, other)
+    judge: _Judge = common_target.JudgedPair
+    if not (baseline.targets or other.targets or baseline.at_budget):
+        known_a, known_b = (common_target.targets(each.evaluations, each.runs) for each in sides)
+        rows = (baseline.evaluations, other.evaluations)
+        judge = partial(common_target.judge, known=(known_a, known_b), rows=rows)
     made = [_make_pair(group, both, judge) for group in named]
     pairs = tuple(pair for pair, _ in made)
     if all(pair.unavailable == SAME_RUNS for pair in pairs):
@@ -249,17 +248,6 @@ def _make_pair(group: Pair, both: pl.Series, judge: _Judge) -> tuple[Pair, str]:
 
 
 _Judge = Callable[[Runs, Runs], common_target.JudgedPair]
-
-
-def _common_target_judge(baseline: Side, other: Side) -> _Judge:
-    """Return a function that judges groups by a common target, or leaves them as they are."""
-    if baseline.targets or other.targets or baseline.at_budget:
-        return common_target.JudgedPair
-    known_a, known_b = (
-        common_target.targets(side.evaluations, side.runs) for side in (baseline, other)
-    )
-    rows = (baseline.evaluations, other.evaluations)
-    return lambda a, b: common_target.judge((a, b), (known_a, known_b), rows)
 
 
 def _common_title(a: Runs, b: Runs, keys: Sequence[str]) -> tuple[str, str]:

@@ -97,10 +97,9 @@ def _compare_pair(pair: Pair, budget: Budget, options: Options, unit: str) -> Qu
     metrics = pl.concat([runs["target_metric"] for runs in (pair.a, pair.b)]).drop_nulls().unique()
     higher = is_upwards(pair.a, pair.b)
     step = step_of(pl.concat(with_value, how="vertical_relaxed"))
-    a, b = (
-        _side_at_budget(runs, valued, axis, higher, step, 1 - options.confidence)
-        for runs, valued in zip((pair.a, pair.b), with_value, strict=True)
-    )
+    level = 1 - options.confidence
+    a = _side_at_budget(pair.a, with_value[0], axis, higher, step, level)
+    b = _side_at_budget(pair.b, with_value[1], axis, higher, step, level)
     why = _unavailable_reason(pair, a, b, budget, metrics.len())
     made = QualityComparison(
         pair.keys, a, b, axis,
@@ -180,7 +179,8 @@ def _side_at_budget(
     step: float,
     level: float,
 ) -> SideAt:
-    values, spent = with_value["quality"].to_numpy(), _costs(with_value, axis)
+    values, costs = with_value["quality"].to_numpy(), _costs(with_value, axis)
+    spent = None if costs is None else mean(costs)
     targets = with_value["target_value"].drop_nulls().unique()
     meets = None
     if targets.len() == 1 and values.size:
@@ -188,9 +188,7 @@ def _side_at_budget(
             values, float(targets[0]), higher_is_better=higher, level=level, resolution=step
         )
     there = _side_of(values, runs.height - with_value.height)
-    return replace(
-        there, spent=None if spent is None else mean(spent), lengths=lengths(runs), meets=meets
-    )
+    return replace(there, spent=spent, lengths=lengths(runs), meets=meets)
 
 
 def _side_of(values: Floats, missing: int) -> SideAt:

@@ -184,16 +184,9 @@ def chosen(
     """Return the runs that meet the conditions, judged by all their evaluations.
 
     Conditions on runs come before the judgement, those on its results after it. A table of judged
-    runs is taken as it is: its target is settled.
-
-    Parameters
-    ----------
-    by_evaluation
-        Take conditions on evaluations: keep the runs with one that meets all of them.
-    of_answer
-        Leave conditions on other columns in `where` to the report.
-    name
-        What errors call the source, where there are several.
+    runs is taken as it is: its target is settled. `by_evaluation` takes conditions on evaluations
+    and keeps the runs with one that meets all of them; `of_answer` leaves conditions on other
+    columns in `where` to the report; `name` is what errors call the source, if there are several.
     """
     table, conditions = _table_and_conditions(source, where)
     of_side = source.conditions if isinstance(source, Selection) else ()
@@ -227,13 +220,11 @@ def chosen(
 
 def _table_and_conditions(source: Source, where: Sequence[str]) -> tuple[given.Source, _Conditions]:
     """Return the table of a source, and the conditions on its runs by what their columns are of."""
-    table, of_side = (
-        (source.table, source.conditions) if isinstance(source, Selection) else (source, ())
-    )
+    selection = source if isinstance(source, Selection) else Selection(source, ())
     kinds: dict[columns.Kind, tuple[Condition, ...]] = dict.fromkeys(get_args(columns.Kind), ())
-    for condition in (*parse_all(several(where)), *of_side):
+    for condition in (*parse_all(several(where)), *selection.conditions):
         kinds[columns.kind(condition.column)] += (condition,)
-    return table, kinds
+    return selection.table, kinds
 
 
 def _add_settings(
@@ -364,11 +355,8 @@ def sides(
             for each, hour in zip(choices, hours, strict=True)
         ]
     if budget is not None:
-        several = len(choices) > 1
-        at = [
-            _at_budget(each, question, budget, chr(ord("A") + number) if several else "")
-            for number, each in enumerate(choices)
-        ]
+        who = [chr(ord("A") + n) if len(choices) > 1 else "" for n in range(len(choices))]
+        at = [_at_budget(*each, question, budget) for each in zip(choices, who, strict=True)]
         return _add_setting_columns(at, question.by)
     choices = _add_setting_columns(choices, question.by)
     tables, text = axis.settled([each.runs for each in choices], unit)
@@ -393,7 +381,7 @@ def _add_setting_columns(choices: Sequence[Chosen], by: Sequence[str]) -> list[C
     return [replace(each, runs=frame) for each, frame in zip(choices, frames, strict=True)]
 
 
-def _at_budget(side: Chosen, question: Question, budget: Budget, who: str) -> Chosen:
+def _at_budget(side: Chosen, who: str, question: Question, budget: Budget) -> Chosen:
     targets = parse_targets(question.target)
     of_runs, remedy = side.rows.head(1).collect(), "Give the table written by `ttastats ingest`."
     what = "this is a table of runs without evaluations"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain, combinations, product
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
@@ -36,7 +36,10 @@ def match(a: pl.DataFrame, b: pl.DataFrame) -> tuple[tuple[str, ...], Alike, Res
     entry = [_entry_value(name).alias(f"setup_{name}") for name in COLUMNS]
     a, b = a.with_columns(entry), b.with_columns(entry)
     columns = tuple(name for name in COLUMNS if not (_one_value(a, name) and _one_value(b, name)))
-    parts_a, parts_b = _runs_by_setup(a, columns), _runs_by_setup(b, columns)
+    names, added = [f"setup_{name}" for name in columns], [f"setup_{name}" for name in COLUMNS]
+    parts_a, parts_b = (
+        {key: part.drop(added) for key, part in runs_by(runs, names).items()} for runs in (a, b)
+    )
     partner = _setup_partners(list(parts_a), list(parts_b), columns)
     alike = [(parts_a[key], parts_b[partner[key]]) for key in parts_a if key in partner]
     rest: Rest = [("a", key, runs) for key, runs in parts_a.items() if key not in partner]
@@ -87,13 +90,12 @@ def _one_name(names: Sequence[Value]) -> bool:
     return all(same(*pair) for pair in combinations(names, 2))
 
 
-def _runs_by_setup(runs: pl.DataFrame, columns: Sequence[str]) -> dict[Key, pl.DataFrame]:
-    names = [f"setup_{name}" for name in columns]
-    plain = [f"setup_{name}" for name in COLUMNS]
-    if not names:
-        return {(): runs.drop(plain)}
-    ordered = runs.sort(names, nulls_last=True, maintain_order=True)
-    return {key: part.drop(plain) for key, part in ordered.group_by(names, maintain_order=True)}
+def runs_by(runs: pl.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], pl.DataFrame]:
+    """Return the runs of each group in their own order, sorted by the keys, unknown ones last."""
+    if not keys:
+        return {(): runs}
+    ordered = runs.sort(keys, nulls_last=True, maintain_order=True)
+    return dict(iter(ordered.group_by(keys, maintain_order=True)))
 
 
 def _setup_partners(a: Sequence[Key], b: Sequence[Key], columns: Sequence[str]) -> dict[Key, Key]:
@@ -120,10 +122,10 @@ def common(a: pl.DataFrame, b: pl.DataFrame, column: str) -> Value:
     """
     distinct = {*values(a, column), *values(b, column)}
     if column == "hardware":
-        names = sorted(
-            (str(name) for name in distinct if name is not None), key=lambda n: (len(n), n)
+        names = [str(name) for name in distinct if name is not None]
+        return (
+            max(names, key=lambda name: (len(name), name)) if names and _one_name(names) else None
         )
-        return names[-1] if names and _one_name(names) else None
     return next(iter(distinct)) if len(distinct) == 1 else None
 
 

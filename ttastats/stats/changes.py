@@ -147,21 +147,20 @@ def _find_changes(
     `test` gives the p and the split of some nights. An alarm starts the series anew; its change is
     located among the nights between the alarm before it and the one after.
     """
-    nights, start, raised = len(series[0]), 0, []
-    for end in range(WAIT, nights + 1):
-        if end - start < WAIT:
+    splits, alarms = [0], []
+    for end in range(WAIT, len(series[0]) + 1):
+        if end - splits[-1] < WAIT:
             continue
-        p_value, split = test(*(each[start:end] for each in series))
+        p_value, split = test(*(each[splits[-1] : end] for each in series))
         if p_value < level:
-            start += split
-            raised.append((end, start, p_value))
-    splits = [0, *(split for _, split, _ in raised), nights]
+            splits.append(splits[-1] + split)
+            alarms.append({"alarm": end, "p_value": p_value})
     changes = []
-    for (alarm, _, p_value), start, end in zip(raised, splits, splits[2:], strict=False):
+    for alarm, start, end in zip(alarms, splits, [*splits[2:], len(series[0])], strict=False):
         change = locate(*(each[start:end] for each in series))
         names = ("split", "first", "last", "median")
         places = {name: getattr(change, name) + start for name in names}
-        changes.append(replace(change, alarm=alarm, p_value=p_value, **places))
+        changes.append(replace(change, **alarm, **places))
     return changes
 
 

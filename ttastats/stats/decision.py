@@ -9,7 +9,7 @@ that does not survive it carries the condition under which it holds.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Literal
 
@@ -83,12 +83,11 @@ def decide(
 ) -> Decision:
     """Return the verdict on a speedup; alpha is 1 minus its confidence.
 
-    ``p_value``: a p that a claim of "faster" or "slower" has to meet besides the interval,
-    such as one adjusted for many benchmarks. ``p_permutation``: the robustness p; it stands
-    in where there is no variance for a t test, and a disagreement about alpha is flagged.
-    ``bounds``: what is shown about the margin, if many benchmarks share alpha
-    (:func:`margin_bounds`). Without an interval the verdict is "unavailable". ValueError unless the
-    ``margin`` is positive and finite (0.01 is 1 %).
+    ``p_value``: a p that a claim of "faster" or "slower" has to meet besides the interval, such as
+    one adjusted for many benchmarks. ``p_permutation`` stands in where there is no variance for a
+    t test, and a disagreement about alpha is flagged. ``bounds``: those of :func:`margin_bounds`,
+    if many benchmarks share alpha. Without an interval the verdict is "unavailable". ValueError
+    unless the ``margin`` is positive and finite (0.01 is 1 %).
     """
     if not 0.0 < margin < math.inf:
         raise ValueError(f"a margin is a positive fraction such as 0.01, not {margin}")
@@ -142,7 +141,7 @@ def margin_bounds(
         return tuple(Bounds() for _ in speedups)
     alpha = round(1 - known[0].ratio.confidence, 12)
 
-    def shown(direction: int, *, stragglers: bool) -> list[bool]:
+    def shown(direction: int, stragglers: bool) -> list[bool]:
         def within(speedup: Speedup | None, level: float) -> bool:
             if speedup is None:
                 return False
@@ -152,19 +151,18 @@ def margin_bounds(
                 return False
             return limits[0] > 1 / (1 + margin) if direction < 0 else limits[1] < 1 + margin
 
-        results = iter(step_down([*known, *[None] * waiting], within, alpha))
-        return [
-            each is not None and each.ratio.low is not None and next(results) for each in speedups
-        ]
+        return step_down([*known, *[None] * waiting], within, alpha)
 
-    def conditions(direction: int) -> list[tuple[Assumption, ...] | None]:
-        plain, strict = (shown(direction, stragglers=stragglers) for stragglers in (False, True))
-        return [
-            (("no_stragglers",) if each and each.doubts and not certain else ()) if holds else None
-            for each, holds, certain in zip(speedups, plain, strict, strict=True)
-        ]
+    def conditions(direction: int) -> Iterator[tuple[Assumption, ...] | None]:
+        for each, holds, certain in zip(
+            known, shown(direction, False), shown(direction, True), strict=False
+        ):
+            yield (("no_stragglers",) if each.doubts and not certain else ()) if holds else None
 
-    return tuple(Bounds(*pair) for pair in zip(conditions(-1), conditions(1), strict=True))
+    bounds = map(Bounds, conditions(-1), conditions(1))
+    return tuple(
+        Bounds() if each is None or each.ratio.low is None else next(bounds) for each in speedups
+    )
 
 
 def _decide_equivalence(bounds: Bounds, margin: float, flags: tuple[Flag, ...]) -> Decision:

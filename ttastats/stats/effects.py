@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -205,10 +205,8 @@ def _term_contrasts(design: Design, width: int) -> Iterator[_Contrasts]:
 
     With interactions, the effect of a setting is its mean over the levels of the others.
     """
-    place, places = 1, []
-    for term in design.terms:
-        places.append(np.arange(place, place + term.shape[1]))
-        place += term.shape[1]
+    ends = np.cumsum([1, *(term.shape[1] for term in design.terms)])
+    places = [np.arange(*each) for each in pairwise(ends)]
     of_pairs = list(zip(design.pairs, places[len(design.settings) :], strict=False))
     for number, setting in enumerate(design.settings):
         contrasts = [*np.eye(width)[places[number]]]

@@ -113,9 +113,8 @@ def mean_interval(
 ) -> Estimate:
     """Return the mean in seconds with Student's t interval; no interval below 3 runs.
 
-    Its lower end may be negative when the runs vary wildly: the interval is for the mean of
-    a roughly normal sample. ``setups``: a label per run, shape (n,). Where several are pooled, they
-    and not the runs are independent: the interval is that of their sums, as for a verdict.
+    ``setups``: a label per run, shape (n,). Where several are pooled, they and not the runs are
+    independent: the interval is that of their sums, as for a verdict.
     """
     values = as_sample(times)
     n, spread = values.size, standard_deviation(values)
@@ -163,11 +162,10 @@ def mean_quality(
 ) -> Estimate:
     """Return the mean of a sample with Student's t interval; none below 2 runs."""
     sample = np.asarray(values, np.float64)
-    if sample.size == 0:
-        return Estimate(None, None, None, confidence, 0)
-    centre, spread = mean(sample), _rounded_deviation(sample, resolution)
-    if spread is None:
-        return Estimate(centre, None, None, confidence, 1)
+    spread = _rounded_deviation(sample, resolution)
+    centre = mean(sample) if sample.size else None
+    if centre is None or spread is None:
+        return Estimate(centre, None, None, confidence, sample.size)
     half = two_sided_t(sample.size - 1, confidence) * spread / math.sqrt(sample.size)
     return Estimate(centre, centre - half, centre + half, confidence, sample.size)
 

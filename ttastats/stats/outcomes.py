@@ -127,8 +127,7 @@ def expected_times(times: Floats, reached: Bools) -> Floats:
     """Return the expected time to a success of each group, shape (groups, n)."""
     hits = means(reached.astype(np.float64))
     infinite = np.where(np.isnan(times).any(axis=-1), np.nan, np.inf)
-    expected: Floats = np.divide(means(times), hits, out=infinite, where=hits > 0)
-    return expected
+    return np.divide(means(times), hits, out=infinite, where=hits > 0)
 
 
 def variance_of_mean(

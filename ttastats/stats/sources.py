@@ -164,7 +164,6 @@ def _share_limits(
         elif over(place, far) <= 0:
             ends.append(end)
         else:
-            ends.append(
-                optimize.root_scalar(partial(over, place), bracket=(far, inner), xtol=1e-3).root
-            )
+            search = optimize.root_scalar(partial(over, place), bracket=(far, inner), xtol=1e-3)
+            ends.append(search.root)
     return float(ends[0]), float(ends[1])

@@ -93,9 +93,8 @@ class Speedup(Struct, frozen=True):
 def ratio_of_means(times_a: ArrayLike, times_b: ArrayLike, *, confidence: float = 0.95) -> Ratio:
     """Return the ratio of mean times with the delta-Welch interval on its log.
 
-    S = mean(T_A) / mean(T_B), SE^2 = cv_A^2/n_A + cv_B^2/n_B, Satterthwaite df. Times in
-    any common unit, shapes (n_A,) and (n_B,). With one run on a side there is no interval;
-    with no variance on either the interval is the point.
+    S = mean(T_A) / mean(T_B), SE^2 = cv_A^2/n_A + cv_B^2/n_B, Satterthwaite df. Times in any
+    common unit, shapes (n_A,) and (n_B,). With one run on a side there is no interval.
     """
     return ratio_between(make_outcomes(times_a), make_outcomes(times_b), confidence=confidence)
 
@@ -136,14 +135,12 @@ def _ratio(a: Outcomes, b: Outcomes, terms: Sequence[LogTerm | None], confidence
     bound = None  # on a ratio of which a side has no success
     if a.n_reached or b.n_reached:
         bound = 0.0 if a.n_reached else math.inf
-    flags = tuple(
-        Flag(
-            "no_success",
-            f"{name}: 0/{side.n} runs reached the target, {side.times.sum():g} s spent",
-        )
+    messages = (
+        f"{name}: 0/{side.n} runs reached the target, {side.times.sum():g} s spent"
         for name, side in (("A", a), ("B", b))
         if not side.n_reached
     )
+    flags = tuple(Flag("no_success", message) for message in messages)
     return Ratio(bound, None, None, confidence, None, None, None, a.n, b.n, flags=flags)
 
 
@@ -203,9 +200,8 @@ def epoch_flags(a: Outcomes, b: Outcomes, confidence: float) -> tuple[Flag, ...]
         if side.n_reached and side.progress is None:
             message = f"epochs of side {name} are not logged, so it is unknown whether they vary"
             flags.append(Flag("unknown_epochs", message))
-        if side.progress is None or not is_constant(side.progress.epochs):
+        if side.progress is None or not is_constant(epochs := side.progress.epochs):
             continue
-        epochs = side.progress.epochs
         share = 100 * unseen_share(epochs.size, confidence)
         message = (
             f"all {epochs.size} runs of side {name} took {epochs[0]:g} epochs; "

@@ -129,7 +129,7 @@ def vangel_limits(cv: ArrayLike, n: int, confidence: float = 0.95) -> tuple[Floa
     def limit(chi2: float) -> Floats:
         radicand = ((chi2 + 2) / n - 1) * cv**2 + chi2 / (n - 1)
         roots = np.sqrt(np.maximum(radicand, 0.0))
-        infinite = np.full(cv.shape, np.inf)
+        infinite = np.full(np.shape(cv), np.inf)
         limits: Floats = np.divide(cv, roots, out=infinite, where=radicand > 0)
         return limits
 
@@ -250,8 +250,7 @@ def _cv_ratios(epochs: Floats, epoch_time: Floats) -> Floats:
         return np.full(len(epochs), np.nan)
     of_epochs, of_time = (deviations(each) / means(each) for each in (epochs, epoch_time))
     nothing = np.where(of_epochs > 0, np.inf, np.nan)
-    ratios: Floats = np.divide(of_epochs, of_time, out=nothing, where=of_time > 0)
-    return ratios
+    return np.divide(of_epochs, of_time, out=nothing, where=of_time > 0)
 
 
 def covariance_shares(logs: Floats) -> Floats:
