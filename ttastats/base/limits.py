@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import IO
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
 
 #: Sets the limit of a file that is read whole, in units of 2**20 bytes.
 VARIABLE = "TTASTATS_LIMIT_MB"
@@ -40,10 +40,8 @@ class TooLargeError(Exception):
 def whole_file_limit() -> int:
     """Return the largest size in bytes of a file read whole, from the variable or the default."""
     text = os.environ.get(VARIABLE) or str(_WHOLE)
-    if not text.isdecimal() or not int(text[:9]):
-        raise TtastatsError(
-            f"{text!r} is not a positive whole number", where=VARIABLE, remedy=f"Set it to {_WHOLE}"
-        )
+    wrong = not text.isdecimal() or not int(text[:9])
+    raise_if(wrong, f"{text!r} is not a positive whole number", VARIABLE, f"Set it to {_WHOLE}")
     return int(text[:9]) * MEGABYTE
 
 

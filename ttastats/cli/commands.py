@@ -273,16 +273,13 @@ def _with_flat_options(function: Callable[..., Any]) -> Callable[..., None]:
             for name, value in words.items()
             if value != options[name].default
         }
-        grouped = {
-            name: hints[name](**{each: given[each] for each in fields if each in given})
-            for name, fields in groups.items()
-        }
-        given = {name: given[name] for name in given if name in (*names, *_OF_LOGS)}
-        given |= grouped
-        output = given.pop("output") if answers else None
-        how = {name: given.pop(name) for name in _OF_LOGS if name in given.keys() - names}
+        asked = {name: given[name] for name in given if name in names}
+        for name, fields in groups.items():
+            asked[name] = hints[name](**{each: given[each] for each in fields if each in given})
+        output = asked.pop("output") if answers else None
+        how = {name: given[name] for name in _OF_LOGS if name in given.keys() - names}
         with _reading_logs(**how) if takes_logs else nullcontext():
-            answer = function(**given)
+            answer = function(**asked)
             if output is not None:
                 report, code = answer if isinstance(answer, tuple) else (answer, 0)
                 show(report, output)

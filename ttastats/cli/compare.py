@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import ttastats as tta
 from ttastats.base import percentages
-from ttastats.base.errors import TtastatsError, raise_if
+from ttastats.base.errors import raise_if
 from ttastats.base.stores import parse_place, without_secrets
 from ttastats.cli.options import Comparing, Parts, options_and_keywords, refuse_of_runs, sources
 from ttastats.sides.options import Counted, Judged, View
@@ -100,20 +100,15 @@ def _profiles_alone(files: Sequence[str], both: _Profiles | None) -> _Profiles |
     from ttastats.ingestion.profiled import is_profile  # polars costs start-up time
 
     if not files:
-        if both is None:
-            raise TtastatsError(
-                "nothing to compare", remedy="Give two files: ttastats compare a.parquet b.parquet"
-            )
+        remedy = "Give two files: ttastats compare a.parquet b.parquet"
+        raise_if(both is None, "nothing to compare", remedy=remedy)
         return both
     profiles = [file for file in files if is_profile(parse_place(file))]
     if len(profiles) == len(files) == 2:
         return profiles[:1], profiles[1:]
-    if profiles:
-        raise TtastatsError(
-            "is a profile, but other files are runs",
-            where=without_secrets(profiles[0]),
-            remedy="Pass it as --profile-a or --profile-b.",
-        )
+    mixed = "is a profile, but other files are runs"
+    remedy = "Pass it as --profile-a or --profile-b."
+    raise_if(profiles, mixed, without_secrets("".join(profiles[:1])), remedy)
     return None
 
 

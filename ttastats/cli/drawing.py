@@ -165,17 +165,12 @@ def plot(
 def _style(width: str, title: bool, dpi: float) -> Style:
     from ttastats.output.plots.drawing import Style  # polars costs start-up time
 
-    inches = _WIDTHS.get(width)
-    if inches is None:
-        with suppress(ValueError):
-            inches = float(width.removesuffix("in"))
-        if inches is None or not 1.5 <= inches <= 40:
-            raise TtastatsError(
-                f"{width!r} is not a width",
-                where="--width",
-                remedy=f"Use {', '.join(_WIDTHS)}, or inches from 1.5 to 40, such as 4.5in.",
-            )
-    return Style(inches * 96, title, dpi)
+    with suppress(ValueError):
+        inches = _WIDTHS.get(width) or float(width.removesuffix("in"))
+        if 1.5 <= inches <= 40:
+            return Style(inches * 96, title, dpi)
+    remedy = f"Use {', '.join(_WIDTHS)}, or inches from 1.5 to 40, such as 4.5in."
+    raise TtastatsError(f"{width!r} is not a width", where="--width", remedy=remedy)
 
 
 def _write_plots(

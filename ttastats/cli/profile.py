@@ -154,11 +154,9 @@ def _run_script(name: str) -> list[Path]:
             runpy.run_path(name, run_name="__main__")
     finally:
         sys.argv, sys.path[:] = before
-    if not script.WRITTEN:
-        raise TtastatsError(
-            "ran but recorded no profile",
-            where=name,
-            remedy='Wrap the steps in `with tta.profile("prof.parquet") as prof:` and call '
-            "prof.step() after each. A workload file must define RECIPE, data and model.",
-        )
+    remedy = (
+        'Wrap the steps in `with tta.profile("prof.parquet") as prof:` and call prof.step() after '
+        "each. A workload file must define RECIPE, data and model."
+    )
+    raise_if(not script.WRITTEN, "ran but recorded no profile", name, remedy)
     return script.WRITTEN

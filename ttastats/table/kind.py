@@ -191,30 +191,16 @@ class Kind(Struct, frozen=True):
         about = footer.table_metadata(self.name, self.version)
         about[_COLUMNS_KEY] = json.dumps(columns)
         left = footer.ingest_metadata(manifest, problems)
-        if in_parts:
-            if partition is not None:
-                left |= {_PARTITION_KEY: json.dumps([*partition])}
-            self._write_folder(rows.lazy(), path, about, left, expected, partition or (), kept)
+        rows = rows.lazy()
+        if not in_parts:
+            with atomic.replacing(path, expected) as temporary:
+                _write_rows(rows, temporary, about | left)
             return
-        with atomic.replacing(path, expected) as temporary:
-            _write_rows(rows.lazy(), temporary, about | left)
-
-    def _write_folder(
-        self,
-        rows: pl.LazyFrame,
-        path: Place,
-        about: dict[str, str],
-        left: dict[str, str],
-        expected: Sequence[str | None],
-        partition: Sequence[str],
-        kept: Sequence[str],
-    ) -> None:
-        """Write the parts, then the head file that lists them in place of the old one.
-
-        Of what is there, only the parts that the old head lists are removed, those that one lists
-        which it had replaced, and those whose names only a writer of ours gives: a killed one may
-        have left them.
-        """
+        if partition is not None:
+            left |= {_PARTITION_KEY: json.dumps([*partition])}
+        # Of what is there, only the parts that the old head lists are removed, those that one lists
+        # which it had replaced, and those whose names only a writer of ours gives: a killed one may
+        # have left them.
         there = parquet_files(path)
         old = sorted(
             {*self.listed_parts(path), *filter(PART.fullmatch, there)} & {*there} - {*kept}
@@ -234,7 +220,7 @@ class Kind(Struct, frozen=True):
         with atomic.replacing_folder(path, HEAD, old, expected) as folder:
             parts = pl.PartitionBy(
                 folder,
-                key=[*partition] or None,
+                key=[*(partition or ())] or None,
                 include_key=False if partition else None,
                 max_rows_per_file=None if partition else _PART_ROWS,
                 approximate_bytes_per_file=None,
