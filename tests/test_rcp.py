@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,16 +15,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tests.accepted import Case
+from tests.accepted import Case, as_json, cases
 from tests.conftest import ROOT, matches_accepted
 from tests.made_curves import frame
 from tests.questions import Questions, accepted_answers
+from tests.test_accepted_judgements import tried
 from tests.test_cli import KEYS
 from ttastats import api
 from ttastats.answers.rcp import convergence_rules
-from ttastats.answers.rcp.convergence_rules import (
-    Record,
-)
 from ttastats.base.errors import TtastatsError
 from ttastats.base.records import Evaluation, Run
 from ttastats.cli import app
@@ -242,87 +240,54 @@ def needed_lines(folder: Path, copy: Path) -> None:
 # ------------------------------------------------------------------------------------------ records
 
 
-class TestRecords:
-    def written(
-        self, folder: Path, text: str | Mapping[str, Any], name: str = "rcps_x.json"
-    ) -> Path:
-        content = text if isinstance(text, str) else json.dumps(text)
-        (folder / name).write_text(content)
-        return folder
+X = {"Benchmark": "x", "BS": 16, "Epochs to converge": [2]}
+#: What lies in a folder of records, by the names of the files.
+FOLDERS: dict[str, dict[str, Any]] = {
+    "samples and epochs by batch size": {"rcps_x.json": {
+        "b": {"Benchmark": "x", "BS": 16, "samples to converge": [30, 20], "Creator": "n"},
+        "a": {"Benchmark": "x", "BS": 8, "Epochs to converge": [2.5]},
+    }},
+    "the name of the file tells the benchmark": {"rcps_stable_diffusion.json": {"a": X}},
+    "a folder of rulesets": {"training_5.0.0/rcps_x.json": {"a": X}},
+    "no JSON": {"rcps_x.json": "{"},
+    "a list": {"rcps_x.json": "[]"},
+    "without a batch size": {"rcps_x.json": {"a": {"Benchmark": "x"}}},
+    "without runs": {"rcps_x.json": {"a": {"Benchmark": "x", "BS": 8}}},
+    "a run of nothing": {"rcps_x.json": {"a": X | {"Epochs to converge": [0]}}},
+    "a batch of nothing": {"rcps_x.json": {"a": X | {"BS": 0}}},
+    "no records": {"rcps_x.json": "{}"},
+    "no file": {},
+}  # fmt: skip
 
-    def read(self, folder: Path) -> Mapping[str, tuple[Record, ...]]:
-        return convergence_rules.library(folder)("mlperf", "5.0.0")
 
-    def test_samples_and_epochs_are_read_by_batch_size(self, tmp_path: Path) -> None:
-        one = {"Benchmark": "x", "BS": 16, "samples to converge": [30, 20], "Creator": "n"}
-        other = {"Benchmark": "x", "BS": 8, "Epochs to converge": [2.5]}
-        found = self.read(self.written(tmp_path, {"b": one, "a": other}))
-        assert [(r.name, r.batch_size, r.values, r.unit) for r in found["x"]] == [
-            ("a", 8, (2.5,), "epochs"),
-            ("b", 16, (20.0, 30.0), "samples"),
-        ]
+def of_folders() -> Iterator[Any]:
+    """Yield the records of folders and of a file, and which ruleset a round has."""
+    for name, files in FOLDERS.items():
+        with TemporaryDirectory() as folder:
+            for file, content in files.items():
+                place = Path(folder, file)
+                place.parent.mkdir(exist_ok=True)
+                place.write_text(content if isinstance(content, str) else json.dumps(content))
+            for ruleset in ("5.0.0", "5.1.0"):
+                found = tried(convergence_rules.library(Path(folder)), "mlperf", ruleset)
+                yield f"{name}, {ruleset}: {as_json(found)}".replace(folder, "FOLDER")
+            for file in (*files, "nowhere"):
+                found = tried(convergence_rules.library(Path(folder, file)), "mlperf", "5.0.0")
+                yield f"{name}, {file}: {as_json(found)}".replace(folder, "FOLDER")
+    for round_ in ("v5.0", "v10.1", "5.0.1", "v5", None, "mine"):
+        yield [round_, convergence_rules.ruleset_of(round_)]
 
-    def test_the_files_name_tells_the_benchmark(self, tmp_path: Path) -> None:
-        one = {"Benchmark": "sd", "BS": 16, "Epochs to converge": [2]}
-        self.written(tmp_path, {"a": one}, "rcps_stable_diffusion.json")
-        assert set(self.read(tmp_path)) == {"stable_diffusion"}
-        assert set(self.read(tmp_path / "rcps_stable_diffusion.json")) == {"stable_diffusion"}
 
-    def test_a_folder_of_rulesets_gives_the_one_that_is_asked(self, tmp_path: Path) -> None:
-        one = {"a": {"Benchmark": "x", "BS": 16, "Epochs to converge": [2]}}
-        (tmp_path / "training_5.0.0").mkdir()
-        self.written(tmp_path / "training_5.0.0", one)
-        assert set(self.read(tmp_path)) == {"x"}
-        assert convergence_rules.library(tmp_path)("mlperf", "5.1.0") == {}
+@cases("pieces", of_folders=of_folders)
+def test_records_are_read_as_accepted(case: Case) -> None:
+    assert case.is_as_accepted()
 
-    @pytest.mark.parametrize(
-        ("text", "why"),
-        [
-            ("{", "not a file of reference convergence records"),
-            ("[]", "not a file of reference convergence records"),
-            ('{"a": {"Benchmark": "x"}}', "BS"),
-            ('{"a": {"Benchmark": "x", "BS": 8}}', "a has no runs"),
-            (
-                '{"a": {"Benchmark": "x", "BS": 8, "Epochs to converge": [0]}}',
-                "contains a number that is not positive",
-            ),
-            (
-                '{"a": {"Benchmark": "x", "BS": 0, "Epochs to converge": [1]}}',
-                "contains a number that is not positive",
-            ),
-            ("{}", "no reference convergence records"),
-        ],
-    )
-    def test_a_file_that_cannot_be_used_is_named(self, text: str, why: str, tmp_path: Path) -> None:
-        with pytest.raises(TtastatsError, match=why) as caught:
-            self.read(self.written(tmp_path, text))
-        assert str(tmp_path) in str(caught.value)
 
-    def test_a_folder_that_is_not_there_is_named(self, tmp_path: Path) -> None:
-        with pytest.raises(TtastatsError, match="no such folder"):
-            self.read(tmp_path / "nowhere")
-
-    def test_without_the_package_it_is_said_what_to_install(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(convergence_rules.importlib.util, "find_spec", lambda _: None)
-        with pytest.raises(TtastatsError, match="pip install 'mlperf-logging") as caught:
-            convergence_rules.library()("mlperf", "5.0.0")
-        assert "--records FOLDER" in str(caught.value)
-
-    @pytest.mark.parametrize(
-        ("round_", "ruleset"),
-        [
-            ("v5.0", "5.0.0"),
-            ("v10.1", "10.1.0"),
-            ("5.0.1", "5.0.1"),
-            ("v5", None),
-            (None, None),
-            ("mine", None),
-        ],
-    )
-    def test_a_round_has_a_ruleset(self, round_: str | None, ruleset: str | None) -> None:
-        assert convergence_rules.ruleset_of(round_) == ruleset
+def test_without_the_package_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convergence_rules.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(TtastatsError, match="pip install 'mlperf-logging") as caught:
+        convergence_rules.library()("mlperf", "5.0.0")
+    assert "--records FOLDER" in str(caught.value)
 
 
 # ------------------------------------------------------------------------------------------ answers
