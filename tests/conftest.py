@@ -166,6 +166,19 @@ def two_systems() -> Path:
     return ROOT / "examples" / "two_systems" / "Example" / "results"
 
 
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the tables of the embedded example: of each system, and of both."""
+    from ttastats.ingestion.ingest import ingest
+
+    folder = tmp_path_factory.mktemp("tables")
+    logs = ROOT / "examples" / "two_systems" / "Example" / "results"
+    for name in ("one_gpu", "eight_gpus"):
+        ingest([logs / name], folder / f"{name}.parquet")
+    ingest([logs], folder / "both.parquet")
+    return folder
+
+
 @pytest.fixture
 def in_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Show keys and fields in place of the words of notes, flags and problems."""

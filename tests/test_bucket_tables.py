@@ -36,8 +36,8 @@ def memory() -> Iterator[Any]:
 
 
 @pytest.fixture
-def local(two_systems: Path, tmp_path: Path) -> Path:
-    return Path(str(ingest([two_systems.parent], tmp_path / "local.parquet").output))
+def local(tables: Path) -> Path:
+    return tables / "both.parquet"
 
 
 @pytest.mark.parametrize("name", TABLES)

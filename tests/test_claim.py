@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,46 +46,28 @@ def test_the_exit_code_is_the_answer(tmp_path: Path) -> None:
     )
 
 
-# ------------------------------------------------------------------------------- what others state
-
-
-def of_file(table: Path, *options: str) -> dict[str, Any]:
-    done = run("claim", table, "-f", "json", *options)
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("table", "options", "stated"),
+    [
+        (lambda *at: nanogpt(*at)[1], "--quality val_loss<=3.28 --level 1%",
+         {"n": 13, "holds": True, "p_value": 0.0006690604}),
+        (track_3, "--quality val_loss<=3.28 --sigma 0.0013 --level 0.1%",
+         {"n": 20, "holds": True, "margin": 0.004789657608 / math.sqrt(20),
+          "p_value": stats.norm.sf(0.004789657608 / 0.0013)}),
+        (track_3, "--quality val_loss<=3.28", {"p_value": 0.001052929246}),
+        (nanochat, "--quality core_score>=0.256525",
+         {"n": 20, "holds": False, "runs_needed": None, "mean": 0.238905, "sd": 0.006246217803}),
+        (parameter_golf, "--quality submitted_bpb<=1.0822",
+         {"n": 3, "holds": True, "mean": 1.081002877, "sd": 0.0001967961789}),
+    ],
+    ids=["a record of the nanogpt speedrun", "track 3 by its z test", "by its t test",
+         "a pull request of nanochat", "parameter golf"],
+)  # fmt: skip
+def test_numbers_are_those_that_others_state(
+    table: Callable[..., Path], options: str, stated: dict[str, Any], wild: Path, tmp_path: Path
+) -> None:
+    done = run("claim", table(wild, tmp_path), "-f", "json", *options.split())
     assert done.returncode in {0, 3}, done.stderr
     (found,) = json.loads(done.stdout)["rows"]
-    return dict(found)
-
-
-@pytest.mark.real
-def test_the_loss_of_a_record_of_the_nanogpt_speedrun(wild: Path, tmp_path: Path) -> None:
-    found = of_file(nanogpt(wild, tmp_path)[1], "--quality", "val_loss <= 3.28", "--level", "1%")
-    assert (found["n"], found["holds"]) == (13, True)
-    assert found["p_value"] == pytest.approx(0.0006690604, rel=1e-6)
-
-
-@pytest.mark.real
-def test_twenty_runs_of_track_3_by_its_z_test(wild: Path, tmp_path: Path) -> None:
-    table = track_3(wild, tmp_path)
-    found = of_file(table, "--quality", "val_loss <= 3.28", "--sigma", "0.0013", "--level", "0.1%")
-    assert (found["n"], found["holds"]) == (20, True)
-    assert found["margin"] * math.sqrt(20) == pytest.approx(0.004789657608)
-    assert found["p_value"] == pytest.approx(stats.norm.sf(0.004789657608 / 0.0013))
-    plain = of_file(table, "--quality", "val_loss <= 3.28")
-    assert plain["p_value"] == pytest.approx(0.001052929246)
-
-
-@pytest.mark.real
-def test_twenty_seeds_do_not_reach_what_a_pull_request_asks(wild: Path, tmp_path: Path) -> None:
-    found = of_file(nanochat(wild, tmp_path), "--quality", "core_score >= 0.256525")
-    assert (found["n"], found["holds"], found["runs_needed"]) == (20, False, None)
-    assert found["mean"] == pytest.approx(0.238905)
-    assert found["sd"] == pytest.approx(0.006246217803)
-
-
-@pytest.mark.real
-def test_three_seeds_of_parameter_golf(wild: Path, tmp_path: Path) -> None:
-    table = parameter_golf(wild, tmp_path)
-    found = of_file(table, "--quality", "submitted_bpb <= 1.0822")
-    assert found["mean"] == pytest.approx(1.081002877)
-    assert found["sd"] == pytest.approx(0.0001967961789)
-    assert (found["n"], found["holds"]) == (3, True)
+    assert {name: found[name] for name in stated} == pytest.approx(stated)

@@ -21,7 +21,6 @@ from tests.programs import ended, python, started
 from ttastats import api, cli
 from ttastats.ingestion import containers
 from ttastats.report.render import as_table
-from ttastats.table import store
 
 #: Row keys that scripts may rely on, where no page of keys lists them.
 KEYS = {
@@ -145,15 +144,6 @@ def failed(done: Done) -> str:
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tables")
-    logs = Path(__file__).parent.parent / "examples" / "two_systems" / "Example" / "results"
-    for name in ("one_gpu", "eight_gpus"):
-        assert run("ingest", logs / name, "-o", folder / f"{name}.parquet").returncode == 0
-    return folder
-
-
-@pytest.fixture(scope="module")
 def one(tables: Path) -> Path:
     return tables / "one_gpu.parquet"
 
@@ -189,13 +179,10 @@ class TestAnswers:
         assert row["throughput_speedup"] == pytest.approx(4.0, rel=0.02)
         assert row["speedup"] == pytest.approx(1.74, abs=0.01)
 
-    def test_one_file_is_compared_with_itself_by_conditions(self, one: Path, eight: Path) -> None:
-        (split,) = rows("compare", one, eight)
-        store.write(
-            pl.concat([pl.read_parquet(one), pl.read_parquet(eight)]),
-            both := one.with_name("both.parquet"),
-        )
-        (joined,) = rows("compare", both, "--a", "system=one*", "--b", "system=eight*")
+    def test_one_file_is_compared_with_itself_by_conditions(self, tables: Path) -> None:
+        (split,) = rows("compare", tables / ONE, tables / EIGHT)
+        sides = ("--a", "system=one*", "--b", "system=eight*")
+        (joined,) = rows("compare", tables / "both.parquet", *sides)
         assert joined["speedup"] == split["speedup"]
         assert (joined["a"], joined["b"]) == ("one*", "eight*")
 

@@ -33,10 +33,8 @@ SMALL = pl.DataFrame(
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the table of the example's two systems."""
-    logs = Path(__file__).parent.parent / "examples" / "two_systems"
-    return tta.ingest([logs], tmp_path_factory.mktemp("made") / "x.parquet").output
+def file(tables: Path) -> Path:
+    return tables / "both.parquet"
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from tests import made_logs
 from tests.accepted import Case, cases
 from tests.test_cli import run
 from ttastats.base.errors import TtastatsError
+from ttastats.formats.own_logs import config, presets
 
 CSV = "step,time,val_loss\n10,1.0,3.5\n20,2.0,3.2\n"
 TOML = """[[logs]]
@@ -163,22 +164,19 @@ def test_start_at_the_folders_that_a_pattern_of_paths_means(
     assert set(rows["seed"]) == {1, 2}
     assert set(rows["entry"]) == {"old", "new"}
 
-    def test_of_several_that_a_file_looks_like_none_is_chosen(
-        self, monkeypatch: pytest.MonkeyPatch, logs: Path
-    ) -> None:
-        from ttastats.formats.own_logs import presets
 
-        monkeypatch.setattr(presets, "matching_presets", lambda *_: {"keras": {}, "lightning": {}})
-        _, said, _ = ingested(logs)
-        assert "matches several presets: keras, lightning" in said
+def test_of_several_presets_that_a_file_looks_like_none_is_chosen(
+    monkeypatch: pytest.MonkeyPatch, logs: Path
+) -> None:
+    monkeypatch.setattr(presets, "matching_presets", lambda *_: {"keras": {}, "lightning": {}})
+    assert "matches several presets: keras, lightning" in ingested(logs)[1]
 
-    def test_says_what_it_is_and_can_be_read() -> None:
-        from ttastats.formats.own_logs import config, presets
 
-        for name, preset in presets.load_presets().items():
-            config.complete_block({"preset": name}, lambda key: key, "/")
-            assert presets.preset_block(name).preset == name
-            assert len(preset.title) > 10
+def test_every_preset_says_what_it_is_and_can_be_read() -> None:
+    for name, preset in presets.load_presets().items():
+        config.complete_block({"preset": name}, lambda key: key, "/")
+        assert presets.preset_block(name).preset == name
+        assert len(preset.title) > 10
 
 
 def test_what_is_said_in_python_is_what_the_options_say(logs: Path, tmp_path: Path) -> None:

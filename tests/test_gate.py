@@ -96,23 +96,10 @@ def test_a_name_cannot_say_that_the_gate_passed() -> None:
     assert "\ngate" not in as_markdown.render_markdown(report).split("**gate")[1]
 
 
-@pytest.fixture(scope="module")
-def tables_(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("gate")
-    logs = Path(__file__).parent.parent / "examples" / "two_systems" / "Example" / "results"
-    found = {}
-    for name in ("one_gpu", "eight_gpus"):
-        found[name] = folder / f"{name}.parquet"
-        run("ingest", logs / name, "-o", found[name])
-    return found
-
-
 class TestCommand:
     @pytest.mark.parametrize("form", ["table", "json", "md", "csv"])
-    def test_exit_code_3_and_the_verdict_whatever_the_format(
-        self, tables_: dict[str, Path], form: str
-    ) -> None:
-        one, eight = tables_["one_gpu"], tables_["eight_gpus"]
+    def test_exit_code_3_and_the_verdict_whatever_the_format(self, tables: Path, form: str) -> None:
+        one, eight = tables / "one_gpu.parquet", tables / "eight_gpus.parquet"
         passed = run("compare", one, eight, "--fail-on", FAIL_ON, "-f", form)
         assert passed.returncode == 0
         done = run("compare", eight, one, "--fail-on", FAIL_ON, "-f", form)
@@ -126,18 +113,18 @@ class TestCommand:
         if form == "csv":
             assert "gate --fail-on slower:2%: passed" in passed.stderr
 
-    def test_what_is_required_fails_in_one_direction(self, tables_: dict[str, Path]) -> None:
-        one, eight = tables_["one_gpu"], tables_["eight_gpus"]
+    def test_what_is_required_fails_in_one_direction(self, tables: Path) -> None:
+        one, eight = tables / "one_gpu.parquet", tables / "eight_gpus.parquet"
         assert run("compare", one, eight, "--require", REQUIRE).returncode == 0
         assert run("compare", eight, one, "--require", REQUIRE).returncode == 3
 
     def test_where_nothing_can_be_compared_the_code_is_2(
-        self, tables_: dict[str, Path], tmp_path: Path
+        self, tables: Path, tmp_path: Path
     ) -> None:
         (tmp_path / "a.tsv").write_text("epoch\thours\tf1Score\n1\t0.5\t0.8\n")
         run("ingest", "a.tsv", cwd=tmp_path)
-        done = run("compare", tables_["one_gpu"], tmp_path / "a.parquet", "--fail-on", FAIL_ON)
-        failed(done)
+        sides = (tables / "one_gpu.parquet", tmp_path / "a.parquet")
+        failed(run("compare", *sides, "--fail-on", FAIL_ON))
 
     def test_a_condition_is_refused_before_files_are_read(self) -> None:
         message = failed(run("compare", "none", "none2", "--fail-on", "not-slower:2%"))

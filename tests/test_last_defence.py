@@ -20,11 +20,9 @@ from ttastats.base.errors import TtastatsError
 LOGS = ROOT / "examples" / "two_systems" / "Example" / "results"
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("defence") / "a.parquet"
-    assert run("ingest", LOGS, "-o", path).returncode == 0
-    return path
+@pytest.fixture
+def table(tables: Path) -> Path:
+    return tables / "both.parquet"
 
 
 def printed(encoding: str, *words: str | Path) -> bytes:

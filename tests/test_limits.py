@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import lzma
 import sqlite3
 import sys
 import tarfile
@@ -149,14 +150,28 @@ def test_other_methods_of_a_zip_are_unpacked_in_small_pieces(tmp_path: Path) -> 
     assert peak < 80 * MB
 
 
-def test_a_member_of_a_zip_file_grows_no_more_than_a_compressed_log(
-    tmp_path: Path, log: bytes, monkeypatch: pytest.MonkeyPatch
+def a_bomb_in_a_zip(log: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_LZMA) as archive:
+        add(archive, "result_0.txt", [log, *pieces(b"\0", 30)])
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.zip", a_bomb_in_a_zip), ("a.tar.xz", lambda _: lzma.compress(bytes(30 * MB)))],
+)
+def test_an_archive_grows_no_more_than_a_compressed_log(
+    name: str,
+    content: Callable[[bytes], bytes],
+    tmp_path: Path,
+    log: bytes,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits, "HARMLESS", MB)
-    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_LZMA) as archive:
-        add(archive, "result_0.txt", [log, *pieces(b"\0", 30)])
+    (tmp_path / name).write_bytes(content(log))
     with pytest.raises(TtastatsError, match="more than 1,000 times when decompressed"):
-        ingest([tmp_path / "a.zip"], tmp_path / "x.parquet", workers=1)
+        ingest([tmp_path / name], tmp_path / "x.parquet", workers=1)
 
 
 # ----------------------------------------------------------------------------------- the one budget

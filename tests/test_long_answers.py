@@ -232,22 +232,12 @@ def _everything(terminal: int) -> str:
     return b"".join(parts).decode().replace("\r\n", "\n")
 
 
-@pytest.fixture(scope="module")
-def parquet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from ttastats.ingestion.ingest import ingest
-
-    logs = Path(__file__).parent.parent / "examples" / "two_systems" / "Example" / "results"
-    path = tmp_path_factory.mktemp("tables") / "runs.parquet"
-    ingest([logs], path)
-    return path
-
-
 MARKING = "sed s/^/paged:/"
 
 
 class TestTerminal:
-    def test_an_answer_taller_than_the_screen_is_paged(self, parquet: Path) -> None:
-        text = terminal(["runs", parquet], (10, 70), PAGER=MARKING)
+    def test_an_answer_taller_than_the_screen_is_paged(self, tables: Path) -> None:
+        text = terminal(["runs", tables / "both.parquet"], (10, 70), PAGER=MARKING)
         lines = text.splitlines()
         assert all(line.startswith("paged:") for line in lines)
         assert sum("result_" in line for line in lines) == 20
@@ -264,8 +254,8 @@ class TestTerminal:
         ],
     )
     def test_everything_else_is_printed(
-        self, words: list[str], lines: int, more: str, parquet: Path
+        self, words: list[str], lines: int, more: str, tables: Path
     ) -> None:
-        text = terminal(["runs", parquet, *words], (lines, 70), PAGER=more)
+        text = terminal(["runs", tables / "both.parquet", *words], (lines, 70), PAGER=more)
         assert "paged:" not in text
         assert sum("result_" in line for line in text.splitlines()) == 20
