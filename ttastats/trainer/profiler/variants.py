@@ -162,6 +162,7 @@ def _communication_worker(settings: Settings, steps: int, path: Path) -> None:
 
 
 def _measure_communication(step_of: Subject, team: Team, steps: int) -> dict[str, float | None]:
+    # Not in the worker itself: the network must be gone before the process group is.
     model: Any = step_of.training
     sent: list[Interval] = []
     sizes: list[int] = []
