@@ -183,9 +183,11 @@ _RULES: dict[str, Rule] = {
     **{f"aten::_scaled_dot_product_{kind}": _attention_cost for kind in _FUSED},
     **{f"aten::_scaled_dot_product_{kind}_backward": _BACKWARD for kind in _FUSED},
     **{
-        f"aten::_{kind}_attention_{direction}": partial(rule, heads_third=True)
+        f"aten::_{kind}_attention_{'backward' if backward else 'forward'}": partial(
+            _attention_cost, backward=backward, heads_third=True
+        )
         for kind in ("flash", "efficient")
-        for direction, rule in (("forward", _attention_cost), ("backward", _BACKWARD))
+        for backward in (False, True)
     },
 }
 #: The operators whose FLOPs count; what they call does not count again.

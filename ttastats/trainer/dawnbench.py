@@ -9,19 +9,10 @@ import torch
 from msgspec.structs import asdict
 
 from ttastats.base import atomic
-from ttastats.base.errors import raise_if
 from ttastats.recording import dawnbench
 from ttastats.recording.result_files import ResultFolder, log_errors_named, log_number
 from ttastats.trainer.events import Outcome
 from ttastats.trainer.settings import Settings
-from ttastats.trainer.workloads.contract import Recipe
-
-
-def expect_accuracy(recipe: Recipe) -> None:
-    """Raise an error unless a workload's quality is an accuracy, as DAWNBench's format requires."""
-    other = f"DAWNBench tables hold accuracies, not {recipe.metric}"
-    remedy = "Remove the option; the log contains all metrics."
-    raise_if(recipe.metric != "accuracy", other, "--dawnbench", remedy)
 
 
 def write_entry(place: ResultFolder, settings: Settings, log: Path, outcome: Outcome) -> Path:

@@ -21,7 +21,7 @@ from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.file_names import checked_folder_name
 from ttastats.recording import mllog, result_files
 from ttastats.recording.result_files import ResultFolder
-from ttastats.trainer import dawnbench, hardware, parallel, session, workloads
+from ttastats.trainer import hardware, parallel, session, workloads
 from ttastats.trainer.session import Planned
 from ttastats.trainer.settings import Overrides, Settings, complete_settings, setup_suffix
 from ttastats.trainer.workloads.contract import Value
@@ -68,8 +68,10 @@ def plan_runs(
         Values by their name in the recipe; what has none is as in `options`.
     """
     workload = workloads.load_workload(request.workload)
-    if request.dawnbench:
-        dawnbench.expect_accuracy(workload.recipe)
+    metric = workload.recipe.metric
+    other = f"DAWNBench tables hold accuracies, not {metric}"
+    remedy = "Remove the option; the log contains all metrics."
+    raise_if(request.dawnbench and metric != "accuracy", other, "--dawnbench", remedy)
     grid = {name: values for name, values in (grid or {}).items() if values}
     setups = {
         _setup_name(chosen, grid): _runs_of_setup(request, options, chosen, seeds)
@@ -81,9 +83,12 @@ def plan_runs(
     for planned in setups.values():
         settings = planned[0].settings
         workload.check(Path(settings.data) if settings.data else None, **settings.hook_arguments())
-    runs = tuple(_interleaved(list(setups.values())))
+    runs: list[Planned] = []  # by seed, starting with another setup at each
+    for number, of_seed in enumerate(zip(*setups.values(), strict=True)):
+        first = number % len(of_seed)
+        runs += of_seed[first:] + of_seed[:first]
     missing = tuple(run for run in runs if not _is_complete(run))
-    return Plan(runs, missing, {name: planned[0].place for name, planned in setups.items()})
+    return Plan(tuple(runs), missing, {name: planned[0].place for name, planned in setups.items()})
 
 
 def make_runs(planned: Sequence[Planned]) -> None:
@@ -120,7 +125,13 @@ def _runs_of_setup(
     differs from the recipe, so that different setups do not end up as one entry.
     """
     workload = workloads.load_workload(request.workload)
-    options = replace(options, values=_with_worker_count({**options.values, **chosen}))
+    values = {**options.values, **chosen}
+    if parallel.is_worker():
+        workers, there = values.get("workers", 1), parallel.world_size()
+        other = f"torchrun started {there} workers, not {workers}"
+        raise_if(workers not in {1, there}, other, "--workers", "Remove the option under torchrun.")
+        values["workers"] = there
+    options = replace(options, values=values)
     settings = [complete_settings(options, request.workload, seed) for seed in seeds]
     suffix = setup_suffix(options, settings[0])
     system = request.system or hardware.default_system(settings[0].device)
@@ -175,20 +186,3 @@ def _setup_name(chosen: Mapping[str, Value], grid: Mapping[str, Sequence[Value]]
     """Return the varied settings of a setup as text, such as `batch_size 512`."""
     varied = {name: value for name, value in chosen.items() if len(grid[name]) > 1}
     return ", ".join(f"{name} {value}" for name, value in varied.items()) or "the only setup"
-
-
-def _interleaved(setups: Sequence[Sequence[Planned]]) -> Iterator[Planned]:
-    """Yield the runs of all setups by seed, starting with another setup at each seed."""
-    for number, runs in enumerate(zip(*setups, strict=True)):
-        first = number % len(runs)
-        yield from runs[first:] + runs[:first]
-
-
-def _with_worker_count(values: Mapping[str, Value]) -> Mapping[str, Value]:
-    """Return settings with the number of workers that torchrun started, if it did."""
-    if not parallel.is_worker():
-        return values
-    workers, there = values.get("workers", 1), parallel.world_size()
-    other = f"torchrun started {there} workers, not {workers}"
-    raise_if(workers not in {1, there}, other, "--workers", "Remove the option under torchrun.")
-    return {**values, "workers": there}

@@ -136,7 +136,10 @@ class _Run:
             checkpoint = self._train_and_evaluate(until_stop, data, per_epoch)
             self._done.append(checkpoint)
             self._on_checkpoint(checkpoint)
-            reached = net.team.broadcast_decision(self._meets_target(checkpoint.quality))
+            quality, target = checkpoint.quality, net.settings.target
+            higher = net.workload.recipe.higher_is_better
+            is_met = bool(quality >= target if higher else quality <= target)
+            reached = net.team.broadcast_decision(is_met)
         self.log_end(*(("success", "target") if reached else ("aborted", "epochs")))
         tested = whole.test_data(net.team.device) if net.team.is_leader else None
         if tested is not None:
@@ -150,7 +153,6 @@ class _Run:
         return self._done[-1] if self._done else _BEGINNING
 
     def _all_batches(self, data: Data) -> Iterator[Batch]:
-        """Yield batches, epoch after epoch."""
         for epoch in itertools.count():
             batch = None
             for batch in self._net.batches(data, self._order, epoch):
@@ -161,7 +163,6 @@ class _Run:
     def _train_and_evaluate(
         self, batches: Iterator[Batch], data: Data, per_epoch: int
     ) -> Checkpoint:
-        """Train up to the next evaluation, then evaluate; return the checkpoint."""
         net, log, before = self._net, self._log, self._last
         number = before.step // per_epoch + 1
         began = self._clock.stamp()
@@ -208,11 +209,6 @@ class _Run:
             total += loss.double() * count
             steps, samples = steps + 1, samples + count
         return float(total) / max(1, samples), steps, samples
-
-    def _meets_target(self, quality: float) -> bool:
-        target = self._net.settings.target
-        higher = self._net.workload.recipe.higher_is_better
-        return bool(quality >= target if higher else quality <= target)
 
     def log_end(self, status: str, reason: str) -> None:
         """Log how the run ended."""

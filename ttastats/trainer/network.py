@@ -66,19 +66,6 @@ def make_optimizers(model: nn.Module, workload: Workload, settings: Settings) ->
     return chosen
 
 
-def set_learning_rates(
-    optimizers: Sequence[Any], workload: Workload, settings: Settings, epoch: float, step: int
-) -> None:
-    """Set the learning rates of the next step; `epoch` is the progress in its middle."""
-    arguments = settings.hook_arguments()
-    for group in (group for optimizer in optimizers for group in optimizer.param_groups):
-        if workload.schedule is not None:
-            share = workload.schedule(epoch, step, group, **arguments)
-        else:
-            share = learning_rate_share(epoch, settings.warmup_epochs, settings.schedule_epochs)
-        group["lr"] = group["initial_lr"] * share
-
-
 class Network(Struct, eq=False):
     """The model three ways: bare, as it evaluates, and as it trains (shared by the workers)."""
 
@@ -122,9 +109,14 @@ class Network(Struct, eq=False):
     def train_step(
         self, inputs: Any, targets: Any, rng: torch.Generator, epoch: float, step: int
     ) -> Tensor:
-        """Take one training step; return the loss before it."""
-        args, workload = self.hook_arguments(), self.workload
-        set_learning_rates(self.optimizers, workload, self.settings, epoch, step)
+        """Take one training step, whose middle is at `epoch`; return the loss before it."""
+        args, workload, settings = self.hook_arguments(), self.workload, self.settings
+        for group in (group for optimizer in self.optimizers for group in optimizer.param_groups):
+            if workload.schedule is not None:
+                share = workload.schedule(epoch, step, group, **args)
+            else:
+                share = learning_rate_share(epoch, settings.warmup_epochs, settings.schedule_epochs)
+            group["lr"] = group["initial_lr"] * share
         inputs = workload.augment(inputs, rng, int(epoch), step, **args)
         if workload.step is not None:
             loss = workload.step(
@@ -143,25 +135,22 @@ class Network(Struct, eq=False):
     @torch.no_grad()
     def evaluate_quality(self, data: Data) -> float:
         """Return the quality over the evaluation samples."""
+        arguments, workload = self.hook_arguments(), self.workload
         self.bare.eval()
-        if self.workload.evaluate is None:
-            quality = self._mean_score(data.eval_inputs, data.eval_targets)
-        else:
+        if workload.evaluate is not None:
             with self.autocast():
-                quality = float(
-                    self.workload.evaluate(self.evaluating, data, **self.hook_arguments())
-                )
+                quality = float(workload.evaluate(self.evaluating, data, **arguments))
+        else:
+            total = torch.zeros((), dtype=torch.float64, device=data.eval_targets.device)
+            size = self.settings.eval_batch_size
+            parts = (torch.split(part, size) for part in (data.eval_inputs, data.eval_targets))
+            for inputs, targets in zip(*parts, strict=True):
+                with self.autocast():
+                    outputs = self.evaluating(inputs)
+                total += workload.score(outputs, targets, **arguments).double().sum()
+            quality = float(total) / len(data.eval_targets)
         self.bare.train()
         return quality
-
-    def _mean_score(self, inputs: Tensor, targets: Tensor) -> float:
-        total = torch.zeros((), dtype=torch.float64, device=targets.device)
-        size, arguments = self.settings.eval_batch_size, self.hook_arguments()
-        for part, right in zip(torch.split(inputs, size), torch.split(targets, size), strict=True):
-            with self.autocast():
-                outputs = self.evaluating(part)
-            total += self.workload.score(outputs, right, **arguments).double().sum()
-        return float(total) / len(targets)
 
     def autocast(self) -> AbstractContextManager[Any]:
         """Return the autocast context for the precision in the settings."""
@@ -212,31 +201,18 @@ def build_network(settings: Settings, team: Team, data: Data | None = None) -> N
     if settings.channels_last:
         bare.register_forward_pre_hook(_channels_last)
     shared: nn.Module = average_gradients(bare, team) if team.size > 1 else bare
-    if settings.compile:
-        _expect_compiler(team.device)
-    # Shapes are known: a graph for any shape would be slower in every step.
-    compiled: Any = partial(torch.compile, dynamic=False) if settings.compile else lambda net: net
-    return Network(
-        bare=bare,
-        evaluating=compiled(bare),
-        training=compiled(shared),
-        optimizers=make_optimizers(bare, workload, settings),
-        workload=workload,
-        settings=settings,
-        team=team,
-    )
-
-
-def _expect_compiler(device: torch.device) -> None:
-    """Raise an error if a CPU run is to be compiled without a C++ compiler."""
     name = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     absent = f"compiling for a CPU needs a C++ compiler, but {name} was not found"
     remedy = "Install one, set the environment variable CXX, or remove --compile."
-    raise_if(device.type == "cpu" and shutil.which(name) is None, absent, "--compile", remedy)
+    on_cpu = settings.compile and team.device.type == "cpu"
+    raise_if(on_cpu and shutil.which(name) is None, absent, "--compile", remedy)
+    # Shapes are known: a graph for any shape would be slower in every step.
+    compiled: Any = partial(torch.compile, dynamic=False) if settings.compile else lambda net: net
+    optimizers = make_optimizers(bare, workload, settings)
+    return Network(bare, compiled(bare), compiled(shared), optimizers, workload, settings, team)
 
 
 def _channels_last(_model: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return images in the channels-last memory format."""
     return tuple(
         tensor.contiguous(memory_format=torch.channels_last)
         if isinstance(tensor, Tensor) and tensor.dim() == 4
@@ -284,7 +260,8 @@ def _warm_up_samples(network: Network, data: Data | None) -> Data:
     chunk = int(settings.values.get("eval_batch_size", sizes[1]))
     evaluated = min(sizes[1], chunk + sizes[1] % chunk)
     if data is not None:
-        return data.first_samples(trained, evaluated)
+        training = (data.train_inputs[:trained], data.train_targets[:trained])
+        return Data(*training, data.eval_inputs[:evaluated], data.eval_targets[:evaluated])
     assert dummy is not None  # noqa: S101 - as no data are given
     arguments = network.hook_arguments()
     return Data(*dummy(trained, **arguments), *dummy(evaluated, **arguments))

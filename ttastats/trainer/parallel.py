@@ -195,7 +195,6 @@ def _worker_error(number: int, failure: Any) -> TtastatsError:
 
 
 def _run_worker(work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    """Run the function in a worker process."""
     # A group of its own: Ctrl-C at the terminal must reach a worker once, from its starter.
     os.setpgrp()
     gc.freeze()  # what was imported stays: a collection would copy it all from the server

@@ -71,13 +71,11 @@ def make_all(planned: Sequence[Planned], watcher: Watcher) -> list[Made]:
                 torch.compiler.reset()  # graphs of other setups count against the limit of graphs
             listener = watcher if workers.is_leader else Watcher()
             listener.on_begin(run, number, len(planned))
-            done = _make_run(run, workers, stop, listener.on_checkpoint)
-            if done is None:
-                continue
-            if run.dawnbench:
-                dawnbench.write_entry(run.place, done.settings, done.log, done.outcome)
-            watcher.on_end(done)
-            made.append(done)
+            if done := _make_run(run, workers, stop, listener.on_checkpoint):
+                if run.dawnbench:
+                    dawnbench.write_entry(run.place, done.settings, done.log, done.outcome)
+                watcher.on_end(done)
+                made.append(done)
     return made
 
 
@@ -174,9 +172,19 @@ class _Terminal(Watcher):
 
     def on_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Draw the progress of the run and its latest quality."""
-        if self._planned is not None:
-            state = _progress_text(checkpoint, self._planned.settings)
-            self._bar.update(self._task, completed=checkpoint.epoch, state=state)
+        if self._planned is None:
+            return
+        settings, quality = self._planned.settings, checkpoint.quality
+        recipe = workloads.load_workload(settings.workload).recipe
+        missing = (
+            settings.target - quality if recipe.higher_is_better else quality - settings.target
+        )
+        distance = "target reached" if missing <= 0 else f"{missing:.4f} to go"
+        state = (
+            f"epoch {checkpoint.epoch:g}/{settings.epochs:g} {recipe.metric} {quality:.4f} "
+            f"{checkpoint.known_at.wall:.1f} s, {distance}"
+        )
+        self._bar.update(self._task, completed=checkpoint.epoch, state=state)
 
     def on_end(self, made: Made) -> None:
         """Replace the progress line by one with the result."""
@@ -190,17 +198,6 @@ def result_line(made: Made) -> str:
     return (
         f"seed {made.settings.seed}: {made.settings.target:g} {how}, {last.epoch:g} epochs, "
         f"{last.quality:.4f}, {outcome.run.wall:.2f} s ({outcome.run.cpu:.2f} s CPU)"
-    )
-
-
-def _progress_text(checkpoint: Checkpoint, settings: Settings) -> str:
-    recipe = workloads.load_workload(settings.workload).recipe
-    missing = settings.target - checkpoint.quality
-    missing = missing if recipe.higher_is_better else -missing
-    distance = "target reached" if missing <= 0 else f"{missing:.4f} to go"
-    return (
-        f"epoch {checkpoint.epoch:g}/{settings.epochs:g} {recipe.metric} {checkpoint.quality:.4f} "
-        f"{checkpoint.known_at.wall:.1f} s, {distance}"
     )
 
 

@@ -65,8 +65,12 @@ class Settings(Struct, frozen=True):
 
 def complete_settings(options: Overrides, name: str, seed: int) -> Settings:
     """Return the user's options completed by the recipe of a workload and by the machine."""
-    workload = load_workload(name)
-    device = _parse_device(options.device)
+    workload, device = load_workload(name), options.device
+    absent = device == "cuda" and not torch.cuda.is_available()
+    remedy = "Use --device cpu, or install a CUDA build of PyTorch."
+    raise_if(absent, "PyTorch finds no CUDA device", "--device cuda", remedy)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     values = workload.recipe.complete(options.values)
     # Two threads on two cores that somebody else uses as well can be twenty times slower than
     # one, since they wait for each other without sleeping.
@@ -79,29 +83,16 @@ def complete_settings(options: Overrides, name: str, seed: int) -> Settings:
 def setup_suffix(options: Overrides, settings: Settings) -> str:
     """Return a short name of the changed settings, such as `-batch512-bf16`, or an empty text."""
     usual = complete_settings(Overrides(device=settings.device), settings.workload, 0).values
-    changed = {name: settings.values[name] for name in settings.values if name in options.values}
-    return "".join(
-        f"-{_short_setting(name, value)}"
-        for name, value in changed.items()
-        if value != usual.get(name)
-    )
-
-
-def _short_setting(name: str, value: Value) -> str:
-    if isinstance(value, bool):
-        return name if value else f"no_{name}"
-    if isinstance(value, str):
-        return value
-    return f"{name.removesuffix('_size')}{value:g}"
-
-
-def _parse_device(name: str) -> str:
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    absent = name == "cuda" and not torch.cuda.is_available()
-    remedy = "Use --device cpu, or install a CUDA build of PyTorch."
-    raise_if(absent, "PyTorch finds no CUDA device", "--device cuda", remedy)
-    return name
+    suffix = ""
+    for name, value in settings.values.items():
+        if name not in options.values or value == usual.get(name):
+            continue
+        if isinstance(value, bool):
+            suffix += f"-{name}" if value else f"-no_{name}"
+        else:
+            is_word = isinstance(value, str)
+            suffix += f"-{value}" if is_word else f"-{name.removesuffix('_size')}{value:g}"
+    return suffix
 
 
 def _check_settings(settings: Settings, workload: Workload) -> None:

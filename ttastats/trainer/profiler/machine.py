@@ -40,10 +40,14 @@ COUNTERS: Mapping[str, str] = {
 
 def peak_flops(device: torch.device) -> Mapping[str, float]:
     """Return the highest measured FLOP/s of a matrix product, by precision."""
+    precisions = list(_DTYPES)
+    if device.type == "cpu":  # some only emulate bf16
+        has_bf16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()
+        precisions = ["fp32", "bf16"] if has_bf16 else ["fp32"]
     before, side = torch.backends.cuda.matmul.allow_tf32, _SIDE[device.type]
     rates: dict[str, float] = {}
     try:
-        for precision in _native_precisions(device):
+        for precision in precisions:
             torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
             dtype = _DTYPES[precision]
             a, b = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
@@ -51,13 +55,6 @@ def peak_flops(device: torch.device) -> Mapping[str, float]:
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
     return rates
-
-
-def _native_precisions(device: torch.device) -> tuple[str, ...]:
-    """Return the precisions to measure, without bf16 where a CPU only emulates it."""
-    if device.type != "cpu":
-        return tuple(_DTYPES)
-    return ("fp32", "bf16") if torch.ops.mkldnn._is_mkldnn_bf16_supported() else ("fp32",)
 
 
 def peak_bandwidth(device: torch.device) -> float:

@@ -103,11 +103,6 @@ class Watched(TorchDispatchMode):
             "feature maps": sum(size for storage, size in live.items() if storage in maps),
         }
 
-    def split_by_kind(self, whole: int) -> dict[str, int]:
-        """Return the bytes of each kind, which sum to the `whole` that the allocator measured."""
-        bytes_of = {**self.bytes_of, "workspace": whole - sum(self.bytes_of.values())}
-        return {kind: bytes_of[kind] for kind in KINDS}
-
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         before = _storage_sizes(tree_leaves([args, kwargs])).keys() - self._seen.keys()
         self._ignored |= before  # no operator made them in this step

@@ -68,12 +68,6 @@ class Recording:
         self._plan.close()
 
     @property
-    def warm_up_steps(self) -> tuple[int, str]:
-        """Return the number of warm-up steps, and the rule in words."""
-        by_cpu_time = self.by_cpu_time
-        return timing.warm_up_steps([step.on_clock(by_cpu_time=by_cpu_time) for step in self.first])
-
-    @property
     def step_seconds(self) -> float:
         """Return the median length of a step without the profiler."""
         return timing.median_length(self.plain, by_cpu_time=self.by_cpu_time)
@@ -94,7 +88,8 @@ class Recording:
             with memory.Watched(self._state) as watched:
                 yield
             whole = yield from memory.measured_step(self._state, self.device)
-            self.memory = watched.split_by_kind(whole)
+            bytes_of = {**watched.bytes_of, "workspace": whole - sum(watched.bytes_of.values())}
+            self.memory = {kind: bytes_of[kind] for kind in memory.KINDS}
         self.done = True
 
     def _alternating_steps(self, steps: int) -> Iterator[None]:
@@ -173,16 +168,17 @@ def profile_rows(recording: Recording, about: About, more: Iterable[Row]) -> pl.
 
 def _plain_step_measures(recording: Recording, about: About) -> Iterator[Row]:
     """Yield the measures of steps that were timed without the profiler."""
-    (warm_up, rule), plain = recording.warm_up_steps, recording.plain
+    by_cpu_time, plain = recording.by_cpu_time, recording.plain
+    first = [step.on_clock(by_cpu_time=by_cpu_time) for step in recording.first]
+    warm_up, rule = timing.warm_up_steps(first)
     yield measure_row("warmup_steps", warm_up, text=rule)
-    clock = "CPU time of the thread" if recording.by_cpu_time else "wall-clock"
+    clock = "CPU time of the thread" if by_cpu_time else "wall-clock"
     yield measure_row("uninstrumented_step_seconds", recording.step_seconds, text=clock)
     yield measure_row("wall_step_seconds", median(step.wall for step in plain))
     yield measure_row("step_flops", recording.counter.counted_flops)
     cores = hardware.available_cpus()
-    yield measure_row(
-        "cpu_utilization", timing.cpu_utilization(plain, cores), text=f"of {cores} cores"
-    )
+    utilization = timing.cpu_utilization(plain, cores)
+    yield measure_row("cpu_utilization", utilization, text=f"of {cores} cores")
     for kind, size in recording.memory.items():
         yield measure_row("memory_bytes", size, of=kind)
     for name, value in recording.driver_measures.items():

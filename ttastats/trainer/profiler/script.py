@@ -83,7 +83,6 @@ class Profile:
         self._recording.step()
 
     def __enter__(self) -> Self:
-        """Begin with the first step."""
         self._recording.step()
         return self
 

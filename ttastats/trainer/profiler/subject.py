@@ -49,14 +49,8 @@ def prepare_step(settings: Settings, team: Team) -> Subject:
         number, (inputs, targets, _) = next(following)  # chosen within the step, as in a run
         net.train_step(inputs, targets, augmentation, 0.0, number)
 
-    return Subject(
-        step=step,
-        samples=first[2],
-        model=net.bare,
-        training=net.training,
-        optimizers=tuple(net.optimizers),
-        device=team.device,
-    )
+    optimizers = tuple(net.optimizers)
+    return Subject(step, first[2], net.bare, net.training, optimizers, team.device)
 
 
 def _equal_batches(net: Network, data: Data) -> Iterator[tuple[Any, Any, int]]:

@@ -28,18 +28,17 @@ class Length(Struct, frozen=True):
         return self.thread if by_cpu_time else self.wall
 
 
+_CLOCKS = (time.perf_counter, time.thread_time, time.process_time)
+
+
 @contextmanager
 def timed(device: torch.device, lengths: list[Length]) -> Iterator[None]:
     """Append the length of the work in a `with` block, until the device is done with it."""
-    began = _clock_readings()
+    began = [clock() for clock in _CLOCKS]
     yield
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-    lengths.append(Length(*(now - at for now, at in zip(_clock_readings(), began, strict=True))))
-
-
-def _clock_readings() -> tuple[float, float, float]:
-    return time.perf_counter(), time.thread_time(), time.process_time()
+    lengths.append(Length(*(clock() - at for clock, at in zip(_CLOCKS, began, strict=True))))
 
 
 def time_work(work: Callable[[], object], device: torch.device) -> Length:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import count
+from itertools import count, takewhile
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 import torch
 import torch.distributed as dist
-from msgspec import Struct
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
@@ -50,20 +49,6 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
 Interval = tuple[float, float]
 
 
-class Point(Struct, frozen=True):
-    """The step of one batch size; `cpu_utilization` is of the cores this process may use."""
-
-    samples: int
-    seconds: float
-    flops: int
-    cpu_utilization: float
-
-    @property
-    def throughput(self) -> float:
-        """Return the samples per second."""
-        return self.samples / self.seconds
-
-
 def batch_size_measures(
     make: Callable[[int], Subject], sizes: Iterable[int], largest: int, cores: int
 ) -> Iterator[Row]:
@@ -71,37 +56,24 @@ def batch_size_measures(
 
     Without sizes, the batch is doubled until that hardly helps, or a step takes too long.
     """
-    if chosen := sorted(set(sizes)):
-        points = [_measure_point(make(size), cores) for size in chosen]
-    else:
-        points = _doubling_until_saturated(make, largest, cores)
-    for point in points:
-        size = str(point.samples)
-        yield measure_row("batch_samples_per_second", point.throughput, of=size)
-        yield measure_row("batch_step_flops", point.flops, of=size)
-        yield measure_row("batch_cpu_utilization", point.cpu_utilization, of=size)
-    enough = answers.saturation_point({point.samples: point.throughput for point in points})
+    chosen = sorted(set(sizes))
+    doubled = takewhile(lambda size: size <= largest, (_FIRST * 2**power for power in count()))
+    throughputs: dict[int, float] = {}
+    for size in chosen or list(doubled) or [largest]:
+        samples, seconds, flops, utilization = _measure_steps(make(size), cores)
+        throughputs[samples] = samples / seconds
+        yield measure_row("batch_samples_per_second", throughputs[samples], of=str(samples))
+        yield measure_row("batch_step_flops", flops, of=str(samples))
+        yield measure_row("batch_cpu_utilization", utilization, of=str(samples))
+        enough = answers.saturation_point(throughputs)
+        if not chosen and (enough is not None or 2 * seconds > _LONGEST_SECONDS):
+            break
     rule = f"the smallest at which doubling the batch gains less than {answers.GAIN:.0%}"
     yield measure_row("saturation_batch_size", enough, text=rule if enough else f"none is {rule}")
 
 
-def _doubling_until_saturated(
-    make: Callable[[int], Subject], largest: int, cores: int
-) -> list[Point]:
-    points: list[Point] = []
-    for size in (_FIRST * 2**power for power in count()):
-        if size > largest and points:
-            break
-        points.append(_measure_point(make(min(size, largest)), cores))
-        throughputs = {point.samples: point.throughput for point in points}
-        is_enough = answers.saturation_point(throughputs) is not None
-        if is_enough or 2 * points[-1].seconds > _LONGEST_SECONDS:
-            break
-    return points
-
-
-def _measure_point(subject: Subject, cores: int) -> Point:
-    """Return the throughput of a batch size from a few steps after two warm-up steps."""
+def _measure_steps(subject: Subject, cores: int) -> tuple[int, float, int, float]:
+    """Return samples, seconds, FLOPs and utilization of a few steps after two warm-up steps."""
     device = subject.device
     with timing.FlopCounter() as counter:
         subject.step()
@@ -109,9 +81,8 @@ def _measure_point(subject: Subject, cores: int) -> Point:
     steps = max(_FEWEST, min(_MOST, round(_SECONDS / first)))
     lengths = [timing.time_work(subject.step, device) for _ in range(steps)]
     typical = timing.median_length(lengths, by_cpu_time=timing.uses_cpu_time(device))
-    return Point(
-        subject.samples, typical, counter.counted_flops, timing.cpu_utilization(lengths, cores)
-    )
+    utilization = timing.cpu_utilization(lengths, cores)
+    return subject.samples, typical, counter.counted_flops, utilization
 
 
 class Without(TorchFunctionMode):
@@ -191,6 +162,7 @@ def _communication_worker(settings: Settings, steps: int, path: Path) -> None:
 
 
 def _measure_communication(step_of: Subject, team: Team, steps: int) -> dict[str, float | None]:
+    # Not in the worker itself: the network must be gone before the process group is.
     model: Any = step_of.training
     sent: list[Interval] = []
     sizes: list[int] = []

@@ -63,18 +63,12 @@ def profile_workload(request: Request) -> pl.DataFrame:
         left_out = f"{part}; {left_out}" if left_out else part
     # TF32 is one of GPUs alone.
     imitated = shared.device == "cpu" and shared.precision == "tf32"
-    about = About(
-        profile=_profile_name(request, fitted),
-        source=request.workload,
-        precision="fp32" if imitated else str(shared.precision),
-        samples=samples,
-        left_out=left_out,
-    )
+    precision = "fp32" if imitated else str(shared.precision)
+    about = About(_profile_name(request, fitted), request.workload, precision, samples, left_out)
     return profile_rows(recording, about, further)
 
 
 def _request_settings(request: Request, **values: Any) -> Settings:
-    """Return the settings of the run to profile."""
     options = replace(request.options, values={**request.options.values, **values})
     return complete_settings(options, request.workload, seed=0)
 

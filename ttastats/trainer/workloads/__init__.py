@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.trainer import BUILT_IN
 from ttastats.trainer.workloads import contract
 from ttastats.trainer.workloads.contract import REQUIRED, Workload
@@ -27,11 +27,8 @@ def load_workload(name: str) -> Workload:
     if name in BUILT_IN:
         return _workload_of(name, _built_in(name))
     path = Path(name)
-    if path.suffix != ".py":
-        raise TtastatsError(
-            f"unknown workload {name!r}",
-            remedy=f"Choose {', '.join(BUILT_IN)}, or give a Python file such as mine.py.",
-        )
+    remedy = f"Choose {', '.join(BUILT_IN)}, or give a Python file such as mine.py."
+    raise_if(path.suffix != ".py", f"unknown workload {name!r}", remedy=remedy)
     return _workload_of(path.stem.replace("_", "-"), _from_file(path))
 
 
@@ -47,8 +44,7 @@ def _built_in(name: str) -> ModuleType:
 
 
 def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise TtastatsError("no such file", where=str(path), remedy="Check the path.")
+    raise_if(not path.is_file(), "no such file", str(path), "Check the path.")
     spec = importlib.util.spec_from_file_location(f"ttastats_workload_{path.stem}", path)
     if spec is None:
         raise TtastatsError("is not a Python file", where=str(path))
@@ -69,20 +65,15 @@ def _from_file(path: Path) -> ModuleType:
 
 
 def _workload_of(name: str, module: ModuleType) -> Workload:
-    missing = [word for word in REQUIRED if not hasattr(module, word)]
-    if missing:
-        raise TtastatsError(
-            f"does not define {', '.join(missing)}",
-            where=str(module.__file__),
-            remedy="docs/trainer.md describes what a workload must define.",
-        )
     path = Path(str(module.__file__))
+    missing = [word for word in REQUIRED if not hasattr(module, word)]
+    remedy = "docs/trainer.md describes what a workload must define."
+    raise_if(missing, f"does not define {', '.join(missing)}", str(path), remedy)
+    source, imported = path.read_text("utf-8"), imported_sources(path)
     try:
-        return contract.make_workload(
-            name, path.read_text("utf-8"), imported_sources(path), vars(module)
-        )
+        return contract.make_workload(name, source, imported, vars(module))
     except TtastatsError as error:
-        raise TtastatsError(error.what, where=str(module.__file__), remedy=error.remedy) from None
+        raise TtastatsError(error.what, where=str(path), remedy=error.remedy) from None
 
 
 def imported_sources(path: Path) -> tuple[str, ...]:

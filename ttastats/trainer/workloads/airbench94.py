@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from msgspec.structs import replace
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ttastats.base.errors import TtastatsError
-from ttastats.trainer.workloads import cifar10_files
+from ttastats.base.errors import raise_if
+from ttastats.trainer.workloads import cifar10, cifar10_files
 from ttastats.trainer.workloads.cifar10 import mirror_and_crop
 from ttastats.trainer.workloads.contract import END, Data, Recipe
 
@@ -47,10 +48,7 @@ _MEAN, _DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 _WHITENED_BY = 5000  # images whose patches are looked at
 _VIEWED = 2000  # images that are evaluated at once
 
-
-def check(folder: Path | None) -> None:
-    """Raise an error if a folder does not hold the files of CIFAR-10."""
-    cifar10_files.find_files(folder)
+check = cifar10.check
 
 
 def data(folder: Path | None, device: torch.device, precision: str) -> Data:
@@ -58,19 +56,13 @@ def data(folder: Path | None, device: torch.device, precision: str) -> Data:
     images = cifar10_files.read_images(folder)
     mean, deviation = (torch.tensor(of).view(1, 3, 1, 1) for of in (_MEAN, _DEVIATION))
 
-    def ready(pixels: Tensor) -> Tensor:
+    def standardised(pixels: Tensor) -> Tensor:
         levels = pixels.to(device).to(weight_dtype(precision)) / 255
-        standard = (levels - mean.to(levels)) / deviation.to(levels)
-        return standard.contiguous(memory_format=torch.channels_last)
+        levels = (levels - mean.to(levels)) / deviation.to(levels)
+        return levels.contiguous(memory_format=torch.channels_last)
 
-    return Data(
-        ready(images.train_inputs),
-        images.train_targets,
-        ready(images.eval_inputs),
-        images.eval_targets,
-        images.notes,
-        images.tensors,
-    )
+    train, test = standardised(images.train_inputs), standardised(images.eval_inputs)
+    return replace(images, train_inputs=train, eval_inputs=test, raw=images.tensors)
 
 
 def weight_dtype(precision: str) -> torch.dtype:
@@ -110,10 +102,8 @@ def model(width: int, precision: str, workers: int, data: Data) -> nn.Module:
 
 def expect_one_worker(workers: int) -> None:
     """Raise an error for several workers, which these recipes do not support."""
-    if workers > 1:
-        raise TtastatsError(
-            "supports one GPU only", where="--workers", remedy="Use cifar10 for several GPUs."
-        )
+    remedy = "Use cifar10 for several GPUs."
+    raise_if(workers > 1, "supports one GPU only", "--workers", remedy)
 
 
 class Whitened(nn.Module):
@@ -263,7 +253,7 @@ def smoothed_cross_entropy(outputs: Tensor, targets: Tensor, label_smoothing: fl
 def evaluate(model: nn.Module, data: Data) -> float:
     """Return the accuracy averaged over six views: shifted or not, mirrored or not."""
 
-    def both(images: Tensor) -> Tensor:
+    def mirrored_and_not(images: Tensor) -> Tensor:
         scores: Tensor = model(images) + model(images.flip(-1))
         return scores
 
@@ -271,6 +261,6 @@ def evaluate(model: nn.Module, data: Data) -> float:
     parts = (torch.split(part, _VIEWED) for part in (data.eval_inputs, data.eval_targets))
     for images, labels in zip(*parts, strict=True):
         padded = functional.pad(images, (1, 1, 1, 1), "reflect")
-        shifted = both(padded[:, :, :-2, :-2]) + both(padded[:, :, 2:, 2:])
-        right += int(((2 * both(images) + shifted).argmax(1) == labels).sum())
+        shifted = mirrored_and_not(padded[:, :, :-2, :-2]) + mirrored_and_not(padded[:, :, 2:, 2:])
+        right += int(((2 * mirrored_and_not(images) + shifted).argmax(1) == labels).sum())
     return right / len(data.eval_targets)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from msgspec.structs import replace
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -52,14 +53,8 @@ def data(folder: Path | None, device: torch.device) -> Data:
     test = images.eval_inputs.to(device).float()
     mean = train.mean(dim=(0, 2, 3), keepdim=True)
     deviation = train.std(dim=(0, 2, 3), keepdim=True)
-    return Data(
-        (train - mean) / deviation,
-        images.train_targets,
-        (test - mean) / deviation,
-        images.eval_targets,
-        images.notes,
-        images.tensors,
-    )
+    train, test = (train - mean) / deviation, (test - mean) / deviation
+    return replace(images, train_inputs=train, eval_inputs=test, raw=images.tensors)
 
 
 def dummy(samples: int) -> tuple[Tensor, Tensor]:

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ttastats.base import percentages
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import TtastatsError, raise_if
 from ttastats.base.nearest import suggestion
 
 #: Names a workload's file must define.
@@ -55,11 +55,6 @@ class LearningRate(Struct, frozen=True):
     at_batch_size: int
     scaling: Literal["linear", "sqrt"]
     weight_decay: float
-
-    def scaled_to(self, batch_size: int) -> float:
-        """Return the peak learning rate for another global batch size."""
-        ratio = batch_size / self.at_batch_size
-        return self.peak * (ratio if self.scaling == "linear" else ratio**0.5)
 
 
 #: What a recipe that does not say otherwise has; a hook in a file ends what is asked for its part.
@@ -114,10 +109,9 @@ class Recipe:
         **values: Value,
     ) -> None:
         reserved = {name for names in HOOKS.values() for name in names} - {"width"} | set(GIVEN)
-        if wrong := sorted(reserved & values.keys()):
-            raise TtastatsError(f"reserved names for values: {', '.join(wrong)}", where="RECIPE")
-        self.metric = metric
-        self.higher_is_better = higher_is_better
+        wrong = sorted(reserved & values.keys())
+        raise_if(wrong, f"reserved names for values: {', '.join(wrong)}", "RECIPE")
+        self.metric, self.higher_is_better = metric, higher_is_better
         self.learning_rates = learning_rates or {}
         first = {"target": float(target), "epochs": float(epochs), "batch_size": batch_size}
         self.values: dict[str, Value] = {**first, **values}
@@ -146,11 +140,11 @@ class Recipe:
         A schedule that would end before the run may is stretched, unless it is set itself.
         """
         for name in changes.keys() - set(self.names):
-            raise TtastatsError(
+            what, remedy = (
                 f"the recipe has no value {name!r}",
-                where=f"--set {name}",
-                remedy=suggestion(name, self.names, "Values"),
+                suggestion(name, self.names, "Values"),
             )
+            raise TtastatsError(what, where=f"--set {name}", remedy=remedy)
         values: dict[str, Any] = {**self.values, **changes}
         for name in self.values.keys() & changes.keys():
             kind: Callable[[Any], Value] = type(self.values[name])
@@ -161,8 +155,9 @@ class Recipe:
             values["schedule_epochs"] = max(values["schedule_epochs"], values["epochs"])
         rate = self.learning_rates.get(str(values["optimizer"]))
         if rate is not None:
-            scaled = {"lr": rate.scaled_to(int(values["batch_size"]))}
-            scaled["weight_decay"] = rate.weight_decay
+            ratio = int(values["batch_size"]) / rate.at_batch_size
+            peak = rate.peak * (ratio if rate.scaling == "linear" else ratio**0.5)
+            scaled = {"lr": peak, "weight_decay": rate.weight_decay}
             values |= {name: value for name, value in scaled.items() if name not in changes}
         elif "lr" not in values or (self.learning_rates and "lr" not in changes):
             known = " or ".join(self.learning_rates)
@@ -225,11 +220,6 @@ class Data(Struct, frozen=True, eq=False):
             return None
         inputs, targets = (tensor.to(device) for tensor in self.test)
         return replace(self, eval_inputs=inputs, eval_targets=targets, test=None)
-
-    def first_samples(self, train: int, evaluation: int) -> Data:
-        """Return the first training and evaluation samples."""
-        training = (self.train_inputs[:train], self.train_targets[:train])
-        return Data(*training, self.eval_inputs[:evaluation], self.eval_targets[:evaluation])
 
     def digest(self) -> str:
         """Return the SHA-256 of the samples as they were before they came to a device."""
@@ -332,22 +322,13 @@ def make_workload(
 ) -> Workload:
     """Return the workload defined by the names in a file."""
     recipe = namespace["RECIPE"]
-    if not isinstance(recipe, Recipe):
-        raise TtastatsError("RECIPE is not a Recipe")
+    raise_if(not isinstance(recipe, Recipe), "RECIPE is not a Recipe")
     recipe = recipe.with_defaults(namespace)
-    if "dummy" in namespace and not {"train_samples", "eval_samples"} <= recipe.values.keys():
-        raise TtastatsError(
-            "dummy needs the numbers of samples to compute the batch sizes",
-            remedy="Set train_samples=... and eval_samples=... in RECIPE, or remove dummy.",
-        )
+    unsized = not {"train_samples", "eval_samples"} <= recipe.values.keys()
+    needs = "dummy needs the numbers of samples to compute the batch sizes"
+    remedy = "Set train_samples=... and eval_samples=... in RECIPE, or remove dummy."
+    raise_if("dummy" in namespace and unsized, needs, remedy=remedy)
     functions = {**_OWN_WAYS, **{word: namespace[word] for word in HOOKS if word in namespace}}
     hooks = {word: make_hook(word, function, recipe) for word, function in functions.items()}
     digest = hashlib.sha256("\0".join((source, *imported)).encode()).hexdigest()
-    return Workload(
-        name=name,
-        recipe=recipe,
-        source=source,
-        imported=tuple(imported),
-        sha256=digest,
-        **hooks,
-    )
+    return Workload(name, recipe, source, tuple(imported), digest, **hooks)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
 from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
 
 
@@ -56,8 +56,8 @@ def load_images() -> tuple[Tensor, Tensor]:
 
 def check(test_samples: int) -> None:
     """Raise an error if the test part leaves no samples to evaluate."""
-    if not 0 <= test_samples < _EVAL:
-        raise TtastatsError(f"must be from 0 to {_EVAL - 1}", where="--set test_samples")
+    wrong = not 0 <= test_samples < _EVAL
+    raise_if(wrong, f"must be from 0 to {_EVAL - 1}", "--set test_samples")
 
 
 def data(_folder: Path | None = None, test_samples: int = 0) -> Data:

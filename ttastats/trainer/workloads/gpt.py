@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ttastats.base.errors import TtastatsError
+from ttastats.base.errors import raise_if
 from ttastats.trainer.workloads.contract import Data, LearningRate, Recipe
 
 _BYTES = 256
@@ -57,12 +57,10 @@ def _split_text(folder: Path | None, context: int) -> tuple[Tensor, Tensor]:
     """Return the training text, and the last tenth for evaluation."""
     text = torch.from_numpy(np.frombuffer(_read_text(folder), np.uint8).copy())
     cut = len(text) - len(text) // 10
-    if len(text) - cut <= context:
-        raise TtastatsError(
-            f"{len(text):,} bytes are too few for a context of {context}",
-            where="Python's help" if folder is None else str(folder),
-            remedy="Give more text, or a smaller --set context=.",
-        )
+    few = f"{len(text):,} bytes are too few for a context of {context}"
+    where = "Python's help" if folder is None else str(folder)
+    remedy = "Give more text, or a smaller --set context=."
+    raise_if(len(text) - cut <= context, few, where, remedy)
     return text[:cut], text[cut:]
 
 
@@ -108,8 +106,7 @@ def score(outputs: Tensor, targets: Tensor) -> Tensor:
 
 def model(width: int, layers: int, heads: int, context: int, dropout: float) -> nn.Module:
     """Return the network, with residual layers initialised small."""
-    if width % heads:
-        raise TtastatsError(f"width {width} is not divisible by {heads} heads", where="--set heads")
+    raise_if(width % heads, f"width {width} is not divisible by {heads} heads", "--set heads")
     net = Decoder(_BYTES, _BYTES, context, width, layers, width // heads, dropout)
     for name, layer in net.named_modules():
         if isinstance(layer, nn.Linear):
