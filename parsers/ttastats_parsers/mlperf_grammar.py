@@ -206,9 +206,11 @@ def _end_of_run(
     value, metadata = stop.value, stop.metadata
     inner = as_mapping(value)
     words = (metadata.status, metadata.success, inner.get("success"), inner.get("status"), value)
-    known = (_STATUS.get(shown(word).strip("' ").lower()) for word in words)
-    status: RunStatus = next((each for each in known if each is not None), "unknown")
-    return status, round(stop.time - start.time, 6)
+    seconds = round(stop.time - start.time, 6)
+    for word in words:
+        if status := _STATUS.get(shown(word).strip("' ").lower()):
+            return status, seconds
+    return "unknown", seconds
 
 
 def _evaluation_events(by_key: dict[str, list[Event]]) -> Sequence[Event]:

@@ -88,6 +88,7 @@ class Dialect(Protocol):
     @property
     def name(self) -> str:
         """Return the name shown to users and stored with each run."""
+        ...
 
     @property
     def recognises(self) -> Callable[[bytes], bool] | Callable[[bytes, str], bool]:
@@ -96,9 +97,11 @@ class Dialect(Protocol):
         It may ask for the absolute path of the file too, as the second argument. Where it is
         asked with an empty block, the path alone decides.
         """
+        ...
 
     def parse(self, log: Log, /) -> Iterable[Run | Problem]:
         """Return the runs of a log, and problems that belong to no run; bad bytes never raise."""
+        ...
 
 
 def log_from_bytes(

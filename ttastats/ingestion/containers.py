@@ -221,13 +221,12 @@ class _Opened:
     def open(self, name: str) -> IO[bytes]:
         # Members are not looked up by name: that lists the archive anew, damaged as it may be.
         member = self._members[name]
-        content: IO[bytes] | None
         if isinstance(member, tarfile.TarInfo):
-            content = self._archive.extractfile(member)
-            if content is None:
+            extracted: IO[bytes] | None = self._archive.extractfile(member)
+            if extracted is None:
                 raise OSError(f"{name} is not a file")
-            return content
-        content = self._archive.open(member)
+            return extracted
+        content: IO[bytes] = self._archive.open(member)
         if member.compress_type in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
             return content
         return io.BufferedReader(_BoundedReader(content), _BUFFER)

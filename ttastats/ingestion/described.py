@@ -29,14 +29,17 @@ class Proposed(Protocol):
     @property
     def config(self) -> str:
         """The blocks as the text of a `ttastats.toml`, empty if none is needed."""
+        ...
 
     @property
     def root(self) -> str:
         """The absolute path of the folder."""
+        ...
 
     @property
     def left(self) -> Iterable[tuple[str, Sequence[str]]]:
         """The files without a proposal, by the reason."""
+        ...
 
 
 #: Proposes blocks for the logs at a path.

@@ -90,8 +90,8 @@ def parse(
     amount = parse_number(match[2]) if match and "%" not in match[2] else None
     if match is None or amount is None or amount <= 0:
         raise TtastatsError(f"{at!r} is not a budget", where=_OPTION, remedy=_WRITE)
-    unit = next(unit for unit in AMOUNTS if unit.startswith(match[1]))
-    return Budget(unit, amount, best, interpolate)
+    written: dict[str, Unit] = {unit.removesuffix("s"): unit for unit in AMOUNTS}
+    return Budget(written[match[1]], amount, best, interpolate)
 
 
 class Lengths(Struct, frozen=True):

@@ -72,5 +72,5 @@ class SilentLog(RunLog):
     def __init__(self) -> None:
         pass
 
-    def _write(self, *_event: Any) -> None:
+    def _write(self, *_event: Any, **_about: Any) -> None:
         pass

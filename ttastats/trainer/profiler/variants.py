@@ -59,6 +59,7 @@ def batch_size_measures(
     chosen = sorted(set(sizes))
     doubled = takewhile(lambda size: size <= largest, (_FIRST * 2**power for power in count()))
     throughputs: dict[int, float] = {}
+    enough = None
     for size in chosen or list(doubled) or [largest]:
         samples, seconds, flops, utilization = _measure_steps(make(size), cores)
         throughputs[samples] = samples / seconds
