@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import is_dataclass
 from functools import cache, partial
 from importlib import import_module
 from inspect import Parameter, Signature, cleandoc, signature
@@ -18,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import ttastats as tta
 from ttastats.base.errors import TtastatsError
-from ttastats.cli.options import READ, Output, declared, entries, fields_of
+from ttastats.cli.options import Output, declare, entries, read
 from ttastats.cli.output import progress, say, show
 from ttastats.trainer import BUILT_IN
 
@@ -85,17 +84,17 @@ class Group(TyperGroup):
         width = max(map(len, COMMANDS))
         limit = formatter.width - 6 - width
         for title, names in GROUPS.items():
-            commands = [TyperCommand(name, help=_help_text(_load_function(name))) for name in names]
+            commands = [TyperCommand(name, help=_help_text(_load(name))) for name in names]
             with formatter.section(title):
                 formatter.write_dl(
-                    (str(each.name).ljust(width), each.get_short_help_str(limit))
-                    for each in commands
+                    (str(command.name).ljust(width), command.get_short_help_str(limit))
+                    for command in commands
                 )
 
 
 class _Commands(Mapping[str, TyperCommand]):
     def __getitem__(self, name: str) -> TyperCommand:
-        return _make_command(name, _load_function(name))
+        return _make_command(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -210,14 +209,15 @@ class Command(TyperCommand):
             )
 
 
-def _load_function(name: str) -> Callable[..., Any]:
-    function: Callable[..., Any] = getattr(import_module(f"ttastats.cli.{COMMANDS[name]}"), name)
-    return function
+def _load(name: str) -> Any:
+    """Return the function of a command, or the class of its options."""
+    module = import_module(f"ttastats.cli.{COMMANDS[name]}")
+    return getattr(module, name, None) or getattr(module, name.capitalize())
 
 
-def _help_text(function: Callable[..., Any]) -> str:
+def _help_text(command: Any) -> str:
     """Return the docstring of a command without options and examples."""
-    return re.split(r"\n\n(?=\$ |-|[A-Z.]+: )", cleandoc(str(function.__doc__)))[0]
+    return re.split(r"\n\n(?=\$ |-|[A-Z.]+: )", cleandoc(command.__doc__))[0]
 
 
 def _first_sentence(text: str, room: int) -> str:
@@ -231,65 +231,79 @@ def _first_sentence(text: str, room: int) -> str:
 
 
 @cache
-def _make_command(name: str, function: Callable[..., Any]) -> TyperCommand:
+def _make_command(name: str) -> TyperCommand:
     """Return a command; examples are the lines of its docstring that begin with `$`."""
-    examples = re.findall(r"^ *\$ (.*)", str(function.__doc__), re.MULTILINE)
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    command = _load(name)
+    examples = re.findall(r"^ *\$ (.*)", command.__doc__, re.MULTILINE)
     epilog = "\n".join(["\b\nExamples:", *(f"  {each}" for each in examples)])
-    alone.command(name, cls=Command, help=_help_text(function), epilog=epilog)(
-        _with_flat_options(function)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name, cls=Command, help=_help_text(command), epilog=epilog)(
+        _with_flat_options(name, command)
     )
     return cast("TyperCommand", typer.main.get_command(alone))
 
 
-def _with_flat_options(function: Callable[..., Any]) -> Callable[..., None]:
+def _with_flat_options(command_name: str, command: Any) -> Callable[..., None]:
     """Return a function whose parameters are single options and which prints the answer.
 
-    What nobody gave is left to the defaults of `function` and of its groups of options.
+    Options that were not given are left to the defaults of the function that answers.
     """
-    hints = get_type_hints(function, localns={"Report": Any})  # polars costs start-up time
-    answers = hints.pop("return") is not type(None)
-    if answers:
-        hints["output"] = Output
-    texts, parameters = entries(function.__doc__), signature(function).parameters
-    options: dict[str, Parameter] = {}
-    groups: dict[str, list[str]] = {}
+    if is_typeddict(command):
+        from ttastats.cli.tables import answer
+
+        function: Callable[..., Any] = partial(answer, command_name)
+        hints: dict[str, Any] = {"options": command, "output": Output}
+    else:
+        function = command
+        hints = get_type_hints(command, localns={"Report": Any})  # polars costs start-up time
+        if hints.pop("return") is not type(None):
+            hints["output"] = Output
+    parameters = signature(function).parameters
+    declared: dict[str, Parameter] = {}
     for name, hint in hints.items():
-        if isinstance(hint, type) and (is_dataclass(hint) or is_typeddict(hint)):
-            words = {k: v for each in hint.__mro__ for k, v in entries(each.__doc__).items()}
-            fields = {field: declared(field, *of, words) for field, of in fields_of(hint).items()}
-            options |= {field: each for field, each in fields.items() if field not in options}
-            groups[name] = list(fields)
+        if is_typeddict(hint):
+            of_group = _declare_group(hint)
+            declared |= {n: each for n, each in of_group.items() if n not in declared}
         else:
-            options[name] = declared(name, hint, parameters[name].default, texts)
-    names = hints.keys() - groups.keys()
-    takes_logs = "files" in options
+            declared[name] = declare(name, hint, parameters[name].default, entries(command.__doc__))
+    takes_logs = "files" in declared
     if takes_logs:
-        options |= {n: declared(n, bool, False, {}) for n in _OF_LOGS if n not in options}
+        declared |= {n: declare(n, bool, False, {}) for n in _OF_LOGS if n not in declared}
 
     def called(**words: Any) -> None:
-        given = {
-            name: READ[name](value) if name in READ else value
-            for name, value in words.items()
-            if value != options[name].default
+        given = {n: read(n, word) for n, word in words.items() if word != declared[n].default}
+        asked = {
+            name: {field: given[field] for field in get_type_hints(hint) if field in given}
+            if is_typeddict(hint)
+            else given[name]
+            for name, hint in hints.items()
+            if is_typeddict(hint) or name in given
         }
-        asked = {name: given[name] for name in given if name in names}
-        for name, fields in groups.items():
-            asked[name] = hints[name](**{each: given[each] for each in fields if each in given})
-        output = asked.pop("output") if answers else None
-        how = {name: given[name] for name in _OF_LOGS if name in given.keys() - names}
-        with _reading_logs(**how) if takes_logs else nullcontext():
-            answer = function(**asked)
+        output = asked.pop("output") if hints.get("output") is Output else None
+        reading = {name: given[name] for name in _OF_LOGS if name in given.keys() - hints.keys()}
+        with _reading_logs(**reading) if takes_logs else nullcontext():
+            answered = function(**asked)
             if output is not None:
-                report, code = answer if isinstance(answer, tuple) else (answer, 0)
-                show(report, output)
+                report, code = answered if isinstance(answered, tuple) else (answered, 0)
+                show(report, **output)
                 if report.gate is not None and not report.gate.passed:
                     code = 3
                 if code:
                     raise typer.Exit(code)
 
-    called.__signature__ = Signature(list(options.values()))  # type: ignore[attr-defined]
+    called.__signature__ = Signature(list(declared.values()))  # type: ignore[attr-defined]
     return called
+
+
+def _declare_group(group: Any) -> dict[str, Parameter]:
+    """Return the options of a TypedDict as parameters."""
+    texts = entries(group.__doc__)
+    parameters = {}
+    for name, hint in get_type_hints(group).items():
+        optional = False if hint is bool else None
+        default = Parameter.empty if name in group.__required_keys__ else optional
+        parameters[name] = declare(name, hint, default, texts)
+    return parameters
 
 
 @contextmanager
@@ -297,12 +311,12 @@ def _reading_logs(*, guess: bool = False, no_cache: bool = False) -> Iterator[No
     """Let the block read logs in place of tables; exit with 1 if some are rejected."""
     from ttastats.ingestion import given  # polars costs start-up time
 
-    read: dict[tuple[str, ...], Read] = {}
+    reads: dict[tuple[str, ...], Read] = {}
 
-    def on_read(each: Read) -> None:
-        if each.logs not in read and (each.account or each.problems):
-            say(*each.lines)
-        read.setdefault(each.logs, each)
+    def on_read(read: Read) -> None:
+        if read.logs not in reads and (read.account or read.problems):
+            say(*read.lines)
+        reads.setdefault(read.logs, read)
 
     proposing = tta.guess if guess else None
     how = given.Reading(not no_cache, partial(progress, "reading logs"), on_read, proposing)
@@ -311,5 +325,5 @@ def _reading_logs(*, guess: bool = False, no_cache: bool = False) -> Iterator[No
         yield
     finally:
         given.READING.reset(earlier)
-    if any(each.rejected for each in read.values()):
+    if any(read.rejected for read in reads.values()):
         raise typer.Exit(1)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import typer
 
 import ttastats as tta
 from ttastats.base.errors import raise_if
 from ttastats.base.units import plural
+from ttastats.cli.options import given_options
 from ttastats.cli.output import progress, say
 from ttastats.formats.own_logs import GUESSED
 
@@ -39,8 +39,7 @@ def guess(path: str, output: Path | None = None) -> None:
         say(f"wrote {output}")
 
 
-@dataclass(frozen=True)
-class OwnLogs:
+class OwnLogs(TypedDict, total=False):
     r"""What is said of logs of one's own, by the keys of a block.
 
     --files PATTERN: Which files: '{entry}/seed{seed}.csv'; names in braces become columns.
@@ -61,18 +60,18 @@ class OwnLogs:
     --preset NAME: Known log layout, such as nanogpt, keras or ultralytics.
     """
 
-    files: str | None = None
-    line: Sequence[str] = ()
-    metric: Sequence[str] = ()
-    seconds: str | None = None
-    step: str | None = None
-    epoch: str | None = None
-    samples: str | None = None
-    run: Sequence[str] = ()
-    new_run: str | None = None
-    resume: str | None = None
-    new_epoch: str | None = None
-    preset: str | None = None
+    files: str
+    line: Sequence[str]
+    metric: Sequence[str]
+    seconds: str
+    step: str
+    epoch: str
+    samples: str
+    run: Sequence[str]
+    new_run: str
+    resume: str
+    new_epoch: str
+    preset: str
 
 
 def ingest(
@@ -114,12 +113,11 @@ def ingest(
     $ ttastats ingest logs --guess
     $ ttastats ingest logs --metric 'val_loss <= 3.4' --seconds 'elapsed s'
     """
-    block: dict[str, Any] = {key: value for key, value in asdict(own_logs).items() if value}
-    option = f"--{next(iter(block), '').replace('_', '-')}"
+    option = next(iter(given_options(own_logs)), "--config")
     both = f"{option} and --config both describe the logs"
-    raise_if(block and config, both, option, "Move it to that file, or drop --config.")
-    also = f"{option if block else '--config'} and --guess both describe the logs"
-    raise_if(guess and (block or config), also, "--guess", "Drop one of them.")
+    raise_if(own_logs and config, both, option, "Move it to that file, or drop --config.")
+    also = f"{option} and --guess both describe the logs"
+    raise_if(guess and (own_logs or config), also, "--guess", "Drop one of them.")
     from ttastats.ingestion.ingest import ingest as read_logs  # polars costs start-up time
     from ttastats.ingestion.workers import dask as cluster
 
@@ -133,7 +131,7 @@ def ingest(
                 dialect=dialect,
                 round=round_,
                 metrics=metrics,
-                block=block or None,
+                block=own_logs or None,
                 config=config,
                 guess=tta.guess if guess else None,
                 workers=workers,

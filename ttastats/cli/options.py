@@ -1,27 +1,18 @@
-"""How options are declared: a signature says names and types, a docstring what the help prints.
+"""How options are declared: types in signatures and TypedDicts, what the help prints in docstrings.
 
-In the docstring of a command, or of a group of options (a dataclass or a TypedDict), an entry has
-the names of an option and what stands for its value, a colon, and the help; its further lines are
-indented. `[default: (text)]` at the end is shown as the default, and `[x>=0]` or `[0<=x<=1]` is
-checked. Entries that commands share stand in `SHARED`; what a command says itself fills `{}` there.
+In the docstring of a command, or of a group of options (a TypedDict), an entry has the names of an
+option and what stands for its value, a colon, and the help; its further lines are indented.
+`[default: text]` at the end is the default, `[default: (text)]` is shown as one, and `[x>=0]` or
+`[0<=x<=1]` is checked. Entries that commands share stand in `SHARED`; what a command says itself
+fills `{}` there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from collections.abc import Mapping, Sequence
 from inspect import Parameter, cleandoc
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    TypedDict,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args, get_origin
 
 import typer
 
@@ -31,16 +22,19 @@ from ttastats.cli import complete
 from ttastats.sides.options import AtBudget, Counted, Judged, Options, Sided
 from ttastats.trainer import BUILT_IN
 
+if TYPE_CHECKING:
+    from ttastats.sides.question import Source
+
 _SHARED = f"""
 FILE...: Parquet files written by `ttastats ingest`, or logs: folders, archives, files, URLs.
 --also METRIC: Also compare other metrics at the end of the runs: test_accuracy. Comma-separated.
---ddof: Standard deviation: 1 = sample, 0 = population. [0<=x<=1]
+--ddof: Standard deviation: 1 = sample, 0 = population. [default: 1; 0<=x<=1]
 --confidence LEVEL: Confidence level of intervals and verdicts, such as 80%. [default: (95%)]
 --sort COLUMN: Sort the rows of each benchmark by a column such as {{}}; -COLUMN sorts in descending
     order.
 --top N: Show the first N rows of each benchmark; 0: all. [default: (200 in all); x>=0]
 --verbose, -v: Show all notes in full.
---format, -f FORMAT: table, json, csv or md.
+--format, -f FORMAT: table, json, csv or md. [default: table]
 --no-pager: Do not page long output.
 --guess: Read logs that nobody described as `ttastats guess` proposes, and print the block.
 --no-cache: Read all logs again, and keep no table of them.
@@ -52,7 +46,7 @@ WORKLOAD: {", ".join(BUILT_IN)}, or your own workload file.
 """
 _ENTRY = re.compile(r"^(-\S.*?|[A-Z]+(?:\.\.\.)?): (.+(?:\n +.+)*)", re.MULTILINE)
 _BEHIND = re.compile(
-    r" \[(?:default: \((?P<default>.*?)\))?(?:; )?"
+    r" \[(?:default: (?:\((?P<shown>.*?)\)|(?P<default>[^;\]]+)))?(?:; )?"
     r"(?:x>=(?P<min>\d+)|(?P<low>\d+)<=x<=(?P<max>\d+))?\]$"
 )
 #: Parameters that are not called as their options.
@@ -60,10 +54,20 @@ _NAMES = {
     "in": "unit", "label": "labels", "format": "output_format", "file...": "files",
     "path...": "paths", "what...": "what",
 }  # fmt: skip
+_OPTION_NAMES = {parameter: option for option, parameter in _NAMES.items()}
 #: What a shell proposes, by what stands for the value.
 _COMPLETED = {
     "CONDITION": complete.conditions, "COLUMNS": complete.columns, "LABEL": complete.columns,
     "UNIT": complete.units,
+}  # fmt: skip
+#: Options whose text is several names.
+_LISTS = ("by", "also", "block", "sources", "on", "levels")
+#: Options whose text is a fraction, with its limits: a confidence of half or less would make an
+#: interval meaningless; a coefficient of variation or a difference to detect may exceed 100 %, with
+#: a percent sign, but nobody plans for ten times the mean.
+_FRACTIONS: dict[str, dict[str, float]] = {
+    "confidence": {"above": 0.5}, "margin": {}, "level": {"below": 0.5}, "power": {},
+    "cv": {"below": 10.0}, "detect": {"below": 10.0},
 }  # fmt: skip
 
 
@@ -72,18 +76,16 @@ def columns(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-#: How the text of an option is read whose parameter is no text.
-READ: dict[str, Callable[[str], Any]] = {
-    "by": columns,
-    "also": columns,
-    "block": columns,
-    "sources": columns,
-    "on": columns,
-    "levels": columns,
-    # Half or less would make an interval meaningless.
-    "confidence": lambda text: percentages.parse_fraction(text, "--confidence", above=0.5),
-    "margin": lambda text: percentages.parse_fraction(text, "--margin"),
-}
+def read(name: str, value: Any) -> Any:
+    """Return the value of an option whose parameter is no text."""
+    if name in _LISTS:
+        return columns(value)
+    if name not in _FRACTIONS:
+        return value
+    texts = [value] if isinstance(value, str) else value
+    limits = _FRACTIONS[name]
+    fractions = [percentages.parse_fraction(text, f"--{name}", **limits) for text in texts]
+    return fractions[0] if isinstance(value, str) else fractions
 
 
 def entries(docstring: str | None) -> dict[str, tuple[str, str]]:
@@ -96,17 +98,17 @@ def entries(docstring: str | None) -> dict[str, tuple[str, str]]:
     }
 
 
-def declared(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, str]]) -> Parameter:
-    """Return a function's parameter as typer takes it, with its help from `texts` or `SHARED`."""
+def declare(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, str]]) -> Parameter:
+    """Return a parameter as typer takes it, with its help from `texts` or from shared entries."""
     word = name.strip("_")
     head, text = texts.get(word) or SHARED[word]
-    if word in SHARED and "{}" in SHARED[word][1]:
+    if "{}" in SHARED.get(word, ("", ""))[1]:
         head, text = SHARED[word][0], SHARED[word][1].format(text)
     behind = _BEHIND.search(text)
     limits = behind.groupdict() if behind else {}
     more: dict[str, Any] = {
         "help": text[: behind.start()] if behind else text,
-        "show_default": limits.get("default") or True,
+        "show_default": limits.get("shown") or True,
     }
     if (least := limits.get("min") or limits.get("low")) is not None:
         more |= {"min": int(least), "max": int(limits["max"]) if limits["max"] else None}
@@ -119,46 +121,29 @@ def declared(name: str, hint: Any, default: Any, texts: Mapping[str, tuple[str, 
         )
     else:
         option = typer.Argument(metavar=head, **more)
-    if name in READ or hint == str | float:
-        hint, default = str, ""
-    elif get_origin(hint) is Sequence:
+    if get_origin(hint) is Sequence and name not in _LISTS:
         hint, default = list[get_args(hint)], default or None  # type: ignore[misc]
+    elif name in {*_LISTS, *_FRACTIONS} or hint == str | float:
+        hint, default = str, default or None
+    if known := limits.get("default"):
+        default = hint(known) if hint in {int, float} else known
     return Parameter(
         name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, option]
     )
 
 
-def fields_of(group: type) -> dict[str, tuple[Any, Any]]:
-    """Return the type and the default of each option of a group."""
-    return {
-        name: (hint, getattr(group, name, getattr(Options, name, False if hint is bool else "")))
-        for name, hint in get_type_hints(group).items()
-    }
+def given_options(*groups: Mapping[str, Any]) -> list[str]:
+    """Return the names of the options in groups of given ones."""
+    names = [_OPTION_NAMES.get(name, name) for group in groups for name in group]
+    return [f"--{name.strip('_').replace('_', '-')}" for name in names]
 
 
-def changed(*groups: Any) -> list[str]:
-    """Return the options of some groups that differ from their defaults."""
-    return [
-        SHARED[name][0].split()[0].rstrip(",")
-        if name in SHARED
-        else f"--{name.strip('_').replace('_', '-')}"
-        for group in groups
-        for name, value in (vars(group) if is_dataclass(group) else group).items()
-        if isinstance(group, dict) or value != getattr(type(group), name)
-    ]
-
-
-@dataclass(frozen=True)
-class Output:
+class Output(TypedDict, total=False):
     """How an answer is printed."""
 
-    output_format: Literal["table", "json", "csv", "md"] = "table"
-    verbose: bool = False
-    no_pager: bool = False
-
-
-if TYPE_CHECKING:
-    from ttastats.sides.question import Source
+    output_format: Literal["table", "json", "csv", "md"]
+    verbose: bool
+    no_pager: bool
 
 
 class Parts(TypedDict, total=False):
@@ -196,7 +181,7 @@ class Judging(TypedDict, total=False):
     """How a comparison is made.
 
     --margin MARGIN: Equivalence margin, such as 1%; at a budget in the unit of the quality.
-    --estimand: Mean of the times to compare.
+    --estimand: Mean of the times to compare. [default: mean]
     --same-convergence: Assume equal epochs to the target; compare time per epoch.
     --epochs-fixed: Declare that the epochs to the target are constant by design.
     --fdr: Adjust p by Benjamini-Hochberg instead of Holm.
@@ -215,8 +200,8 @@ class Judging(TypedDict, total=False):
     confidence: float
 
 
-class Gates(TypedDict, total=False):
-    """When a comparison fails.
+class Comparing(Sided, Judged, AtBudget, Judging, total=False):
+    """What is compared, how, and when that fails.
 
     --fail-on slower:PERCENT: Exit 3 if B is shown to be more than 2% slower: slower:2%, or lacks a
         benchmark of A; at a budget worse:0.001.
@@ -228,30 +213,27 @@ class Gates(TypedDict, total=False):
     require: str
 
 
-class Comparing(Sided, Judged, AtBudget, Judging, Gates, total=False):
-    """What is compared, how, and when that fails."""
-
-
-_KEYWORDS = (Counted, Judged, Sided, AtBudget, Judging, Gates)
-SHARED = entries(_SHARED) | {k: v for each in _KEYWORDS for k, v in entries(each.__doc__).items()}
+SHARED = entries(_SHARED)
+for _group in (Counted, Judged, Sided, AtBudget, Judging):
+    SHARED |= entries(_group.__doc__)
 
 
 def options_and_keywords(asked: Comparing) -> tuple[Options, dict[str, Any]]:
     """Return how a comparison is made, and what else is asked, as keywords of the question."""
     from ttastats.sides.comparison import MAX_RUNS  # polars costs start-up time
 
-    given = {name: value for name, value in asked.items() if name in Judging.__annotations__}
-    keywords = {name: value for name, value in asked.items() if name not in given}
+    keywords: dict[str, Any] = dict(asked)
+    given = {name: keywords.pop(name) for name in Judging.__annotations__ if name in keywords}
     sequential, most = given.pop("sequential", False), given.get("max_runs")
     alone, remedy = most is not None and not sequential, "Add --sequential, or remove --max-runs."
     raise_if(alone, "needs --sequential", f"--max-runs {most}", remedy)
     if sequential:
         given.setdefault("max_runs", MAX_RUNS)
-    return Options(**given), keywords  # type: ignore[arg-type]
+    return Options(**given), keywords
 
 
-def refuse_of_runs(*groups: Any, but: Sequence[str] = ("--confidence",)) -> None:
+def refuse_of_runs(*groups: Mapping[str, Any], but: Sequence[str] = ("--confidence",)) -> None:
     """Raise an error for options about runs that are given for profiles."""
     what = "applies to runs, but the files are profiles"
-    for option in changed(*groups):
+    for option in given_options(*groups):
         raise_if(option not in but, what, option, "Remove it, or give tables of runs.")

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from ttastats.base.errors import TtastatsError
-from ttastats.cli.options import Output
 from ttastats.report.render.harmless import escape_invisible
 
 if TYPE_CHECKING:
@@ -30,11 +29,12 @@ if TYPE_CHECKING:
 _LESS = {"LESS": "FRX"}
 
 
-def show(report: Report, output: Output) -> None:
+def show(
+    report: Report, output_format: str = "table", *, verbose: bool = False, no_pager: bool = False
+) -> None:
     """Print a report in the format asked for, a long table in a pager."""
-    output_format = output.output_format
     if output_format == "table":
-        _print_or_page(report.displayed, output)
+        _print_or_page(report.displayed, verbose=verbose, no_pager=no_pager)
     else:
         from ttastats.report.render import as_csv, as_json, as_markdown
 
@@ -46,8 +46,7 @@ def show(report: Report, output: Output) -> None:
         shown = report.displayed if output_format == "md" else report
         typer.echo(renders[output_format](shown).rstrip("\n"))
     if output_format == "csv":
-        for note in report.notes:
-            say(f"{note.mark} {note.text}".strip())
+        say(*(f"{note.mark} {note.text}".strip() for note in report.notes))
     gate = report.gate
     # The output does not hold the verdict, or nobody may look at it.
     if gate and (output_format == "csv" or not (gate.passed or sys.stdout.isatty())):
@@ -56,7 +55,7 @@ def show(report: Report, output: Output) -> None:
         say(*words.gate_lines(gate))
 
 
-def _print_or_page(report: Report, output: Output) -> None:
+def _print_or_page(report: Report, *, verbose: bool, no_pager: bool) -> None:
     from rich.console import Console  # only a table needs it
 
     from ttastats.report.render import as_table
@@ -65,12 +64,12 @@ def _print_or_page(report: Report, output: Output) -> None:
     if not console.is_terminal:
         columns = os.environ.get("COLUMNS", "")
         width = int(columns) if columns.isdecimal() and int(columns) else as_table.WIDTH
-        as_table.print_report(report, console, width=width, verbose=output.verbose)
+        as_table.print_report(report, console, width=width, verbose=verbose)
         return
     with console.capture() as capture:
-        as_table.print_report(report, console, width=console.width, verbose=output.verbose)
+        as_table.print_report(report, console, width=console.width, verbose=verbose)
     text = capture.get()
-    words = pager_words(os.environ) if not output.no_pager and not console.is_dumb_terminal else ()
+    words = () if no_pager or console.is_dumb_terminal else pager_words(os.environ)
     taller = text.count("\n") >= console.height
     if not (taller and words and paged(text, words)):
         console.file.write(text)

@@ -8,21 +8,17 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 import ttastats as tta
-from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.cli.options import Output, changed, columns
+from ttastats.base.errors import raise_if
+from ttastats.cli.options import Output, columns, given_options
 from ttastats.cli.output import say, show
-from ttastats.cli.train import ENDS, Setup, needs_torch
-
-#: What `--batch-sizes` says for: double them until that hardly helps.
-_AUTOMATIC = "auto"
+from ttastats.cli.train import Ending, Setup, needs_torch, overrides
 
 
-@dataclass(frozen=True)
-class Recorded:
+class Recorded(TypedDict, total=False):
     """What is measured of a workload, and where that is kept.
 
     --output, -o FILE: Save the recorded profile to this Parquet file.
@@ -33,24 +29,11 @@ class Recorded:
     --ablation: Also profile steps without batch norm, and without ReLU.
     """
 
-    output: Path | None = None
-    steps: int | None = None
-    batch_sizes: str | None = None
-    without: str | None = None
-    ablation: bool = False
-
-    def sizes(self) -> tuple[int, ...] | None:
-        """Return the batch sizes to profile; empty to search for them, None for none."""
-        if self.batch_sizes is None or self.batch_sizes == _AUTOMATIC:
-            return None if self.batch_sizes is None else ()
-        words = self.batch_sizes.split(",")
-        raise_if(
-            not all(word.strip().isdecimal() and int(word) for word in words),
-            f"invalid batch sizes {self.batch_sizes!r}",
-            "--batch-sizes",
-            f"Write sizes such as 8,32,128, or {_AUTOMATIC}.",
-        )
-        return tuple(int(word) for word in words)
+    output: Path
+    steps: int
+    batch_sizes: str
+    without: str
+    ablation: bool
 
 
 def profile(
@@ -67,65 +50,75 @@ def profile(
     $ ttastats profile digits
     $ ttastats profile trace.json.gz
     """
-    if not _is_runnable(what):
-        _expect_no_options(recorded, setup)
-        show(tta.profiled(what, top=top), output)
+    paths = [Path(name) for name in what]
+    to_be_run = [
+        path for path in paths if path.suffix == ".py" or not (path.suffix or path.exists())
+    ]
+    several = "only one workload or script can be profiled at a time"
+    raise_if(to_be_run and len(what) > 1, several, "".join(map(str, to_be_run[:1])))
+    if not to_be_run:
+        _refuse_of_recordings(recorded, setup)
+        show(tta.profiled(what, top=top), **output)
         return
     with tempfile.TemporaryDirectory(prefix="ttastats-") as folder:
-        path = recorded.output or Path(folder, "profile.parquet")
-        written = _record_profiles(what[0], path, recorded, setup)
-        show(tta.profiled(written, top=top), output)
-    if recorded.output is None and written == [path]:
+        path = recorded.get("output") or Path(folder, "profile.parquet")
+        if paths[0].suffix == ".py" and not _is_workload(paths[0]):
+            _refuse_of_recordings(recorded, setup)
+            written = _run_script(what[0])
+        else:
+            _record_workload(what[0], path, recorded, setup)
+            written = [path]
+        show(tta.profiled(written, top=top), **output)
+    if "output" not in recorded and written == [path]:
         say("next: add -o prof.parquet to save the profile   (nothing was saved this time)")
 
 
-def _is_runnable(what: Sequence[str]) -> bool:
-    """Return whether an argument is a workload or a script, not profiles."""
-    to_be_run = [
-        str(path)
-        for path in map(Path, what)
-        if path.suffix == ".py" or not (path.suffix or path.exists())
-    ]
-    several = "only one workload or script can be profiled at a time"
-    raise_if(to_be_run and len(what) > 1, several, "".join(to_be_run[:1]))
-    return bool(to_be_run)
-
-
-def _expect_no_options(recorded: Recorded, setup: Setup) -> None:
+def _refuse_of_recordings(recorded: Recorded, setup: Setup) -> None:
     """Raise an error for options of a recording if nothing is recorded."""
-    for option in changed(recorded, setup):
-        raise TtastatsError(
-            "only applies when a workload is profiled now",
-            where=option,
-            remedy="Give a workload, such as digits, instead of files.",
-        )
+    what = "only applies when a workload is profiled now"
+    for option in given_options(recorded, setup):
+        raise_if(True, what, option, "Give a workload, such as digits, instead of files.")
 
 
-def _record_profiles(name: str, path: Path, recorded: Recorded, setup: Setup) -> list[Path]:
-    """Profile a workload, or run a script that does; return the files written."""
+def _record_workload(name: str, path: Path, recorded: Recorded, setup: Setup) -> None:
+    """Profile a workload, and write the profile."""
     from ttastats.base import atomic
 
-    if Path(name).suffix == ".py" and not _is_workload(Path(name)):
-        _expect_no_options(recorded, setup)
-        return _run_script(name)
     atomic.expect_file_place(path)
     with needs_torch("recording a profile"):
         from ttastats.trainer.profiler import workload
     from ttastats.traces import store
 
-    options, grid = setup.options(name)
-    for value in ENDS:
+    options, grid = overrides(name, setup)
+    for value in Ending.__annotations__:
         idle = "has no effect on a step"
         raise_if(value in options.values, idle, f"--set {value}", "Leave it out.")
     apart = "Profile each value separately; only --batch-sizes takes several."
     several = next(iter(grid), "")
     raise_if(several, "takes one value", f"--set {several}", apart)
-    layers = columns(recorded.without or "")
     request = workload.Request(
-        name, options, recorded.steps, recorded.sizes(), recorded.ablation, layers
+        name,
+        options,
+        recorded.get("steps"),
+        _batch_sizes(recorded.get("batch_sizes")),
+        recorded.get("ablation", False),
+        columns(recorded.get("without", "")),
     )
     store.write_profile(workload.profile_workload(request), path)
-    return [path]
+
+
+def _batch_sizes(text: str | None) -> tuple[int, ...] | None:
+    """Return the batch sizes to profile; empty to search for them, None for none."""
+    if text is None or text == "auto":
+        return None if text is None else ()
+    words = text.split(",")
+    raise_if(
+        not all(word.strip().isdecimal() and int(word) for word in words),
+        f"invalid batch sizes {text!r}",
+        "--batch-sizes",
+        "Write sizes such as 8,32,128, or auto.",
+    )
+    return tuple(map(int, words))
 
 
 def _is_workload(path: Path) -> bool:
@@ -134,13 +127,12 @@ def _is_workload(path: Path) -> bool:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return True  # the trainer says what is wrong with it
-    targets = (
-        target
-        for node in tree.body
-        if isinstance(node, ast.Assign | ast.AnnAssign)
+    assigned = (node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign))
+    return any(
+        isinstance(target, ast.Name) and target.id == "RECIPE"
+        for node in assigned
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
     )
-    return any(isinstance(target, ast.Name) and target.id == "RECIPE" for target in targets)
 
 
 def _run_script(name: str) -> list[Path]:

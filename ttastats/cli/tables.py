@@ -1,13 +1,12 @@
-"""The commands that answer about runs: statistics, scores, problems, claims and records."""
+"""The commands that answer about runs, most as keywords of their function in the Python API."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import ttastats as tta
-from ttastats.base import percentages
 from ttastats.base.errors import raise_if
 from ttastats.cli.options import Parts, sources
 from ttastats.sides.options import AtBudget, Judged, JudgedAt
@@ -15,20 +14,48 @@ from ttastats.sides.options import AtBudget, Judged, JudgedAt
 if TYPE_CHECKING:
     from ttastats.report.answer import Report
 
-#: A coefficient of variation or a difference to detect may exceed 100 %, with a percent sign;
-#: nobody plans for ten times the mean.
-_MOST = 10.0
+#: Options that the functions of the API call otherwise.
+_KEYWORDS = {
+    "power": {"runs": "n", "detect": "effects"}, "problems": {"code": "codes"},
+    "summary": {"verbose": "dots"},
+}  # fmt: skip
 
 
-def runs(
-    files: Sequence[str],
-    *,
-    where: Sequence[str] = (),
-    target: Sequence[str] = (),
-    budget: AtBudget,
-    sort: str = "",
-    top: int | None = None,
-) -> Report:
+def answer(command: str, options: dict[str, Any]) -> tuple[Report, int]:
+    """Return what the function of the API of a command answers, and the exit code."""
+    names = _KEYWORDS.get(command, {})
+    keywords = {names.get(name, name): value for name, value in options.items()}
+    files = [keywords.pop("files")] if "files" in keywords else []
+    if command == "effects":
+        keywords.setdefault("on", ())
+    if command not in {"runs", "variance", "score", "rcp"}:
+        report = getattr(tta, command)(*files, **keywords)
+        return report, _exit_code(command, report)
+    from ttastats.report import ordering  # polars costs start-up time
+
+    sort, top = keywords.pop("sort", ""), keywords.pop("top", None)
+    report = getattr(tta, command)(*files, **keywords)
+    shown = ordering.sort_rows(report, sort=sort, top=top or 0)
+    return ordering.default_rows(shown) if top is None else shown, _exit_code(command, report)
+
+
+def _exit_code(command: str, report: Report) -> int:
+    if command == "rcp":
+        from ttastats.answers.rcp.rcp import unanswered  # polars costs start-up time
+
+        return 1 if unanswered(report) else 0
+    if command == "claim":
+        return 0 if all(row["holds"] for row in report.rows) else 3
+    return 0
+
+
+class OfRuns(TypedDict):
+    """What a command takes that answers about runs."""
+
+    files: Sequence[str]
+
+
+class Runs(OfRuns, AtBudget, total=False):
     """Show one row per run: whether and when it reached the target, epochs, time per epoch.
 
     --sort: tta, epochs or seed
@@ -36,19 +63,14 @@ def runs(
     $ ttastats runs runs.parquet --where reached=no
     $ ttastats runs runs.parquet --format csv > runs.csv
     """
-    return arranged(tta.runs(files, where=where, target=target, **budget), sort, top)
+
+    where: Sequence[str]
+    target: Sequence[str]
+    sort: str
+    top: int
 
 
-def summary(
-    files: Sequence[str],
-    *,
-    keywords: JudgedAt,
-    ddof: int = 1,
-    confidence: float = 0.95,
-    sort: str = "",
-    top: int | None = None,
-    verbose: bool = False,
-) -> Report:
+class Summary(OfRuns, JudgedAt, total=False):
     """Show each entry: runs that reached the target, mean TTA and CV with their intervals.
 
     --verbose, -v: Show all notes in full, and each run as a dot below its row.
@@ -59,40 +81,31 @@ def summary(
     $ ttastats summary runs.parquet --sort -cv --top 5
     $ ttastats summary runs.parquet --by system --target 75%
     """
-    return tta.summary(
-        files,
-        ddof=ddof,
-        confidence=confidence,
-        dots=verbose,
-        sort=sort,
-        top=top,
-        **keywords,
-    )
+
+    ddof: int
+    confidence: float
+    sort: str
+    top: int
+    verbose: bool
 
 
-def rank(
-    files: Sequence[str], *, judged: Judged, mine: str = "", confidence: float = 0.95, top: int = 15
-) -> Report:
+class Rank(OfRuns, Judged, total=False):
     """Rank the entries of each benchmark and size, with the ranks that cannot be told apart.
 
     --mine NAME: Mark the entries whose name contains this, and say where they stand.
-    --top N: Show the first N entries of each benchmark and size, and --mine; 0: all. [x>=0]
+    --top N: Show the first N entries of each benchmark and size, and --mine; 0: all.
+        [default: 15; x>=0]
 
     $ ttastats rank runs.parquet --where benchmark=llama2_70b_lora
     $ ttastats rank runs.parquet --mine supermicro --top 0
     """
-    return tta.rank(files, mine=mine, top=top, confidence=confidence, **judged)
+
+    mine: str
+    confidence: float
+    top: int
 
 
-def variance(
-    files: Sequence[str],
-    *,
-    sources: Sequence[str] = (),
-    judged: Judged,
-    ddof: int = 1,
-    sort: str = "",
-    top: int | None = None,
-) -> Report:
+class Variance(OfRuns, Judged, total=False):
     """Decompose the variance of runs into epochs to the target and time per epoch.
 
     --sources COLUMNS: Show instead what comes from each of these: day, columns, or names in
@@ -103,34 +116,30 @@ def variance(
     $ ttastats variance runs.parquet --where benchmark=resnet
     $ ttastats variance runs.parquet --sources day,host,seed
     """
-    return arranged(tta.variance(files, ddof=ddof, sources=sources, **judged), sort, top)
+
+    sources: Sequence[str]
+    ddof: int
+    sort: str
+    top: int
 
 
-def history(
-    files: Sequence[str], *, judged: Judged, order: str = "date", fail_on: str = ""
-) -> Report:
+class History(OfRuns, Judged, total=False):
     """Find the night on which training changed: in time per epoch, epochs or failures.
 
     --order ORDER: Order of the points: date, or a column or recorded name such as commit.
+        [default: date]
     --fail-on slower:PERCENT: Exit 3 if the latest segment is shown to take more than 2% longer
         than the one before it, or to fail more often: slower:2%.
 
     $ ttastats history runs.parquet
     $ ttastats history runs.parquet --order commit --fail-on slower:2%
     """
-    return tta.history(files, order=order, fail_on=fail_on, **judged)
+
+    order: str
+    fail_on: str
 
 
-def effects(
-    files: Sequence[str],
-    *,
-    on: Sequence[str] = (),
-    levels: Sequence[str] = (),
-    block: Sequence[str] = (),
-    interactions: bool = False,
-    judged: Judged,
-    confidence: float = 0.95,
-) -> Report:
+class Effects(OfRuns, Judged, total=False):
     """Show which of the settings of a sweep changes the time to the target, and through what.
 
     --on COLUMNS: Settings, comma-separated: columns or names in `extra`. precision=fp32 names the
@@ -143,35 +152,22 @@ def effects(
     $ ttastats effects runs.parquet --on batch_size,lr
     $ ttastats effects runs.parquet --on precision=fp32,batch_size --block day
     """
-    return tta.effects(
-        files,
-        on=on,
-        levels=levels,
-        block=block,
-        interactions=interactions,
-        confidence=confidence,
-        **judged,
-    )
+
+    on: Sequence[str]
+    levels: Sequence[str]
+    block: Sequence[str]
+    interactions: bool
+    confidence: float
 
 
-def power(
-    files: Sequence[str] = (),
-    *,
-    cv: str = "",
-    runs: int | None = None,
-    detect: Sequence[str] = (),
-    power: str = "80%",
-    max_runs: int | None = None,
-    prior: Sequence[str] = (),
-    judged: Judged,
-) -> Report:
+class Power(Judged, total=False):
     """Compute how many runs are needed to detect a given difference.
 
     FILE...: Parquet files with pilot runs, or their logs.
     --cv PERCENT: Plan from this coefficient of variation instead, such as 14%.
     --runs, -n N: Runs per side. [x>=2]
     --detect PERCENT: Effect size to detect, such as 5%. Repeatable.
-    --power SHARE: Statistical power.
+    --power SHARE: Statistical power. [default: 80%]
     --max-runs N: Also show the average number of runs that `compare --sequential --max-runs N`
         needs.
     --prior FILE: Runs of earlier entries, whose noise adds to that of few runs. Repeatable.
@@ -179,35 +175,25 @@ def power(
     $ ttastats power runs.parquet --detect 5%
     $ ttastats power --cv 14% --detect 10%
     """
-    return tta.power(
-        files or None,
-        cv=percentages.parse_fraction(cv, "--cv", below=_MOST) if cv else None,
-        n=runs,
-        effects=[percentages.parse_fraction(text, "--detect", below=_MOST) for text in detect],
-        power=percentages.parse_fraction(power, "--power"),
-        max_runs=max_runs,
-        prior=list(prior) or None,
-        **judged,
-    )
+
+    files: Sequence[str]
+    cv: float
+    runs: int
+    detect: Sequence[str]
+    power: float
+    max_runs: int
+    prior: Sequence[str]
 
 
-def scaling(files: Sequence[str], *, judged: Judged) -> Report:
+class Scaling(OfRuns, Judged, total=False):
     """Show speedup and efficiency over the number of accelerators.
 
     $ ttastats scaling runs.parquet
     $ ttastats scaling runs.parquet --by benchmark,submitter
     """
-    return tta.scaling(files, **judged)
 
 
-def score(
-    files: Sequence[str],
-    *,
-    by: Sequence[str] = (),
-    where: Sequence[str] = (),
-    sort: str = "",
-    top: int | None = None,
-) -> Report:
+class Score(OfRuns, total=False):
     """Compute the official MLPerf score of each entry.
 
     --sort: score, n or status
@@ -215,12 +201,14 @@ def score(
     $ ttastats score runs.parquet
     $ ttastats score runs.parquet --where submitter=Example --top 5
     """
-    return arranged(tta.score(files, by=by, where=where), sort, top)
+
+    by: Sequence[str]
+    where: Sequence[str]
+    sort: str
+    top: int
 
 
-def problems(
-    files: Sequence[str], *, where: Sequence[str] = (), code: Sequence[str] = ()
-) -> Report:
+class Problems(OfRuns, total=False):
     """List problems found in the logs, and suspicious runs: duplicates, stalls, outliers.
 
     --code CODE: Show all problems with this code. Repeatable.
@@ -228,20 +216,12 @@ def problems(
     $ ttastats problems runs.parquet
     $ ttastats problems runs.parquet --code no_run_stop
     """
-    return tta.problems(*files, where=where, codes=code)
+
+    where: Sequence[str]
+    code: Sequence[str]
 
 
-def claim(
-    files: Sequence[str],
-    *,
-    quality: str = "",
-    seconds: str = "",
-    steps: str = "",
-    level: str = "5%",
-    sigma: float | None = None,
-    prior: Sequence[str] = (),
-    keywords: JudgedAt,
-) -> tuple[Report, int]:
+class Claim(OfRuns, JudgedAt, total=False):
     """Test a claim about the mean of the runs. Exit code 0: it holds; 3: it does not.
 
     --quality CLAIM: Claim about the mean quality: 'val_loss <= 3.28'; at the end of each run unless
@@ -250,6 +230,7 @@ def claim(
         target.
     --steps CLAIM: Claim about the mean number of steps: '<= 3325'.
     --level SHARE: Significance level: the accepted probability of confirming a false claim.
+        [default: 5%]
     --sigma SD: Known standard deviation of the quality of one run; uses a z test.
     --prior FILE: With --seconds or --steps: runs of earlier entries, whose noise adds to that of
         few runs. Repeatable.
@@ -257,20 +238,41 @@ def claim(
     $ ttastats claim runs.parquet --quality 'val_loss <= 3.28'
     $ ttastats claim runs.parquet --seconds '<= 80'
     """
-    from ttastats.answers.claim import ClaimRow  # polars costs start-up time
-    from ttastats.report.row import expect_kind
 
-    report = tta.claim(
-        files,
-        quality=quality,
-        seconds=seconds,
-        steps=steps,
-        level=percentages.parse_fraction(level, "--level", below=0.5),
-        sigma=sigma,
-        prior=list(prior) or None,
-        **keywords,
-    )
-    return report, 0 if all(row.holds for row in expect_kind(report.records, ClaimRow)) else 3
+    quality: str
+    seconds: str
+    steps: str
+    level: float
+    sigma: float
+    prior: Sequence[str]
+
+
+class Rcp(OfRuns, total=False):
+    """Check convergence against the official reference convergence points (RCP).
+
+    --records FOLDER: Folder with rcps_*.json. [default: (installed mlperf_logging)]
+    --ruleset X.Y.Z: Use the records and rules of this round. [default: (the round of each entry)]
+    --bypass: Apply the official --rcp_bypass.
+    --draws: Simulation draws for each error rate of the check. [default: 10000; x>=100]
+    --seed N: Seed of the simulation. [default: 1; x>=0]
+    --sort: ratio, official_factor or n
+    --verbose, -v: Show the numbers behind each verdict, and all notes in full.
+
+    $ ttastats rcp runs.parquet
+    $ ttastats rcp runs.parquet --where benchmark=llama2_70b_lora -v
+    """
+
+    records: Path
+    ruleset: str
+    bypass: bool
+    by: Sequence[str]
+    where: Sequence[str]
+    confidence: float
+    draws: int
+    seed: int
+    sort: str
+    top: int
+    verbose: bool
 
 
 def record(
@@ -295,10 +297,9 @@ def record(
     $ ttastats record a.parquet b.parquet --rules nanogpt-track-1
     $ ttastats record --rules list
     """
-    from ttastats.answers.record.record import RecordRow, of_rules  # polars costs start-up time
-    from ttastats.report.row import expect_kind
-
     if rules == "list":
+        from ttastats.answers.record.record import of_rules  # polars costs start-up time
+
         return of_rules()
     usage = "Usage: ttastats record A.parquet B.parquet --rules NAME"
     raise_if(not files, "no runs given", None, usage)
@@ -310,58 +311,4 @@ def record(
         target=target,
         where=where,
     )
-    records = [row.verdict == "record" for row in expect_kind(report.records, RecordRow)]
-    return report, 0 if all(records) else 3
-
-
-def rcp(
-    files: Sequence[str],
-    *,
-    records: Path | None = None,
-    ruleset: str = "",
-    bypass: bool = False,
-    by: Sequence[str] = (),
-    where: Sequence[str] = (),
-    confidence: float = 0.95,
-    draws: int = 10_000,
-    seed: int = 1,
-    sort: str = "",
-    top: int | None = None,
-    verbose: bool = False,
-) -> tuple[Report, int]:
-    """Check convergence against the official reference convergence points (RCP).
-
-    --records FOLDER: Folder with rcps_*.json. [default: (installed mlperf_logging)]
-    --ruleset X.Y.Z: Use the records and rules of this round. [default: (the round of each entry)]
-    --bypass: Apply the official --rcp_bypass.
-    --draws: Simulation draws for each error rate of the check. [x>=100]
-    --seed N: Seed of the simulation. [x>=0]
-    --sort: ratio, official_factor or n
-    --verbose, -v: Show the numbers behind each verdict, and all notes in full.
-
-    $ ttastats rcp runs.parquet
-    $ ttastats rcp runs.parquet --where benchmark=llama2_70b_lora -v
-    """
-    from ttastats.answers.rcp.rcp import unanswered  # polars costs start-up time
-
-    report = tta.rcp(
-        files,
-        records=records,
-        ruleset=ruleset,
-        bypass=bypass,
-        by=by,
-        where=where,
-        confidence=confidence,
-        draws=draws,
-        seed=seed,
-        verbose=verbose,
-    )
-    return arranged(report, sort, top), 1 if unanswered(report) else 0
-
-
-def arranged(report: Report, sort: str, top: int | None) -> Report:
-    """Return a report with the rows of each benchmark sorted, and only the first of them."""
-    from ttastats.report import ordering  # polars costs start-up time
-
-    made = ordering.sort_rows(report, sort=sort, top=top or 0)
-    return ordering.default_rows(made) if top is None else made
+    return report, 0 if all(row["verdict"] == "record" for row in report.rows) else 3

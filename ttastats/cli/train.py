@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, fields
 from pathlib import Path
 from shlex import quote
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import ttastats as tta
 from ttastats.base.errors import TtastatsError, raise_if
-from ttastats.cli.options import Output
 from ttastats.cli.output import say, show
 
 if TYPE_CHECKING:
@@ -23,26 +21,19 @@ if TYPE_CHECKING:
     from ttastats.trainer.settings import Overrides
 
 
-_UNPAGED = Output(no_pager=True)
-#: What changes no step of a recipe, only where its runs end.
-ENDS = ("target", "epochs")
-
-
-@dataclass(frozen=True)
-class Ending:
+class Ending(TypedDict, total=False):
     """Where a run ends, by the names that this has in a recipe.
 
     --target TARGET: Quality target, at which a run ends: 0.96 or 96%. [default: (recipe)]
     --epochs N: Maximum number of epochs. [default: (recipe)]
     """
 
-    target: str | None = None
-    epochs: str | None = None
+    target: str
+    epochs: str
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """What may be changed of the steps of a recipe, by the names it has there.
+class Setup(TypedDict, total=False):
+    """What is changed of the steps of a recipe, by the names it has there, and where they are made.
 
     --batch-size N: Global batch size: samples per step over all workers. [default: (recipe)]
     --width N: Width of the network. [default: (recipe)]
@@ -52,60 +43,50 @@ class Recipe:
     --channels-last: Use the channels-last memory format.
     --threads N: Threads per worker. [default: (recipe)]
     --workers N: Worker processes (data parallel). [default: (recipe)]
-    """
-
-    batch_size: str | None = None
-    width: str | None = None
-    precision: str | None = None
-    optimizer: str | None = None
-    compile: bool = False
-    channels_last: bool = False
-    threads: str | None = None
-    workers: str | None = None
-
-
-@dataclass(frozen=True)
-class Setup(Recipe):
-    """What is changed of the steps of a recipe, and where they are computed.
-
     --set NAME=VALUE: Set any value of the recipe, such as lr=0.1.
-    --device: Compute device. CUDA is untested.
+    --device: Compute device. CUDA is untested. [default: auto]
     --data FOLDER: Folder with the data set, if it is not built in.
     """
 
-    set_: Sequence[str] = ()
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    data: Path | None = None
-
-    def options(self, workload: str) -> tuple[Overrides, dict[str, list[Any]]]:
-        """Return the values that are set once, and those of a grid, by names of the recipe."""
-        from ttastats.trainer import workloads
-        from ttastats.trainer.settings import Overrides
-
-        recipe = workloads.load_workload(workload).recipe
-        texts = {
-            name: "true" if text is True else text
-            for name in (*(each.name for each in fields(Recipe)), *ENDS)
-            if (text := getattr(self, name, None)) not in (None, False)
-        }
-        for setting in self.set_:
-            name, sign, text = setting.partition("=")
-            wrong = "lacks a value" if not sign else "is set twice" if name in texts else ""
-            raise_if(wrong, wrong, f"--set {setting}", "Write --set NAME=VALUE once.")
-            texts[name] = text
-        values = {
-            name: [recipe.parse_value(name, word.strip()) for word in text.split(",")]
-            for name, text in texts.items()
-        }
-        once = {name: value for name, (value, *others) in values.items() if not others}
-        grid = {name: several for name, several in values.items() if len(several) > 1}
-        data = None if self.data is None else str(self.data)
-        return Overrides(once, self.device, data), grid
+    batch_size: str
+    width: str
+    precision: str
+    optimizer: str
+    compile: bool
+    channels_last: bool
+    threads: str
+    workers: str
+    set_: Sequence[str]
+    device: Literal["auto", "cpu", "cuda"]
+    data: Path
 
 
-@dataclass(frozen=True)
-class Training(Setup, Ending):
-    """What is changed of whole runs of a recipe."""
+def overrides(
+    workload: str, setup: Setup, ending: Ending | None = None
+) -> tuple[Overrides, dict[str, list[Any]]]:
+    """Return the values that are set once, and those of a grid, by names of the recipe."""
+    from ttastats.trainer import workloads
+    from ttastats.trainer.settings import Overrides
+
+    recipe = workloads.load_workload(workload).recipe
+    texts: dict[str, str] = {
+        name: "true" if value is True else str(value)
+        for name, value in (*setup.items(), *(ending or {}).items())
+        if name not in {"set_", "device", "data"}
+    }
+    for setting in setup.get("set_", ()):
+        name, sign, text = setting.partition("=")
+        wrong = "lacks a value" if not sign else "is set twice" if name in texts else ""
+        raise_if(wrong, wrong, f"--set {setting}", "Write --set NAME=VALUE once.")
+        texts[name] = text
+    values = {
+        name: [recipe.parse_value(name, word.strip()) for word in text.split(",")]
+        for name, text in texts.items()
+    }
+    once = {name: value for name, (value, *others) in values.items() if not others}
+    grid = {name: several for name, several in values.items() if len(several) > 1}
+    data = str(setup["data"]) if "data" in setup else None
+    return Overrides(once, setup.get("device", "auto"), data), grid
 
 
 def train(
@@ -113,7 +94,8 @@ def train(
     runs: int = 1,
     seed: int = 0,
     *,
-    setup: Training,
+    ending: Ending,
+    setup: Setup,
     emit_log: Path | None = None,
     dawnbench: bool = False,
     org: str = "local",
@@ -134,7 +116,7 @@ def train(
     with needs_torch("training"):
         from ttastats.trainer import after, experiment
 
-    options, grid = setup.options(workload)
+    options, grid = overrides(workload, setup, ending)
     several = next(iter(grid), "")
     raise_if(several, "takes one value", f"--set {several}", "`sweep` takes several.")
     _print_places(workload, emit_log)
@@ -147,7 +129,7 @@ def train(
             return
         table = after.table_of_logs(results)
         report = tta.summary(table)
-        show(report, _UNPAGED)
+        show(report, no_pager=True)
         say(*after.variation_remarks(table))
     _say_next(report, emit_log, results[0].parent.parent)
 
@@ -157,7 +139,8 @@ def sweep(
     runs: int = 5,
     seed: int = 0,
     *,
-    setup: Training,
+    ending: Ending,
+    setup: Setup,
     emit_log: Path = Path("sweep"),
     org: str = "local",
     system: str | None = None,
@@ -186,7 +169,7 @@ def sweep(
         from ttastats.sides.comparison import MAX_RUNS
         from ttastats.trainer import after, experiment, tables
 
-    options, grid = setup.options(workload)
+    options, grid = overrides(workload, setup, ending)
     _print_places(workload, emit_log)
     request = experiment.Request(workload, emit_log, org, system)
     if until_decided:
@@ -198,11 +181,14 @@ def sweep(
         return
     table = after.table_of_logs(results)
     report = tables.sweep_report(table, {name: place.system for name, place in plan.setups.items()})
-    show(report, _UNPAGED)
+    show(report, no_pager=True)
     if len(grid) > 1:
         contended = any(note.code == "contended" for note in report.notes)
         with suppress(TtastatsError):  # too few runs of a value
-            show(tta.effects(table, on=[*grid], unit="cpu-seconds" if contended else ""), _UNPAGED)
+            show(
+                tta.effects(table, on=[*grid], unit="cpu-seconds" if contended else ""),
+                no_pager=True,
+            )
     say(*after.data_remarks(table))
     _say_next(report, emit_log, results[0].parent.parent)
 
@@ -225,7 +211,7 @@ def _run_until_decided(
 
     systems = {name: place.system for name, place in first.setups.items()}
     decided = until_decided.run_until_decided(made, systems, seed, max_runs)
-    show(decided.report, _UNPAGED)
+    show(decided.report, no_pager=True)
     say(decided.remark)
     _say_next(decided.report, request.root, results[0].parent.parent)
 
